@@ -1,0 +1,120 @@
+//! The only door to files, directories, clock and randomness.
+//!
+//! Everything above asks an [`Env`], so that one run meets the real machine ([`RealEnv`]) and the next one a simulated
+//! disk that loses power, tears writes, fails flushes and fills up ([`SimEnv`]), with a seed that repeats it.
+//!
+//! Reading order: this file (the contract), [`real`], [`sim`].
+//!
+//! What callers may rely on, and what they must not:
+//!
+//! (E1) Written bytes are readable at once through any handle, and lost by a power cut until [`File::sync_data`] or
+//!      [`File::sync_all`] of that file returned `Ok`.
+//! (E2) A file's length is durable after `sync_data` too (as `fdatasync` promises where the length is needed to read
+//!      the data). Its *name* is not: a creation, rename or removal is durable after [`Env::sync_dir`] of the folder.
+//! (E3) An unflushed write may survive wholly, in part (any subset of its 512-byte sectors) or not at all, in any order
+//!      with others.
+//! (E4) After a failed sync nothing is known of the unflushed writes, and a later sync that returns `Ok` does not make
+//!      them durable. Callers latch.
+//! (E5) A rename replaces its target atomically: after a power cut either the old or the new file has the name.
+
+mod real;
+
+pub use real::RealEnv;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How to open a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// The file must exist; writing to it fails.
+    Read,
+    /// The file must exist; read and write.
+    ReadWrite,
+    /// Made if missing, its content kept if there; read and write.
+    Create,
+    /// Must not exist yet; read and write.
+    CreateNew,
+}
+
+/// Microseconds since 1970-01-01 00:00:00 UTC.
+pub type UnixMicros = u64;
+
+/// Files, directories, clock and randomness. Shared by all threads.
+pub trait Env: Send + Sync + 'static {
+    /// Opens a file. Errors are the operating system's (`NotFound`, `AlreadyExists`, ...).
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Makes a directory and those above it; no error if it is there.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Renames a file, replacing the target if there is one (E5).
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file's name; handles that are open stay usable.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Full paths of the files and folders directly inside a folder, sorted.
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+    /// True if a file or folder has this name.
+    fn exists(&self, path: &Path) -> bool;
+    /// Makes creations, renames and removals inside this folder durable (E2).
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Takes an advisory lock on the file `path` (made if missing) against other processes, held until the guard is
+    /// dropped. `WouldBlock` if another holds it.
+    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+
+    /// The wall clock.
+    fn now(&self) -> UnixMicros;
+    /// A clock that never goes back; its zero is arbitrary.
+    fn monotonic(&self) -> Duration;
+    /// Fills `out` with random bytes: from the operating system's secure source on the real side, from the seed on the
+    /// simulated one.
+    fn random(&self, out: &mut [u8]);
+
+    /// Reads a whole file that is known to be small.
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = self.open(path, OpenMode::Read)?;
+        let mut content = vec![0; usize::try_from(file.len()?).map_err(io::Error::other)?];
+        file.read_exact_at(&mut content, 0)?;
+        Ok(content)
+    }
+
+    /// Replaces a small file's content so that a power cut leaves the old or the new content, and the new one once
+    /// this returned `Ok`: written beside, flushed, renamed, folder flushed.
+    fn replace_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let beside = path.with_extension("tmp");
+        if self.exists(&beside) {
+            self.remove_file(&beside)?;
+        }
+        let file = self.open(&beside, OpenMode::CreateNew)?;
+        file.write_at(content, 0)?;
+        file.sync_all()?;
+        self.rename(&beside, path)?;
+        self.sync_dir(path.parent().unwrap_or(Path::new(".")))
+    }
+}
+
+/// An open file; positions are given with each call, so that one handle serves many threads.
+pub trait File: Send + Sync {
+    /// Reads up to `buf.len()` bytes at `offset`; fewer only at the end of the file.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes` at `offset`, extending the file where needed.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes content and length durable (`fdatasync`).
+    fn sync_data(&self) -> io::Result<()>;
+    /// Makes content, length and all other attributes durable (`fsync`).
+    fn sync_all(&self) -> io::Result<()>;
+    /// The length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Cuts the file, or extends it with zeros.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// True if the file holds no byte.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Reads exactly `buf.len()` bytes at `offset`, or fails with `UnexpectedEof`.
+    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        if self.read_at(buf, offset)? == buf.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}

@@ -1,0 +1,9 @@
+//! Small helpers that every crate may use. Depends on nothing of the rest.
+//!
+//! - [`cursor`]: checked reading of little-endian bytes from untrusted input.
+//! - [`histogram`]: lock-free latency and size histograms.
+//! - [`suggest`]: the nearest right name for a mistyped one.
+
+pub mod cursor;
+pub mod histogram;
+pub mod suggest;
