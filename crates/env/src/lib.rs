@@ -37,6 +37,8 @@ pub enum OpenMode {
     Create,
     /// Must not exist yet; read and write.
     CreateNew,
+    /// As [`OpenMode::CreateNew`], and from its first moment on only the owner may open it (mode 0600): for private keys.
+    CreateNewPrivate,
 }
 
 /// Microseconds since 1970-01-01 00:00:00 UTC.
@@ -81,16 +83,25 @@ pub trait Env: Send + Sync + 'static {
     /// Replaces a small file's content so that a power cut leaves the old or the new content, and the new one once
     /// this returned `Ok`: written beside, flushed, renamed, folder flushed.
     fn replace_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        let beside = path.with_extension("tmp");
-        if self.exists(&beside) {
-            self.remove_file(&beside)?;
-        }
-        let file = self.open(&beside, OpenMode::CreateNew)?;
-        file.write_at(content, 0)?;
-        file.sync_all()?;
-        self.rename(&beside, path)?;
-        self.sync_dir(path.parent().unwrap_or(Path::new(".")))
+        replace_file(self, path, content, OpenMode::CreateNew)
     }
+
+    /// As [`Env::replace_file`], and only the owner may open the file: for private keys.
+    fn replace_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        replace_file(self, path, content, OpenMode::CreateNewPrivate)
+    }
+}
+
+fn replace_file<E: Env + ?Sized>(env: &E, path: &Path, content: &[u8], mode: OpenMode) -> io::Result<()> {
+    let beside = path.with_extension("tmp");
+    if env.exists(&beside) {
+        env.remove_file(&beside)?;
+    }
+    let file = env.open(&beside, mode)?;
+    file.write_at(content, 0)?;
+    file.sync_all()?;
+    env.rename(&beside, path)?;
+    env.sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 
 /// An open file; positions are given with each call, so that one handle serves many threads.
@@ -115,6 +126,10 @@ pub trait File: Send + Sync {
 
     /// Reads exactly `buf.len()` bytes at `offset`, or fails with `UnexpectedEof`.
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        if self.read_at(buf, offset)? == buf.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        if self.read_at(buf, offset)? == buf.len() {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
     }
 }

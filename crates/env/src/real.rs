@@ -4,7 +4,7 @@
 use crate::{Env, File, OpenMode, UnixMicros};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -23,6 +23,7 @@ impl Env for RealEnv {
             OpenMode::ReadWrite => options.write(true),
             OpenMode::Create => options.write(true).create(true),
             OpenMode::CreateNew => options.write(true).create_new(true),
+            OpenMode::CreateNewPrivate => options.write(true).create_new(true).mode(0o600),
         };
         let file = options.open(path)?;
         Ok(Arc::new(RealFile(file)))
