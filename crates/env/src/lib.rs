@@ -18,8 +18,10 @@
 //! (E5) A rename replaces its target atomically: after a power cut either the old or the new file has the name.
 
 mod real;
+pub mod sim;
 
 pub use real::RealEnv;
+pub use sim::SimEnv;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,10 @@
 //!
 //! - [`cursor`]: checked reading of little-endian bytes from untrusted input.
 //! - [`histogram`]: lock-free latency and size histograms.
+//! - [`random`]: a small seeded generator for tests.
 //! - [`suggest`]: the nearest right name for a mistyped one.
 
 pub mod cursor;
 pub mod histogram;
+pub mod random;
 pub mod suggest;

@@ -1,0 +1,628 @@
+//! A simulated machine that loses power, tears writes, fails flushes and fills up, as a seed says.
+//!
+//! A test runs its code over a [`SimEnv`], ends it with [`SimEnv::power_cut`] (or lets [`SimEnv::cut_at`] end it in the
+//! middle of any operation), and goes on in the machine that [`SimEnv::reboot`] returns. What was not flushed by then
+//! was kept, dropped or torn as the contract's E1 to E5 allow ([`disk`]). Several reboots with different seeds from one
+//! cut show different outcomes of the same run.
+//!
+//! - [`SimEnv::fail`]: the n-th write or flush fails with EIO.
+//! - [`SimEnv::set_capacity`]: the disk is full at so many bytes; raise it, or remove files, and it works again.
+//! - [`SimEnv::hold_syncs`]: flushes wait at a gate until they are let through.
+//! - [`SimEnv::counters`]: what was asked of the disk so far.
+//!
+//! The clock stands still unless asked (a microsecond) or told to [`SimEnv::advance`]. Everything is behind one latch:
+//! operations are atomic towards each other and towards the power cut, so an operation that returned `Ok` happened
+//! before the cut. Folders can't be renamed or removed; nothing here does that.
+
+mod disk;
+
+use crate::{Env, File, OpenMode, UnixMicros};
+use disk::{FileState, Folder, Inode, NameChange, Node};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use stdx::random::Random;
+
+/// 2026-01-01 00:00:00 UTC: where a simulated wall clock starts.
+const EPOCH: UnixMicros = 1_767_225_600_000_000;
+const EIO: i32 = 5;
+
+/// A simulated machine; clones are the same machine.
+#[derive(Clone)]
+pub struct SimEnv {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    seed: u64,
+    state: Mutex<State>,
+}
+
+/// An operation that [`SimEnv::fail`] can choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A write fails; the sectors before a random one of it were written.
+    Write,
+    /// A file's flush fails; some of its unflushed changes are lost for good (E4).
+    Sync,
+    /// A folder's flush fails; some of its unflushed changes are lost for good.
+    SyncDir,
+    /// Cutting or extending a file fails and does nothing.
+    SetLen,
+    /// Creating, renaming or removing a file fails and does nothing.
+    Name,
+}
+
+/// What was asked of a file, or of the whole disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Writes.
+    pub writes: u64,
+    /// Bytes in them.
+    pub written_bytes: u64,
+    /// Flushes of files, data and all.
+    pub syncs: u64,
+    /// Flushes of folders.
+    pub dir_syncs: u64,
+    /// Cuts and extensions.
+    pub set_lens: u64,
+    /// Creations, renames and removals.
+    pub names: u64,
+}
+
+struct PlannedFault {
+    fault: Fault,
+    /// Only operations on paths that contain this count.
+    matching: String,
+    /// Lets so many pass first.
+    after: u64,
+}
+
+struct State {
+    root: Folder,
+    fate: Random,
+    entropy: Random,
+    monotonic: Duration,
+    powered: bool,
+    operations: u64,
+    cut_at: Option<u64>,
+    faults: Vec<PlannedFault>,
+    capacity: Option<u64>,
+    counters: HashMap<Arc<Path>, Counters>,
+    locked: HashSet<PathBuf>,
+    /// Signalled when the gate opens, a sync arrives at it, or the power goes.
+    gate: Arc<Condvar>,
+    gate_closed: bool,
+    at_gate: usize,
+}
+
+impl SimEnv {
+    /// A machine with an empty disk.
+    pub fn new(seed: u64) -> Self {
+        Self::with_disk(seed, Folder::default(), Duration::ZERO)
+    }
+
+    fn with_disk(seed: u64, root: Folder, monotonic: Duration) -> Self {
+        let state = State {
+            root,
+            fate: Random::new(seed ^ 0xfa7e),
+            entropy: Random::new(seed ^ 0xe47f_0139),
+            monotonic,
+            powered: true,
+            operations: 0,
+            cut_at: None,
+            faults: Vec::new(),
+            capacity: None,
+            counters: HashMap::new(),
+            locked: HashSet::new(),
+            gate: Arc::default(),
+            gate_closed: false,
+            at_gate: 0,
+        };
+        Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }) }
+    }
+
+    /// The seed that repeats this machine's fates, as far as the threads running over it repeat theirs.
+    pub fn seed(&self) -> u64 {
+        self.shared.seed
+    }
+
+    /// Ends this machine: every later operation fails, through any handle.
+    pub fn power_cut(&self) {
+        let mut state = self.shared.state.lock();
+        state.powered = false;
+        state.gate.notify_all();
+    }
+
+    /// Cuts the power in the middle of the `n`-th operation from now that changes the disk (1 is the next one): it
+    /// fails, and may have happened, wholly, in part or not at all.
+    pub fn cut_at(&self, n: u64) {
+        let mut state = self.shared.state.lock();
+        state.cut_at = Some(state.operations + n);
+    }
+
+    /// False after a power cut.
+    pub fn is_powered(&self) -> bool {
+        self.shared.state.lock().powered
+    }
+
+    /// Cuts the power if it is still on, and returns the machine as it starts again, its fates drawn from this one's
+    /// seed.
+    pub fn reboot(&self) -> SimEnv {
+        self.reboot_with(self.shared.seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(1))
+    }
+
+    /// As [`SimEnv::reboot`], with fates drawn from `seed`. May be called more than once.
+    pub fn reboot_with(&self, seed: u64) -> SimEnv {
+        self.power_cut();
+        let state = self.shared.state.lock();
+        let mut random = Random::new(seed);
+        let root = state.root.lock().reboot(&mut random);
+        SimEnv::with_disk(seed, root, state.monotonic + Duration::from_secs(1))
+    }
+
+    /// Lets `after` operations of this kind pass, on files whose path contains `matching`, then fails the next one with
+    /// EIO. Several plans may be pending.
+    pub fn fail(&self, fault: Fault, matching: &str, after: u64) {
+        self.shared.state.lock().faults.push(PlannedFault { fault, matching: matching.to_owned(), after });
+    }
+
+    /// Forgets the planned faults.
+    pub fn clear_faults(&self) {
+        self.shared.state.lock().faults.clear();
+    }
+
+    /// Limits the sum of the lengths of all files, in bytes. What is over it already stays.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.shared.state.lock().capacity = bytes;
+    }
+
+    /// The sum of the lengths of all files, in bytes.
+    pub fn used(&self) -> u64 {
+        self.shared.state.lock().root.lock().used()
+    }
+
+    /// Closes the gate: flushes of files wait there, those of folders don't.
+    pub fn hold_syncs(&self) {
+        self.shared.state.lock().gate_closed = true;
+    }
+
+    /// Opens the gate.
+    pub fn release_syncs(&self) {
+        let mut state = self.shared.state.lock();
+        state.gate_closed = false;
+        state.gate.notify_all();
+    }
+
+    /// Waits until `n` flushes stand at the gate.
+    pub fn wait_for_held_syncs(&self, n: usize) {
+        let mut state = self.shared.state.lock();
+        let gate = state.gate.clone();
+        while state.at_gate < n && state.powered {
+            gate.wait(&mut state);
+        }
+    }
+
+    /// Moves the clocks.
+    pub fn advance(&self, by: Duration) {
+        self.shared.state.lock().monotonic += by;
+    }
+
+    /// Operations that changed the disk so far; what [`SimEnv::cut_at`] counts.
+    pub fn operations(&self) -> u64 {
+        self.shared.state.lock().operations
+    }
+
+    /// What was asked of the whole disk so far.
+    pub fn counters(&self) -> Counters {
+        self.counters_of("")
+    }
+
+    /// What was asked so far of files and folders whose path contained `matching` then.
+    pub fn counters_of(&self, matching: &str) -> Counters {
+        let state = self.shared.state.lock();
+        let mut sum = Counters::default();
+        for (_, c) in state.counters.iter().filter(|(path, _)| path.to_string_lossy().contains(matching)) {
+            sum.writes += c.writes;
+            sum.written_bytes += c.written_bytes;
+            sum.syncs += c.syncs;
+            sum.dir_syncs += c.dir_syncs;
+            sum.set_lens += c.set_lens;
+            sum.names += c.names;
+        }
+        sum
+    }
+}
+
+/// What becomes of an operation.
+enum Verdict {
+    Go,
+    Eio,
+    /// It may happen, but nobody is told.
+    PowerCut,
+}
+
+impl State {
+    fn check_power(&self) -> io::Result<()> {
+        if self.powered { Ok(()) } else { Err(power_is_off()) }
+    }
+
+    /// Counts an operation that changes the disk, and decides about it. Whoever gets `PowerCut` calls
+    /// [`State::lose_power`] when done.
+    fn begin(&mut self, fault: Fault, path: &Arc<Path>) -> io::Result<Verdict> {
+        self.check_power()?;
+        self.operations += 1;
+        let counters = match self.counters.get_mut(path) {
+            Some(counters) => counters,
+            None => self.counters.entry(path.clone()).or_default(),
+        };
+        match fault {
+            Fault::Write => counters.writes += 1,
+            Fault::Sync => counters.syncs += 1,
+            Fault::SyncDir => counters.dir_syncs += 1,
+            Fault::SetLen => counters.set_lens += 1,
+            Fault::Name => counters.names += 1,
+        }
+        if self.cut_at.is_some_and(|at| self.operations >= at) {
+            return Ok(Verdict::PowerCut);
+        }
+        Ok(if self.hits_fault(fault, path) { Verdict::Eio } else { Verdict::Go })
+    }
+
+    fn hits_fault(&mut self, fault: Fault, path: &Path) -> bool {
+        if self.faults.is_empty() {
+            return false;
+        }
+        let path = path.to_string_lossy();
+        let mut hit = false;
+        self.faults.retain_mut(|planned| {
+            if hit || planned.fault != fault || !path.contains(&planned.matching) {
+                return true;
+            }
+            hit = planned.after == 0;
+            planned.after = planned.after.saturating_sub(1);
+            !hit
+        });
+        hit
+    }
+
+    fn lose_power<T>(&mut self) -> io::Result<T> {
+        self.powered = false;
+        self.gate.notify_all();
+        Err(power_is_off())
+    }
+
+    /// How many more bytes a file of this length may get.
+    fn room(&self) -> u64 {
+        match self.capacity {
+            None => u64::MAX,
+            Some(capacity) => capacity.saturating_sub(self.root.lock().used()),
+        }
+    }
+
+    fn folder(&self, path: &Path) -> io::Result<Folder> {
+        let mut folder = self.root.clone();
+        for name in names(path) {
+            let node = folder.lock().get(&name);
+            folder = match node {
+                Some(Node::Folder(inner)) => inner,
+                Some(Node::File(_)) => return Err(ErrorKind::NotADirectory.into()),
+                None => return Err(not_found(path)),
+            };
+        }
+        Ok(folder)
+    }
+
+    /// The folder that holds `path`, and its name there.
+    fn parent(&self, path: &Path) -> io::Result<(Folder, OsString)> {
+        let name = names(path).last().ok_or(ErrorKind::InvalidInput)?;
+        Ok((self.folder(path.parent().unwrap_or(Path::new("")))?, name))
+    }
+
+    fn find(&self, path: &Path) -> Option<Node> {
+        if names(path).next().is_none() {
+            return Some(Node::Folder(self.root.clone()));
+        }
+        let (folder, name) = self.parent(path).ok()?;
+        folder.lock().get(&name)
+    }
+
+    fn find_file(&self, path: &Path) -> io::Result<Inode> {
+        match self.find(path) {
+            Some(Node::File(inode)) => Ok(inode),
+            Some(Node::Folder(_)) => Err(ErrorKind::IsADirectory.into()),
+            None => Err(not_found(path)),
+        }
+    }
+
+    /// Changes a name: the one step of creations, renames and removals.
+    fn change_name(&mut self, path: &Path, folder: &Folder, change: NameChange) -> io::Result<()> {
+        match self.begin(Fault::Name, &path.into())? {
+            Verdict::Eio => return Err(eio()),
+            verdict => {
+                folder.lock().change(change);
+                if let Verdict::PowerCut = verdict {
+                    return self.lose_power();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Components of a path, with `/x`, `./x` and `x` the same.
+fn names(path: &Path) -> impl Iterator<Item = OsString> + '_ {
+    path.components().filter_map(|c| match c {
+        Component::Normal(name) => Some(name.to_owned()),
+        _ => None,
+    })
+}
+
+fn eio() -> io::Error {
+    io::Error::from_raw_os_error(EIO)
+}
+
+fn power_is_off() -> io::Error {
+    io::Error::other("the simulated machine has no power")
+}
+
+fn not_found(path: &Path) -> io::Error {
+    io::Error::new(ErrorKind::NotFound, format!("{} does not exist on the simulated disk", path.display()))
+}
+
+impl SimEnv {
+    /// The state, the power being on.
+    fn powered(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.shared.state.lock();
+        state.check_power()?;
+        Ok(state)
+    }
+
+    fn handle(&self, path: &Path, inode: Inode, writable: bool) -> Arc<dyn File> {
+        Arc::new(SimFile { env: self.clone(), path: path.into(), inode, writable })
+    }
+}
+
+impl Env for SimEnv {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let mut state = self.powered()?;
+        let inode = match (state.find_file(path), mode) {
+            (Ok(_), OpenMode::CreateNew | OpenMode::CreateNewPrivate) => {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            (Ok(inode), _) => inode,
+            (Err(e), OpenMode::Create | OpenMode::CreateNew | OpenMode::CreateNewPrivate)
+                if e.kind() == ErrorKind::NotFound =>
+            {
+                let (folder, name) = state.parent(path)?;
+                let inode = Inode::default();
+                state.change_name(path, &folder, NameChange::Add(name, Node::File(inode.clone())))?;
+                inode
+            }
+            (Err(e), _) => return Err(e),
+        };
+        Ok(self.handle(path, inode, mode != OpenMode::Read))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let mut folder = state.root.clone();
+        for name in names(path) {
+            let node = folder.lock().get(&name);
+            folder = match node {
+                Some(Node::Folder(inner)) => inner,
+                Some(Node::File(_)) => return Err(ErrorKind::NotADirectory.into()),
+                None => {
+                    let inner = Folder::default();
+                    state.change_name(path, &folder, NameChange::Add(name, Node::Folder(inner.clone())))?;
+                    inner
+                }
+            };
+        }
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let inode = state.find_file(from)?;
+        let (source, old) = state.parent(from)?;
+        let (target, new) = state.parent(to)?;
+        if !Arc::ptr_eq(&source, &target) {
+            return Err(io::Error::new(
+                ErrorKind::Unsupported,
+                "the simulated disk renames inside one folder only",
+            ));
+        }
+        state.change_name(to, &source, NameChange::Rename(old, new, Node::File(inode)))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let inode = state.find_file(path)?;
+        let (folder, name) = state.parent(path)?;
+        state.change_name(path, &folder, NameChange::Remove(name, Node::File(inode)))
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let state = self.powered()?;
+        let folder = state.folder(path)?;
+        let found = folder.lock().names().map(|name| path.join(name)).collect();
+        Ok(found)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.powered().is_ok_and(|state| state.find(path).is_some())
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let folder = state.folder(path)?;
+        match state.begin(Fault::SyncDir, &path.into())? {
+            Verdict::Go => folder.lock().sync(),
+            Verdict::PowerCut => return state.lose_power(),
+            Verdict::Eio => {
+                folder.lock().fail_sync(&mut state.fate);
+                return Err(eio());
+            }
+        }
+        Ok(())
+    }
+
+    fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        self.open(path, OpenMode::Create)?;
+        if !self.powered()?.locked.insert(path.to_owned()) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(LockGuard { env: self.clone(), path: path.to_owned() }))
+    }
+
+    fn now(&self) -> UnixMicros {
+        EPOCH + self.monotonic().as_micros() as u64
+    }
+
+    fn monotonic(&self) -> Duration {
+        let mut state = self.shared.state.lock();
+        state.monotonic += Duration::from_micros(1);
+        state.monotonic
+    }
+
+    fn random(&self, out: &mut [u8]) {
+        self.shared.state.lock().entropy.fill(out);
+    }
+}
+
+struct LockGuard {
+    env: SimEnv,
+    path: PathBuf,
+}
+
+impl Drop for LockGuard {
+    fn drop(&mut self) {
+        self.env.shared.state.lock().locked.remove(&self.path);
+    }
+}
+
+struct SimFile {
+    env: SimEnv,
+    /// The name it was opened by; a rename does not change it.
+    path: Arc<Path>,
+    inode: Inode,
+    writable: bool,
+}
+
+impl SimFile {
+    fn writable(&self) -> io::Result<MutexGuard<'_, State>> {
+        if self.writable { self.env.powered() } else { Err(ErrorKind::PermissionDenied.into()) }
+    }
+
+    /// Waits at the gate, if it is closed, without the latch.
+    fn pass_gate(state: &mut MutexGuard<'_, State>) -> io::Result<()> {
+        if !state.gate_closed {
+            return Ok(());
+        }
+        state.at_gate += 1;
+        let gate = state.gate.clone();
+        gate.notify_all();
+        while state.gate_closed && state.powered {
+            gate.wait(state);
+        }
+        state.at_gate -= 1;
+        state.check_power()
+    }
+}
+
+impl File for SimFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let _state = self.env.powered()?;
+        Ok(self.inode.lock().read_at(buf, offset))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut state = self.writable()?;
+        let verdict = state.begin(Fault::Write, &self.path)?;
+        let mut file = self.inode.lock();
+        let end = offset + bytes.len() as u64;
+        let grows = end.saturating_sub(file.len());
+        let missing = if grows == 0 { 0 } else { self.missing(&state, &mut file, grows) };
+        let part = match verdict {
+            Verdict::Eio => {
+                let sectors = state.fate.below(end.div_ceil(disk::SECTOR) - offset / disk::SECTOR + 1);
+                (sectors * disk::SECTOR).saturating_sub(offset % disk::SECTOR)
+            }
+            _ => (bytes.len() as u64).saturating_sub(missing),
+        };
+        let part = &bytes[..(part as usize).min(bytes.len())];
+        file.write_at(part, offset);
+        if let Some(counters) = state.counters.get_mut(&self.path) {
+            counters.written_bytes += part.len() as u64;
+        }
+        match verdict {
+            Verdict::PowerCut => {
+                drop(file);
+                state.lose_power()
+            }
+            Verdict::Eio => Err(eio()),
+            Verdict::Go if missing > 0 => Err(ErrorKind::StorageFull.into()),
+            Verdict::Go => Ok(()),
+        }
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.env.powered()?;
+        let upto = self.inode.lock().changes();
+        let verdict = state.begin(Fault::Sync, &self.path)?;
+        Self::pass_gate(&mut state)?;
+        match verdict {
+            Verdict::Go => self.inode.lock().sync(upto),
+            Verdict::PowerCut => return state.lose_power(),
+            Verdict::Eio => {
+                self.inode.lock().fail_sync(&mut state.fate);
+                return Err(eio());
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let _state = self.env.powered()?;
+        Ok(self.inode.lock().len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.writable()?;
+        let verdict = state.begin(Fault::SetLen, &self.path)?;
+        let mut file = self.inode.lock();
+        let grows = len.saturating_sub(file.len());
+        if grows > 0 && self.missing(&state, &mut file, grows) > 0 {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        if let Verdict::Eio = verdict {
+            return Err(eio());
+        }
+        file.set_len(len);
+        drop(file);
+        if let Verdict::PowerCut = verdict { state.lose_power() } else { Ok(()) }
+    }
+}
+
+impl SimFile {
+    /// How many of the bytes by which this file is about to grow don't fit the disk.
+    fn missing(&self, state: &State, file: &mut MutexGuard<'_, FileState>, grows: u64) -> u64 {
+        if state.capacity.is_none() {
+            return 0;
+        }
+        // Counting takes every file's latch, this one's too.
+        MutexGuard::unlocked(file, || grows.saturating_sub(state.room()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
