@@ -1,3 +1,39 @@
-//! Chores of the project: `cargo xtask help`.
+//! Chores of the project: `cargo xtask help` lists them.
 
-fn main() {}
+mod bench;
+mod packages;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// What went wrong, in words for the person at the terminal.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const HELP: &str = "\
+cargo xtask test [--quick]      every test; installs the client programs it needs. --quick leaves out the long crash runs
+cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client programs; `cargo xtask bench help` says more
+cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rest = args.get(1..).unwrap_or_default();
+    let done = match args.first().map(String::as_str) {
+        Some("test") => test::run(rest),
+        Some("bench") => bench::run(rest),
+        Some("tidy") => tidy::run(),
+        None | Some("help" | "--help" | "-h") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(other) => Err(format!("no chore is called `{other}`\n{HELP}").into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("xtask: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

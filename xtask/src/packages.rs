@@ -1,0 +1,76 @@
+//! The programs of others that tests and benchmarks run, installed from Debian's packages where they are missing.
+
+use crate::Result;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A program and the package that brings it.
+pub struct Program {
+    name: &'static str,
+    package: &'static str,
+}
+
+const fn program(name: &'static str, package: &'static str) -> Program {
+    Program { name, package }
+}
+
+/// What the tests run.
+pub const FOR_TESTS: &[Program] = &[
+    program("mariadb", "mariadb-client"),
+    program("mariadb-slap", "mariadb-client"),
+    program("mariadb-binlog", "mariadb-server-core"),
+    program("mariadbd", "mariadb-server"),
+    program("strace", "strace"),
+    program("cc", "gcc"),
+    program("cmake", "cmake"),
+];
+
+/// What the benchmarks run.
+pub const FOR_BENCH: &[Program] = &[
+    program("mariadb", "mariadb-client"),
+    program("mariadb-slap", "mariadb-client"),
+    program("mariadbd", "mariadb-server"),
+    program("mariadb-install-db", "mariadb-server"),
+];
+
+/// Installs what is missing of `programs`; says what it does. Needs root (or `sudo`) only then.
+pub fn ensure(programs: &[Program]) -> Result<()> {
+    let mut missing: Vec<_> = programs.iter().filter(|p| find(p.name).is_none()).map(|p| p.package).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    println!("installing {}", missing.join(", "));
+    // A server that the package would start on its own is not wanted: policy-rc.d is Debian's way to say so.
+    apt(&["update", "-qq"])?;
+    let mut install = vec!["install", "-y", "-qq", "--no-install-recommends"];
+    install.extend(missing);
+    apt(&install)?;
+    match programs.iter().find(|p| find(p.name).is_none()) {
+        Some(p) => Err(format!("`{}` is still missing after installing {}", p.name, p.package).into()),
+        None => Ok(()),
+    }
+}
+
+fn apt(args: &[&str]) -> Result<()> {
+    let mut command = if is_root() { Command::new("apt-get") } else { Command::new("sudo") };
+    if !is_root() {
+        command.arg("apt-get");
+    }
+    let done = command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()).status()?;
+    if done.success() { Ok(()) } else { Err(format!("apt-get {} failed", args.join(" ")).into()) }
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.trim_ascii() == b"0")
+}
+
+/// The full path of a program on the PATH or in the system's folders for servers.
+pub fn find(name: &str) -> Option<std::path::PathBuf> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':')
+        .chain(["/usr/sbin", "/usr/local/sbin"])
+        .map(|d| Path::new(d).join(name))
+        .find(|p| p.is_file())
+}

@@ -1,0 +1,34 @@
+//! `cargo xtask test`: what a change has to pass, in the order in which a mistake shows soonest.
+
+use crate::{Result, packages, tidy};
+use std::process::Command;
+use std::time::Instant;
+
+/// Runs everything; stops at the first step that fails.
+pub fn run(args: &[String]) -> Result<()> {
+    let quick = match args {
+        [] => false,
+        [flag] if flag == "--quick" => true,
+        other => {
+            return Err(format!("`cargo xtask test` knows --quick only, not `{}`", other.join(" ")).into());
+        }
+    };
+    packages::ensure(packages::FOR_TESTS)?;
+    tidy::run()?;
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    // The binary first: the tests of the server start it as its users do.
+    cargo(&["build", "--profile", "checked", "--bin", "duramen"], &[])?;
+    let seeds = if quick { "200" } else { "10000" };
+    let rounds = if quick { "3" } else { "50" };
+    let long = [("DURAMEN_SEEDS", seeds), ("DURAMEN_KILL_ROUNDS", rounds)];
+    cargo(&["test", "--profile", "checked", "--workspace", "--no-fail-fast"], &long)
+}
+
+fn cargo(args: &[&str], vars: &[(&str, &str)]) -> Result<()> {
+    println!("\n== cargo {}", args.join(" "));
+    let started = Instant::now();
+    let status = Command::new(env!("CARGO")).args(args).envs(vars.iter().copied()).status()?;
+    println!("== {:.0} s", started.elapsed().as_secs_f64());
+    if status.success() { Ok(()) } else { Err(format!("cargo {} failed", args.join(" ")).into()) }
+}
