@@ -3,6 +3,9 @@
 //! Formats are those of MySQL 8.4's binary log version 4, as its source-code documentation and the manual's chapter on
 //! the binary log describe them.
 
+pub mod event;
+pub mod group;
+pub mod gtid;
 pub mod position;
 
 pub use position::{FileNumber, LogPosition};

@@ -1,0 +1,258 @@
+//! The small events: XID, rotate, stop, rows query, ignorable, heartbeat, and what old statement-format files hold.
+
+use stdx::cursor::Cursor;
+
+use super::{EncodeEvent, EventError, EventType, header::flags};
+
+/// Ends an event group: commit, with the engine's transaction number (8 bytes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct XidEvent(pub u64);
+
+impl EncodeEvent for XidEvent {
+    fn event_type(&self) -> EventType {
+        EventType::XID
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+}
+
+/// Ends a file (or stands at the head of a stream): where to go on. 8 bytes position, then the file's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RotateEvent<'a> {
+    /// Offset of the next event, 4 in a new file.
+    pub position: u64,
+    /// The next file's name, without folder.
+    pub file_name: &'a [u8],
+}
+
+impl<'a> RotateEvent<'a> {
+    pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        Ok(Self { position: c.u64()?, file_name: c.take_rest() })
+    }
+}
+
+impl EncodeEvent for RotateEvent<'_> {
+    fn event_type(&self) -> EventType {
+        EventType::ROTATE
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.position.to_le_bytes());
+        out.extend_from_slice(self.file_name);
+    }
+}
+
+/// Ends the last file of a server that was shut down. No body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopEvent;
+
+impl EncodeEvent for StopEvent {
+    fn event_type(&self) -> EventType {
+        EventType::STOP
+    }
+
+    fn encode_body(&self, _out: &mut Vec<u8>) {}
+}
+
+/// The statement that the row events behind it come from (`binlog_rows_query_log_events`).
+///
+/// One byte of length that says nothing for texts beyond 255 bytes and is to be skipped, then the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowsQueryEvent<'a> {
+    /// The statement's text.
+    pub sql: &'a [u8],
+}
+
+impl<'a> RowsQueryEvent<'a> {
+    pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        c.u8()?;
+        Ok(Self { sql: c.take_rest() })
+    }
+}
+
+impl EncodeEvent for RowsQueryEvent<'_> {
+    fn event_type(&self) -> EventType {
+        EventType::ROWS_QUERY
+    }
+
+    fn header_flags(&self) -> u16 {
+        flags::IGNORABLE
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.push(self.sql.len().min(255) as u8);
+        out.extend_from_slice(self.sql);
+    }
+}
+
+/// Sent on an idle stream, never in a file: the source lives and is at this place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeartbeatEvent<'a> {
+    /// The source's current file.
+    pub file_name: &'a [u8],
+    /// The offset there. The first version has it in the header's `end_log_pos` alone.
+    pub position: u64,
+    /// True for the second version, whose position has 64 bits.
+    pub v2: bool,
+}
+
+impl<'a> HeartbeatEvent<'a> {
+    pub(super) fn decode(body: &'a [u8], end_log_pos: u32) -> Self {
+        Self { file_name: body, position: end_log_pos.into(), v2: false }
+    }
+
+    /// The second version is a list of fields: 1 type, 1..9 length, value. Type 1 is the file name, 2 the position
+    /// (length-encoded), 0 the end.
+    pub(super) fn decode_v2(body: &'a [u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        let mut event = Self { file_name: &[], position: 0, v2: true };
+        while !c.is_empty() {
+            match c.u8()? {
+                0 => break,
+                1 => event.file_name = c.lenenc_bytes()?,
+                2 => event.position = Cursor::new(c.lenenc_bytes()?).lenenc()?,
+                _ => drop(c.lenenc_bytes()?),
+            }
+        }
+        Ok(event)
+    }
+}
+
+impl EncodeEvent for HeartbeatEvent<'_> {
+    fn event_type(&self) -> EventType {
+        if self.v2 { EventType::HEARTBEAT_V2 } else { EventType::HEARTBEAT }
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        if !self.v2 {
+            out.extend_from_slice(self.file_name);
+            return;
+        }
+        out.push(1);
+        stdx::cursor::put_lenenc_bytes(out, self.file_name);
+        let mut position = Vec::with_capacity(9);
+        stdx::cursor::put_lenenc(&mut position, self.position);
+        out.push(2);
+        stdx::cursor::put_lenenc_bytes(out, &position);
+        out.push(0);
+    }
+}
+
+/// Ends the first phase of an XA transaction: it is prepared, or (one phase) committed.
+///
+/// 1 byte one-phase flag, 4 bytes format id, 4 bytes each length of gtrid and bqual, then both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XaPrepareEvent<'a> {
+    /// `XA COMMIT .. ONE PHASE`.
+    pub one_phase: bool,
+    /// The XID's format number.
+    pub format_id: i32,
+    /// Global transaction id, at most 64 bytes.
+    pub gtrid: &'a [u8],
+    /// Branch qualifier, at most 64 bytes.
+    pub bqual: &'a [u8],
+}
+
+impl<'a> XaPrepareEvent<'a> {
+    pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        let one_phase = c.u8()? != 0;
+        let format_id = c.u32()? as i32;
+        let (gtrid_len, bqual_len) = (c.u32()? as usize, c.u32()? as usize);
+        if gtrid_len > 64 || bqual_len > 64 {
+            return Err(EventError::Malformed("XID is longer than 128 bytes"));
+        }
+        Ok(Self { one_phase, format_id, gtrid: c.take(gtrid_len)?, bqual: c.take(bqual_len)? })
+    }
+}
+
+impl EncodeEvent for XaPrepareEvent<'_> {
+    fn event_type(&self) -> EventType {
+        EventType::XA_PREPARE
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.one_phase));
+        out.extend_from_slice(&self.format_id.to_le_bytes());
+        out.extend_from_slice(&(self.gtrid.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(self.bqual.len() as u32).to_le_bytes());
+        out.extend_from_slice(self.gtrid);
+        out.extend_from_slice(self.bqual);
+    }
+}
+
+/// Statement format: `LAST_INSERT_ID()` (kind 1) or the next AUTO_INCREMENT value (kind 2) of the statement behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntvarEvent {
+    /// 1 or 2.
+    pub kind: u8,
+    /// Its value.
+    pub value: u64,
+}
+
+impl IntvarEvent {
+    pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        Ok(Self { kind: c.u8()?, value: c.u64()? })
+    }
+}
+
+/// Statement format: the two seeds of `RAND()`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RandEvent {
+    /// The first seed.
+    pub seed1: u64,
+    /// The second seed.
+    pub seed2: u64,
+}
+
+impl RandEvent {
+    pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        Ok(Self { seed1: c.u64()?, seed2: c.u64()? })
+    }
+}
+
+/// Statement format: a user variable that the statement behind reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserVarEvent<'a> {
+    /// Its name, without `@`.
+    pub name: &'a [u8],
+    /// Its value; `None` is NULL.
+    pub value: Option<UserVarValue<'a>>,
+}
+
+/// A user variable's value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserVarValue<'a> {
+    /// 0 string, 1 real, 2 integer, 4 decimal (the server's `Item_result`).
+    pub kind: u8,
+    /// Collation by number.
+    pub charset: u32,
+    /// The value in that kind's binary form.
+    pub bytes: &'a [u8],
+    /// An integer is unsigned.
+    pub unsigned: bool,
+}
+
+impl<'a> UserVarEvent<'a> {
+    pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        let name_len = c.u32()? as usize;
+        let name = c.take(name_len)?;
+        if c.u8()? != 0 {
+            return Ok(Self { name, value: None });
+        }
+        let kind = c.u8()?;
+        let charset = c.u32()?;
+        let value_len = c.u32()? as usize;
+        let bytes = c.take(value_len)?;
+        // The flags byte came later than the event.
+        let unsigned = !c.is_empty() && c.u8()? & 1 != 0;
+        Ok(Self { name, value: Some(UserVarValue { kind, charset, bytes, unsigned }) })
+    }
+}

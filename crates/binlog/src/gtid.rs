@@ -1,0 +1,471 @@
+//! Global transaction identifiers and sets of them.
+//!
+//! A GTID is the UUID of the server a transaction was first committed on, and its number there (*gno*, from 1). Sets are
+//! kept as sorted, disjoint, non-adjacent intervals per source, in the text form of `gtid_executed` and the binary form
+//! of the previous-GTIDs event and COM_BINLOG_DUMP_GTID.
+//!
+//! MySQL 8.3 added an optional *tag* between the two (`uuid:tag:gno`). Duramen gives out untagged GTIDs; sets carry
+//! tagged ones that came from elsewhere.
+//!
+//! Sources: MySQL Reference Manual, "GTID Format and Storage"; MySQL source documentation, classes `Gtid_set` and
+//! `Previous_gtids_event`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use stdx::cursor::{Cursor, Truncated};
+
+/// A server's identity: `server_uuid`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Uuid(pub [u8; 16]);
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            if matches!(i, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Uuid {
+    type Err = GtidError;
+
+    /// Takes the forms that MySQL takes: with all four dashes or with none, optionally in braces.
+    fn from_str(s: &str) -> Result<Self, GtidError> {
+        let inner = s.strip_prefix('{').and_then(|s| s.strip_suffix('}')).unwrap_or(s).as_bytes();
+        let dashes = [8, 13, 18, 23];
+        let digits: Vec<u8> = match inner.len() {
+            32 => inner.to_vec(),
+            36 if dashes.iter().all(|&i| inner[i] == b'-') => {
+                inner.iter().enumerate().filter(|(i, _)| !dashes.contains(i)).map(|(_, &b)| b).collect()
+            }
+            _ => return Err(GtidError::Malformed),
+        };
+        let mut uuid = [0; 16];
+        for (byte, pair) in uuid.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
+        }
+        Ok(Self(uuid))
+    }
+}
+
+fn hex_digit(c: u8) -> Result<u8, GtidError> {
+    (c as char).to_digit(16).map(|d| d as u8).ok_or(GtidError::Malformed)
+}
+
+/// One transaction's identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gtid {
+    /// The server the transaction was first committed on.
+    pub uuid: Uuid,
+    /// Its number there, 1 to [`Gtid::GNO_MAX`].
+    pub gno: u64,
+}
+
+impl Gtid {
+    /// The largest transaction number, `2^63 - 2` as MySQL has it.
+    pub const GNO_MAX: u64 = i64::MAX as u64 - 1;
+}
+
+impl fmt::Display for Gtid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.uuid, self.gno)
+    }
+}
+
+impl FromStr for Gtid {
+    type Err = GtidError;
+
+    fn from_str(s: &str) -> Result<Self, GtidError> {
+        let (uuid, gno) = s.trim().split_once(':').ok_or(GtidError::Malformed)?;
+        Ok(Self { uuid: uuid.trim().parse()?, gno: parse_gno(gno.trim())? })
+    }
+}
+
+/// A GTID or a set that can't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GtidError {
+    /// Neither a GTID nor a set of them.
+    #[error("malformed GTID specification")]
+    Malformed,
+    /// The binary form ended early.
+    #[error("GTID set is truncated")]
+    Truncated,
+}
+
+impl From<Truncated> for GtidError {
+    fn from(_: Truncated) -> Self {
+        GtidError::Truncated
+    }
+}
+
+/// Transactions `start..end` of one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Interval {
+    /// The first transaction number.
+    pub start: u64,
+    /// One behind the last.
+    pub end: u64,
+}
+
+/// Where a set's intervals belong to: a server, and a tag (empty for none).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The server.
+    pub uuid: Uuid,
+    /// Lower-case letters, digits and underscores, at most [`Source::TAG_MAX`]; empty for no tag.
+    pub tag: String,
+}
+
+impl Source {
+    /// The longest tag.
+    pub const TAG_MAX: usize = 32;
+}
+
+impl From<Uuid> for Source {
+    fn from(uuid: Uuid) -> Self {
+        Self { uuid, tag: String::new() }
+    }
+}
+
+/// A set of GTIDs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GtidSet {
+    /// No source has an empty list.
+    sources: BTreeMap<Source, Vec<Interval>>,
+}
+
+impl GtidSet {
+    /// The empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// True when the set holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// How many GTIDs the set holds.
+    pub fn count(&self) -> u128 {
+        self.intervals().map(|(_, i)| u128::from(i.end - i.start)).sum()
+    }
+
+    /// All intervals, ordered by source and number.
+    pub fn intervals(&self) -> impl Iterator<Item = (&Source, Interval)> {
+        self.sources.iter().flat_map(|(s, list)| list.iter().map(move |&i| (s, i)))
+    }
+
+    /// The intervals of one server without a tag.
+    pub fn intervals_of(&self, uuid: Uuid) -> &[Interval] {
+        self.sources.get(&Source::from(uuid)).map_or(&[], Vec::as_slice)
+    }
+
+    /// True when `gtid` is in the set.
+    pub fn contains(&self, gtid: Gtid) -> bool {
+        let list = self.intervals_of(gtid.uuid);
+        list[..list.partition_point(|i| i.start <= gtid.gno)].last().is_some_and(|i| gtid.gno < i.end)
+    }
+
+    /// The smallest number that the server has not used: what the next automatic GTID gets.
+    pub fn next_gno(&self, uuid: Uuid) -> u64 {
+        self.intervals_of(uuid).first().map_or(1, |i| if i.start == 1 { i.end } else { 1 })
+    }
+
+    /// Adds one GTID. Constant time when it follows the source's last one.
+    pub fn add(&mut self, gtid: Gtid) {
+        self.add_interval(gtid.uuid.into(), Interval { start: gtid.gno, end: gtid.gno + 1 });
+    }
+
+    /// Adds an interval; an empty one changes nothing.
+    pub fn add_interval(&mut self, source: Source, new: Interval) {
+        if new.start >= new.end {
+            return;
+        }
+        let list = self.sources.entry(source).or_default();
+        // What overlaps or touches `new` melts into it.
+        let from = list.partition_point(|i| i.end < new.start);
+        let to = from + list[from..].partition_point(|i| i.start <= new.end);
+        if from == to {
+            list.insert(from, new);
+        } else {
+            let end = list[to - 1].end.max(new.end);
+            list[from] = Interval { start: list[from].start.min(new.start), end };
+            list.drain(from + 1..to);
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn union(&mut self, other: &GtidSet) {
+        for (source, interval) in other.intervals() {
+            self.add_interval(source.clone(), interval);
+        }
+    }
+
+    /// Takes away all of `other`.
+    pub fn subtract(&mut self, other: &GtidSet) {
+        for (source, gone) in &other.sources {
+            if let Some(list) = self.sources.get_mut(source) {
+                *list = difference(list, gone);
+                if list.is_empty() {
+                    self.sources.remove(source);
+                }
+            }
+        }
+    }
+
+    /// The GTIDs that are in both sets.
+    pub fn intersection(&self, other: &GtidSet) -> GtidSet {
+        let mut only_self = self.clone();
+        only_self.subtract(other);
+        let mut both = self.clone();
+        both.subtract(&only_self);
+        both
+    }
+
+    /// True when `other` holds all of this set.
+    pub fn is_subset(&self, other: &GtidSet) -> bool {
+        let mut rest = self.clone();
+        rest.subtract(other);
+        rest.is_empty()
+    }
+
+    /// Appends the binary form: the untagged one if no source has a tag, so that every reader takes it.
+    ///
+    /// | bytes | field |
+    /// | --- | --- |
+    /// | 8 | number of sources `n`; tagged form: `1 << 56 | n << 8 | 1` |
+    /// | 16 | uuid |
+    /// | 1+n | tagged form: length `<< 1`, tag |
+    /// | 8 | number of intervals |
+    /// | 8+8 | each: first number, last number + 1 |
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let n = self.sources.len() as u64;
+        let tagged = self.sources.keys().any(|s| !s.tag.is_empty());
+        let head = if tagged { 1 << 56 | n << 8 | 1 } else { n };
+        out.extend_from_slice(&head.to_le_bytes());
+        for (source, list) in &self.sources {
+            out.extend_from_slice(&source.uuid.0);
+            if tagged {
+                out.push((source.tag.len() as u8) << 1);
+                out.extend_from_slice(source.tag.as_bytes());
+            }
+            out.extend_from_slice(&(list.len() as u64).to_le_bytes());
+            for interval in list {
+                out.extend_from_slice(&interval.start.to_le_bytes());
+                out.extend_from_slice(&interval.end.to_le_bytes());
+            }
+        }
+    }
+
+    /// Reads the binary form, which must fill `bytes`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, GtidError> {
+        let mut c = Cursor::new(bytes);
+        let head = c.u64()?;
+        let (tagged, n) = match head >> 56 {
+            0 => (false, head),
+            1 if head & 0xff == 1 => (true, head << 8 >> 16),
+            _ => return Err(GtidError::Malformed),
+        };
+        let mut set = GtidSet::new();
+        // The counts are not trusted: each step reads bytes, so the input's length bounds the work.
+        for _ in 0..n {
+            let source = decode_source(&mut c, tagged)?;
+            for _ in 0..c.u64()? {
+                let interval = Interval { start: c.u64()?, end: c.u64()? };
+                if interval.start == 0 || interval.start >= interval.end || interval.end > Gtid::GNO_MAX + 1 {
+                    return Err(GtidError::Malformed);
+                }
+                set.add_interval(source.clone(), interval);
+            }
+        }
+        if c.is_empty() { Ok(set) } else { Err(GtidError::Malformed) }
+    }
+}
+
+fn decode_source(c: &mut Cursor<'_>, tagged: bool) -> Result<Source, GtidError> {
+    let mut uuid = Uuid::default();
+    uuid.0.copy_from_slice(c.take(16)?);
+    let tag = if tagged {
+        let length = c.u8()?;
+        if length & 1 != 0 {
+            return Err(GtidError::Malformed);
+        }
+        parse_tag(
+            std::str::from_utf8(c.take(usize::from(length >> 1))?).map_err(|_| GtidError::Malformed)?,
+            true,
+        )?
+    } else {
+        String::new()
+    };
+    Ok(Source { uuid, tag })
+}
+
+/// `list` without `gone`, both sorted and disjoint.
+fn difference(list: &[Interval], gone: &[Interval]) -> Vec<Interval> {
+    let mut kept = Vec::with_capacity(list.len());
+    let mut gone = gone.iter().peekable();
+    for interval in list {
+        let mut start = interval.start;
+        while let Some(cut) = gone.peek() {
+            if cut.start >= interval.end {
+                break;
+            }
+            if cut.start > start {
+                kept.push(Interval { start, end: cut.start });
+            }
+            start = start.max(cut.end);
+            if cut.end > interval.end {
+                break; // it may cut the next interval too
+            }
+            gone.next();
+        }
+        if start < interval.end {
+            kept.push(Interval { start, end: interval.end });
+        }
+    }
+    kept
+}
+
+impl fmt::Display for GtidSet {
+    /// As MySQL prints `gtid_executed`: sources on lines of their own, `uuid:1-3:5:tag:7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut last: Option<Uuid> = None;
+        for (source, list) in &self.sources {
+            if last != Some(source.uuid) {
+                let separator = if last.is_some() { ",\n" } else { "" };
+                write!(f, "{separator}{}", source.uuid)?;
+                last = Some(source.uuid);
+            }
+            if !source.tag.is_empty() {
+                write!(f, ":{}", source.tag)?;
+            }
+            for interval in list {
+                write!(f, ":{}", interval.start)?;
+                if interval.end - interval.start > 1 {
+                    write!(f, "-{}", interval.end - 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for GtidSet {
+    type Err = GtidError;
+
+    /// Empty items and white space are skipped, as MySQL does; an interval that ends before it starts is empty.
+    fn from_str(s: &str) -> Result<Self, GtidError> {
+        let mut set = GtidSet::new();
+        for item in s.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let mut parts = item.split(':').map(str::trim);
+            let uuid: Uuid = parts.next().ok_or(GtidError::Malformed)?.parse()?;
+            let mut source = Source::from(uuid);
+            for part in parts {
+                if part.starts_with(|c: char| c.is_ascii_digit()) {
+                    let (start, last) = part.split_once('-').unwrap_or((part, part));
+                    let (start, last) = (parse_gno(start.trim())?, parse_gno(last.trim())?);
+                    set.add_interval(source.clone(), Interval { start, end: last + 1 });
+                } else {
+                    source.tag = parse_tag(part, false)?;
+                }
+            }
+        }
+        Ok(set)
+    }
+}
+
+fn parse_gno(s: &str) -> Result<u64, GtidError> {
+    let digits = !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let gno: u64 = if digits { s.parse().map_err(|_| GtidError::Malformed)? } else { 0 };
+    if (1..=Gtid::GNO_MAX).contains(&gno) { Ok(gno) } else { Err(GtidError::Malformed) }
+}
+
+/// Folds a tag to lower case and checks it.
+pub(crate) fn parse_tag(s: &str, may_be_empty: bool) -> Result<String, GtidError> {
+    let tag = s.to_ascii_lowercase();
+    let first_ok = match tag.bytes().next() {
+        None => may_be_empty,
+        Some(b) => b.is_ascii_lowercase() || b == b'_',
+    };
+    let rest_ok = tag.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if first_ok && rest_ok && tag.len() <= Source::TAG_MAX { Ok(tag) } else { Err(GtidError::Malformed) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const A: &str = "ffbc9079-e54d-11f1-b5eb-02fc00000001";
+    const B: &str = "00000000-0000-0000-0000-000000000002";
+
+    fn set(s: &str) -> GtidSet {
+        s.replace('A', A).replace('B', B).parse().unwrap()
+    }
+
+    fn text(s: &GtidSet) -> String {
+        s.to_string().replace(A, "A").replace(B, "B").replace('\n', "")
+    }
+
+    #[test]
+    fn text_is_normalised() {
+        for (input, output) in [
+            ("", ""),
+            ("A:1", "A:1"),
+            (" A:1-3 : 4 ,, B:7-7", "B:7,A:1-4"),
+            ("A:5:1-2:9-10:3", "A:1-3:5:9-10"),
+            ("A:3-2", ""),
+            ("A:1:Tag_1:5-6:b:1", "A:1:b:1:tag_1:5-6"),
+        ] {
+            assert_eq!(text(&set(input)), output, "{input}");
+        }
+        for bad in ["A", "A:", "A:0", "A:x-1", "A:1-", "A:9223372036854775807", "A:tag-x:1", "zz:1"] {
+            let parsed = bad.replace('A', A).parse::<GtidSet>();
+            // A source without intervals is the empty set.
+            assert!(parsed.is_err() || bad == "A", "{bad}: {parsed:?}");
+        }
+    }
+
+    #[test]
+    fn set_arithmetic() {
+        let mut s = set("A:1-10:20-30,B:1");
+        s.subtract(&set("A:3-4:9-22:30"));
+        assert_eq!(text(&s), "B:1,A:1-2:5-8:23-29");
+        s.subtract(&set("B:1-5"));
+        s.union(&set("A:3-4"));
+        assert_eq!(text(&s), "A:1-8:23-29");
+        assert!(set("A:2-5").is_subset(&s) && !set("A:8-9").is_subset(&s) && set("").is_subset(&s));
+        assert_eq!(text(&s.intersection(&set("A:5-25,B:1"))), "A:5-8:23-25");
+        let uuid = A.parse().unwrap();
+        assert_eq!(s.next_gno(uuid), 9);
+        assert_eq!(set("A:2").next_gno(uuid), 1);
+        assert!(s.contains(Gtid { uuid, gno: 8 }) && !s.contains(Gtid { uuid, gno: 9 }));
+        assert_eq!(s.count(), 15);
+    }
+
+    #[test]
+    fn difference_spans_intervals() {
+        let mut s = set("A:1-3:5-7:9-11");
+        s.subtract(&set("A:2-10"));
+        assert_eq!(text(&s), "A:1:11");
+    }
+
+    #[test]
+    fn binary_form_round_trips() {
+        for s in [set(""), set("A:1-3,B:5:9"), set("A:1,A:t:4-6")] {
+            let mut bytes = Vec::new();
+            s.encode(&mut bytes);
+            assert_eq!(GtidSet::decode(&bytes).unwrap(), s);
+            for cut in 0..bytes.len() {
+                assert!(GtidSet::decode(&bytes[..cut]).is_err());
+            }
+        }
+        assert!(GtidSet::decode(&[0xff; 64]).is_err());
+    }
+}
