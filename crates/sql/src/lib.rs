@@ -1,3 +1,4 @@
 //! See ARCHITECTURE.md.
 
 pub mod ast;
+pub mod variables;

@@ -1,0 +1,283 @@
+//! From what was assigned to the variable's own kind.
+
+use super::charset;
+use super::definition::{Kind, Variable};
+use super::error::{VariableError, Warning};
+use super::ids::sql_mode;
+use super::value::Value;
+
+/// The right side of `SET name = ..`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Assigned {
+    /// The word DEFAULT.
+    Default,
+    /// NULL.
+    Null,
+    /// A signed integer, TRUE or FALSE.
+    Int(i64),
+    /// An unsigned integer.
+    UInt(u64),
+    /// An exact or approximate number with a fraction.
+    Double(f64),
+    /// Text, or a bare word such as ON or utf8mb4.
+    Text(String),
+}
+
+/// The value in the variable's kind, and whether it had to be adjusted to the range.
+pub(super) struct Converted {
+    pub(super) value: Value,
+    pub(super) warning: Option<Warning>,
+}
+
+impl From<Value> for Converted {
+    fn from(value: Value) -> Self {
+        Converted { value, warning: None }
+    }
+}
+
+/// Converts anything but DEFAULT. `strict` (STRICT_ALL_TABLES) refuses what would be adjusted.
+pub(super) fn convert(var: &Variable, assigned: &Assigned, strict: bool) -> Result<Converted, VariableError> {
+    match var.kind {
+        Kind::Bool(_) => switch(var, assigned).map(Into::into),
+        Kind::UInt { min, max, block, .. } => unsigned(var, assigned, min, max, block, strict),
+        Kind::Int { min, max, .. } => signed(var, assigned, min, max, strict),
+        Kind::Double { min, max, .. } => double(var, assigned, min, max, strict),
+        Kind::Enum { names, .. } => word(var, assigned, names).map(Into::into),
+        Kind::Set { names, .. } => set(var, assigned, names, |_| None).map(Into::into),
+        Kind::SqlMode(_) => set(var, assigned, &sql_mode::NAMES, sql_mode::expand).map(Into::into),
+        Kind::Text(default) => text(var, assigned, default.is_none()).map(Into::into),
+        Kind::Charset { nullable, .. } => charset_name(var, assigned, nullable).map(Into::into),
+        Kind::Collation(_) => collation_name(var, assigned).map(Into::into),
+        Kind::TimeZone(_) => time_zone(var, assigned).map(Into::into),
+    }
+}
+
+impl Assigned {
+    pub(super) fn as_text(&self) -> String {
+        match self {
+            Assigned::Default => "DEFAULT".into(),
+            Assigned::Null => "NULL".into(),
+            Assigned::Int(v) => v.to_string(),
+            Assigned::UInt(v) => v.to_string(),
+            Assigned::Double(v) => v.to_string(),
+            Assigned::Text(v) => v.clone(),
+        }
+    }
+}
+
+fn wrong_value(var: &Variable, assigned: &Assigned) -> VariableError {
+    VariableError::WrongValue { name: var.name, value: assigned.as_text() }
+}
+
+/// The words that a switch takes, on the command line too.
+pub(super) fn parse_switch(word: &str) -> Option<bool> {
+    if ["ON", "TRUE", "1"].iter().any(|w| word.eq_ignore_ascii_case(w)) {
+        Some(true)
+    } else if ["OFF", "FALSE", "0"].iter().any(|w| word.eq_ignore_ascii_case(w)) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn switch(var: &Variable, assigned: &Assigned) -> Result<Value, VariableError> {
+    match assigned {
+        Assigned::Int(v @ 0..=1) => Ok(Value::Bool(*v == 1)),
+        Assigned::UInt(v @ 0..=1) => Ok(Value::Bool(*v == 1)),
+        Assigned::Text(t) => parse_switch(t).map(Value::Bool).ok_or_else(|| wrong_value(var, assigned)),
+        Assigned::Double(_) => Err(VariableError::WrongType(var.name)),
+        _ => Err(wrong_value(var, assigned)),
+    }
+}
+
+/// The value as it was adjusted: an error where the session is strict, else a warning.
+fn adjusted(
+    var: &Variable,
+    assigned: &Assigned,
+    value: Value,
+    changed: bool,
+    strict: bool,
+) -> Result<Converted, VariableError> {
+    match (changed, strict) {
+        (false, _) => Ok(value.into()),
+        (true, true) => Err(wrong_value(var, assigned)),
+        (true, false) => Ok(Converted { value, warning: Some(Warning::truncated(var, &assigned.as_text())) }),
+    }
+}
+
+fn unsigned(
+    var: &Variable,
+    assigned: &Assigned,
+    min: u64,
+    max: u64,
+    block: u64,
+    strict: bool,
+) -> Result<Converted, VariableError> {
+    let (given, negative) = match *assigned {
+        Assigned::Int(v) => (u64::try_from(v).unwrap_or(0), v < 0),
+        Assigned::UInt(v) => (v, false),
+        _ => return Err(VariableError::WrongType(var.name)),
+    };
+    let clamped = given.clamp(min, max);
+    let value = (clamped - clamped % block).max(min);
+    adjusted(var, assigned, Value::UInt(value), negative || value != given, strict)
+}
+
+fn signed(
+    var: &Variable,
+    assigned: &Assigned,
+    min: i64,
+    max: i64,
+    strict: bool,
+) -> Result<Converted, VariableError> {
+    let (given, above) = match *assigned {
+        Assigned::Int(v) => (v, false),
+        Assigned::UInt(v) => (i64::try_from(v).unwrap_or(i64::MAX), i64::try_from(v).is_err()),
+        _ => return Err(VariableError::WrongType(var.name)),
+    };
+    let value = given.clamp(min, max);
+    adjusted(var, assigned, Value::Int(value), above || value != given, strict)
+}
+
+fn double(
+    var: &Variable,
+    assigned: &Assigned,
+    min: f64,
+    max: f64,
+    strict: bool,
+) -> Result<Converted, VariableError> {
+    let given = match *assigned {
+        Assigned::Int(v) => v as f64,
+        Assigned::UInt(v) => v as f64,
+        Assigned::Double(v) if !v.is_nan() => v,
+        _ => return Err(VariableError::WrongType(var.name)),
+    };
+    let value = given.clamp(min, max);
+    adjusted(var, assigned, Value::Double(value), value != given, strict)
+}
+
+fn word(var: &Variable, assigned: &Assigned, names: &[&str]) -> Result<Value, VariableError> {
+    let place = match assigned {
+        Assigned::Int(v) => usize::try_from(*v).ok(),
+        Assigned::UInt(v) => usize::try_from(*v).ok(),
+        Assigned::Text(t) => word_named(names, t),
+        Assigned::Double(_) => return Err(VariableError::WrongType(var.name)),
+        _ => None,
+    };
+    match place {
+        Some(i) if i < names.len() => Ok(Value::UInt(i as u64)),
+        _ => Err(wrong_value(var, assigned)),
+    }
+}
+
+/// A word by its name; ON and OFF, TRUE and FALSE stand for each other where an enum has them.
+pub(super) fn word_named(names: &[&str], word: &str) -> Option<usize> {
+    let place = |w: &str| names.iter().position(|n| n.eq_ignore_ascii_case(w));
+    place(word).or_else(|| place(if parse_switch(word)? { "ON" } else { "OFF" }))
+}
+
+fn set(
+    var: &Variable,
+    assigned: &Assigned,
+    names: &[&str],
+    expand: impl Fn(&str) -> Option<u64>,
+) -> Result<Value, VariableError> {
+    let all = if names.len() == 64 { u64::MAX } else { (1 << names.len()) - 1 };
+    let bits = match assigned {
+        Assigned::Int(v) => u64::try_from(*v).ok(),
+        Assigned::UInt(v) => Some(*v),
+        Assigned::Text(t) => {
+            return set_named(names, t, expand)
+                .map(Value::UInt)
+                .map_err(|word| VariableError::WrongValue { name: var.name, value: word });
+        }
+        Assigned::Double(_) => return Err(VariableError::WrongType(var.name)),
+        _ => None,
+    };
+    match bits {
+        Some(bits) if bits & !all == 0 => Ok(Value::UInt(bits)),
+        _ => Err(wrong_value(var, assigned)),
+    }
+}
+
+/// The bits of a list of words, or the first word that is not known.
+pub(super) fn set_named(
+    names: &[&str],
+    list: &str,
+    expand: impl Fn(&str) -> Option<u64>,
+) -> Result<u64, String> {
+    let mut bits = 0;
+    for word in list.split(',').map(str::trim).filter(|w| !w.is_empty()) {
+        let place = names.iter().position(|n| n.eq_ignore_ascii_case(word));
+        bits |= expand(word).or(place.map(|i| 1 << i)).ok_or(word)?;
+    }
+    Ok(bits)
+}
+
+fn text(var: &Variable, assigned: &Assigned, nullable: bool) -> Result<Value, VariableError> {
+    match assigned {
+        Assigned::Text(t) => Ok(Value::Text(t.as_str().into())),
+        Assigned::Null if nullable => Ok(Value::Null),
+        Assigned::Null => Err(wrong_value(var, assigned)),
+        _ => Err(VariableError::WrongType(var.name)),
+    }
+}
+
+fn charset_name(var: &Variable, assigned: &Assigned, nullable: bool) -> Result<Value, VariableError> {
+    match assigned {
+        Assigned::Text(t) => match charset::charset_named(t) {
+            Some(found) => Ok(Value::Text(found.name.into())),
+            None => Err(VariableError::UnknownCharset(t.clone())),
+        },
+        Assigned::Null if nullable => Ok(Value::Null),
+        Assigned::Null => Err(wrong_value(var, assigned)),
+        Assigned::Int(_) | Assigned::UInt(_) => Err(VariableError::UnknownCharset(assigned.as_text())),
+        _ => Err(VariableError::WrongType(var.name)),
+    }
+}
+
+fn collation_name(var: &Variable, assigned: &Assigned) -> Result<Value, VariableError> {
+    let found = match assigned {
+        Assigned::Text(t) => charset::collation_named(t),
+        Assigned::Int(v) => u16::try_from(*v).ok().and_then(charset::collation_numbered),
+        Assigned::UInt(v) => u16::try_from(*v).ok().and_then(charset::collation_numbered),
+        Assigned::Null => return Err(wrong_value(var, assigned)),
+        _ => return Err(VariableError::WrongType(var.name)),
+    };
+    found
+        .map(|c| Value::Text(c.name.into()))
+        .ok_or_else(|| VariableError::UnknownCollation(assigned.as_text()))
+}
+
+fn time_zone(var: &Variable, assigned: &Assigned) -> Result<Value, VariableError> {
+    let Assigned::Text(name) = assigned else { return Err(VariableError::WrongType(var.name)) };
+    if name.eq_ignore_ascii_case("SYSTEM") {
+        return Ok(Value::Text("SYSTEM".into()));
+    }
+    match offset_minutes(name) {
+        Some(minutes) => Ok(Value::Text(offset_text(minutes).into())),
+        None => Err(VariableError::UnknownTimeZone(name.clone())),
+    }
+}
+
+/// Minutes east of UTC, from `+hh:mm` within -13:59 to +14:00; `UTC` is accepted as +00:00.
+fn offset_minutes(zone: &str) -> Option<i32> {
+    if zone.eq_ignore_ascii_case("UTC") {
+        return Some(0);
+    }
+    let (sign, rest) = match zone.as_bytes().first()? {
+        b'+' => (1, &zone[1..]),
+        b'-' => (-1, &zone[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = rest.split_once(':')?;
+    let part = |s: &str| (1..=2).contains(&s.len()).then(|| s.parse::<u8>().ok()).flatten();
+    let (hours, minutes) = (part(hours)?, part(minutes)?);
+    let total = sign * (i32::from(hours) * 60 + i32::from(minutes));
+    (minutes < 60 && (-(13 * 60 + 59)..=14 * 60).contains(&total)).then_some(total)
+}
+
+fn offset_text(minutes: i32) -> String {
+    let sign = if minutes < 0 { '-' } else { '+' };
+    format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
+}

@@ -1,0 +1,269 @@
+//! What is known of a variable before it has a value.
+
+use super::value::Value;
+
+/// A variable's place in the table; the ones that code asks for have names in [`super::ids`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VariableId(pub(super) u16);
+
+impl VariableId {
+    pub(super) fn index(self) -> usize {
+        self.0.into()
+    }
+}
+
+/// Where a variable has a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One value for the server.
+    Global,
+    /// A value for each session, none for the server.
+    Session,
+    /// A value for each session, and the server's, which new sessions start with.
+    Both,
+}
+
+/// A variable's type, range and default.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "default, smallest and largest value; the words of an enum or a set")]
+pub enum Kind {
+    /// ON or OFF.
+    Bool(bool),
+    /// An unsigned number, rounded down to a multiple of `block`.
+    UInt { default: u64, min: u64, max: u64, block: u64 },
+    /// A signed number.
+    Int { default: i64, min: i64, max: i64 },
+    /// A number with a fraction.
+    Double { default: f64, min: f64, max: f64 },
+    /// One of several words; a number names one by its place, from 0.
+    Enum { default: usize, names: &'static [&'static str] },
+    /// Several of several words, as a bit mask.
+    Set { default: u64, names: &'static [&'static str] },
+    /// `sql_mode`: a set in which some words stand for several others.
+    SqlMode(u64),
+    /// Text; `None` is NULL.
+    Text(Option<&'static str>),
+    /// The name of a character set. NULL is allowed where the default may be NULL (`character_set_results`).
+    Charset { default: &'static str, nullable: bool },
+    /// The name of a collation.
+    Collation(&'static str),
+    /// `SYSTEM` or an offset from UTC.
+    TimeZone(&'static str),
+}
+
+impl Kind {
+    pub(super) fn default_value(&self) -> Value {
+        match *self {
+            Kind::Bool(b) => Value::Bool(b),
+            Kind::UInt { default, .. } => Value::UInt(default),
+            Kind::Int { default, .. } => Value::Int(default),
+            Kind::Double { default, .. } => Value::Double(default),
+            Kind::Enum { default, .. } => Value::UInt(default as u64),
+            Kind::Set { default, .. } | Kind::SqlMode(default) => Value::UInt(default),
+            Kind::Text(None) => Value::Null,
+            Kind::Text(Some(text))
+            | Kind::Charset { default: text, .. }
+            | Kind::Collation(text)
+            | Kind::TimeZone(text) => Value::Text(text.into()),
+        }
+    }
+}
+
+/// What an assignment can do (V1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Changes what the server does.
+    Live,
+    /// Accepts only the value it has.
+    Fixed,
+    /// Kept and shown, nothing more.
+    Harmless,
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Variable {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) scope: Scope,
+    pub(super) effect: Effect,
+    pub(super) read_only: bool,
+    pub(super) computed: bool,
+    pub(super) option: bool,
+    pub(super) admin: bool,
+    pub(super) help: &'static str,
+}
+
+impl Variable {
+    /// The name, in lower case with underscores.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Type, range and default.
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Where it has a value.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// True if it can be given on the command line and in my.cnf.
+    pub fn is_option(&self) -> bool {
+        self.option
+    }
+
+    /// True if `SET` refuses it (the command line may still set it).
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// True if its value is asked of the session, the log or the clock instead of being stored here.
+    pub fn is_computed(&self) -> bool {
+        self.computed
+    }
+
+    /// True if only the value that it has is accepted (V1).
+    pub fn is_fixed(&self) -> bool {
+        self.effect == Effect::Fixed
+    }
+
+    /// True if it is accepted without effect (V1).
+    pub fn is_harmless(&self) -> bool {
+        self.effect == Effect::Harmless
+    }
+
+    /// True if changing even the session's value asks for an administrator; the server's value always does.
+    pub fn needs_admin(&self) -> bool {
+        self.admin
+    }
+
+    /// What it does, for `--help`.
+    pub fn help(&self) -> &'static str {
+        self.help
+    }
+
+    /// True if the server has a value.
+    pub fn has_global(&self) -> bool {
+        self.scope != Scope::Session
+    }
+
+    /// True if each session has a value.
+    pub fn has_session(&self) -> bool {
+        self.scope != Scope::Global
+    }
+
+    const fn new(name: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            scope: Scope::Global,
+            effect: Effect::Live,
+            read_only: false,
+            computed: false,
+            option: true,
+            admin: false,
+            help: "",
+        }
+    }
+
+    pub(super) const fn both(mut self) -> Self {
+        self.scope = Scope::Both;
+        self
+    }
+
+    pub(super) const fn session(mut self) -> Self {
+        self.scope = Scope::Session;
+        self.option = false;
+        self
+    }
+
+    /// Can't be changed while running.
+    pub(super) const fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// A fact about this server: neither `SET` nor an option changes it.
+    pub(super) const fn fact(mut self) -> Self {
+        self.read_only = true;
+        self.option = false;
+        self
+    }
+
+    pub(super) const fn fixed(mut self) -> Self {
+        self.effect = Effect::Fixed;
+        self
+    }
+
+    pub(super) const fn harmless(mut self) -> Self {
+        self.effect = Effect::Harmless;
+        self
+    }
+
+    pub(super) const fn computed(mut self) -> Self {
+        self.computed = true;
+        self.option = false;
+        self
+    }
+
+    pub(super) const fn no_option(mut self) -> Self {
+        self.option = false;
+        self
+    }
+
+    pub(super) const fn admin(mut self) -> Self {
+        self.admin = true;
+        self
+    }
+
+    pub(super) const fn block(mut self, size: u64) -> Self {
+        if let Kind::UInt { block, .. } = &mut self.kind {
+            *block = size;
+        }
+        self
+    }
+
+    pub(super) const fn help_text(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+}
+
+pub(super) const fn switch(name: &'static str, default: bool) -> Variable {
+    Variable::new(name, Kind::Bool(default))
+}
+
+pub(super) const fn uint(name: &'static str, default: u64, min: u64, max: u64) -> Variable {
+    Variable::new(name, Kind::UInt { default, min, max, block: 1 })
+}
+
+pub(super) const fn int(name: &'static str, default: i64, min: i64, max: i64) -> Variable {
+    Variable::new(name, Kind::Int { default, min, max })
+}
+
+pub(super) const fn double(name: &'static str, default: f64, min: f64, max: f64) -> Variable {
+    Variable::new(name, Kind::Double { default, min, max })
+}
+
+pub(super) const fn choice(name: &'static str, names: &'static [&'static str], default: usize) -> Variable {
+    Variable::new(name, Kind::Enum { default, names })
+}
+
+pub(super) const fn flags(name: &'static str, names: &'static [&'static str], default: u64) -> Variable {
+    Variable::new(name, Kind::Set { default, names })
+}
+
+pub(super) const fn text(name: &'static str, default: &'static str) -> Variable {
+    Variable::new(name, Kind::Text(Some(default)))
+}
+
+pub(super) const fn null_text(name: &'static str) -> Variable {
+    Variable::new(name, Kind::Text(None))
+}
+
+pub(super) const fn other(name: &'static str, kind: Kind) -> Variable {
+    Variable::new(name, kind)
+}

@@ -1,0 +1,172 @@
+//! The variables that code asks for by name. A wrong name here does not compile.
+
+use super::definition::VariableId;
+use super::table::id;
+
+macro_rules! names {
+    ($($name:ident = $text:literal;)*) => {$(
+        #[doc = concat!("`", $text, "`")]
+        pub const $name: VariableId = id($text);
+    )*};
+}
+
+names! {
+    AUTO_INCREMENT_INCREMENT = "auto_increment_increment";
+    AUTO_INCREMENT_OFFSET = "auto_increment_offset";
+    AUTOCOMMIT = "autocommit";
+    BIND_ADDRESS = "bind_address";
+    BINLOG_EXPIRE_LOGS_SECONDS = "binlog_expire_logs_seconds";
+    BINLOG_GROUP_COMMIT_SYNC_DELAY = "binlog_group_commit_sync_delay";
+    BINLOG_PREALLOC_NUM = "binlog_prealloc_num";
+    BINLOG_ROW_EVENT_MAX_SIZE = "binlog_row_event_max_size";
+    BINLOG_ROWS_QUERY_LOG_EVENTS = "binlog_rows_query_log_events";
+    CHARACTER_SET_CLIENT = "character_set_client";
+    CHARACTER_SET_CONNECTION = "character_set_connection";
+    CHARACTER_SET_DATABASE = "character_set_database";
+    CHARACTER_SET_RESULTS = "character_set_results";
+    CHARACTER_SET_SERVER = "character_set_server";
+    COLLATION_CONNECTION = "collation_connection";
+    COLLATION_DATABASE = "collation_database";
+    COLLATION_SERVER = "collation_server";
+    CONNECT_TIMEOUT = "connect_timeout";
+    DATADIR = "datadir";
+    DEFAULT_STORAGE_ENGINE = "default_storage_engine";
+    DURAMEN_MEMTABLE_SIZE = "duramen_memtable_size";
+    DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";
+    DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
+    ERROR_COUNT = "error_count";
+    FOREIGN_KEY_CHECKS = "foreign_key_checks";
+    GTID_EXECUTED = "gtid_executed";
+    GTID_NEXT = "gtid_next";
+    GTID_PURGED = "gtid_purged";
+    HOSTNAME = "hostname";
+    IDENTITY = "identity";
+    INNODB_BUFFER_POOL_SIZE = "innodb_buffer_pool_size";
+    INNODB_FLUSH_LOG_AT_TRX_COMMIT = "innodb_flush_log_at_trx_commit";
+    INNODB_LOCK_WAIT_TIMEOUT = "innodb_lock_wait_timeout";
+    INSERT_ID = "insert_id";
+    INTERACTIVE_TIMEOUT = "interactive_timeout";
+    LAST_INSERT_ID = "last_insert_id";
+    LOG_BIN_BASENAME = "log_bin_basename";
+    LOG_BIN_INDEX = "log_bin_index";
+    LOG_ERROR_VERBOSITY = "log_error_verbosity";
+    MAX_ALLOWED_PACKET = "max_allowed_packet";
+    MAX_BINLOG_SIZE = "max_binlog_size";
+    MAX_CONNECTIONS = "max_connections";
+    MAX_SP_RECURSION_DEPTH = "max_sp_recursion_depth";
+    NET_READ_TIMEOUT = "net_read_timeout";
+    NET_WRITE_TIMEOUT = "net_write_timeout";
+    PID_FILE = "pid_file";
+    PORT = "port";
+    PSEUDO_THREAD_ID = "pseudo_thread_id";
+    REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
+    SERVER_ID = "server_id";
+    SERVER_UUID = "server_uuid";
+    SKIP_NETWORKING = "skip_networking";
+    SOCKET = "socket";
+    SQL_MODE = "sql_mode";
+    SSL_CA = "ssl_ca";
+    SSL_CERT = "ssl_cert";
+    SSL_KEY = "ssl_key";
+    SYNC_BINLOG = "sync_binlog";
+    SYSTEM_TIME_ZONE = "system_time_zone";
+    THREAD_STACK = "thread_stack";
+    TIME_ZONE = "time_zone";
+    TIMESTAMP = "timestamp";
+    TMPDIR = "tmpdir";
+    TRANSACTION_ISOLATION = "transaction_isolation";
+    TRANSACTION_READ_ONLY = "transaction_read_only";
+    VERSION = "version";
+    WAIT_TIMEOUT = "wait_timeout";
+    WARNING_COUNT = "warning_count";
+}
+
+/// The bits of `sql_mode`; their numbers are in the binary log, so they are MySQL's.
+#[allow(missing_docs, reason = "each name is the mode's own")]
+pub mod sql_mode {
+    pub const REAL_AS_FLOAT: u64 = 1 << 0;
+    pub const PIPES_AS_CONCAT: u64 = 1 << 1;
+    pub const ANSI_QUOTES: u64 = 1 << 2;
+    pub const IGNORE_SPACE: u64 = 1 << 3;
+    pub const ONLY_FULL_GROUP_BY: u64 = 1 << 5;
+    pub const NO_UNSIGNED_SUBTRACTION: u64 = 1 << 6;
+    pub const NO_DIR_IN_CREATE: u64 = 1 << 7;
+    pub const ANSI: u64 = 1 << 18;
+    pub const NO_AUTO_VALUE_ON_ZERO: u64 = 1 << 19;
+    pub const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
+    pub const STRICT_TRANS_TABLES: u64 = 1 << 21;
+    pub const STRICT_ALL_TABLES: u64 = 1 << 22;
+    pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
+    pub const NO_ZERO_DATE: u64 = 1 << 24;
+    pub const ALLOW_INVALID_DATES: u64 = 1 << 25;
+    pub const ERROR_FOR_DIVISION_BY_ZERO: u64 = 1 << 26;
+    pub const TRADITIONAL: u64 = 1 << 27;
+    pub const HIGH_NOT_PRECEDENCE: u64 = 1 << 29;
+    pub const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
+    pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
+    pub const TIME_TRUNCATE_FRACTIONAL: u64 = 1 << 32;
+
+    /// The default of MySQL 8.4.
+    pub const DEFAULT: u64 = ONLY_FULL_GROUP_BY
+        | STRICT_TRANS_TABLES
+        | NO_ZERO_IN_DATE
+        | NO_ZERO_DATE
+        | ERROR_FOR_DIVISION_BY_ZERO
+        | NO_ENGINE_SUBSTITUTION;
+
+    /// The words by bit; bits that no mode has any more are `NOT_USED_n`.
+    pub const NAMES: [&str; 33] = [
+        "REAL_AS_FLOAT",
+        "PIPES_AS_CONCAT",
+        "ANSI_QUOTES",
+        "IGNORE_SPACE",
+        "NOT_USED",
+        "ONLY_FULL_GROUP_BY",
+        "NO_UNSIGNED_SUBTRACTION",
+        "NO_DIR_IN_CREATE",
+        "NOT_USED_9",
+        "NOT_USED_10",
+        "NOT_USED_11",
+        "NOT_USED_12",
+        "NOT_USED_13",
+        "NOT_USED_14",
+        "NOT_USED_15",
+        "NOT_USED_16",
+        "NOT_USED_17",
+        "NOT_USED_18",
+        "ANSI",
+        "NO_AUTO_VALUE_ON_ZERO",
+        "NO_BACKSLASH_ESCAPES",
+        "STRICT_TRANS_TABLES",
+        "STRICT_ALL_TABLES",
+        "NO_ZERO_IN_DATE",
+        "NO_ZERO_DATE",
+        "ALLOW_INVALID_DATES",
+        "ERROR_FOR_DIVISION_BY_ZERO",
+        "TRADITIONAL",
+        "NOT_USED_29",
+        "HIGH_NOT_PRECEDENCE",
+        "NO_ENGINE_SUBSTITUTION",
+        "PAD_CHAR_TO_FULL_LENGTH",
+        "TIME_TRUNCATE_FRACTIONAL",
+    ];
+
+    /// The modes that a combined mode's word stands for.
+    pub(in crate::variables) fn expand(word: &str) -> Option<u64> {
+        if word.eq_ignore_ascii_case("ANSI") {
+            Some(ANSI | REAL_AS_FLOAT | PIPES_AS_CONCAT | ANSI_QUOTES | IGNORE_SPACE | ONLY_FULL_GROUP_BY)
+        } else if word.eq_ignore_ascii_case("TRADITIONAL") {
+            Some(
+                TRADITIONAL
+                    | STRICT_TRANS_TABLES
+                    | STRICT_ALL_TABLES
+                    | NO_ZERO_IN_DATE
+                    | NO_ZERO_DATE
+                    | ERROR_FOR_DIVISION_BY_ZERO
+                    | NO_ENGINE_SUBSTITUTION,
+            )
+        } else {
+            None
+        }
+    }
+}

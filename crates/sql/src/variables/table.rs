@@ -1,0 +1,122 @@
+//! The table of all variables, put together from its subjects at compile time, and the ways to find one.
+
+mod binlog;
+mod character;
+mod engine;
+mod network;
+mod optimizer;
+mod server;
+mod statement;
+
+use super::definition::{Variable, VariableId};
+use std::sync::LazyLock;
+
+const SUBJECTS: [&[Variable]; 7] = [
+    binlog::VARIABLES,
+    character::VARIABLES,
+    engine::VARIABLES,
+    network::VARIABLES,
+    optimizer::VARIABLES,
+    server::VARIABLES,
+    statement::VARIABLES,
+];
+
+const COUNT: usize = {
+    let (mut count, mut subject) = (0, 0);
+    while subject < SUBJECTS.len() {
+        count += SUBJECTS[subject].len();
+        subject += 1;
+    }
+    count
+};
+
+/// Every variable; a [`VariableId`] is a place in it.
+pub(super) static TABLE: [Variable; COUNT] = {
+    let mut joined = [SUBJECTS[0][0]; COUNT];
+    let (mut at, mut subject) = (0, 0);
+    while subject < SUBJECTS.len() {
+        let mut line = 0;
+        while line < SUBJECTS[subject].len() {
+            joined[at] = SUBJECTS[subject][line];
+            at += 1;
+            line += 1;
+        }
+        subject += 1;
+    }
+    joined
+};
+
+/// Names of old that clients still ask for, and what they stand for. They are found, but not listed.
+const ALIASES: [(&str, &str); 4] = [
+    ("tx_isolation", "transaction_isolation"),
+    ("tx_read_only", "transaction_read_only"),
+    ("log_slave_updates", "log_replica_updates"),
+    ("storage_engine", "default_storage_engine"),
+];
+
+static BY_NAME: LazyLock<Vec<VariableId>> = LazyLock::new(|| {
+    let mut ids: Vec<_> = (0..COUNT as u16).map(VariableId).collect();
+    ids.sort_by_key(|&id| definition(id).name);
+    ids
+});
+
+/// The place of a variable that must exist; a wrong name does not compile.
+pub(super) const fn id(name: &str) -> VariableId {
+    let mut i = 0;
+    while i < COUNT {
+        if same(TABLE[i].name.as_bytes(), name.as_bytes()) {
+            return VariableId(i as u16);
+        }
+        i += 1;
+    }
+    panic!("no variable has this name")
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+/// What is known of a variable.
+pub(super) fn definition(id: VariableId) -> &'static Variable {
+    &TABLE[id.index()]
+}
+
+impl VariableId {
+    /// What is known of the variable.
+    pub fn variable(self) -> &'static Variable {
+        definition(self)
+    }
+}
+
+/// Every variable in the order of their names.
+pub fn all() -> impl Iterator<Item = VariableId> {
+    BY_NAME.iter().copied()
+}
+
+/// The variable of this name, in any case.
+pub fn find(name: &str) -> Option<VariableId> {
+    let name = name.to_ascii_lowercase();
+    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.as_str(), |(_, of)| of);
+    let place = BY_NAME.binary_search_by_key(&name, |&id| definition(id).name).ok()?;
+    Some(BY_NAME[place])
+}
+
+/// The variables whose names `wanted` accepts, in the order of their names: for SHOW VARIABLES LIKE.
+pub fn matching(wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = VariableId> {
+    all().filter(move |&id| wanted(definition(id).name))
+}
+
+/// The likeliest variable that a mistyped option meant.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    stdx::suggest::nearest(name, TABLE.iter().filter(|v| v.option).map(|v| v.name))
+}

@@ -1,0 +1,67 @@
+//! The binary log and GTIDs.
+
+use super::super::definition::{Variable, choice, switch, text, uint};
+
+pub(super) const VARIABLES: &[Variable] = &[
+    uint("binlog_cache_size", 32_768, 4096, 1 << 40)
+        .block(4096)
+        .harmless()
+        .help_text("No effect: a transaction's events are kept in memory as they are"),
+    choice("binlog_checksum", &["NONE", "CRC32"], 1).fixed().help_text("Every event has a CRC32"),
+    switch("binlog_direct_non_transactional_updates", false).both().fixed().help_text("All tables are transactional"),
+    switch("binlog_encryption", false).fixed().help_text("Log files are not encrypted"),
+    choice("binlog_error_action", &["IGNORE_ERROR", "ABORT_SERVER"], 1)
+        .fixed()
+        .help_text("After an error of the log no commit is accepted any more; reads go on"),
+    switch("binlog_expire_logs_auto_purge", true).fixed().help_text("Old files are removed"),
+    uint("binlog_expire_logs_seconds", 2_592_000, 0, u32::MAX as u64)
+        .help_text("Age in seconds at which log files are removed; 0 keeps them"),
+    choice("binlog_format", &["MIXED", "STATEMENT", "ROW"], 2).both().fixed().help_text("The log holds rows"),
+    uint("binlog_group_commit_sync_delay", 0, 0, 1_000_000)
+        .help_text("Microseconds to wait for more transactions before a flush"),
+    uint("binlog_group_commit_sync_no_delay_count", 0, 0, 1_000_000)
+        .help_text("Transactions that end the wait of binlog_group_commit_sync_delay"),
+    switch("binlog_gtid_simple_recovery", true).fixed().read_only().help_text("Always"),
+    uint("binlog_max_flush_queue_time", 0, 0, 100_000).harmless().help_text("No effect"),
+    switch("binlog_order_commits", true).fixed().help_text("Log order is commit order"),
+    uint("binlog_prealloc_num", 2, 0, 64).help_text("Log files made ahead, so that rotation waits for nothing"),
+    uint("binlog_row_event_max_size", 8192, 256, 1 << 30)
+        .block(256)
+        .read_only()
+        .help_text("Bytes of rows that one event holds; a larger row has its own"),
+    choice("binlog_row_image", &["MINIMAL", "NOBLOB", "FULL"], 2).both().fixed().help_text("Whole rows"),
+    choice("binlog_row_metadata", &["MINIMAL", "FULL"], 1).fixed().help_text("Table maps name their columns"),
+    text("binlog_row_value_options", "").both().fixed().help_text("No partial JSON updates"),
+    switch("binlog_rows_query_log_events", false).both().help_text("Put the text of row statements into the log"),
+    uint("binlog_stmt_cache_size", 32_768, 4096, 1 << 40).block(4096).harmless().help_text("No effect"),
+    switch("binlog_transaction_compression", false).both().fixed().help_text("Transactions are not compressed"),
+    uint("binlog_transaction_compression_level_zstd", 3, 1, 22).both().harmless().help_text("No effect"),
+    uint("binlog_transaction_dependency_history_size", 25_000, 1, 1_000_000).harmless().help_text("No effect"),
+    choice("enforce_gtid_consistency", &["OFF", "ON", "WARN"], 1).fixed().help_text("Always"),
+    text("gtid_executed", "").fact().computed().help_text("GTIDs of all transactions in this server"),
+    uint("gtid_executed_compression_period", 0, 0, u32::MAX as u64).harmless().help_text("No effect: no such table"),
+    choice("gtid_mode", &["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"], 3)
+        .fixed()
+        .help_text("Every transaction has a GTID"),
+    text("gtid_next", "AUTOMATIC").session().fixed().help_text("GTID of the next transaction"),
+    text("gtid_owned", "").fact().computed().help_text("GTIDs of transactions under way"),
+    text("gtid_purged", "").fact().computed().help_text("GTIDs whose log files are removed"),
+    switch("log_bin", true).read_only().fixed().no_option().help_text("The log is the database; it is always on"),
+    text("log_bin_basename", "").fact().help_text("Log files without their numbers"),
+    text("log_bin_index", "").fact().help_text("The file that lists the log files"),
+    switch("log_bin_trust_function_creators", true).fixed().help_text("Rows are logged, so any function is safe"),
+    switch("log_replica_updates", true).fixed().read_only().help_text("What is replicated is in the log as well"),
+    uint("max_binlog_cache_size", !4095, 4096, u64::MAX).block(4096).harmless().help_text("No effect"),
+    uint("max_binlog_size", 1 << 30, 4096, 1 << 30).block(4096).help_text("Size in bytes at which a new log file begins"),
+    uint("max_binlog_stmt_cache_size", !4095, 4096, u64::MAX).block(4096).harmless().help_text("No effect"),
+    choice("rbr_exec_mode", &["STRICT", "IDEMPOTENT"], 0).session().fixed().help_text("Row events are applied strictly"),
+    choice("replica_exec_mode", &["STRICT", "IDEMPOTENT"], 0).fixed().help_text("Row events are applied strictly"),
+    uint("server_id", 1, 0, u32::MAX as u64).read_only().help_text("This server's number among replicas"),
+    uint("server_id_bits", 32, 32, 32).fact().help_text("Bits of server_id in use"),
+    text("server_uuid", "").fact().help_text("This server's UUID, made at its first start"),
+    choice("session_track_gtids", &["OFF", "OWN_GTID", "ALL_GTIDS"], 0).both().fixed().help_text("Not sent with OK"),
+    switch("source_verify_checksum", true).fixed().help_text("Events are verified when they are read"),
+    switch("sql_log_bin", true).session().admin().fixed().help_text("The log is the database; it is always on"),
+    uint("sync_binlog", 1, 0, u32::MAX as u64)
+        .help_text("Flush the log at every group of commits (1), every Nth, or within milliseconds in the background (0)"),
+];

@@ -1,0 +1,91 @@
+//! The storage engine: MySQL's names where they mean the same thing, and `duramen_*`.
+
+use super::super::definition::{Variable, choice, double, int, null_text, switch, text, uint};
+
+pub(super) const VARIABLES: &[Variable] = &[
+    text("default_storage_engine", "InnoDB")
+        .both()
+        .fixed()
+        .help_text("The one engine; it answers to the name InnoDB"),
+    text("default_tmp_storage_engine", "InnoDB").both().fixed().help_text("The one engine"),
+    text("disabled_storage_engines", "").fixed().read_only().help_text("None"),
+    uint("duramen_memtable_size", 64 << 20, 1 << 20, 1 << 34)
+        .block(4096)
+        .read_only()
+        .help_text("Bytes of new rows gathered in memory before they are written as a sorted file"),
+    uint("duramen_memtables_max", 4, 2, 64)
+        .read_only()
+        .help_text("Memtables in memory at most; writers are slowed as this number comes near"),
+    uint("duramen_recovery_distance_max", 512 << 20, 1 << 20, 1 << 40)
+        .block(4096)
+        .read_only()
+        .help_text("Bytes of log that a restart replays at most"),
+    switch("innodb_adaptive_hash_index", false).fixed().help_text("There is none"),
+    uint("innodb_autoinc_lock_mode", 2, 2, 2)
+        .fixed()
+        .read_only()
+        .help_text("No table lock for AUTO_INCREMENT"),
+    uint("innodb_buffer_pool_chunk_size", 128 << 20, 1 << 20, u64::MAX)
+        .harmless()
+        .read_only()
+        .help_text("No effect"),
+    uint("innodb_buffer_pool_instances", 1, 1, 64).harmless().read_only().help_text("No effect"),
+    uint("innodb_buffer_pool_size", 128 << 20, 1 << 20, 1 << 46)
+        .block(4096)
+        .read_only()
+        .help_text("Bytes of the cache of table blocks"),
+    text("innodb_data_home_dir", "").fixed().read_only().help_text("Tables are in the data directory"),
+    switch("innodb_deadlock_detect", true).fixed().help_text("Deadlocks are found when a wait begins"),
+    choice("innodb_default_row_format", &["redundant", "compact", "dynamic"], 2)
+        .fixed()
+        .help_text("Rows are stored as the log's row images"),
+    choice("innodb_doublewrite", &["OFF", "ON", "DETECT_AND_RECOVER", "DETECT_ONLY"], 0)
+        .fixed()
+        .help_text("No page is overwritten, so none can tear"),
+    switch("innodb_file_per_table", true).harmless().help_text("No effect: all tables share sorted files"),
+    uint("innodb_flush_log_at_trx_commit", 1, 0, 2)
+        .help_text("As sync_binlog; the stricter of the two decides. 0 acts as 2"),
+    choice(
+        "innodb_flush_method",
+        &["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"],
+        0,
+    )
+    .harmless()
+    .read_only()
+    .help_text("No effect: the log's flush is chosen by the server"),
+    uint("innodb_io_capacity", 200, 100, u32::MAX as u64).harmless().help_text("No effect"),
+    uint("innodb_lock_wait_timeout", 50, 1, 1_073_741_824).both().help_text("Seconds to wait for a row lock"),
+    uint("innodb_log_buffer_size", 16 << 20, 1 << 18, u32::MAX as u64)
+        .harmless()
+        .help_text("No effect: no redo log"),
+    double("innodb_max_dirty_pages_pct", 90.0, 0.0, 99.999).harmless().help_text("No effect"),
+    int("innodb_open_files", -1, -1, i32::MAX as i64).harmless().read_only().help_text("No effect"),
+    uint("innodb_page_size", 16_384, 16_384, 16_384).fixed().read_only().help_text("What clients expect"),
+    switch("innodb_print_all_deadlocks", false).fixed().help_text("Deadlocks are counted, not printed"),
+    switch("innodb_read_only", false).fixed().read_only().help_text("Writable"),
+    uint("innodb_redo_log_capacity", 100 << 20, 8 << 20, 1 << 39)
+        .harmless()
+        .help_text("No effect: there is no redo log; see duramen_recovery_distance_max"),
+    switch("innodb_rollback_on_timeout", false)
+        .fixed()
+        .read_only()
+        .help_text("A lock wait timeout undoes the statement"),
+    switch("innodb_stats_on_metadata", false).harmless().help_text("No effect"),
+    switch("innodb_stats_persistent", true).harmless().help_text("No effect"),
+    switch("innodb_strict_mode", true)
+        .both()
+        .harmless()
+        .help_text("No effect: table options are always checked"),
+    uint("innodb_thread_concurrency", 0, 0, 1000).harmless().help_text("No effect"),
+    text("innodb_version", env!("CARGO_PKG_VERSION")).fact().help_text("The engine's version"),
+    switch("keep_files_on_create", false).both().harmless().help_text("No effect"),
+    uint("key_buffer_size", 8 << 20, 0, u64::MAX).harmless().help_text("No effect: there is no MyISAM"),
+    uint("lock_wait_timeout", 31_536_000, 1, 31_536_000)
+        .both()
+        .harmless()
+        .help_text("No effect yet: table definitions are locked for a moment only"),
+    null_text("secure_file_priv").read_only().fixed().help_text("Statements can't read or write files"),
+    text("tmpdir", "")
+        .read_only()
+        .help_text("Where transactions larger than memory spill; by default the data directory"),
+];

@@ -1,0 +1,109 @@
+//! What a session's statements mean, and what a session tells of itself.
+
+use super::super::definition::{Kind, Variable, choice, double, other, switch, text, uint};
+use super::super::ids::sql_mode;
+
+const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
+
+pub(super) const VARIABLES: &[Variable] = &[
+    uint("auto_increment_increment", 1, 1, 65_535).both().help_text("Step between AUTO_INCREMENT values"),
+    uint("auto_increment_offset", 1, 1, 65_535).both().help_text("First AUTO_INCREMENT value"),
+    switch("autocommit", true).both().help_text("Each statement is a transaction"),
+    switch("automatic_sp_privileges", true).harmless().help_text("No effect yet"),
+    choice("completion_type", &["NO_CHAIN", "CHAIN", "RELEASE"], 0)
+        .both()
+        .fixed()
+        .help_text("COMMIT ends only itself"),
+    choice("concurrent_insert", &["NEVER", "AUTO", "ALWAYS"], 1)
+        .harmless()
+        .help_text("No effect: there is no MyISAM"),
+    uint("default_week_format", 0, 0, 0).both().fixed().help_text("Mode of WEEK()"),
+    uint("div_precision_increment", 4, 4, 4).both().fixed().help_text("Digits that a division adds"),
+    switch("end_markers_in_json", false).both().harmless().help_text("No effect"),
+    uint("error_count", 0, 0, u64::MAX)
+        .session()
+        .read_only()
+        .computed()
+        .help_text("Errors of the last statement"),
+    switch("explicit_defaults_for_timestamp", true)
+        .both()
+        .fixed()
+        .help_text("TIMESTAMP columns are like others"),
+    text("external_user", "").session().read_only().help_text("Name given by the authentication plugin"),
+    switch("foreign_key_checks", true).both().harmless().help_text("No effect: foreign keys are refused"),
+    uint("identity", 0, 0, u64::MAX).session().computed().help_text("As last_insert_id"),
+    uint("insert_id", 0, 0, u64::MAX).session().help_text("Next AUTO_INCREMENT value; 0 for the table's"),
+    uint("last_insert_id", 0, 0, u64::MAX).session().computed().help_text("What LAST_INSERT_ID() gives"),
+    switch("low_priority_updates", false).both().harmless().help_text("No effect"),
+    uint("max_error_count", 1024, 0, 65_535).both().help_text("Warnings kept for SHOW WARNINGS"),
+    uint("max_sp_recursion_depth", 0, 0, 255).both().help_text("Calls of a routine by itself"),
+    switch("old_alter_table", false).both().harmless().help_text("No effect"),
+    switch("print_identified_with_as_hex", false)
+        .both()
+        .fixed()
+        .help_text("Passwords are shown as they are stored"),
+    text("proxy_user", "").session().read_only().help_text("There are no proxy users"),
+    switch("pseudo_replica_mode", false).session().harmless().help_text("No effect"),
+    switch("pseudo_slave_mode", false).session().harmless().help_text("No effect"),
+    uint("pseudo_thread_id", 0, 0, u64::MAX).session().computed().help_text("The connection's number"),
+    uint("rand_seed1", 0, 0, u64::MAX).session().help_text("Start of RAND()"),
+    uint("rand_seed2", 0, 0, u64::MAX).session().help_text("Start of RAND()"),
+    choice("resultset_metadata", &["NONE", "FULL"], 1)
+        .session()
+        .fixed()
+        .help_text("Results name their columns"),
+    switch("session_track_schema", true).both().harmless().help_text("No effect yet"),
+    switch("session_track_state_change", false).both().harmless().help_text("No effect yet"),
+    text(
+        "session_track_system_variables",
+        "time_zone,autocommit,character_set_client,character_set_results,character_set_connection",
+    )
+    .both()
+    .harmless()
+    .help_text("No effect yet"),
+    choice("session_track_transaction_info", &["OFF", "STATE", "CHARACTERISTICS"], 0)
+        .both()
+        .fixed()
+        .help_text("Not sent"),
+    switch("show_create_table_skip_secondary_engine", false).session().harmless().help_text("No effect"),
+    switch("show_create_table_verbosity", false).both().harmless().help_text("No effect"),
+    switch("sql_auto_is_null", false).both().fixed().help_text("IS NULL means just that"),
+    switch("sql_big_selects", true).both().harmless().help_text("No effect: no limit"),
+    switch("sql_buffer_result", false).both().harmless().help_text("No effect"),
+    switch("sql_generate_invisible_primary_key", true)
+        .both()
+        .fixed()
+        .help_text("A table without a primary key gets an invisible my_row_id"),
+    switch("sql_log_off", false).both().harmless().help_text("No effect: no general log"),
+    other("sql_mode", Kind::SqlMode(sql_mode::DEFAULT))
+        .both()
+        .help_text("How strict and how MySQL-like SQL is"),
+    switch("sql_notes", true).both().help_text("Count notes as warnings"),
+    switch("sql_quote_show_create", true).both().harmless().help_text("No effect: names are always quoted"),
+    switch("sql_require_primary_key", false)
+        .both()
+        .fixed()
+        .help_text("See sql_generate_invisible_primary_key"),
+    switch("sql_safe_updates", false).both().fixed().help_text("UPDATE and DELETE need no key"),
+    uint("sql_select_limit", u64::MAX, u64::MAX, u64::MAX).both().fixed().help_text("No limit"),
+    switch("sql_warnings", false).both().harmless().help_text("No effect"),
+    uint("statement_id", 0, 0, u64::MAX)
+        .session()
+        .read_only()
+        .computed()
+        .help_text("Number of the statement"),
+    double("timestamp", 0.0, 0.0, 4_294_967_295.0)
+        .session()
+        .help_text("Time of statements; 0 for the clock's"),
+    switch("transaction_allow_batching", false).session().harmless().help_text("No effect"),
+    choice("transaction_isolation", ISOLATION, 2).both().help_text("What concurrent transactions see"),
+    switch("transaction_read_only", false).both().help_text("Transactions refuse writes"),
+    switch("unique_checks", true).both().harmless().help_text("No effect: unique keys are always checked"),
+    switch("updatable_views_with_limit", true).both().harmless().help_text("No effect"),
+    choice("use_secondary_engine", &["OFF", "ON", "FORCED"], 1).session().harmless().help_text("No effect"),
+    uint("warning_count", 0, 0, u64::MAX)
+        .session()
+        .read_only()
+        .computed()
+        .help_text("Warnings of the last statement"),
+];
