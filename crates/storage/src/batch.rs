@@ -1,0 +1,168 @@
+//! The changes of one transaction, in the form that the store applies at once.
+
+use crate::entry::{TREE_LEN, TreeId};
+
+/// Puts, deletes and tree drops that become one version step. A later operation on a key replaces an earlier one.
+/// Tree drops take effect before everything else in the batch, wherever they stand in it: they hide what was written
+/// at earlier positions.
+#[derive(Debug, Default, Clone)]
+pub struct WriteBatch {
+    /// Full key and value of each operation, back to back.
+    bytes: Vec<u8>,
+    operations: Vec<Operation>,
+    drops: Vec<TreeId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Operation {
+    key_len: u32,
+    /// `None` for a delete.
+    value_len: Option<u32>,
+}
+
+/// One operation of a [`WriteBatch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchOp<'a> {
+    /// The key's value from now on.
+    Put {
+        /// The tree.
+        tree: TreeId,
+        /// The key inside the tree.
+        key: &'a [u8],
+        /// The value.
+        value: &'a [u8],
+    },
+    /// The key is gone from now on.
+    Delete {
+        /// The tree.
+        tree: TreeId,
+        /// The key inside the tree.
+        key: &'a [u8],
+    },
+    /// All keys that the tree had before are gone from now on.
+    DropTree {
+        /// The tree.
+        tree: TreeId,
+    },
+}
+
+impl WriteBatch {
+    /// The longest key, in bytes, without the tree's prefix.
+    pub const KEY_LEN_MAX: usize = (1 << 20) - 1;
+    /// The longest value, in bytes.
+    pub const VALUE_LEN_MAX: usize = (1 << 31) - 1;
+
+    /// An empty batch.
+    pub fn new() -> WriteBatch {
+        WriteBatch::default()
+    }
+
+    /// Sets `key` to `value`.
+    ///
+    /// # Panics
+    /// If the key or the value is longer than [`Self::KEY_LEN_MAX`] or [`Self::VALUE_LEN_MAX`]; callers' own limits lie
+    /// far below.
+    pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
+        assert!(value.len() <= Self::VALUE_LEN_MAX, "a value of {} bytes is too long", value.len());
+        self.push(tree, key, Some(value));
+    }
+
+    /// Removes `key`; no error if it isn't there.
+    ///
+    /// # Panics
+    /// As [`Self::put`].
+    pub fn delete(&mut self, tree: TreeId, key: &[u8]) {
+        self.push(tree, key, None);
+    }
+
+    /// Removes all that the tree held before this batch.
+    pub fn drop_tree(&mut self, tree: TreeId) {
+        self.drops.push(tree);
+    }
+
+    fn push(&mut self, tree: TreeId, key: &[u8], value: Option<&[u8]>) {
+        assert!(key.len() <= Self::KEY_LEN_MAX, "a key of {} bytes is too long", key.len());
+        self.bytes.extend_from_slice(&tree.prefix());
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value.unwrap_or_default());
+        let key_len = (TREE_LEN + key.len()) as u32;
+        self.operations.push(Operation { key_len, value_len: value.map(|v| v.len() as u32) });
+    }
+
+    /// True if the batch changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.drops.is_empty()
+    }
+
+    /// The number of operations.
+    pub fn len(&self) -> usize {
+        self.operations.len() + self.drops.len()
+    }
+
+    /// About how much memory the batch will take in the store, in bytes: what to pass to `Store::admit`.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.operations.len() * 40
+    }
+
+    /// Empties the batch and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.operations.clear();
+        self.drops.clear();
+    }
+
+    /// The operations: tree drops first, then puts and deletes as they were added.
+    pub fn iter(&self) -> impl Iterator<Item = BatchOp<'_>> {
+        let drops = self.drops.iter().map(|&tree| BatchOp::DropTree { tree });
+        drops.chain(self.entries().map(|(full_key, value)| {
+            let (tree, key) = (TreeId::of(full_key), &full_key[TREE_LEN..]);
+            match value {
+                Some(value) => BatchOp::Put { tree, key, value },
+                None => BatchOp::Delete { tree, key },
+            }
+        }))
+    }
+
+    /// The trees that are dropped.
+    pub(crate) fn drops(&self) -> &[TreeId] {
+        &self.drops
+    }
+
+    /// Full key and value (`None`: deleted) of each put and delete.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let mut rest = self.bytes.as_slice();
+        self.operations.iter().map(move |operation| {
+            let (key, tail) = rest.split_at(operation.key_len as usize);
+            let (value, tail) = tail.split_at(operation.value_len.unwrap_or(0) as usize);
+            rest = tail;
+            (key, operation.value_len.map(|_| value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_come_back_with_drops_first() {
+        let mut batch = WriteBatch::new();
+        batch.put(TreeId(1), b"k", b"v");
+        batch.delete(TreeId(2), b"");
+        batch.drop_tree(TreeId(3));
+        batch.put(TreeId(1), b"empty", b"");
+        let all: Vec<_> = batch.iter().collect();
+        assert_eq!(
+            all,
+            [
+                BatchOp::DropTree { tree: TreeId(3) },
+                BatchOp::Put { tree: TreeId(1), key: b"k", value: b"v" },
+                BatchOp::Delete { tree: TreeId(2), key: b"" },
+                BatchOp::Put { tree: TreeId(1), key: b"empty", value: b"" },
+            ]
+        );
+        assert_eq!(batch.len(), 4);
+        batch.clear();
+        assert!(batch.is_empty() && batch.iter().next().is_none());
+    }
+}

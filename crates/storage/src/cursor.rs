@@ -1,0 +1,350 @@
+//! How versions become rows: moving over what one snapshot sees of one tree.
+//!
+//! The merged entries of a tree hold, of each key, all versions, newest first. The snapshot sees the first one at or
+//! below its position, if that is no deletion. Forward, the merged view stands on the row itself. Backward, versions
+//! come oldest first, so the row is copied once the first entry of the key before it is met.
+//!
+//! (R1) After a few versions of one key were stepped over, the rest is passed by a seek: a key with 100,000 versions
+//!      costs a few steps more than a plain one.
+//! (R2) A cursor that moves keeps only the current view alive: when a new one was published it changes over. What it
+//!      sees stays the same (V2), as long as its snapshot lives.
+
+use crate::entry::{TREE_LEN, TreeId};
+use crate::error::StoreError;
+use crate::merge::Merge;
+use crate::view::CurrentView;
+use binlog::position::LogPosition;
+use std::sync::Arc;
+
+/// Versions of one key that are stepped over before seeking past them (R1).
+const STEPS_MAX: usize = 6;
+
+/// Moves over the rows of one tree that a snapshot sees, in key order, both ways.
+///
+/// A new cursor stands nowhere. After an error it stands nowhere.
+pub struct Cursor {
+    current: Arc<CurrentView>,
+    generation: u64,
+    merge: Merge,
+    tree: TreeId,
+    prefix: [u8; TREE_LEN],
+    at: LogPosition,
+    /// Versions before this one were dropped with the tree.
+    floor: LogPosition,
+    place: Place,
+    /// Full key of the row that the cursor stands on.
+    key: Vec<u8>,
+    /// Its value, where `place` says so.
+    value: Vec<u8>,
+    target: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    /// The merged view stands on the row's version.
+    OnRow,
+    /// The merged view stands on the last entry in front of the row's key; the value is copied.
+    BeforeRow,
+    /// The merged view is to be built anew; the value is copied.
+    Parked,
+}
+
+impl Cursor {
+    pub(crate) fn new(current: Arc<CurrentView>, tree: TreeId, at: LogPosition) -> Cursor {
+        Cursor {
+            generation: u64::MAX,
+            merge: Merge::new(Vec::new()),
+            tree,
+            prefix: tree.prefix(),
+            at,
+            floor: LogPosition::ZERO,
+            place: Place::Nowhere,
+            key: Vec::new(),
+            value: Vec::new(),
+            target: Vec::new(),
+            current,
+        }
+    }
+
+    /// Moves to the first row whose key is `key` or comes after it.
+    pub fn seek(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.tree.full_key(key, &mut self.target);
+        self.start();
+        self.merge.seek(&self.target, self.at)?;
+        self.find_forward()
+    }
+
+    /// Moves to the last row whose key is `key` or comes before it.
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.tree.full_key(key, &mut self.target);
+        self.start();
+        self.merge.seek_before(&self.target, LogPosition::ZERO)?;
+        self.find_backward()
+    }
+
+    /// Moves to the tree's first row.
+    pub fn seek_first(&mut self) -> Result<(), StoreError> {
+        self.seek(&[])
+    }
+
+    /// Moves to the tree's last row.
+    pub fn seek_last(&mut self) -> Result<(), StoreError> {
+        self.start();
+        let behind = TreeId(self.tree.0 + 1).prefix();
+        self.merge.seek_before(&behind, LogPosition::MAX)?;
+        self.find_backward()
+    }
+
+    #[allow(clippy::should_implement_trait, reason = "next and prev belong together, and both can fail")]
+    /// Moves to the next row; a cursor that stands nowhere stays there.
+    pub fn next(&mut self) -> Result<(), StoreError> {
+        if !self.valid() {
+            return Ok(());
+        }
+        if self.place != Place::OnRow || self.is_outdated() {
+            self.start();
+            self.merge.seek(&self.key, LogPosition::ZERO)?;
+        }
+        self.place = Place::Nowhere;
+        self.pass_key()?;
+        self.find_forward()
+    }
+
+    /// Moves to the row before; a cursor that stands nowhere stays there.
+    pub fn prev(&mut self) -> Result<(), StoreError> {
+        if !self.valid() {
+            return Ok(());
+        }
+        if self.place != Place::BeforeRow || self.is_outdated() {
+            self.start();
+            self.merge.seek_before(&self.key, LogPosition::MAX)?;
+        }
+        self.place = Place::Nowhere;
+        self.find_backward()
+    }
+
+    /// True if the cursor stands on a row.
+    pub fn valid(&self) -> bool {
+        self.place != Place::Nowhere
+    }
+
+    /// The row's key, without the tree.
+    ///
+    /// # Panics
+    /// If the cursor stands nowhere, as [`Self::value`] does.
+    pub fn key(&self) -> &[u8] {
+        assert!(self.valid(), "the cursor stands on a row");
+        &self.key[TREE_LEN..]
+    }
+
+    /// The row's value.
+    pub fn value(&self) -> &[u8] {
+        match self.place {
+            Place::Nowhere => panic!("the cursor stands on a row"),
+            Place::OnRow => self.merge.entry().and_then(|e| e.value).expect("a row has a value"),
+            Place::BeforeRow | Place::Parked => &self.value,
+        }
+    }
+
+    /// Lets go of memory that the store could free otherwise, for a cursor that may not move for long. It keeps its
+    /// place.
+    pub fn park(&mut self) {
+        if self.place == Place::OnRow {
+            let value = self.merge.entry().and_then(|e| e.value).unwrap_or_default();
+            self.value.clear();
+            self.value.extend_from_slice(value);
+        }
+        if self.valid() {
+            self.place = Place::Parked;
+        }
+        self.merge = Merge::new(Vec::new());
+        self.generation = u64::MAX;
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.generation != self.current.generation()
+    }
+
+    /// Leaves the place, and changes over to the current view (R2).
+    fn start(&mut self) {
+        self.place = Place::Nowhere;
+        if self.is_outdated() {
+            self.generation = self.current.generation();
+            let view = self.current.peek();
+            self.floor = view.drops.floor(self.tree, self.at);
+            self.merge = Merge::new(view.sources(self.tree));
+        }
+    }
+
+    /// Forward, from where the merged view stands to the first version that is a row.
+    fn find_forward(&mut self) -> Result<(), StoreError> {
+        let mut too_new = 0;
+        while let Some(entry) = self.merge.entry().filter(|e| e.key.starts_with(&self.prefix)) {
+            if entry.position > self.at {
+                too_new += 1;
+                if too_new > STEPS_MAX {
+                    too_new = 0;
+                    self.key.clear();
+                    self.key.extend_from_slice(entry.key);
+                    self.merge.skip_to(&self.key, self.at)?;
+                } else {
+                    self.merge.next()?;
+                }
+                continue;
+            }
+            self.key.clear();
+            self.key.extend_from_slice(entry.key);
+            if entry.value.is_some() && entry.position >= self.floor {
+                self.place = Place::OnRow;
+                return Ok(());
+            }
+            self.pass_key()?;
+            too_new = 0;
+        }
+        Ok(())
+    }
+
+    /// Forward, behind all versions of the current key.
+    fn pass_key(&mut self) -> Result<(), StoreError> {
+        let mut steps = 0;
+        while self.merge.entry().is_some_and(|e| e.key == self.key) {
+            steps += 1;
+            if steps == STEPS_MAX {
+                self.merge.skip_to(&self.key, LogPosition::ZERO)?;
+            } else {
+                self.merge.next()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Backward, from where the merged view stands to the first key that has a row.
+    fn find_backward(&mut self) -> Result<(), StoreError> {
+        while let Some(entry) = self.merge.entry().filter(|e| e.key.starts_with(&self.prefix)) {
+            self.key.clear();
+            self.key.extend_from_slice(entry.key);
+            if self.pass_key_backward()? {
+                self.place = Place::BeforeRow;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Backward, in front of all versions of the current key; true if one of them is a row, which was copied.
+    fn pass_key_backward(&mut self) -> Result<bool, StoreError> {
+        let mut is_row = false;
+        for _ in 0..STEPS_MAX {
+            let Some(entry) = self.merge.entry().filter(|e| e.key == self.key) else { return Ok(is_row) };
+            if entry.position <= self.at {
+                is_row = keep_row(&mut self.value, entry.value, entry.position >= self.floor);
+            }
+            self.merge.previous()?;
+        }
+        // Many versions (R1): ask for the right one, then leave the key in one go.
+        self.merge.seek(&self.key, self.at)?;
+        let seen = self.merge.entry().filter(|e| e.key == self.key);
+        let is_row = seen.is_some_and(|e| keep_row(&mut self.value, e.value, e.position >= self.floor));
+        self.merge.seek_before(&self.key, LogPosition::MAX)?;
+        Ok(is_row)
+    }
+}
+
+/// Copies the value if the version is a row; says if it is.
+fn keep_row(out: &mut Vec<u8>, value: Option<&[u8]>, is_alive: bool) -> bool {
+    out.clear();
+    out.extend_from_slice(value.unwrap_or_default());
+    value.is_some() && is_alive
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::batch::WriteBatch;
+    use crate::store::testing;
+
+    fn at(n: u64) -> LogPosition {
+        LogPosition::from_u64(n)
+    }
+
+    fn rows(cursor: &mut Cursor) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        let (mut forward, mut backward) = (Vec::new(), Vec::new());
+        cursor.seek_first().unwrap();
+        while cursor.valid() {
+            forward.push([cursor.key(), cursor.value()].concat());
+            cursor.next().unwrap();
+        }
+        cursor.seek_last().unwrap();
+        while cursor.valid() {
+            backward.push([cursor.key(), cursor.value()].concat());
+            cursor.prev().unwrap();
+        }
+        backward.reverse();
+        (forward, backward)
+    }
+
+    #[test]
+    fn sees_one_version_of_each_key_both_ways() {
+        let store = testing::in_memory();
+        let tree = TreeId(7);
+        for position in 1..=20_u8 {
+            let mut batch = WriteBatch::new();
+            batch.put(tree, b"a", &[position]);
+            batch.put(TreeId(8), b"other", b"");
+            if position == 5 {
+                batch.put(tree, b"b", &[position]);
+            }
+            if position == 9 {
+                batch.delete(tree, b"b");
+            }
+            if position == 15 {
+                batch.drop_tree(tree);
+            }
+            store.write(&batch, at(position.into()));
+        }
+        let seen = |position| {
+            let (forward, backward) = rows(&mut store.cursor(tree, at(position)));
+            assert_eq!(forward, backward);
+            forward
+        };
+        assert_eq!(seen(4), [b"a\x04"]);
+        assert_eq!(seen(5), [b"a\x05", b"b\x05"]);
+        assert_eq!(seen(14), [b"a\x0e"]);
+        assert_eq!(seen(15), [b"a\x0f"]);
+        assert_eq!(seen(20), [b"a\x14"]);
+    }
+
+    #[test]
+    fn turns_round_parks_and_changes_over_to_a_new_view() {
+        let store = testing::in_memory();
+        let tree = TreeId(1);
+        let mut batch = WriteBatch::new();
+        for key in 0..10_u8 {
+            batch.put(tree, &[key], &[key + 100]);
+        }
+        store.write(&batch, at(1));
+        let mut cursor = store.cursor(tree, at(1));
+        cursor.seek(&[4]).unwrap();
+        cursor.next().unwrap();
+        assert_eq!(cursor.key(), [5]);
+        cursor.prev().unwrap();
+        cursor.prev().unwrap();
+        assert_eq!((cursor.key(), cursor.value()), ([3].as_slice(), [103].as_slice()));
+        cursor.next().unwrap();
+        cursor.park();
+        assert_eq!((cursor.key(), cursor.value()), ([4].as_slice(), [104].as_slice()));
+        store.checkpoint(b"").unwrap();
+        cursor.next().unwrap();
+        assert_eq!((cursor.key(), cursor.value()), ([5].as_slice(), [105].as_slice()));
+        store.checkpoint(b"").unwrap();
+        cursor.prev().unwrap();
+        assert_eq!(cursor.key(), [4]);
+        cursor.seek_for_prev(&[3, 0]).unwrap();
+        assert_eq!(cursor.key(), [3]);
+        cursor.seek_last().unwrap();
+        cursor.next().unwrap();
+        assert!(!cursor.valid());
+    }
+}

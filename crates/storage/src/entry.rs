@@ -1,0 +1,130 @@
+//! What is stored, and its order.
+//!
+//! An *entry* is one version of one key: the tree's number and the key, the log position of the transaction that wrote
+//! it, and the value, or nothing if that transaction deleted the key. Inside the store a key always carries its tree as
+//! a four-byte big-endian prefix (the *full key*), so that one keyspace holds all trees, each in one piece.
+//!
+//! (O1) Entries are ordered by full key, bytewise; versions of one key newest first. So the first entry at or behind
+//!      `(key, snapshot)` is the version that the snapshot sees, if its key is the same.
+
+use binlog::position::LogPosition;
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// The number of a tree: one index of one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeId(pub u32);
+
+/// Length of the tree's prefix in a full key, in bytes.
+pub(crate) const TREE_LEN: usize = 4;
+
+impl TreeId {
+    /// The prefix of all full keys of this tree.
+    pub(crate) fn prefix(self) -> [u8; TREE_LEN] {
+        self.0.to_be_bytes()
+    }
+
+    /// The tree that a full key belongs to.
+    pub(crate) fn of(full_key: &[u8]) -> TreeId {
+        let prefix = full_key.first_chunk().expect("a full key starts with its tree");
+        TreeId(u32::from_be_bytes(*prefix))
+    }
+
+    /// Replaces `out` with the full key of `key`.
+    pub(crate) fn full_key(self, key: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(&self.prefix());
+        out.extend_from_slice(key);
+    }
+}
+
+/// One version of one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    /// Tree and key.
+    pub(crate) key: &'a [u8],
+    /// Who wrote it.
+    pub(crate) position: LogPosition,
+    /// `None` if the key was deleted.
+    pub(crate) value: Option<&'a [u8]>,
+}
+
+impl Entry<'_> {
+    /// Where this entry stands against the place `(key, position)` (O1).
+    pub(crate) fn order(&self, key: &[u8], position: LogPosition) -> Ordering {
+        order(self.key, self.position, key, position)
+    }
+}
+
+/// The order of entries (O1).
+#[inline]
+pub(crate) fn order(a: &[u8], a_position: LogPosition, b: &[u8], b_position: LogPosition) -> Ordering {
+    a.cmp(b).then(b_position.cmp(&a_position))
+}
+
+/// A value as it is handed out: cheap to clone, and independent of the store's memtables.
+///
+/// From a table's block it is a share of that block in memory; from a memtable it is one copy, so that a value held
+/// for long never keeps a whole memtable alive.
+#[derive(Clone)]
+pub struct Value {
+    bytes: Arc<[u8]>,
+    range: Range<usize>,
+}
+
+impl Value {
+    /// A copy of `bytes`.
+    pub(crate) fn copied(bytes: &[u8]) -> Value {
+        Value { range: 0..bytes.len(), bytes: bytes.into() }
+    }
+
+    /// A part of a shared block.
+    pub(crate) fn shared(bytes: Arc<[u8]>, range: Range<usize>) -> Value {
+        assert!(range.start <= range.end && range.end <= bytes.len(), "a value lies inside its block");
+        Value { bytes, range }
+    }
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.range.clone()]
+    }
+}
+
+impl AsRef<[u8]> for Value {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Value {}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_a_key_stand_newest_first() {
+        let at = LogPosition::from_u64;
+        assert_eq!(order(b"a", at(1), b"b", at(9)), Ordering::Less);
+        assert_eq!(order(b"a", at(9), b"a", at(1)), Ordering::Less);
+        assert_eq!(order(b"a", at(9), b"aa", at(1)), Ordering::Less);
+        assert_eq!(order(b"a", at(9), b"a", at(9)), Ordering::Equal);
+    }
+}

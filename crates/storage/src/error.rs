@@ -1,0 +1,56 @@
+//! What the store can say when something fails.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a read, a checkpoint or the opening of the store failed. Cheap to clone, so that a background failure can be
+/// told to everyone who asks.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// The operating system refused; `what` says which file and what for.
+    #[error("{what}: {source}")]
+    Io {
+        /// The file and what was done to it.
+        what: String,
+        /// The operating system's reason.
+        source: Arc<io::Error>,
+    },
+    /// Bytes on disk are not what was written.
+    #[error("{} is damaged at byte {offset}: {what}", file.display())]
+    Corrupt {
+        /// The damaged file.
+        file: PathBuf,
+        /// Where the damaged part starts.
+        offset: u64,
+        /// What was found.
+        what: String,
+    },
+    /// Memory for writes is used up, and the background work that would free it fails; it is tried again and again.
+    #[error("writes are stopped until a checkpoint works again: {0}")]
+    Stalled(Box<StoreError>),
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// Wraps the operating system's error.
+    pub(crate) fn io(what: impl Into<String>, source: io::Error) -> StoreError {
+        StoreError::Io { what: what.into(), source: Arc::new(source) }
+    }
+
+    /// True if the device was full: trying again helps once there is room.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            StoreError::Io { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            StoreError::Stalled(cause) => cause.is_disk_full(),
+            _ => false,
+        }
+    }
+
+    /// True if bytes on disk are damaged: trying again does not help.
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self, StoreError::Corrupt { .. })
+    }
+}

@@ -1,0 +1,175 @@
+//! Many ordered sources read as one.
+//!
+//! The sources that stand on an entry are kept in a binary heap of their indexes, the one whose entry comes next on
+//! top. Moving on moves the top source and sifts it down, which in a scan of one long source costs one comparison.
+//!
+//! (M1) Sources are given newest first. Where two stand on the same place, the one given first comes first.
+//! (M2) All sources stand behind the place asked for (forward), or all in front of it (backward); turning round seeks.
+
+use crate::entry::{Entry, order};
+use crate::error::StoreError;
+use crate::skiplist::ListCursor;
+use binlog::position::LogPosition;
+use std::cmp::Ordering;
+
+/// One ordered source of entries.
+pub(crate) enum Source {
+    /// A memtable.
+    Memtable(ListCursor),
+}
+
+impl Source {
+    pub(crate) fn entry(&self) -> Option<Entry<'_>> {
+        match self {
+            Source::Memtable(cursor) => cursor.entry(),
+        }
+    }
+
+    fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
+        match self {
+            Source::Memtable(cursor) => cursor.seek(key, position),
+        }
+        Ok(())
+    }
+
+    fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
+        match self {
+            Source::Memtable(cursor) => cursor.seek_before(key, position),
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<(), StoreError> {
+        match self {
+            Source::Memtable(cursor) => cursor.next(),
+        }
+        Ok(())
+    }
+
+    fn previous(&mut self) -> Result<(), StoreError> {
+        match self {
+            Source::Memtable(cursor) => cursor.previous(),
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// The merged view.
+pub(crate) struct Merge {
+    sources: Vec<Source>,
+    /// Indexes into `sources`; a heap by [`Merge::comes_first`].
+    heap: Vec<usize>,
+    direction: Direction,
+}
+
+impl Merge {
+    /// A view that stands nowhere yet.
+    pub(crate) fn new(sources: Vec<Source>) -> Merge {
+        Merge { heap: Vec::with_capacity(sources.len()), sources, direction: Direction::Forward }
+    }
+
+    /// The entry that the view stands on.
+    pub(crate) fn entry(&self) -> Option<Entry<'_>> {
+        self.heap.first().and_then(|&top| self.sources[top].entry())
+    }
+
+    /// Moves to the first entry at or behind `(key, position)`.
+    pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
+        for source in &mut self.sources {
+            source.seek(key, position)?;
+        }
+        self.rebuild(Direction::Forward);
+        Ok(())
+    }
+
+    /// Moves to the last entry in front of `(key, position)`.
+    pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
+        for source in &mut self.sources {
+            source.seek_before(key, position)?;
+        }
+        self.rebuild(Direction::Backward);
+        Ok(())
+    }
+
+    /// As [`Self::seek`], but only moves sources that still stand in front of the place. Going forward only.
+    pub(crate) fn skip_to(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        for &index in &self.heap {
+            let source = &mut self.sources[index];
+            if source.entry().is_some_and(|e| e.order(key, position) == Ordering::Less) {
+                source.seek(key, position)?;
+            }
+        }
+        self.rebuild(Direction::Forward);
+        Ok(())
+    }
+
+    /// Moves on by one entry. Going forward only.
+    pub(crate) fn next(&mut self) -> Result<(), StoreError> {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        if let Some(&top) = self.heap.first() {
+            self.sources[top].next()?;
+            self.settle_top();
+        }
+        Ok(())
+    }
+
+    /// Moves back by one entry. Going backward only.
+    pub(crate) fn previous(&mut self) -> Result<(), StoreError> {
+        debug_assert_eq!(self.direction, Direction::Backward);
+        if let Some(&top) = self.heap.first() {
+            self.sources[top].previous()?;
+            self.settle_top();
+        }
+        Ok(())
+    }
+
+    fn rebuild(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.heap.clear();
+        self.heap.extend((0..self.sources.len()).filter(|&i| self.sources[i].entry().is_some()));
+        for place in (0..self.heap.len() / 2).rev() {
+            self.sift_down(place);
+        }
+    }
+
+    /// Restores the heap after its top source moved.
+    fn settle_top(&mut self) {
+        if self.sources[self.heap[0]].entry().is_none() {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down(0);
+    }
+
+    fn sift_down(&mut self, mut place: usize) {
+        loop {
+            let (left, right) = (2 * place + 1, 2 * place + 2);
+            let Some(&left_source) = self.heap.get(left) else { return };
+            let child = match self.heap.get(right) {
+                Some(&right_source) if self.comes_first(right_source, left_source) => right,
+                _ => left,
+            };
+            if !self.comes_first(self.heap[child], self.heap[place]) {
+                return;
+            }
+            self.heap.swap(child, place);
+            place = child;
+        }
+    }
+
+    /// True if source `a` is to be read before source `b`; both stand on an entry.
+    fn comes_first(&self, a: usize, b: usize) -> bool {
+        let (Some(x), Some(y)) = (self.sources[a].entry(), self.sources[b].entry()) else { return false };
+        let by_place = order(x.key, x.position, y.key, y.position);
+        match self.direction {
+            Direction::Forward => by_place.then(a.cmp(&b)) == Ordering::Less,
+            Direction::Backward => by_place.then(a.cmp(&b)) == Ordering::Greater,
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The ordered list inside a memtable: one writer, readers without any lock.
+//!
+//! A skip list whose nodes lie in an arena. A node is written completely before the first link to it is stored, never
+//! changes after that except for its links, and lives as long as the list. So a reader needs nothing but `Acquire`
+//! loads of links, and slices of keys and values stay valid as long as the list is borrowed or shared.
+//!
+//! Bytes of a node, eight-byte aligned:
+//!
+//! | offset | size | what |
+//! | --- | --- | --- |
+//! | 0 | 8 | position |
+//! | 8 | 8 | link back, a hint (S3) |
+//! | 16 | 4 | key length (24 bits), then tower height (8 bits) |
+//! | 20 | 4 | value length, or [`DELETED`] |
+//! | 24 | 8 × height | links forward, lowest first |
+//! | | | key, then value |
+//!
+//! (S1) A link is stored with `Release` after all bytes of the node it leads to; it is loaded with `Acquire`.
+//! (S2) Nodes are never unlinked or moved, and the arena is freed with the list only.
+//! (S3) The link back leads to *some* node in front: the right one, or an earlier one for a moment during an insertion.
+//!      A reader walks forward from there.
+//! (S4) Only the holder of [`Writer`] (one at a time, by a latch) stores links or allocates.
+//!
+//! `crossbeam-skiplist` lost: it allocates each node and each key, counts references on every step, and has no way
+//! back in less than a search. This is the only module of the crate with unsafe code.
+#![allow(unsafe_code, reason = "nodes of varying size linked by atomics; see S1 to S4")]
+
+use crate::entry::{Entry, order};
+use binlog::position::LogPosition;
+use parking_lot::{Mutex, MutexGuard};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cmp::Ordering::Less;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+const HEIGHT_MAX: usize = 12;
+/// A tower grows with a chance of one in four: 12 levels serve 16 million nodes.
+const GROW_MASK: u32 = 3;
+const HEADER: usize = 24;
+const ALIGN: usize = 8;
+/// Stands for a value's length where the key was deleted.
+const DELETED: u32 = u32::MAX;
+const KEY_LEN_MASK: u32 = (1 << 24) - 1;
+const CHUNK_MIN: usize = 16 << 10;
+const CHUNK_MAX: usize = 1 << 20;
+
+/// A node's address. Copies of it are what links hold; null stands for "none".
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Node(*mut u8);
+
+impl Node {
+    const NONE: Node = Node(null_mut());
+
+    fn is_none(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// # Safety
+    /// `self` is a node of a living list, and `level` is below its height.
+    unsafe fn link<'a>(self, level: usize) -> &'a AtomicPtr<u8> {
+        // SAFETY: the tower starts behind the header and holds `height` aligned pointers that are only ever accessed
+        // as atomics once the node is linked.
+        unsafe { &*self.0.add(HEADER + level * ALIGN).cast::<AtomicPtr<u8>>() }
+    }
+
+    /// # Safety
+    /// `self` is a node of a living list.
+    unsafe fn link_back<'a>(self) -> &'a AtomicPtr<u8> {
+        // SAFETY: as in `link`; the field lies at its fixed, aligned place.
+        unsafe { &*self.0.add(8).cast::<AtomicPtr<u8>>() }
+    }
+
+    /// # Safety
+    /// As [`Self::link`].
+    unsafe fn next(self, level: usize) -> Node {
+        // SAFETY: passed on to the caller. `Acquire` pairs with the `Release` of `Writer::insert` (S1).
+        Node(unsafe { self.link(level) }.load(Ordering::Acquire))
+    }
+
+    /// # Safety
+    /// `self` is a linked node (not the head) of a list that lives for `'a`.
+    unsafe fn entry<'a>(self) -> Entry<'a> {
+        // SAFETY: the header was written before the node was linked (S1) and never changes (S2); key and value lie
+        // where the header says, inside the node's allocation.
+        unsafe {
+            let position = LogPosition::from_u64(self.0.cast::<u64>().read());
+            let lengths = self.0.add(16).cast::<u32>().read();
+            let value_len = self.0.add(20).cast::<u32>().read();
+            let key = self.0.add(HEADER + (lengths >> 24) as usize * ALIGN);
+            let key_len = (lengths & KEY_LEN_MASK) as usize;
+            let value = (value_len != DELETED)
+                .then(|| std::slice::from_raw_parts(key.add(key_len), value_len as usize));
+            Entry { key: std::slice::from_raw_parts(key, key_len), position, value }
+        }
+    }
+
+    /// # Safety
+    /// As [`Self::entry`].
+    unsafe fn is_before(self, key: &[u8], position: LogPosition) -> bool {
+        // SAFETY: passed on to the caller.
+        let entry = unsafe { self.entry() };
+        order(entry.key, entry.position, key, position) == Less
+    }
+}
+
+/// Where nodes are made; belongs to the writer.
+struct Arena {
+    chunks: Vec<(NonNull<u8>, Layout)>,
+    free: *mut u8,
+    left: usize,
+    random: u32,
+    /// The nodes in front of the place of the last insertion, per level: the next one is often right behind it.
+    before: [Node; HEIGHT_MAX],
+}
+
+// SAFETY: the raw pointers lead into chunks that the arena itself owns.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// Room for `size` bytes, aligned; adds what was taken from the system to `bytes`.
+    fn allocate(&mut self, size: usize, bytes: &AtomicUsize) -> *mut u8 {
+        let size = size.next_multiple_of(ALIGN);
+        if size > self.left {
+            let grown = self.chunks.last().map_or(CHUNK_MIN, |(_, l)| (l.size() * 2).min(CHUNK_MAX));
+            if size > grown / 4 {
+                return self.chunk(size, bytes);
+            }
+            self.free = self.chunk(grown, bytes);
+            self.left = grown;
+        }
+        let place = self.free;
+        // SAFETY: `size <= left`, so the result is inside or just behind the chunk.
+        self.free = unsafe { place.add(size) };
+        self.left -= size;
+        place
+    }
+
+    fn chunk(&mut self, size: usize, bytes: &AtomicUsize) -> *mut u8 {
+        let layout = Layout::from_size_align(size, ALIGN).expect("chunk sizes are far below isize::MAX");
+        // SAFETY: `size` is not zero: a node has a header, a chunk at least CHUNK_MIN bytes.
+        let Some(chunk) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        self.chunks.push((chunk, layout));
+        bytes.fetch_add(size, Ordering::Relaxed);
+        chunk.as_ptr()
+    }
+
+    /// Writes a node that nothing leads to yet, its links empty.
+    fn node(
+        &mut self,
+        height: usize,
+        key: &[u8],
+        position: LogPosition,
+        value: Option<&[u8]>,
+        bytes: &AtomicUsize,
+    ) -> Node {
+        let value_len = value.map_or(DELETED, |v| v.len() as u32);
+        let value = value.unwrap_or_default();
+        assert!(key.len() <= KEY_LEN_MASK as usize && value.len() < DELETED as usize, "entry too long");
+        let tower = height * ALIGN;
+        let place = self.allocate(HEADER + tower + key.len() + value.len(), bytes);
+        // SAFETY: the allocation is fresh, aligned and as long as the sum of the parts written here.
+        unsafe {
+            place.cast::<u64>().write(position.to_u64());
+            place.add(8).cast::<*mut u8>().write(null_mut());
+            place.add(16).cast::<u32>().write((height as u32) << 24 | key.len() as u32);
+            place.add(20).cast::<u32>().write(value_len);
+            for level in 0..height {
+                place.add(HEADER + level * ALIGN).cast::<*mut u8>().write(null_mut());
+            }
+            let data = place.add(HEADER + tower);
+            data.copy_from_nonoverlapping(key.as_ptr(), key.len());
+            data.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
+        }
+        Node(place)
+    }
+
+    fn random_height(&mut self) -> usize {
+        // xorshift32: only the shape of the list depends on it.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        let mut height = 1;
+        let mut bits = self.random;
+        while height < HEIGHT_MAX && bits & GROW_MASK == 0 {
+            height += 1;
+            bits >>= 2;
+        }
+        height
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for &(chunk, layout) in &self.chunks {
+            // SAFETY: allocated with this layout in `chunk`, and freed here only.
+            unsafe { dealloc(chunk.as_ptr(), layout) };
+        }
+    }
+}
+
+/// The list. Shared by `Arc` between its writer and readers.
+pub(crate) struct SkipList {
+    head: Node,
+    /// The tallest tower so far; a reader that sees an old value only searches longer.
+    height: AtomicUsize,
+    bytes: AtomicUsize,
+    len: AtomicUsize,
+    arena: Mutex<Arena>,
+}
+
+// SAFETY: what raw pointers lead to is shared by the rules S1 to S4; the arena itself is behind its latch.
+unsafe impl Send for SkipList {}
+// SAFETY: as above.
+unsafe impl Sync for SkipList {}
+
+impl SkipList {
+    /// An empty list.
+    pub(crate) fn new() -> SkipList {
+        let bytes = AtomicUsize::new(0);
+        let before = [Node::NONE; HEIGHT_MAX];
+        let mut arena = Arena { chunks: Vec::new(), free: null_mut(), left: 0, random: 0x9e37_79b9, before };
+        let head = arena.node(HEIGHT_MAX, &[], LogPosition::ZERO, None, &bytes);
+        arena.before = [head; HEIGHT_MAX];
+        SkipList {
+            head,
+            height: AtomicUsize::new(1),
+            bytes,
+            len: AtomicUsize::new(0),
+            arena: Mutex::new(arena),
+        }
+    }
+
+    /// Memory taken from the system, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// The right to insert; held by one thread at a time (S4).
+    pub(crate) fn writer(&self) -> Writer<'_> {
+        Writer { list: self, arena: self.arena.lock() }
+    }
+
+    /// The first entry at or behind `(key, position)`.
+    pub(crate) fn seek(&self, key: &[u8], position: LogPosition) -> Option<Entry<'_>> {
+        let node = self.first_from(key, position);
+        // SAFETY: a node of this list, which is borrowed for the entry's lifetime.
+        (!node.is_none()).then(|| unsafe { node.entry() })
+    }
+
+    fn first_from(&self, key: &[u8], position: LogPosition) -> Node {
+        // SAFETY: the node is of this list and has at least one level.
+        unsafe { self.last_before(key, position).next(0) }
+    }
+
+    /// The last node in front of `(key, position)`, or the head.
+    fn last_before(&self, key: &[u8], position: LogPosition) -> Node {
+        let mut node = self.head;
+        let mut behind = Node::NONE;
+        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
+            loop {
+                // SAFETY: `node` is the head or was reached on this level or a higher one, so its tower has it.
+                let next = unsafe { node.next(level) };
+                // SAFETY: `next` is a linked node where it is not none.
+                if next.is_none() || next == behind || !unsafe { next.is_before(key, position) } {
+                    behind = next;
+                    break;
+                }
+                node = next;
+            }
+        }
+        node
+    }
+
+    /// The node in front of `node`, exactly (S3), or the head.
+    fn previous(&self, node: Node) -> Node {
+        // SAFETY: all nodes met are linked nodes of this list or its head.
+        unsafe {
+            let mut before = Node(node.link_back().load(Ordering::Acquire));
+            loop {
+                let next = before.next(0);
+                if next == node {
+                    return before;
+                }
+                before = next;
+            }
+        }
+    }
+}
+
+/// The right to insert into a [`SkipList`].
+pub(crate) struct Writer<'a> {
+    list: &'a SkipList,
+    arena: MutexGuard<'a, Arena>,
+}
+
+impl Writer<'_> {
+    /// Adds an entry. It stands in front of one with the same key and position, so that readers meet the last one
+    /// inserted and skip the older one as an older version.
+    pub(crate) fn insert(&mut self, key: &[u8], position: LogPosition, value: Option<&[u8]>) {
+        self.find_before(key, position);
+        let list = self.list;
+        let height = self.arena.random_height();
+        let node = self.arena.node(height, key, position, value, &list.bytes);
+        if height > list.height.load(Ordering::Relaxed) {
+            list.height.store(height, Ordering::Relaxed);
+        }
+        let before = &mut self.arena.before;
+        // SAFETY: `before[level]` is the head or a node of at least `level + 1` levels; the new node is not linked yet,
+        // and each link to it is stored with `Release` after everything in it (S1). Its own link back is set before.
+        unsafe {
+            node.link_back().store(before[0].0, Ordering::Relaxed);
+            for (level, before) in before.iter_mut().enumerate().take(height) {
+                let next = before.next(level);
+                node.link(level).store(next.0, Ordering::Relaxed);
+                before.link(level).store(node.0, Ordering::Release);
+                if level == 0 && !next.is_none() {
+                    next.link_back().store(node.0, Ordering::Release);
+                }
+                *before = node;
+            }
+        }
+        list.len.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sets `before` to the last node in front of the place, on every level.
+    fn find_before(&mut self, key: &[u8], position: LogPosition) {
+        // SAFETY: nodes met are the head or linked, and are only asked for levels that they were reached on.
+        unsafe {
+            let last = self.arena.before[0];
+            let behind = last.next(0);
+            let fits = (last == self.list.head || last.is_before(key, position))
+                && (behind.is_none() || !behind.is_before(key, position));
+            if fits {
+                return;
+            }
+            let mut node = self.list.head;
+            let mut behind = Node::NONE;
+            for level in (0..self.list.height.load(Ordering::Relaxed)).rev() {
+                loop {
+                    let next = node.next(level);
+                    if next.is_none() || next == behind || !next.is_before(key, position) {
+                        behind = next;
+                        break;
+                    }
+                    node = next;
+                }
+                self.arena.before[level] = node;
+            }
+        }
+    }
+}
+
+/// A place in a list, which it keeps alive.
+pub(crate) struct ListCursor {
+    list: Arc<SkipList>,
+    node: Node,
+}
+
+// SAFETY: the node belongs to the list that the cursor keeps alive, and is only read (S1, S2).
+unsafe impl Send for ListCursor {}
+
+impl ListCursor {
+    /// A cursor that stands nowhere yet.
+    pub(crate) fn new(list: Arc<SkipList>) -> ListCursor {
+        ListCursor { list, node: Node::NONE }
+    }
+
+    /// Moves to the first entry at or behind `(key, position)`.
+    pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) {
+        self.node = self.list.first_from(key, position);
+    }
+
+    /// Moves to the last entry in front of `(key, position)`.
+    pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) {
+        let node = self.list.last_before(key, position);
+        self.set(node);
+    }
+
+    /// Moves on by one entry, if the cursor stands on one.
+    pub(crate) fn next(&mut self) {
+        if !self.node.is_none() {
+            // SAFETY: a node of the list; every node has the lowest level.
+            self.node = unsafe { self.node.next(0) };
+        }
+    }
+
+    /// Moves back by one entry, if the cursor stands on one.
+    pub(crate) fn previous(&mut self) {
+        if !self.node.is_none() {
+            let node = self.list.previous(self.node);
+            self.set(node);
+        }
+    }
+
+    /// The entry that the cursor stands on.
+    pub(crate) fn entry(&self) -> Option<Entry<'_>> {
+        // SAFETY: a linked node of the list that `self` keeps alive.
+        (!self.node.is_none()).then(|| unsafe { self.node.entry() })
+    }
+
+    fn set(&mut self, node: Node) {
+        self.node = if node == self.list.head { Node::NONE } else { node };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::cmp::Reverse;
+    use std::collections::BTreeMap;
+
+    fn at(n: u64) -> LogPosition {
+        LogPosition::from_u64(n)
+    }
+
+    /// A fixed sequence of numbers that look random.
+    fn numbers(seed: u64) -> impl Iterator<Item = u64> {
+        let mut x = seed;
+        std::iter::repeat_with(move || {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            x >> 33
+        })
+    }
+
+    const ROUNDS: usize = if cfg!(miri) { 200 } else { 5000 };
+
+    #[test]
+    fn equals_an_ordered_map_both_ways() {
+        let list = Arc::new(SkipList::new());
+        let mut model = BTreeMap::new();
+        let mut random = numbers(1);
+        for i in 0..ROUNDS {
+            let key = (random.next().unwrap() % 300).to_be_bytes().to_vec();
+            let value = (!random.next().unwrap().is_multiple_of(5)).then(|| vec![i as u8; i % 40]);
+            list.writer().insert(&key, at(i as u64), value.as_deref());
+            model.insert((key, Reverse(at(i as u64))), value);
+        }
+        assert_eq!(list.len(), model.len());
+        let mut cursor = ListCursor::new(list.clone());
+        cursor.seek(&[], LogPosition::MAX);
+        for ((key, Reverse(position)), value) in &model {
+            assert_eq!(cursor.entry(), Some(Entry { key, position: *position, value: value.as_deref() }));
+            cursor.next();
+        }
+        assert_eq!(cursor.entry(), None);
+        cursor.seek_before(&[0xff; 9], LogPosition::MAX);
+        for ((key, Reverse(position)), value) in model.iter().rev() {
+            assert_eq!(cursor.entry(), Some(Entry { key, position: *position, value: value.as_deref() }));
+            cursor.previous();
+        }
+        assert_eq!(cursor.entry(), None);
+        for _ in 0..ROUNDS {
+            let key = (random.next().unwrap() % 300).to_be_bytes().to_vec();
+            let position = at(random.next().unwrap() % ROUNDS as u64);
+            let expected = model.range((key.clone(), Reverse(position))..).next();
+            let found = list.seek(&key, position);
+            assert_eq!(found.map(|e| (e.key, e.position)), expected.map(|((k, p), _)| (k.as_slice(), p.0)));
+        }
+    }
+
+    #[test]
+    fn the_last_of_equal_places_is_met_first() {
+        let list = SkipList::new();
+        for value in [b"1", b"2", b"3"] {
+            list.writer().insert(b"k", at(7), Some(value));
+        }
+        assert_eq!(list.seek(b"k", at(7)).unwrap().value, Some(b"3".as_slice()));
+    }
+
+    #[test]
+    fn readers_see_an_ordered_list_while_one_writes() {
+        let list = Arc::new(SkipList::new());
+        let keys = if cfg!(miri) { 100_u64 } else { 20_000 };
+        std::thread::scope(|scope| {
+            let writing = list.clone();
+            scope.spawn(move || {
+                for i in 0..keys {
+                    let key = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                    writing.writer().insert(&key, at(i), Some(&key));
+                }
+            });
+            for forward in [true, false] {
+                let list = list.clone();
+                scope.spawn(move || {
+                    while list.len() < keys as usize {
+                        let mut cursor = ListCursor::new(list.clone());
+                        if forward {
+                            cursor.seek(&[], at(0))
+                        } else {
+                            cursor.seek_before(&[0xff; 9], at(0))
+                        }
+                        let (before, mut seen) = (list.len(), 0);
+                        let mut last: Option<Vec<u8>> = None;
+                        while let Some(entry) = cursor.entry() {
+                            assert_eq!(Some(entry.key), entry.value);
+                            assert!(last.as_deref().is_none_or(|l| (l < entry.key) == forward));
+                            last = Some(entry.key.to_vec());
+                            seen += 1;
+                            if forward { cursor.next() } else { cursor.previous() }
+                        }
+                        assert!(seen >= before, "{seen} of {before} met");
+                    }
+                });
+            }
+        });
+        assert_eq!(list.len(), keys as usize);
+    }
+}

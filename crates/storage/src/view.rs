@@ -1,0 +1,128 @@
+//! What a reader reads: one consistent set of memtables and tables.
+//!
+//! A view never changes; freezing, flush and compaction publish a new one. A reader loads the current view without a
+//! latch and keeps it alive for as long as it reads.
+//!
+//! (V1) Every version of a key in an earlier source of the list active, frozen (newest first), L0 (newest first), L1,
+//!      L2, .. is newer than all its versions in a later one. So the first source that has a version at or below a
+//!      snapshot has the one that the snapshot sees.
+//! (V2) A view published later shows the same rows to every live snapshot.
+
+use crate::entry::{Entry, TreeId, Value};
+use crate::error::StoreError;
+use crate::memtable::{Frozen, Memtable};
+use crate::merge::Source;
+use crate::skiplist::ListCursor;
+use arc_swap::ArcSwap;
+use binlog::position::LogPosition;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One consistent set of memtables and tables.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub(crate) active: Memtable,
+    /// Newest first.
+    pub(crate) frozen: Vec<Frozen>,
+    pub(crate) drops: Arc<Drops>,
+}
+
+/// When trees were dropped. A drop hides all versions written before it from snapshots at or behind it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Drops {
+    /// Positions ascending.
+    by_tree: BTreeMap<TreeId, Vec<LogPosition>>,
+}
+
+/// What was found for a key: who wrote it, and the value unless it was deleted.
+pub(crate) type Found = Option<(LogPosition, Option<Value>)>;
+
+impl View {
+    /// The newest version of `key` (a full key) at or below `at`, tree drops not considered.
+    pub(crate) fn newest(&self, key: &[u8], at: LogPosition) -> Result<Found, StoreError> {
+        let own = |e: Entry<'_>| (e.position, e.value.map(Value::copied));
+        for list in self.lists() {
+            if let Some(entry) = list.seek(key, at).filter(|e| e.key == key) {
+                return Ok(Some(own(entry)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sources of all entries of a tree, newest first (M1).
+    pub(crate) fn sources(&self, _tree: TreeId) -> Vec<Source> {
+        self.lists().map(|list| Source::Memtable(ListCursor::new(list.clone()))).collect()
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &Arc<crate::skiplist::SkipList>> {
+        std::iter::once(&self.active.list).chain(self.frozen.iter().map(|f| &f.list))
+    }
+}
+
+impl Drops {
+    /// Versions of `tree` before this position are hidden from a snapshot at `at`.
+    pub(crate) fn floor(&self, tree: TreeId, at: LogPosition) -> LogPosition {
+        let Some(positions) = self.by_tree.get(&tree) else { return LogPosition::ZERO };
+        let seen = positions.partition_point(|&p| p <= at);
+        seen.checked_sub(1).map_or(LogPosition::ZERO, |last| positions[last])
+    }
+
+    /// Adds a drop; `position` is behind all earlier ones of the tree.
+    pub(crate) fn add(&mut self, tree: TreeId, position: LogPosition) {
+        let positions = self.by_tree.entry(tree).or_default();
+        if positions.last().is_none_or(|&last| last < position) {
+            positions.push(position);
+        }
+    }
+}
+
+/// The current view, and how often it was replaced.
+pub(crate) struct CurrentView {
+    view: ArcSwap<View>,
+    /// Stored after the view, loaded before it: a reader that sees the old number only looks again.
+    generation: AtomicU64,
+}
+
+impl CurrentView {
+    pub(crate) fn new(view: View) -> CurrentView {
+        CurrentView { view: ArcSwap::from_pointee(view), generation: AtomicU64::new(0) }
+    }
+
+    /// The current view, to be kept.
+    pub(crate) fn load(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// The current view, for one look.
+    pub(crate) fn peek(&self) -> arc_swap::Guard<Arc<View>> {
+        self.view.load()
+    }
+
+    /// Changes with every published view.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Replaces the view. Callers hold the store's state latch.
+    pub(crate) fn publish(&self, view: View) {
+        self.view.store(Arc::new(view));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drop_hides_what_was_before_it_from_those_behind_it() {
+        let at = LogPosition::from_u64;
+        let mut drops = Drops::default();
+        drops.add(TreeId(1), at(10));
+        drops.add(TreeId(1), at(20));
+        let floor = |s| drops.floor(TreeId(1), at(s)).to_u64();
+        assert_eq!([floor(9), floor(10), floor(19), floor(20), floor(99)], [0, 10, 10, 20, 20]);
+        assert_eq!(drops.floor(TreeId(2), at(99)), LogPosition::ZERO);
+    }
+}
