@@ -7,6 +7,8 @@
 //! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist` and `memtable` (where
 //! writes go), `merge` and [`cursor`] (how versions become rows), [`snapshot`] (which versions must stay), `gaps`
 //! (deleted rows are not stepped over twice), [`store`].
+//!
+//! Reading order of transactions: [`lock`].
 
 #![allow(dead_code, reason = "the disk side lands next")]
 
@@ -14,6 +16,7 @@ pub mod batch;
 pub mod cursor;
 pub mod entry;
 pub mod error;
+pub mod lock;
 mod memtable;
 mod merge;
 mod skiplist;
@@ -25,5 +28,6 @@ pub use batch::{BatchOp, WriteBatch};
 pub use cursor::Cursor;
 pub use entry::{TreeId, Value};
 pub use error::StoreError;
+pub use lock::{Interrupt, LockError, LockManager, LockMode, WaitPolicy};
 pub use snapshot::Snapshot;
 pub use store::{LogDurability, Store, StoreOptions};

@@ -1,0 +1,409 @@
+//! Row locks: who may touch a key until its transaction's place in the log is fixed.
+//!
+//! 1. request  A transaction asks for a key, shared (S) or exclusive (X). Nearly always nobody else holds it: one latch,
+//!    one hash probe, no allocation once the table is warm.
+//! 2. wait     Otherwise it joins the key's queue, and at once the wait-for graph is walked (`deadlock.rs`). If the new
+//!    wait closes a circle, the lightest transaction of the circle is told [`LockError::Deadlock`].
+//! 3. grant    Whoever releases a lock hands it to the front of the queue before anyone else can ask for it.
+//! 4. release  All locks of a transaction go together, when the log has fixed its place or it rolls back. Releasing
+//!    neither fails nor waits for another transaction, so a commit hook may do it.
+//!
+//! (L1) A key has any number of S holders or one X holder.
+//! (L2) A queue is served in order: a request waits behind those before it even if the holders would admit it. Only a
+//!      holder that wants more (S to X) goes before the others, for they wait for it anyway.
+//! (L3) A queue that isn't empty has a front that its holders don't admit. Every removal from an entry re-establishes
+//!      this before the shard's latch is given back.
+//! (L4) A transaction waits for one key at a time, and waits begin one after another, under the graph's latch; so a
+//!      circle is found by the wait that closes it, and what a walk sees can only shrink meanwhile.
+//! (L5) Latch order: graph, then one shard, then one session's [`Interrupt`]. None is held across a wait.
+//!
+//! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary key. There are no gap
+//! locks: a range that was read under locks can gain rows before the transaction ends, which InnoDB's next-key locks
+//! prevent under REPEATABLE READ and SERIALIZABLE.
+
+mod deadlock;
+mod interrupt;
+mod shard;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use env::Env;
+use hashbrown::DefaultHashBuilder;
+use parking_lot::Mutex;
+
+use crate::TreeId;
+use deadlock::{WaitGraph, WaitPlace};
+use interrupt::Outcome;
+pub use interrupt::{Interrupt, Killed};
+use shard::{Request, Shard, Waiting};
+
+/// How much a lock excludes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockMode {
+    /// Others may hold it shared too.
+    Shared,
+    /// Nobody else may hold it.
+    Exclusive,
+}
+
+/// What to do when somebody else holds the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitPolicy {
+    /// Wait, at most this long (`innodb_lock_wait_timeout`).
+    Wait(Duration),
+    /// Fail at once with [`LockError::WouldBlock`] (`NOWAIT`, `SKIP LOCKED`).
+    NoWait,
+}
+
+/// Why a lock was not granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LockError {
+    /// The wait closed a circle and this transaction was the one to give way; it must roll back (1213).
+    #[error("deadlock found when trying to get lock; try restarting transaction")]
+    Deadlock,
+    /// The wait took longer than the policy allows; the statement fails, the transaction goes on (1205).
+    #[error("lock wait timeout exceeded; try restarting transaction")]
+    WaitTimeout,
+    /// Somebody else holds it, and the policy is not to wait (3572 for `NOWAIT`).
+    #[error("lock could not be acquired immediately")]
+    WouldBlock,
+    /// The statement or connection was killed while it waited (1317).
+    #[error("lock wait interrupted")]
+    Interrupted,
+    /// Another transaction that goes first (an applier) took this one's locks; it must roll back (1213).
+    #[error("transaction was aborted to let a replicated one pass")]
+    Aborted,
+    /// The transaction holds as many locks as one may (1206).
+    #[error("the total number of locks exceeds the lock table size")]
+    TooManyLocks,
+}
+
+impl LockError {
+    /// True if the whole transaction must roll back, not just the statement.
+    pub fn ends_transaction(self) -> bool {
+        matches!(self, LockError::Deadlock | LockError::Aborted)
+    }
+}
+
+/// What [`TransactionLocks::lock`] changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acquired {
+    /// The transaction held nothing on this key before.
+    New,
+    /// It held the key shared and has it exclusive now.
+    Upgraded,
+    /// It held it in this mode or a stronger one already.
+    Already,
+}
+
+/// Names a transaction in the lock table; never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnerId(pub u64);
+
+impl fmt::Debug for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "transaction {}", self.0)
+    }
+}
+
+/// A transaction of this weight is never a deadlock's victim unless all others in the circle have it too: an applier.
+pub const WEIGHT_MAX: u64 = u64::MAX;
+
+/// Counters for SHOW STATUS; independent statistics, so every access is relaxed.
+#[derive(Debug, Default)]
+pub struct LockStatus {
+    /// Waits begun (`Innodb_row_lock_waits`).
+    pub waits: AtomicU64,
+    /// Waits going on now (`Innodb_row_lock_current_waits`).
+    pub waiting_now: AtomicU64,
+    /// Time waited, in microseconds (`Innodb_row_lock_time` is in milliseconds).
+    pub wait_micros: AtomicU64,
+    /// The longest wait, in microseconds.
+    pub wait_micros_max: AtomicU64,
+    /// Circles broken (`Innodb_deadlocks`).
+    pub deadlocks: AtomicU64,
+    /// Waits that ended by their timeout.
+    pub timeouts: AtomicU64,
+}
+
+const SHARDS: usize = 64;
+
+/// A shard on cache lines of its own: neighbours' latches would otherwise fight over one line.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Slot(Mutex<Shard>);
+
+/// The table of all row locks. Shared by all sessions.
+pub struct LockManager {
+    shards: Box<[Slot]>,
+    graph: Mutex<WaitGraph>,
+    hasher: DefaultHashBuilder,
+    next_owner: AtomicU64,
+    env: Arc<dyn Env>,
+    status: LockStatus,
+}
+
+impl LockManager {
+    /// An empty table; `env` measures waits.
+    pub fn new(env: Arc<dyn Env>) -> Arc<Self> {
+        Arc::new(Self {
+            shards: (0..SHARDS).map(|_| Slot::default()).collect(),
+            graph: Mutex::default(),
+            hasher: DefaultHashBuilder::default(),
+            next_owner: AtomicU64::new(1),
+            env,
+            status: LockStatus::default(),
+        })
+    }
+
+    /// The locks of a new transaction, none yet. `interrupt` belongs to the session that will wait for them;
+    /// `locks_max` bounds how many keys the transaction may hold.
+    pub fn begin(self: &Arc<Self>, interrupt: Arc<Interrupt>, locks_max: usize) -> TransactionLocks {
+        let owner = OwnerId(self.next_owner.fetch_add(1, Relaxed));
+        TransactionLocks { manager: self.clone(), owner, interrupt, held: Vec::new(), locks_max, weight: 0 }
+    }
+
+    /// The counters.
+    pub fn status(&self) -> &LockStatus {
+        &self.status
+    }
+
+    /// Who holds this key, for an applier that wants to abort them ([`Interrupt::abort`]).
+    pub fn holders(&self, tree: TreeId, key: &[u8]) -> Vec<(OwnerId, LockMode)> {
+        let hash = self.hash(tree, key);
+        self.shards[shard_of(hash)].0.lock().holders(hash, tree, key)
+    }
+
+    /// The number of keys locked now.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|s| s.0.lock().len()).sum()
+    }
+
+    /// True if no key is locked.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Walks the whole table and asserts L1 to L3. Costly; for tests.
+    pub fn check_invariants(&self) {
+        for shard in &self.shards {
+            shard.0.lock().check_invariants();
+        }
+    }
+
+    fn hash(&self, tree: TreeId, key: &[u8]) -> u64 {
+        self.hasher.hash_one((tree.0, key))
+    }
+
+    /// Joins the queue of a key that was held a moment ago, then looks for a circle (L4).
+    fn begin_wait(&self, wanted: &Wanted<'_>, locks: &TransactionLocks) -> Result<Begun, LockError> {
+        let mut graph = self.graph.lock();
+        let number = shard_of(wanted.hash);
+        let (slot, upgrade) = {
+            let mut shard = self.shards[number].0.lock();
+            match shard.request(wanted.hash, wanted.tree, wanted.key, locks.owner, wanted.mode) {
+                Request::Granted { slot, acquired } => return Ok(Begun::Granted { slot, acquired }),
+                Request::Conflict { slot, upgrade } => {
+                    locks.interrupt.begin_wait();
+                    let session = locks.interrupt.clone();
+                    shard.enqueue(slot, Waiting { owner: locks.owner, mode: wanted.mode, upgrade, session });
+                    (slot, upgrade)
+                }
+            }
+        };
+        let place = WaitPlace { shard: number, slot };
+        graph.insert(locks.owner, place, locks.weight);
+        self.status.waits.fetch_add(1, Relaxed);
+        while let Some(victim) = graph.victim(locks.owner, &self.shards) {
+            self.status.deadlocks.fetch_add(1, Relaxed);
+            self.expel(&mut graph, victim, Outcome::Deadlock);
+            if victim == locks.owner {
+                return Err(LockError::Deadlock);
+            }
+        }
+        Ok(Begun::Waiting { slot, upgrade })
+    }
+
+    /// Takes a waiter out of its queue with this outcome; false if its wait has ended already.
+    fn expel(&self, graph: &mut WaitGraph, owner: OwnerId, outcome: Outcome) -> bool {
+        let Some(place) = graph.remove(owner) else { return false };
+        let mut woken = Vec::new();
+        let expelled = self.shards[place.shard].0.lock().expel(place.slot, owner, outcome, &mut woken);
+        woken.iter().for_each(|session| session.wake());
+        expelled
+    }
+
+    /// Sleeps until the wait's outcome is known, and forgets the wait.
+    fn finish_wait(&self, locks: &TransactionLocks, timeout: Duration) -> Result<(), LockError> {
+        self.status.waiting_now.fetch_add(1, Relaxed);
+        let begun = self.env.monotonic();
+        let mut outcome = locks.interrupt.sleep_until_outcome(locks.owner, timeout);
+        if outcome.is_some() {
+            self.graph.lock().remove(locks.owner);
+        } else if self.expel(&mut self.graph.lock(), locks.owner, Outcome::GivenUp) {
+            outcome = Some(Outcome::GivenUp);
+        } else {
+            outcome = locks.interrupt.outcome(); // granted, or chosen as a victim, at the last moment
+        }
+        let waited = (self.env.monotonic() - begun).as_micros() as u64;
+        self.status.waiting_now.fetch_sub(1, Relaxed);
+        self.status.wait_micros.fetch_add(waited, Relaxed);
+        self.status.wait_micros_max.fetch_max(waited, Relaxed);
+        match outcome.expect("a wait that is in no queue has an outcome") {
+            Outcome::Granted => Ok(()),
+            Outcome::Deadlock => Err(LockError::Deadlock),
+            Outcome::GivenUp => Err(self.why_given_up(locks)),
+        }
+    }
+
+    fn why_given_up(&self, locks: &TransactionLocks) -> LockError {
+        match () {
+            () if locks.interrupt.is_aborted(locks.owner) => LockError::Aborted,
+            () if locks.interrupt.killed().is_some() => LockError::Interrupted,
+            () => {
+                self.status.timeouts.fetch_add(1, Relaxed);
+                LockError::WaitTimeout
+            }
+        }
+    }
+}
+
+/// The high bits choose the shard; the hash table inside uses the low ones and the topmost seven.
+fn shard_of(hash: u64) -> usize {
+    (hash >> 40) as usize % SHARDS
+}
+
+struct Wanted<'a> {
+    hash: u64,
+    tree: TreeId,
+    key: &'a [u8],
+    mode: LockMode,
+}
+
+enum Begun {
+    Granted { slot: u32, acquired: Acquired },
+    Waiting { slot: u32, upgrade: bool },
+}
+
+/// The locks of one transaction. Dropping it releases them all.
+pub struct TransactionLocks {
+    manager: Arc<LockManager>,
+    owner: OwnerId,
+    interrupt: Arc<Interrupt>,
+    /// Where each held key lies: shard and slot, both stable while the key is held.
+    held: Vec<(u16, u32)>,
+    locks_max: usize,
+    weight: u64,
+}
+
+impl TransactionLocks {
+    /// Names the transaction.
+    pub fn owner(&self) -> OwnerId {
+        self.owner
+    }
+
+    /// The session's interrupt handle.
+    pub fn interrupt(&self) -> &Arc<Interrupt> {
+        &self.interrupt
+    }
+
+    /// The number of keys held.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// True if no key is held.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// How much work is lost if this transaction gives way in a deadlock: the number of its row changes, or
+    /// [`WEIGHT_MAX`].
+    pub fn set_weight(&mut self, weight: u64) {
+        self.weight = weight;
+    }
+
+    /// Locks a key; on return it is held in `mode` or a stronger one. After an error nothing has changed.
+    pub fn lock(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        mode: LockMode,
+        policy: WaitPolicy,
+    ) -> Result<Acquired, LockError> {
+        if self.interrupt.is_aborted(self.owner) {
+            return Err(LockError::Aborted);
+        }
+        let hash = self.manager.hash(tree, key);
+        let number = shard_of(hash);
+        let request = self.manager.shards[number].0.lock().request(hash, tree, key, self.owner, mode);
+        let (slot, acquired) = match request {
+            Request::Granted { slot, acquired } => (slot, acquired),
+            Request::Conflict { .. } => match policy {
+                WaitPolicy::NoWait => return Err(LockError::WouldBlock),
+                WaitPolicy::Wait(timeout) => self.wait(&Wanted { hash, tree, key, mode }, timeout)?,
+            },
+        };
+        if acquired == Acquired::New {
+            self.held.push((number as u16, slot));
+            if self.held.len() > self.locks_max {
+                self.unlock_newest();
+                return Err(LockError::TooManyLocks);
+            }
+        }
+        Ok(acquired)
+    }
+
+    #[cold]
+    fn wait(&self, wanted: &Wanted<'_>, timeout: Duration) -> Result<(u32, Acquired), LockError> {
+        let (slot, upgrade) = match self.manager.begin_wait(wanted, self)? {
+            Begun::Granted { slot, acquired } => return Ok((slot, acquired)),
+            Begun::Waiting { slot, upgrade } => (slot, upgrade),
+        };
+        self.manager.finish_wait(self, timeout)?;
+        Ok((slot, if upgrade { Acquired::Upgraded } else { Acquired::New }))
+    }
+
+    /// Gives back the key that was acquired last, as READ COMMITTED does with a row that its condition rejects. Only
+    /// right after a [`TransactionLocks::lock`] that returned [`Acquired::New`].
+    pub fn unlock_newest(&mut self) {
+        if let Some((shard, slot)) = self.held.pop() {
+            let mut woken = Vec::new();
+            self.manager.shards[shard as usize].0.lock().release(slot, self.owner, &mut woken);
+            woken.iter().for_each(|session| session.wake());
+        }
+    }
+
+    /// Sorts the held locks by shard, so that [`TransactionLocks::release_all`] latches each shard once. To be done
+    /// by the session itself before it commits; pays from some dozens of locks on.
+    pub fn prepare_release(&mut self) {
+        if self.held.len() > SHARDS / 2 {
+            self.held.sort_unstable();
+        }
+    }
+
+    /// Releases everything, handing each key to those who wait for it. Doesn't fail, doesn't wait for transactions.
+    pub fn release_all(&mut self) {
+        let mut woken = Vec::new();
+        for run in self.held.chunk_by(|a, b| a.0 == b.0) {
+            let mut shard = self.manager.shards[run[0].0 as usize].0.lock();
+            for &(_, slot) in run {
+                shard.release(slot, self.owner, &mut woken);
+            }
+        }
+        self.held.clear();
+        woken.iter().for_each(|session| session.wake());
+    }
+}
+
+impl Drop for TransactionLocks {
+    fn drop(&mut self) {
+        self.release_all();
+    }
+}

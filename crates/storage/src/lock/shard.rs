@@ -1,0 +1,240 @@
+//! One shard of the lock table: entries, their holders and queues. Pure data, guarded by the shard's latch.
+//!
+//! Entries lie in a slab, so that a transaction remembers a held lock in 8 bytes and releases it without hashing.
+//! A freed entry keeps its buffers for the next key, so that a warm table allocates nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::interrupt::{Interrupt, Outcome};
+use super::{Acquired, LockMode, OwnerId};
+use crate::TreeId;
+
+/// Buffers of a freed entry beyond this many bytes are given back.
+const KEPT_KEY_BYTES_MAX: usize = 128;
+/// A shard that becomes empty keeps this many free entries at most.
+const KEPT_ENTRIES_MAX: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Shard {
+    index: HashTable<u32>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    hash: u64,
+    tree: TreeId,
+    key: Vec<u8>,
+    holders: Vec<Holder>,
+    queue: VecDeque<Waiting>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    owner: OwnerId,
+    mode: LockMode,
+}
+
+/// A request in a queue.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) owner: OwnerId,
+    pub(super) mode: LockMode,
+    /// The owner holds the key shared already.
+    pub(super) upgrade: bool,
+    pub(super) session: Arc<Interrupt>,
+}
+
+/// The answer to a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    Granted { slot: u32, acquired: Acquired },
+    Conflict { slot: u32, upgrade: bool },
+}
+
+impl Shard {
+    /// Grants the lock if nobody stands in the way; otherwise changes nothing.
+    pub(super) fn request(
+        &mut self,
+        hash: u64,
+        tree: TreeId,
+        key: &[u8],
+        owner: OwnerId,
+        mode: LockMode,
+    ) -> Request {
+        let Some(slot) = self.find(hash, tree, key) else {
+            let slot = self.insert(hash, tree, key, Holder { owner, mode });
+            return Request::Granted { slot, acquired: Acquired::New };
+        };
+        let entry = &mut self.entries[slot as usize];
+        let held = entry.holders.iter().position(|h| h.owner == owner);
+        if let Some(held) = held {
+            if entry.holders[held].mode >= mode {
+                return Request::Granted { slot, acquired: Acquired::Already };
+            }
+            if entry.holders.len() == 1 {
+                entry.holders[held].mode = mode;
+                return Request::Granted { slot, acquired: Acquired::Upgraded };
+            }
+            return Request::Conflict { slot, upgrade: true };
+        }
+        if !entry.queue.is_empty() || !entry.admits(owner, mode) {
+            return Request::Conflict { slot, upgrade: false };
+        }
+        entry.holders.push(Holder { owner, mode });
+        Request::Granted { slot, acquired: Acquired::New }
+    }
+
+    /// Joins the queue after a [`Request::Conflict`] (L2).
+    pub(super) fn enqueue(&mut self, slot: u32, waiting: Waiting) {
+        let queue = &mut self.entries[slot as usize].queue;
+        if waiting.upgrade {
+            let upgrades = queue.iter().take_while(|w| w.upgrade).count();
+            queue.insert(upgrades, waiting);
+        } else {
+            queue.push_back(waiting);
+        }
+    }
+
+    /// Ends a hold and serves the queue; whoever got the lock is added to `woken`.
+    pub(super) fn release(&mut self, slot: u32, owner: OwnerId, woken: &mut Vec<Arc<Interrupt>>) {
+        let entry = &mut self.entries[slot as usize];
+        let held = entry.holders.iter().position(|h| h.owner == owner);
+        let held = held.expect("a lock that a transaction remembers is held by it");
+        entry.holders.swap_remove(held);
+        entry.serve(woken);
+        if entry.holders.is_empty() {
+            self.remove(slot);
+        }
+    }
+
+    /// Takes a waiter out of the queue; false if it isn't in it (any more).
+    pub(super) fn expel(
+        &mut self,
+        slot: u32,
+        owner: OwnerId,
+        outcome: Outcome,
+        woken: &mut Vec<Arc<Interrupt>>,
+    ) -> bool {
+        let Some(entry) = self.entries.get_mut(slot as usize) else { return false };
+        let Some(at) = entry.queue.iter().position(|w| w.owner == owner) else { return false };
+        let waiting = entry.queue.remove(at).expect("the position was just found");
+        waiting.session.resolve(outcome);
+        woken.push(waiting.session);
+        entry.serve(woken);
+        true
+    }
+
+    /// The holders of a slot, if `waiter` is in its queue.
+    pub(super) fn holders_if_waiting(&self, slot: u32, waiter: OwnerId, out: &mut Vec<OwnerId>) -> bool {
+        let Some(entry) = self.entries.get(slot as usize) else { return false };
+        let waits = entry.queue.iter().any(|w| w.owner == waiter);
+        if waits {
+            out.extend(entry.holders.iter().map(|h| h.owner));
+        }
+        waits
+    }
+
+    pub(super) fn holders(&self, hash: u64, tree: TreeId, key: &[u8]) -> Vec<(OwnerId, LockMode)> {
+        let slot = self.find(hash, tree, key);
+        slot.map_or(Vec::new(), |s| {
+            self.entries[s as usize].holders.iter().map(|h| (h.owner, h.mode)).collect()
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn entries_kept(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn find(&self, hash: u64, tree: TreeId, key: &[u8]) -> Option<u32> {
+        let same = |&slot: &u32| {
+            let entry = &self.entries[slot as usize];
+            entry.hash == hash && entry.tree == tree && entry.key == key
+        };
+        self.index.find(hash, same).copied()
+    }
+
+    fn insert(&mut self, hash: u64, tree: TreeId, key: &[u8], holder: Holder) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::new(hash, tree));
+            u32::try_from(self.entries.len() - 1).expect("a shard of 2^32 locks does not fit into memory")
+        });
+        let entry = &mut self.entries[slot as usize];
+        (entry.hash, entry.tree) = (hash, tree);
+        entry.key.extend_from_slice(key);
+        entry.holders.push(holder);
+        self.index.insert_unique(hash, slot, |&s| self.entries[s as usize].hash);
+        slot
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        let occupied = self.index.find_entry(entry.hash, |&s| s == slot);
+        occupied.expect("an entry with holders is in the index").remove();
+        entry.key.clear();
+        entry.key.shrink_to(KEPT_KEY_BYTES_MAX);
+        entry.queue = VecDeque::new();
+        self.free.push(slot);
+        if self.index.is_empty() && self.entries.len() > KEPT_ENTRIES_MAX {
+            *self = Self::default(); // a huge transaction's locks; no slot is remembered by anyone
+        }
+    }
+
+    pub(super) fn check_invariants(&self) {
+        assert_eq!(self.index.len() + self.free.len(), self.entries.len());
+        for &slot in &self.index {
+            let entry = &self.entries[slot as usize];
+            assert!(!entry.holders.is_empty(), "an entry without holders is freed");
+            let exclusive = entry.holders.iter().any(|h| h.mode == LockMode::Exclusive);
+            assert!(!exclusive || entry.holders.len() == 1, "L1");
+            if let Some(front) = entry.queue.front() {
+                assert!(!entry.admits(front.owner, front.mode), "L3");
+            }
+            for w in &entry.queue {
+                assert_eq!(w.upgrade, entry.holders.iter().any(|h| h.owner == w.owner));
+            }
+            let upgrades = entry.queue.iter().take_while(|w| w.upgrade).count();
+            assert!(entry.queue.iter().skip(upgrades).all(|w| !w.upgrade), "L2");
+        }
+    }
+}
+
+impl Entry {
+    fn new(hash: u64, tree: TreeId) -> Self {
+        Self { hash, tree, key: Vec::new(), holders: Vec::new(), queue: VecDeque::new() }
+    }
+
+    /// True if the other holders leave room for this mode.
+    fn admits(&self, owner: OwnerId, mode: LockMode) -> bool {
+        let shared = mode == LockMode::Shared;
+        self.holders.iter().all(|h| h.owner == owner || (shared && h.mode == LockMode::Shared))
+    }
+
+    /// Grants from the front while the holders admit it (L3).
+    fn serve(&mut self, woken: &mut Vec<Arc<Interrupt>>) {
+        while let Some(front) = self.queue.front() {
+            if !self.admits(front.owner, front.mode) {
+                break;
+            }
+            let Waiting { owner, mode, upgrade, session } =
+                self.queue.pop_front().expect("the front was just seen");
+            if upgrade {
+                let held = self.holders.iter_mut().find(|h| h.owner == owner);
+                held.expect("an upgrade's owner holds the key").mode = mode;
+            } else {
+                self.holders.push(Holder { owner, mode });
+            }
+            session.resolve(Outcome::Granted);
+            woken.push(session);
+        }
+    }
+}
