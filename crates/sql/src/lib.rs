@@ -1,4 +1,23 @@
-//! See ARCHITECTURE.md.
+//! SQL: from the text of a statement to rows for a client and row events for the log.
+//!
+//! - [`ast`]: what a statement says.
+//! - [`error`]: what it can fail with.
+//! - [`value`], [`types`]: what it computes with.
+//! - [`variables`]: what SET sets.
+//! - [`sink`]: where its results go.
+//! - [`session`]: who runs it; [`database`]: what all sessions share.
 
 pub mod ast;
+pub mod database;
+pub mod error;
+pub mod session;
+pub mod sink;
+pub mod types;
+pub mod value;
 pub mod variables;
+
+pub use database::{Account, Database, Kill};
+pub use error::SqlError;
+pub use session::{Connection, Session};
+pub use sink::{ColumnMeta, OkInfo, ResultSink};
+pub use value::Datum;

@@ -1,0 +1,96 @@
+//! What all sessions share: the engine, the catalog, the server's variables, and the list of sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use env::Env;
+use parking_lot::{Mutex, RwLock};
+
+use crate::error::Result;
+use crate::session::{Connection, Session};
+use crate::variables::GlobalVariables;
+
+/// A user account, as authentication needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The user's name; empty for the anonymous user.
+    pub user: String,
+    /// The host pattern: `localhost`, `127.0.0.1`, `10.%`, `%`.
+    pub host: String,
+    /// The authentication plugin.
+    pub plugin: String,
+    /// What the plugin keeps of the password; empty for an empty password.
+    pub auth_string: Vec<u8>,
+    /// ACCOUNT LOCK.
+    pub locked: bool,
+}
+
+/// What a session is asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kill {
+    /// The statement that runs now.
+    Query,
+    /// The connection.
+    Connection,
+}
+
+/// Counters that the layers around this crate show in SHOW STATUS.
+pub type StatusSource = Box<dyn Fn() -> Vec<(String, String)> + Send + Sync>;
+
+/// A session as others see it: for SHOW PROCESSLIST and KILL.
+pub struct Process {
+    /// The connection's id.
+    pub id: u64,
+    interrupt: Arc<AtomicU8>,
+    on_kill: Box<dyn Fn(Kill) + Send + Sync>,
+}
+
+impl Process {
+    /// Asks the session to stop.
+    pub fn kill(&self, what: Kill) {
+        self.interrupt.fetch_max(if what == Kill::Query { 1 } else { 2 }, Ordering::Relaxed);
+        (self.on_kill)(what);
+    }
+}
+
+/// The server's side of SQL.
+pub struct Database {
+    env: Arc<dyn Env>,
+    globals: Arc<GlobalVariables>,
+    processes: Mutex<BTreeMap<u64, Arc<Process>>>,
+    next_id: AtomicU64,
+    status: RwLock<Vec<StatusSource>>,
+}
+
+impl Database {
+    /// The environment it runs in.
+    pub fn env(&self) -> &Arc<dyn Env> {
+        &self.env
+    }
+
+    /// The server's variables.
+    pub fn globals(&self) -> &Arc<GlobalVariables> {
+        &self.globals
+    }
+
+    /// Adds counters to SHOW STATUS.
+    pub fn add_status_source(&self, source: StatusSource) {
+        self.status.write().push(source);
+    }
+
+    /// The sessions connected now, by id.
+    pub fn processes(&self) -> Vec<Arc<Process>> {
+        self.processes.lock().values().cloned().collect()
+    }
+
+    /// The id of the next connection, for its handshake.
+    pub fn reserve_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A new session of an authenticated user.
+    pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Session> {
+        Session::new(self.clone(), connection)
+    }
+}

@@ -1,0 +1,91 @@
+//! The list behind `SHOW WARNINGS` and `SHOW ERRORS`.
+//!
+//! A statement that uses a table starts with an empty list; notes, warnings and the error it ends with are added in
+//! order. The list is bounded by `max_error_count`; what does not fit is counted all the same.
+
+use super::SqlError;
+
+/// How bad a condition is, with MySQL's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Nothing went wrong, but the user may want to know.
+    Note,
+    /// The statement went on with another value than was given.
+    Warning,
+    /// The statement failed.
+    Error,
+}
+
+impl Level {
+    /// The name in `SHOW WARNINGS`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Note => "Note",
+            Level::Warning => "Warning",
+            Level::Error => "Error",
+        }
+    }
+}
+
+/// One line of `SHOW WARNINGS`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// How bad it is.
+    pub level: Level,
+    /// What it is.
+    pub error: SqlError,
+}
+
+/// The conditions of the last statement.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    conditions: Vec<Condition>,
+    warnings: u64,
+    errors: u64,
+}
+
+impl Diagnostics {
+    /// MySQL's default `max_error_count`.
+    const KEPT_MAX: usize = 1024;
+
+    /// Forgets everything, at the start of a statement.
+    pub fn clear(&mut self) {
+        if self.warnings > 0 {
+            *self = Self::default();
+        }
+    }
+
+    /// Adds a condition.
+    pub fn push(&mut self, level: Level, error: SqlError) {
+        self.warnings += 1;
+        self.errors += u64::from(level == Level::Error);
+        if self.conditions.len() < Self::KEPT_MAX {
+            self.conditions.push(Condition { level, error });
+        }
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, error: SqlError) {
+        self.push(Level::Warning, error);
+    }
+
+    /// Adds a note.
+    pub fn note(&mut self, error: SqlError) {
+        self.push(Level::Note, error);
+    }
+
+    /// The conditions kept, in the order they came.
+    pub fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// All conditions counted (`@@warning_count`).
+    pub fn warning_count(&self) -> u64 {
+        self.warnings
+    }
+
+    /// The errors among them (`@@error_count`).
+    pub fn error_count(&self) -> u64 {
+        self.errors
+    }
+}

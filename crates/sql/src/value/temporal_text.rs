@@ -1,0 +1,312 @@
+//! Reading dates and times from text and from numbers, as forgiving as MySQL.
+//!
+//! Text comes in two forms: with separators (`2024-1-2 3:4:5.6`, any punctuation will do) and without
+//! (`20240102030405.6`). Two-digit years below 70 are of the 2000s. A reader returns the value and whether something
+//! was left over or cut ([`Read::truncated`]); `None` means that the text is no date or time at all.
+
+use super::temporal::{Date, DateTime, SECOND, Time};
+
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read<T> {
+    /// The value.
+    pub value: T,
+    /// True if the text went on with something else, or the value was cut to its type's range.
+    pub truncated: bool,
+}
+
+fn read<T>(value: T, truncated: bool) -> Option<Read<T>> {
+    Some(Read { value, truncated })
+}
+
+/// The next run of digits, at most `max` of them.
+fn digits<'a>(text: &mut &'a [u8], max: usize) -> &'a [u8] {
+    let n = text.iter().take(max).take_while(|b| b.is_ascii_digit()).count();
+    let (head, tail) = text.split_at(n);
+    *text = tail;
+    head
+}
+
+fn number(digits: &[u8]) -> u32 {
+    digits.iter().fold(0_u32, |v, d| v.saturating_mul(10).saturating_add(u32::from(d - b'0')))
+}
+
+/// A fraction's digits as microseconds, rounded at the seventh; the second value is the digits given, at most 6.
+fn micros(digits: &[u8]) -> (u32, u8) {
+    let mut value = 0;
+    for i in 0..6 {
+        value = value * 10 + digits.get(i).map_or(0, |d| u32::from(d - b'0'));
+    }
+    let up = digits.get(6).is_some_and(|&d| d >= b'5');
+    (value + u32::from(up), digits.len().min(6) as u8)
+}
+
+fn full_year(year: u32, digits: usize) -> u32 {
+    match (digits, year) {
+        (1..=2, 0..=69) => 2000 + year,
+        (1..=2, _) => 1900 + year,
+        _ => year,
+    }
+}
+
+/// Reads a date with an optional time of day.
+pub fn parse_datetime(text: &[u8]) -> Option<Read<DateTime>> {
+    let text = text.trim_ascii();
+    let run = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    match text.get(run) {
+        _ if run == 0 => None,
+        None | Some(b'.') if run >= 5 => parse_compact(text, run),
+        Some(b'T' | b't' | b' ') if run >= 6 => parse_compact(text, run),
+        _ => parse_separated(text),
+    }
+}
+
+fn parse_separated(mut text: &[u8]) -> Option<Read<DateTime>> {
+    let mut parts = [0_u32; 6];
+    let year = digits(&mut text, 4);
+    parts[0] = full_year(number(year), year.len());
+    let mut fraction: &[u8] = &[];
+    let mut count = 1;
+    while count < 6 {
+        let before = text;
+        let separators = text.iter().take_while(|&&b| is_separator(b, count)).count();
+        text = &text[separators..];
+        let part = digits(&mut text, 2);
+        if separators == 0 || part.is_empty() {
+            text = before;
+            break;
+        }
+        parts[count] = number(part);
+        count += 1;
+    }
+    if count < 3 {
+        return None;
+    }
+    if count == 6
+        && let Some(rest) = text.strip_prefix(b".")
+    {
+        text = rest;
+        fraction = digits(&mut text, usize::MAX);
+    }
+    assemble(parts, fraction, !text.trim_ascii().is_empty())
+}
+
+fn is_separator(b: u8, part: usize) -> bool {
+    b.is_ascii_punctuation() || part == 3 && (b.is_ascii_whitespace() || b == b'T')
+}
+
+fn parse_compact(text: &[u8], run: usize) -> Option<Read<DateTime>> {
+    let year_digits = if matches!(run, 8 | 14..) { 4 } else { 2 };
+    let mut rest = text;
+    let mut parts = [0_u32; 6];
+    parts[0] = full_year(number(digits(&mut rest, year_digits)), year_digits);
+    let mut count = 1;
+    while count < 6 && rest.first().is_some_and(u8::is_ascii_digit) {
+        parts[count] = number(digits(&mut rest, 2));
+        count += 1;
+    }
+    if count < 3 {
+        return None;
+    }
+    if count == 3 && matches!(rest.first(), Some(b'T' | b't' | b' ')) {
+        let mut time = &rest[1..];
+        while count < 6 && time.first().is_some_and(u8::is_ascii_digit) {
+            parts[count] = number(digits(&mut time, 2));
+            count += 1;
+            time = time.strip_prefix(b":").unwrap_or(time);
+        }
+        rest = time;
+    }
+    let mut fraction: &[u8] = &[];
+    if let Some(after) = rest.strip_prefix(b".") {
+        rest = after;
+        fraction = digits(&mut rest, usize::MAX);
+    }
+    assemble(parts, fraction, !rest.trim_ascii().is_empty())
+}
+
+fn assemble(parts: [u32; 6], fraction: &[u8], truncated: bool) -> Option<Read<DateTime>> {
+    let [year, month, day, hour, minute, second] = parts;
+    if month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let (us, fsp) = micros(fraction);
+    let date = Date { year: year as u16, month: month as u8, day: day as u8 };
+    let seconds = i64::from((hour * 60 + minute) * 60 + second);
+    let value = DateTime { date, micros: seconds * SECOND, fsp };
+    let value = match us {
+        1_000_000 => value.add_micros(SECOND)?,
+        us => DateTime { micros: value.micros + i64::from(us), ..value },
+    };
+    read(value, truncated)
+}
+
+/// Reads a number as `YYYYMMDD`, `YYMMDD`, `YYYYMMDDhhmmss` or `YYMMDDhhmmss`; 0 is the zero date.
+pub fn datetime_from_number(n: i64) -> Option<DateTime> {
+    let n = u64::try_from(n).ok()?;
+    let (date, time) = match n {
+        0 => return Some(DateTime::ZERO),
+        1..=100 => return None,
+        101..=99_991_231 => (n, 0),
+        _ => (n / 1_000_000, n % 1_000_000),
+    };
+    let date = match date {
+        101..=691_231 => date + 20_000_000,
+        700_101..=991_231 => date + 19_000_000,
+        _ => date,
+    };
+    if date > 99_991_231 {
+        return None;
+    }
+    let two = |v: u64| (v % 100) as u32;
+    let parts =
+        [(date / 10_000) as u32, two(date / 100), two(date), two(time / 10_000), two(time / 100), two(time)];
+    assemble(parts, &[], false).map(|r| r.value)
+}
+
+/// Reads a time: `[-][D ]hh:mm[:ss[.ffffff]]`, `hhmmss[.ffffff]`, or the time of a date with one.
+pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
+    let text = text.trim_ascii();
+    let (negative, mut rest) = match text.strip_prefix(b"-") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    if looks_like_datetime(rest) {
+        return parse_datetime(rest).map(|r| Read { value: r.value.time(), truncated: r.truncated });
+    }
+    let first = digits(&mut rest, usize::MAX);
+    if first.is_empty() && !rest.starts_with(b".") {
+        return None;
+    }
+    let (h, m, s);
+    let mut has_seconds = true;
+    let after_space = rest.trim_ascii_start();
+    if rest.starts_with(b" ") && after_space.first().is_some_and(u8::is_ascii_digit) {
+        rest = after_space;
+        h = u64::from(number(first)) * 24 + u64::from(number(digits(&mut rest, 10)));
+        m = colon_part(&mut rest).unwrap_or(0);
+        s = colon_part(&mut rest).unwrap_or(0);
+    } else if rest.starts_with(b":") {
+        h = number(first).into();
+        m = colon_part(&mut rest).unwrap_or(0);
+        let seconds = colon_part(&mut rest);
+        has_seconds = seconds.is_some();
+        s = seconds.unwrap_or(0);
+    } else {
+        let n = u64::from(number(first));
+        (h, m, s) = (n / 10_000, (n / 100 % 100) as u32, (n % 100) as u32);
+    }
+    let mut fraction: &[u8] = &[];
+    if has_seconds && let Some(after) = rest.strip_prefix(b".") {
+        rest = after;
+        fraction = digits(&mut rest, usize::MAX);
+    }
+    time_from_parts(negative, h, m, s, fraction, !rest.trim_ascii().is_empty())
+}
+
+fn looks_like_datetime(text: &[u8]) -> bool {
+    let run = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    run >= 12 || run > 0 && matches!(text.get(run), Some(b'-' | b'/')) && parse_datetime(text).is_some()
+}
+
+fn colon_part(text: &mut &[u8]) -> Option<u32> {
+    let mut rest = text.strip_prefix(b":")?;
+    let part = digits(&mut rest, 10);
+    if part.is_empty() {
+        return None;
+    }
+    *text = rest;
+    Some(number(part))
+}
+
+fn time_from_parts(
+    negative: bool,
+    h: u64,
+    m: u32,
+    s: u32,
+    fraction: &[u8],
+    rest: bool,
+) -> Option<Read<Time>> {
+    if m > 59 || s > 59 {
+        return None;
+    }
+    let (us, fsp) = micros(fraction);
+    let time = Time::new(negative, h.min(10_000) as u32, m, s, us, fsp);
+    let (value, cut) = time.clamp();
+    read(value, cut || rest)
+}
+
+/// Reads a number as `hhmmss`, or as a date with a time.
+pub fn time_from_number(n: i64) -> Option<Read<Time>> {
+    let magnitude = n.unsigned_abs();
+    if magnitude > 9_999_999 {
+        return datetime_from_number(n).map(|d| Read { value: d.time(), truncated: false });
+    }
+    let two = |v: u64| (v % 100) as u32;
+    time_from_parts(n < 0, magnitude / 10_000, two(magnitude / 100), two(magnitude), &[], false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_in_all_their_forms() {
+        for (text, expected) in [
+            ("2024-01-02", "2024-01-02 00:00:00"),
+            ("2024-1-2 3:4:5", "2024-01-02 03:04:05"),
+            ("2024-01-02T03:04:05.5", "2024-01-02 03:04:05.5"),
+            ("2024/01/02 03.04.05", "2024-01-02 03:04:05"),
+            ("24-01-02", "2024-01-02 00:00:00"),
+            ("70-01-02", "1970-01-02 00:00:00"),
+            ("20240102", "2024-01-02 00:00:00"),
+            ("240102", "2024-01-02 00:00:00"),
+            ("20240102030405", "2024-01-02 03:04:05"),
+            ("240102030405", "2024-01-02 03:04:05"),
+            ("20240102030405.25", "2024-01-02 03:04:05.25"),
+            ("0000-00-00", "0000-00-00 00:00:00"),
+            ("2024-02-31", "2024-02-31 00:00:00"),
+            ("2023-12-31 23:59:59.9999999", "2024-01-01 00:00:00.000000"),
+        ] {
+            let got = parse_datetime(text.as_bytes()).map(|r| (r.value.to_string(), r.truncated));
+            assert_eq!(got, Some((expected.to_owned(), false)), "{text:?}");
+        }
+        for text in ["", "x", "2024-13-01", "2024-01-02 25:00:00", "2024", "1"] {
+            assert_eq!(parse_datetime(text.as_bytes()), None, "{text:?}");
+        }
+        assert!(parse_datetime(b"2024-01-02 x").unwrap().truncated);
+    }
+
+    #[test]
+    fn times_in_all_their_forms() {
+        for (text, expected) in [
+            ("12:34:56", "12:34:56"),
+            ("12:34", "12:34:00"),
+            ("123456", "12:34:56"),
+            ("56", "00:00:56"),
+            ("-1:2:3.5", "-01:02:03.5"),
+            ("2 03:04:05", "51:04:05"),
+            ("1 1", "25:00:00"),
+            ("2024-01-02 03:04:05", "03:04:05"),
+            ("838:59:59", "838:59:59"),
+        ] {
+            let got = parse_time(text.as_bytes()).map(|r| (r.value.to_string(), r.truncated));
+            assert_eq!(got, Some((expected.to_owned(), false)), "{text:?}");
+        }
+        assert!(parse_time(b"900:00:00").unwrap().truncated);
+        assert_eq!(parse_time(b"12:60:00"), None);
+        assert_eq!(parse_time(b"abc"), None);
+    }
+
+    #[test]
+    fn numbers_as_dates() {
+        let show = |n| datetime_from_number(n).map(|d| d.to_string());
+        assert_eq!(show(20_240_102).as_deref(), Some("2024-01-02 00:00:00"));
+        assert_eq!(show(240_102).as_deref(), Some("2024-01-02 00:00:00"));
+        assert_eq!(show(20_240_102_030_405).as_deref(), Some("2024-01-02 03:04:05"));
+        assert_eq!(show(0).as_deref(), Some("0000-00-00 00:00:00"));
+        assert_eq!(show(20_241_302), None);
+        assert_eq!(show(-1), None);
+        assert_eq!(time_from_number(-12_345).map(|t| t.value.to_string()).as_deref(), Some("-01:23:45"));
+    }
+}

@@ -1,0 +1,127 @@
+//! How values print: the text protocol's form, which is also what string functions see.
+
+use std::io::Write;
+
+use super::Datum;
+
+/// Appends the text of a value; nothing for NULL.
+pub fn write(datum: &Datum<'_>, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => {}
+        Datum::Int(v) => write_integer(v.unsigned_abs(), *v < 0, out),
+        Datum::UInt(v) => write_integer(*v, false, out),
+        Datum::Double(v) => write_f64(*v, out),
+        Datum::Float(v) => write_f32(*v, out),
+        Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) => out.extend_from_slice(b),
+        Datum::Decimal(v) => print(out, v),
+        Datum::Date(v) => print(out, v),
+        Datum::Time(v) => print(out, v),
+        Datum::DateTime(v) => print(out, v),
+        Datum::Year(v) => print(out, format_args!("{v:04}")),
+    }
+}
+
+fn print(out: &mut Vec<u8>, v: impl std::fmt::Display) {
+    write!(out, "{v}").expect("writing to a Vec cannot fail");
+}
+
+fn write_integer(mut magnitude: u64, negative: bool, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (magnitude % 10) as u8;
+        magnitude /= 10;
+        if magnitude == 0 {
+            break;
+        }
+    }
+    if negative {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The shortest digits that read back as the same double; an exponent where the point would be more than 15 digits
+/// away.
+pub fn write_f64(v: f64, out: &mut Vec<u8>) {
+    write_scientific(&format!("{v:e}"), out);
+}
+
+/// A FLOAT has six significant digits.
+pub fn write_f32(v: f32, out: &mut Vec<u8>) {
+    write_scientific(&format!("{:.5e}", f64::from(v)), out);
+}
+
+/// A double with a fixed number of digits behind the point, as DOUBLE(m, d) and ROUND(x, d) show it.
+pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
+    print(out, format_args!("{v:.*}", usize::from(decimals)));
+}
+
+/// Rewrites `d.ddde[-]x`.
+fn write_scientific(text: &str, out: &mut Vec<u8>) {
+    let Some((mantissa, exponent)) = text.split_once('e') else {
+        return out.extend_from_slice(text.as_bytes());
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let mut digits: String = mantissa.chars().filter(|&c| c != '.').collect();
+    digits.truncate(digits.trim_end_matches('0').len().max(1));
+    out.extend_from_slice(sign.as_bytes());
+    let point = exponent + 1;
+    match point {
+        -14..=0 => print(out, format_args!("0.{}{digits}", "0".repeat(point.unsigned_abs() as usize))),
+        1..=15 if digits.len() <= point as usize => print(out, format_args!("{digits:0<0$}", point as usize)),
+        1..=15 => print(out, format_args!("{}.{}", &digits[..point as usize], &digits[point as usize..])),
+        _ if digits == "0" => out.push(b'0'),
+        _ => {
+            let (first, rest) = digits.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            print(out, format_args!("{first}{point}{rest}e{exponent}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(datum: Datum<'_>) -> String {
+        let mut out = Vec::new();
+        write(&datum, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn doubles_as_mysql_prints_them() {
+        for (v, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (-1.5, "-1.5"),
+            (0.1, "0.1"),
+            (1e14, "100000000000000"),
+            (1e15, "1e15"),
+            (1.2345678901234568e17, "1.2345678901234568e17"),
+            (1e-15, "0.000000000000001"),
+            (1e-16, "1e-16"),
+            (123456.789, "123456.789"),
+            (1.7976931348623157e308, "1.7976931348623157e308"),
+        ] {
+            assert_eq!(show(Datum::Double(v)), text);
+        }
+        assert_eq!(show(Datum::Float(3.141_592_7)), "3.14159");
+        assert_eq!(show(Datum::Float(16_777_216.0)), "16777200");
+        assert_eq!(show(Datum::Float(0.1)), "0.1");
+    }
+
+    #[test]
+    fn integers_at_their_ends() {
+        assert_eq!(show(Datum::Int(i64::MIN)), "-9223372036854775808");
+        assert_eq!(show(Datum::UInt(u64::MAX)), "18446744073709551615");
+        assert_eq!(show(Datum::Int(0)), "0");
+        assert_eq!(show(Datum::Year(7)), "0007");
+    }
+}
