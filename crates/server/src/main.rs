@@ -1,3 +1,55 @@
-//! The binary `duramen`.
+//! The binary `duramen`: sub-commands.
 
-fn main() {}
+use env::RealEnv;
+use server::options::{self, Command};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+duramen: a database server that speaks MySQL's protocol and whose binary log is its only log.
+
+    duramen serve            run the server; 'duramen serve --help' tells its options
+    duramen --version        tell the version
+    duramen --help           tell this
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    match args.first().map(String::as_str) {
+        Some("serve") => serve(&args[1..]),
+        Some("--version" | "-V" | "version") => version(),
+        Some("--help" | "-h" | "-?" | "help") => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprint!("{USAGE}");
+            ExitCode::FAILURE
+        }
+        Some(other) => {
+            let nearest = stdx::suggest::nearest(other, ["serve", "version", "help"]);
+            let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
+            eprintln!("duramen: unknown command '{other}'{hint}\n\n{USAGE}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn version() -> ExitCode {
+    println!("duramen {}", env!("CARGO_PKG_VERSION"));
+    ExitCode::SUCCESS
+}
+
+fn serve(args: &[String]) -> ExitCode {
+    match options::parse(&RealEnv, args) {
+        Ok(Command::Help { verbose }) => {
+            print!("{}", options::help::text(verbose));
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Version) => version(),
+        Ok(Command::Serve(_options)) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("duramen: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

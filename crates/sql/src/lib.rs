@@ -3,7 +3,7 @@
 //! - [`ast`]: what a statement says.
 //! - [`error`]: what it can fail with.
 //! - [`value`], [`types`]: what it computes with.
-//! - [`variables`]: what SET sets.
+//! - [`variables`]: what SET sets; [`status`]: what SHOW STATUS counts.
 //! - [`sink`]: where its results go.
 //! - [`session`]: who runs it; [`database`]: what all sessions share.
 
@@ -12,6 +12,7 @@ pub mod database;
 pub mod error;
 pub mod session;
 pub mod sink;
+pub mod status;
 pub mod types;
 pub mod value;
 pub mod variables;

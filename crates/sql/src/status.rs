@@ -1,0 +1,183 @@
+//! Status: what `SHOW STATUS` shows.
+//!
+//! 1. Each session counts into [`Counters`] of its own, so no two threads share a cache line.
+//! 2. When it ends, [`Status::leave`] adds them to those of all ended sessions.
+//! 3. `SHOW GLOBAL STATUS` sums the living and the ended, and asks each [`Source`] for what is counted elsewhere: the
+//!    log, the store, the list of connections.
+//!
+//! (S1) A counter never goes back: a session is in the sum either as living or as ended, under one latch.
+//! (S2) Counters are statistics. Every access is relaxed and orders nothing.
+
+mod counter;
+
+pub use counter::{COUNTERS, Counter};
+
+use parking_lot::{Mutex, RwLock};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use stdx::histogram::Histogram;
+
+/// What one session, or all ended ones, counted.
+#[derive(Debug)]
+pub struct Counters([AtomicU64; COUNTERS]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; COUNTERS])
+    }
+}
+
+impl Counters {
+    /// Counts one.
+    pub fn count(&self, counter: Counter) {
+        self.add(counter, 1);
+    }
+
+    /// Counts `n`.
+    pub fn add(&self, counter: Counter, n: u64) {
+        self.0[counter as usize].fetch_add(n, Relaxed);
+    }
+
+    /// What was counted so far.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize].load(Relaxed)
+    }
+
+    fn add_all(&self, other: &Counters) {
+        for (sum, n) in self.0.iter().zip(&other.0) {
+            sum.fetch_add(n.load(Relaxed), Relaxed);
+        }
+    }
+}
+
+/// Rows of `SHOW STATUS` as they are gathered.
+#[derive(Debug, Default)]
+pub struct Rows(Vec<(Cow<'static, str>, String)>);
+
+impl Rows {
+    /// Adds a row.
+    pub fn push(&mut self, name: impl Into<Cow<'static, str>>, value: impl ToString) {
+        self.0.push((name.into(), value.to_string()));
+    }
+
+    /// Adds a histogram of microseconds or sizes: count, mean, bounds of the 50 %, 99 % and 99.9 % quantiles, and each
+    /// bucket that counted something (`name_below_1024`).
+    pub fn push_histogram(&mut self, name: &str, histogram: &Histogram) {
+        let count = histogram.count();
+        self.push(format!("{name}_count"), count);
+        self.push(format!("{name}_mean"), histogram.sum().checked_div(count).unwrap_or(0));
+        for (quantile, label) in [(0.5, "p50"), (0.99, "p99"), (0.999, "p999")] {
+            self.push(format!("{name}_{label}_below"), histogram.quantile_bound(quantile));
+        }
+        for (bound, n) in histogram.buckets().filter(|&(_, n)| n > 0) {
+            self.push(format!("{name}_below_{bound:020}"), n);
+        }
+    }
+}
+
+/// Adds rows of what is counted elsewhere.
+pub type Source = Box<dyn Fn(&mut Rows) + Send + Sync>;
+
+/// The counters of all sessions, and where else to ask.
+#[derive(Default)]
+pub struct Status {
+    sessions: Mutex<Sessions>,
+    sources: RwLock<Vec<Source>>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    living: Vec<Arc<Counters>>,
+    ended: Counters,
+}
+
+impl Status {
+    /// Counters for a new session; to be given back to [`Status::leave`].
+    pub fn join(&self) -> Arc<Counters> {
+        let counters = Arc::<Counters>::default();
+        self.sessions.lock().living.push(counters.clone());
+        counters
+    }
+
+    /// Ends a session's counting (S1).
+    pub fn leave(&self, counters: &Arc<Counters>) {
+        let mut sessions = self.sessions.lock();
+        if let Some(place) = sessions.living.iter().position(|c| Arc::ptr_eq(c, counters)) {
+            sessions.living.swap_remove(place);
+            sessions.ended.add_all(counters);
+        }
+    }
+
+    /// Counts for the server itself, outside of any session.
+    pub fn count(&self, counter: Counter) {
+        self.sessions.lock().ended.count(counter);
+    }
+
+    /// Adds a place to ask for more rows.
+    pub fn add_source(&self, source: impl Fn(&mut Rows) + Send + Sync + 'static) {
+        self.sources.write().push(Box::new(source));
+    }
+
+    /// What all sessions counted.
+    pub fn total(&self) -> Counters {
+        let total = Counters::default();
+        let sessions = self.sessions.lock();
+        total.add_all(&sessions.ended);
+        for counters in &sessions.living {
+            total.add_all(counters);
+        }
+        total
+    }
+
+    /// The rows of `SHOW GLOBAL STATUS` (no session) or `SHOW SESSION STATUS`, in the order of their names.
+    ///
+    /// What is only counted for the whole server is shown in both, as MySQL does.
+    pub fn rows(&self, session: Option<&Counters>) -> Vec<(Cow<'static, str>, String)> {
+        let total = self.total();
+        let mut rows = Rows::default();
+        for counter in Counter::ALL {
+            let counters = session.filter(|_| !counter.is_global()).unwrap_or(&total);
+            rows.push(counter.name(), counters.get(counter));
+        }
+        for source in &*self.sources.read() {
+            source(&mut rows);
+        }
+        rows.0.sort_by(|a, b| a.0.cmp(&b.0));
+        rows.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(rows: &[(Cow<'static, str>, String)], name: &str) -> String {
+        rows.iter().find(|(n, _)| n == name).map_or("none".into(), |(_, v)| v.clone())
+    }
+
+    #[test]
+    fn the_sum_keeps_what_ended_sessions_counted() {
+        let status = Status::default();
+        let (a, b) = (status.join(), status.join());
+        a.add(Counter::BytesSent, 10);
+        b.add(Counter::BytesSent, 5);
+        status.leave(&a);
+        status.leave(&a);
+        assert_eq!(value(&status.rows(None), "Bytes_sent"), "15");
+        assert_eq!(value(&status.rows(Some(&b)), "Bytes_sent"), "5");
+    }
+
+    #[test]
+    fn sources_and_histograms_add_rows_in_the_order_of_names() {
+        let status = Status::default();
+        let flushes = Histogram::default();
+        flushes.record(100);
+        status.add_source(move |rows| rows.push_histogram("Duramen_flush_us", &flushes));
+        status.add_source(|rows| rows.push("Uptime", 3));
+        let rows = status.rows(None);
+        assert!(rows.windows(2).all(|w| w[0].0 < w[1].0), "sorted, and no name twice");
+        assert_eq!(value(&rows, "Duramen_flush_us_p99_below"), "128");
+        assert_eq!(value(&rows, "Uptime"), "3");
+    }
+}
