@@ -15,7 +15,6 @@
 //! Elsewhere: option syntax and my.cnf (`server::options`), privileges ([`Variable::needs_admin`] tells who needs one),
 //! variables whose value is asked of the session or the log ([`Variable::is_computed`]).
 
-pub mod charset;
 mod convert;
 mod definition;
 mod error;

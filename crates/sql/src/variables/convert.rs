@@ -1,10 +1,10 @@
 //! From what was assigned to the variable's own kind.
 
-use super::charset;
 use super::definition::{Kind, Variable};
 use super::error::{VariableError, Warning};
 use super::ids::sql_mode;
 use super::value::Value;
+use crate::types::{Charset, Collation};
 
 /// The right side of `SET name = ..`.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,8 +225,8 @@ fn text(var: &Variable, assigned: &Assigned, nullable: bool) -> Result<Value, Va
 
 fn charset_name(var: &Variable, assigned: &Assigned, nullable: bool) -> Result<Value, VariableError> {
     match assigned {
-        Assigned::Text(t) => match charset::charset_named(t) {
-            Some(found) => Ok(Value::Text(found.name.into())),
+        Assigned::Text(t) => match Charset::by_name(t) {
+            Some(found) => Ok(Value::Text(found.name().into())),
             None => Err(VariableError::UnknownCharset(t.clone())),
         },
         Assigned::Null if nullable => Ok(Value::Null),
@@ -238,14 +238,14 @@ fn charset_name(var: &Variable, assigned: &Assigned, nullable: bool) -> Result<V
 
 fn collation_name(var: &Variable, assigned: &Assigned) -> Result<Value, VariableError> {
     let found = match assigned {
-        Assigned::Text(t) => charset::collation_named(t),
-        Assigned::Int(v) => u16::try_from(*v).ok().and_then(charset::collation_numbered),
-        Assigned::UInt(v) => u16::try_from(*v).ok().and_then(charset::collation_numbered),
+        Assigned::Text(t) => Collation::by_name(t),
+        Assigned::Int(v) => u16::try_from(*v).ok().and_then(Collation::by_id),
+        Assigned::UInt(v) => u16::try_from(*v).ok().and_then(Collation::by_id),
         Assigned::Null => return Err(wrong_value(var, assigned)),
         _ => return Err(VariableError::WrongType(var.name)),
     };
     found
-        .map(|c| Value::Text(c.name.into()))
+        .map(|c| Value::Text(c.name().into()))
         .ok_or_else(|| VariableError::UnknownCollation(assigned.as_text()))
 }
 

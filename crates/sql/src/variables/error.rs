@@ -1,6 +1,7 @@
 //! What can be wrong with an assignment or a reading, in MySQL's numbers.
 
 use super::definition::{Scope, Variable};
+use crate::error::SqlError;
 use thiserror::Error;
 
 /// A refused assignment or reading of a variable.
@@ -77,6 +78,14 @@ impl VariableError {
     /// `variable` can't be read in a scope that it does not have.
     pub(super) fn not_in_scope(variable: &Variable) -> Self {
         Self::OnlyA(variable.name, if variable.scope == Scope::Global { "GLOBAL" } else { "SESSION" })
+    }
+}
+
+impl From<VariableError> for SqlError {
+    fn from(e: VariableError) -> Self {
+        let mut sqlstate = [0; 5];
+        sqlstate.copy_from_slice(e.sqlstate().as_bytes());
+        Self { number: e.number(), sqlstate, message: e.to_string() }
     }
 }
 

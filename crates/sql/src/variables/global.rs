@@ -1,6 +1,5 @@
 //! The server's values.
 
-use super::charset;
 use super::convert::{Assigned, Converted, convert};
 use super::definition::{Variable, VariableId};
 use super::error::{VariableError, Warning};
@@ -8,6 +7,7 @@ use super::ids;
 use super::option::OptionError;
 use super::table;
 use super::value::Value;
+use crate::types::{Charset, Collation};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -154,9 +154,9 @@ pub(super) fn coupled(id: VariableId, value: &Value) -> Option<(VariableId, Valu
     let Value::Text(name) = value else { return None };
     PAIRS.iter().find_map(|&(charset, collation)| {
         if id == charset {
-            charset::charset_named(name).map(|c| (collation, Value::Text(c.default_collation.into())))
+            Charset::by_name(name).map(|c| (collation, Value::Text(c.default_collation().name().into())))
         } else if id == collation {
-            charset::collation_named(name).map(|c| (charset, Value::Text(c.charset.into())))
+            Collation::by_name(name).map(|c| (charset, Value::Text(c.charset().name().into())))
         } else {
             None
         }
