@@ -1,0 +1,240 @@
+//! Who is there: the conversation between a handshake response and "you are in" or 1045.
+//!
+//! 1. find      the account for user and host; nobody gets a decoy, whose password no one knows (P4).
+//! 2. switch    if the client answered for another plugin than the account's, a new challenge for the right one.
+//! 3. prove     by the plugin: [`native`] in one answer; [`caching_sha2`] in one answer when this server has seen the
+//!    password before, else with the password itself, over a safe way (P5).
+//! 4. judge     password wrong, account locked, TLS missing.
+//!
+//! The public part of an account lives in the server's catalog, behind [`AccountSource`].
+
+pub mod caching_sha2;
+mod crypt;
+pub mod native;
+
+use crate::error::{ErrorReply, HandshakeError};
+use crate::handshake::Denial;
+use crate::identity::Identity;
+use crate::packet::Packets;
+use crate::socket::Wait;
+use caching_sha2::DigestCache;
+use env::Env;
+use std::sync::Arc;
+
+/// The random bytes that an answer is computed over.
+pub(crate) type Challenge = [u8; 20];
+
+/// How an account proves itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plugin {
+    /// `caching_sha2_password`, the default.
+    CachingSha2,
+    /// `mysql_native_password`.
+    Native,
+    /// Anything else: logging in fails with 1524.
+    Other(String),
+}
+
+impl Plugin {
+    /// MySQL's name for it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::CachingSha2 => "caching_sha2_password",
+            Self::Native => "mysql_native_password",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// The plugin of this name.
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "caching_sha2_password" => Self::CachingSha2,
+            "mysql_native_password" => Self::Native,
+            _ => Self::Other(name.to_owned()),
+        }
+    }
+
+    /// The `authentication_string` to store for a password; empty for an empty one, `None` if the plugin is not known
+    /// or the password longer than [`caching_sha2::PASSWORD_MAX`].
+    pub fn hash_password(&self, password: &[u8], env: &dyn Env) -> Option<Vec<u8>> {
+        match self {
+            Self::CachingSha2 => caching_sha2::hash_password(password, env),
+            Self::Native => Some(native::hash_password(password)),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// True if `stored` has the form of this plugin's `authentication_string` (`IDENTIFIED WITH .. AS '..'`).
+    pub fn is_valid_hash(&self, stored: &[u8]) -> bool {
+        stored.is_empty()
+            || match self {
+                Self::CachingSha2 => caching_sha2::Stored::parse(stored).is_some(),
+                Self::Native => native::parse(stored).is_some(),
+                Self::Other(_) => true,
+            }
+    }
+}
+
+/// An account as authentication needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The user part; empty for the anonymous account.
+    pub user: Vec<u8>,
+    /// The host part, maybe a pattern.
+    pub host: String,
+    /// How it proves itself.
+    pub plugin: Plugin,
+    /// The plugin's stored form of the password; empty for no password.
+    pub authentication_string: Vec<u8>,
+    /// `ACCOUNT LOCK`.
+    pub locked: bool,
+    /// `REQUIRE SSL`.
+    pub require_tls: bool,
+}
+
+/// Where accounts are looked up: the server's catalog.
+pub trait AccountSource {
+    /// The account that MySQL's matching picks for a user name and a client's host (most specific host first).
+    /// Called once per login, from any thread.
+    fn find(&self, user: &[u8], host: &str) -> Option<Account>;
+}
+
+/// What all connections of a server share for authentication.
+pub struct Authenticator {
+    env: Arc<dyn Env>,
+    /// Certificate and keys; without, no TLS is offered and no password is taken over plain TCP.
+    pub(crate) identity: Option<Arc<Identity>>,
+    digests: DigestCache,
+}
+
+/// Where a client stands before it has proved itself.
+pub(crate) struct Candidate<'a> {
+    pub(crate) user: &'a [u8],
+    pub(crate) host: &'a str,
+    /// The plugin the client's first answer is for; `None` if it knows of no plugins.
+    pub(crate) plugin: Option<&'a [u8]>,
+    /// The first answer; `None` if it has to be asked for.
+    pub(crate) answer: Option<&'a [u8]>,
+    /// TLS, or a Unix socket.
+    pub(crate) safe_way: bool,
+    pub(crate) tls: bool,
+}
+
+/// A conversation's outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) right: bool,
+    pub(crate) with_password: bool,
+}
+
+impl Authenticator {
+    /// With `identity` for TLS and RSA, if there is one.
+    pub fn new(env: Arc<dyn Env>, identity: Option<Arc<Identity>>) -> Self {
+        Self { env, identity, digests: DigestCache::default() }
+    }
+
+    /// Forgets which passwords were seen: `FLUSH PRIVILEGES`. After it each client's next login is a full one.
+    pub fn forget_digests(&self) {
+        self.digests.clear();
+    }
+
+    /// Forgets one account's: after `ALTER USER`, `DROP USER` or `RENAME USER`.
+    pub fn forget_digest(&self, user: &[u8], host: &str) {
+        self.digests.forget(user, host);
+    }
+
+    /// The plugin that the greeting proposes and that decoys have.
+    pub(crate) fn default_plugin(&self) -> Plugin {
+        Plugin::CachingSha2
+    }
+
+    /// New random bytes for an answer: no NUL, which ends strings, and no `$`, which divides stored passwords.
+    pub(crate) fn new_challenge(&self) -> Challenge {
+        let mut challenge = Challenge::default();
+        caching_sha2::random_text(&*self.env, &mut challenge);
+        challenge
+    }
+
+    /// Holds the conversation. A refusal is returned, not yet sent.
+    pub(crate) fn authenticate(
+        &self,
+        packets: &mut Packets,
+        mut challenge: Challenge,
+        candidate: &Candidate<'_>,
+        accounts: &dyn AccountSource,
+    ) -> Result<Account, HandshakeError> {
+        let found = accounts.find(candidate.user, candidate.host);
+        let account = found.clone().unwrap_or_else(|| decoy(self.default_plugin(), candidate.user));
+        let mut answer = Vec::new();
+        match candidate.answer {
+            Some(first)
+                if candidate.plugin.unwrap_or(b"mysql_native_password")
+                    == account.plugin.name().as_bytes() =>
+            {
+                answer.extend_from_slice(first);
+            }
+            _ if candidate.plugin.is_none() => {
+                let text = "Client does not support authentication protocol requested by server; \
+                            consider upgrading MySQL client";
+                return Err(deny(candidate, ErrorReply::new(1251, b"08004", text)));
+            }
+            _ => {
+                challenge = self.new_challenge();
+                put_switch(packets.begin_packet(), account.plugin.name(), &challenge);
+                packets.end_packet();
+                packets.flush()?;
+                packets.read(&mut answer, Wait::Rest)?;
+            }
+        }
+        let verdict = match &account.plugin {
+            Plugin::Native => native::verify(&account.authentication_string, &challenge, &answer),
+            Plugin::CachingSha2 => {
+                let identity = self.identity.as_deref();
+                caching_sha2::Exchange { packets, identity, digests: &self.digests, challenge, candidate }
+                    .hold(&account, answer)?
+            }
+            Plugin::Other(name) => {
+                return Err(deny(candidate, ErrorReply::plugin_not_loaded(name.as_bytes())));
+            }
+        };
+        let denied = || ErrorReply::access_denied(candidate.user, candidate.host, verdict.with_password);
+        match found {
+            Some(account) if verdict.right => {
+                if account.locked {
+                    return Err(deny(candidate, ErrorReply::account_locked(candidate.user, candidate.host)));
+                }
+                if account.require_tls && !candidate.tls {
+                    return Err(deny(candidate, denied()));
+                }
+                Ok(account)
+            }
+            _ => Err(deny(candidate, denied())),
+        }
+    }
+}
+
+/// An account for a user there is none for: whatever the client answers is wrong, at the usual cost.
+fn decoy(plugin: Plugin, user: &[u8]) -> Account {
+    Account {
+        user: user.to_vec(),
+        host: String::new(),
+        plugin,
+        authentication_string: Vec::new(),
+        locked: true,
+        require_tls: false,
+    }
+}
+
+fn deny(candidate: &Candidate<'_>, reply: ErrorReply) -> HandshakeError {
+    let (user, host) = (candidate.user.to_vec(), candidate.host.to_owned());
+    HandshakeError::Denied(Box::new(Denial { user, host, reply }))
+}
+
+/// AuthSwitchRequest: 0xfe, plugin, challenge, each ended by NUL.
+fn put_switch(out: &mut Vec<u8>, plugin: &str, challenge: &Challenge) {
+    out.push(0xfe);
+    out.extend_from_slice(plugin.as_bytes());
+    out.push(0);
+    out.extend_from_slice(challenge);
+    out.push(0);
+}

@@ -1,0 +1,116 @@
+//! Between packets and socket: plain bytes, or TLS. Compression will be a third layer here, over either.
+
+use crate::socket::Line;
+use rustls::{ClientConnection, ServerConnection, StreamOwned};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+
+/// A line, and what its bytes go through.
+pub(crate) enum Channel {
+    Plain(Line),
+    TlsServer(Box<StreamOwned<ServerConnection, Line>>),
+    TlsClient(Box<StreamOwned<ClientConnection, Line>>),
+    /// The place of a channel that is being changed; a failed change leaves it behind, and nothing can be read from it.
+    Gone,
+}
+
+impl Channel {
+    /// The line below, unless a failed change to TLS took it.
+    pub(crate) fn line(&mut self) -> Option<&mut Line> {
+        match self {
+            Self::Plain(line) => Some(line),
+            Self::TlsServer(tls) => Some(&mut tls.sock),
+            Self::TlsClient(tls) => Some(&mut tls.sock),
+            Self::Gone => None,
+        }
+    }
+
+    /// True if nobody on the way can read along: TLS, or a line that leaves no machine.
+    pub(crate) fn is_secure(&self) -> bool {
+        match self {
+            Self::Plain(line) => line.is_local(),
+            Self::TlsServer(_) | Self::TlsClient(_) => true,
+            Self::Gone => false,
+        }
+    }
+
+    /// The protocol version and cipher suite, if this is TLS.
+    pub(crate) fn tls(&self) -> Option<(&'static str, &'static str)> {
+        let (version, suite) = match self {
+            Self::Plain(_) | Self::Gone => return None,
+            Self::TlsServer(tls) => (tls.conn.protocol_version(), tls.conn.negotiated_cipher_suite()),
+            Self::TlsClient(tls) => (tls.conn.protocol_version(), tls.conn.negotiated_cipher_suite()),
+        };
+        let version = match version {
+            Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
+            Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
+            _ => "",
+        };
+        Some((version, suite.and_then(|s| s.suite().as_str()).unwrap_or("")))
+    }
+
+    /// Ends both directions; TLS says goodbye first.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        match self {
+            Self::TlsServer(tls) => tls.conn.send_close_notify(),
+            Self::TlsClient(tls) => tls.conn.send_close_notify(),
+            Self::Plain(_) | Self::Gone => {}
+        }
+        // Nobody may be there to hear it.
+        let _ = self.flush();
+        self.line().map_or(Ok(()), |line| line.shutdown())
+    }
+
+    /// Wraps the plain line in TLS by `wrap` and completes the TLS handshake.
+    pub(crate) fn start_tls(&mut self, wrap: impl FnOnce(Line) -> Self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Self::Gone) {
+            Self::Plain(line) => wrap(line),
+            _ => return Err(ErrorKind::NotConnected.into()),
+        };
+        match self {
+            Self::TlsServer(tls) => tls.conn.complete_io(&mut tls.sock),
+            Self::TlsClient(tls) => tls.conn.complete_io(&mut tls.sock),
+            Self::Plain(_) | Self::Gone => return Err(ErrorKind::NotConnected.into()),
+        }
+        .map(drop)
+    }
+}
+
+impl Read for Channel {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(line) => line.read(buf),
+            Self::TlsServer(tls) => tls.read(buf),
+            Self::TlsClient(tls) => tls.read(buf),
+            Self::Gone => Err(ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Write for Channel {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(line) => line.write(buf),
+            Self::TlsServer(tls) => tls.write(buf),
+            Self::TlsClient(tls) => tls.write(buf),
+            Self::Gone => Err(ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Plain(line) => line.write_vectored(bufs),
+            Self::TlsServer(tls) => tls.write_vectored(bufs),
+            Self::TlsClient(tls) => tls.write_vectored(bufs),
+            Self::Gone => Err(ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(line) => line.flush(),
+            Self::TlsServer(tls) => tls.flush(),
+            Self::TlsClient(tls) => tls.flush(),
+            Self::Gone => Err(ErrorKind::NotConnected.into()),
+        }
+    }
+}

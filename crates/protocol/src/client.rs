@@ -1,0 +1,451 @@
+//! The client's side: enough of one to log in by every way, run text queries, and read what a server streams.
+//!
+//! Tests talk to the server with it, and a replica to its source.
+
+use crate::auth::{Challenge, caching_sha2, native};
+use crate::channel::Channel;
+use crate::error::{ErrorReply, ReadError};
+use crate::flags::{Capabilities, Status};
+use crate::identity;
+use crate::packet::Packets;
+use crate::socket::{Line, Socket, Timeouts, Wait};
+use env::Env;
+use rustls::{ClientConnection, StreamOwned};
+use std::io;
+use std::sync::Arc;
+use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
+use thiserror::Error;
+
+mod tls;
+
+pub use tls::Tls;
+
+/// The longest packet taken from a server: the protocol's own bound.
+const PACKET_MAX: usize = 1 << 30;
+
+/// How to log in.
+#[derive(Debug, Clone)]
+pub struct ConnectOptions<'a> {
+    /// The user.
+    pub user: &'a [u8],
+    /// The password; empty for none.
+    pub password: &'a [u8],
+    /// The default database; empty for none.
+    pub database: &'a [u8],
+    /// Whether the connection is secured.
+    pub tls: Tls<'a>,
+    /// The plugin to answer the greeting with; `None` for the one that it proposes.
+    pub plugin: Option<&'a str>,
+    /// Connection attributes.
+    pub attributes: &'a [(&'a [u8], &'a [u8])],
+    /// Capabilities not to use.
+    pub without: Capabilities,
+    /// Limits of every wait.
+    pub timeouts: Timeouts,
+}
+
+impl Default for ConnectOptions<'_> {
+    fn default() -> Self {
+        Self {
+            user: b"root",
+            password: b"",
+            database: b"",
+            tls: Tls::Off,
+            plugin: None,
+            attributes: &[],
+            without: Capabilities(0),
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+/// Why a client gave up.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The server said no.
+    #[error("{}", String::from_utf8_lossy(&.0.message))]
+    Server(ErrorReply),
+    /// Nothing could be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Nothing could be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+    /// The server's bytes make no sense, or it asks for what this client doesn't do.
+    #[error("unexpected packet: {0}")]
+    Unexpected(&'static str),
+}
+
+impl ClientError {
+    /// The error number, if the server said no.
+    pub fn number(&self) -> Option<u16> {
+        match self {
+            Self::Server(error) => Some(error.number),
+            _ => None,
+        }
+    }
+}
+
+impl From<Truncated> for ClientError {
+    fn from(_: Truncated) -> Self {
+        Self::Unexpected("it ends too early")
+    }
+}
+
+/// An OK packet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OkPacket {
+    /// Rows changed.
+    pub affected_rows: u64,
+    /// The first generated AUTO_INCREMENT value.
+    pub last_insert_id: u64,
+    /// The session's state.
+    pub status: Status,
+    /// `@@warning_count`.
+    pub warnings: u16,
+    /// Text for humans.
+    pub info: Vec<u8>,
+    /// Changes of the session's state, as they stand in the packet.
+    pub changes: Vec<u8>,
+}
+
+/// A row of text values.
+pub type Row = Vec<Option<Vec<u8>>>;
+
+/// One result of a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueryResult {
+    /// Column names; empty if there was no result set.
+    pub columns: Vec<Vec<u8>>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// The OK packet, or what the end of the rows tells.
+    pub ok: OkPacket,
+}
+
+/// A connection to a server.
+pub struct Client {
+    packets: Packets,
+    capabilities: Capabilities,
+    /// The server's `@@version`.
+    pub server_version: String,
+    /// `CONNECTION_ID()`.
+    pub connection_id: u32,
+    packet: Vec<u8>,
+}
+
+impl Client {
+    /// Logs in over a connected socket.
+    pub fn connect(
+        socket: Box<dyn Socket>,
+        env: Arc<dyn Env>,
+        options: &ConnectOptions<'_>,
+    ) -> Result<Self, ClientError> {
+        let packets = Packets::new(Line::new(socket, env, options.timeouts)?, PACKET_MAX);
+        let (capabilities, server_version, packet) = (Capabilities::default(), String::new(), Vec::new());
+        let mut client = Self { packets, capabilities, server_version, connection_id: 0, packet };
+        let (challenge, proposed) = client.read_greeting(options)?;
+        let plugin = options.plugin.map_or(proposed, str::to_owned);
+        client.send_response(options, &plugin, &challenge)?;
+        client.prove(options.password, challenge)?;
+        Ok(client)
+    }
+
+    fn read_greeting(&mut self, options: &ConnectOptions<'_>) -> Result<(Challenge, String), ClientError> {
+        self.read()?;
+        let mut c = Cursor::new(&self.packet);
+        match c.u8()? {
+            10 => {}
+            0xff => return Err(ClientError::Server(read_error(&self.packet)?)),
+            _ => return Err(ClientError::Unexpected("not protocol 10")),
+        }
+        self.server_version = String::from_utf8_lossy(c.take_nul()?).into_owned();
+        self.connection_id = c.u32()?;
+        let first = c.take(8)?;
+        c.u8()?;
+        let low = c.u16()?;
+        c.take(3)?;
+        let high = c.u16()?;
+        c.take(11)?;
+        let challenge = challenge_of(&[first, c.take(13)?].concat())?;
+        let plugin = String::from_utf8_lossy(c.take_nul()?).into_owned();
+
+        let offered = Capabilities(u32::from(high) << 16 | u32::from(low));
+        let mut wanted = Capabilities::SERVER.without(Capabilities::NO_SCHEMA | Capabilities::ODBC);
+        wanted = wanted
+            .without(Capabilities::INTERACTIVE | Capabilities::CONNECT_WITH_DB)
+            .without(options.without);
+        if !options.database.is_empty() {
+            wanted = wanted | Capabilities::CONNECT_WITH_DB;
+        }
+        if !matches!(options.tls, Tls::Off) {
+            if !offered.has(Capabilities::SSL) {
+                return Err(ClientError::Unexpected("no TLS is offered"));
+            }
+            wanted = wanted | Capabilities::SSL;
+        }
+        self.capabilities = wanted & offered;
+        Ok((challenge, plugin))
+    }
+
+    /// The handshake response, in TLS after a request for it.
+    fn send_response(
+        &mut self,
+        options: &ConnectOptions<'_>,
+        plugin: &str,
+        challenge: &Challenge,
+    ) -> Result<(), ClientError> {
+        let mut fixed = self.capabilities.0.to_le_bytes().to_vec();
+        fixed.extend_from_slice(&(PACKET_MAX as u32).to_le_bytes());
+        fixed.push(255);
+        fixed.extend_from_slice(&[0; 23]);
+        if let Some((config, name)) = options.tls.config()? {
+            self.send(&fixed)?;
+            let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+            self.packets
+                .channel
+                .start_tls(|line| Channel::TlsClient(Box::new(StreamOwned::new(session, line))))
+                .map_err(ReadError::from)?;
+        }
+        let mut response = fixed;
+        put_nul(&mut response, options.user);
+        let answer = first_answer(plugin, options.password, challenge).unwrap_or_default();
+        if self.capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {
+            put_lenenc_bytes(&mut response, &answer);
+        } else {
+            response.push(answer.len() as u8);
+            response.extend_from_slice(&answer);
+        }
+        if self.capabilities.has(Capabilities::CONNECT_WITH_DB) {
+            put_nul(&mut response, options.database);
+        }
+        if self.capabilities.has(Capabilities::PLUGIN_AUTH) {
+            put_nul(&mut response, plugin.as_bytes());
+        }
+        if self.capabilities.has(Capabilities::CONNECT_ATTRS) {
+            let mut all = Vec::new();
+            for (name, value) in options.attributes {
+                put_lenenc_bytes(&mut all, name);
+                put_lenenc_bytes(&mut all, value);
+            }
+            put_lenenc_bytes(&mut response, &all);
+        }
+        self.send(&response)
+    }
+
+    /// Answers what the server asks until it says OK or ERR.
+    fn prove(&mut self, password: &[u8], mut challenge: Challenge) -> Result<(), ClientError> {
+        loop {
+            self.read()?;
+            let mut c = Cursor::new(&self.packet);
+            let answer = match c.u8()? {
+                0x00 => return Ok(()),
+                0xff => return Err(ClientError::Server(read_error(&self.packet)?)),
+                0xfe => {
+                    let plugin = String::from_utf8_lossy(c.take_nul()?).into_owned();
+                    challenge = challenge_of(c.rest())?;
+                    first_answer(&plugin, password, &challenge)
+                        .ok_or(ClientError::Unexpected("unknown authentication plugin"))?
+                }
+                0x01 if c.rest() == [3] => continue,
+                0x01 if c.rest() == [4] && self.packets.channel.is_secure() => [password, &[0]].concat(),
+                0x01 if c.rest() == [4] => vec![2],
+                0x01 => {
+                    let mut text = [password, &[0]].concat();
+                    caching_sha2::mask(&mut text, &challenge);
+                    identity::encrypt(c.rest(), &text)
+                        .ok_or(ClientError::Unexpected("no usable public key"))?
+                }
+                _ => return Err(ClientError::Unexpected("in the login")),
+            };
+            self.send(&answer)?;
+        }
+    }
+
+    /// Logs in as another user, or the same once more.
+    pub fn change_user(&mut self, user: &[u8], password: &[u8], database: &[u8]) -> Result<(), ClientError> {
+        let plugin = "mysql_native_password";
+        let mut packet = vec![0x11];
+        put_nul(&mut packet, user);
+        packet.push(0);
+        put_nul(&mut packet, database);
+        packet.extend_from_slice(&255_u16.to_le_bytes());
+        put_nul(&mut packet, plugin.as_bytes());
+        self.packets.restart_sequence();
+        self.send(&packet)?;
+        self.prove(password, Challenge::default())
+    }
+
+    /// Runs one statement, or the first of several; the others' results are read by [`Client::next_result`].
+    pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<QueryResult, ClientError> {
+        self.send_query(sql)?;
+        self.next_result()
+    }
+
+    /// Sends a query without waiting for its reply.
+    pub fn send_query(&mut self, sql: impl AsRef<[u8]>) -> Result<(), ClientError> {
+        let attributed = self.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        let head: &[u8] = if attributed { &[0x03, 0, 1] } else { &[0x03] };
+        self.send_command(&[head, sql.as_ref()].concat())
+    }
+
+    /// Reads a result: the reply to [`Client::send_query`], or the next one after [`Status::MORE_RESULTS_EXISTS`].
+    pub fn next_result(&mut self) -> Result<QueryResult, ClientError> {
+        self.read_reply()?;
+        if self.packet.first() == Some(&0) {
+            let ok = read_ok(&self.packet, self.capabilities)?;
+            return Ok(QueryResult { ok, ..QueryResult::default() });
+        }
+        let mut result = QueryResult::default();
+        for _ in 0..Cursor::new(&self.packet).lenenc()? {
+            self.read()?;
+            let mut c = Cursor::new(&self.packet);
+            for _ in 0..4 {
+                c.lenenc_bytes()?;
+            }
+            result.columns.push(c.lenenc_bytes()?.to_vec());
+        }
+        let deprecated_eof = self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        if !deprecated_eof {
+            self.read()?;
+        }
+        loop {
+            self.read_reply()?;
+            if self.packet.first() == Some(&0xfe) && self.packet.len() < 0xff_ffff {
+                result.ok = if deprecated_eof {
+                    read_ok(&self.packet, self.capabilities)?
+                } else {
+                    read_eof(&self.packet)?
+                };
+                return Ok(result);
+            }
+            result.rows.push(read_row(&self.packet, result.columns.len())?);
+        }
+    }
+
+    /// Sends a command's packet as it is.
+    pub fn send_command(&mut self, packet: &[u8]) -> Result<(), ClientError> {
+        self.packets.restart_sequence();
+        self.send(packet)
+    }
+
+    /// Sends a command whose answer is OK, EOF or ERR, by its bytes.
+    pub fn command(&mut self, packet: &[u8]) -> Result<OkPacket, ClientError> {
+        self.send_command(packet)?;
+        self.read_reply()?;
+        match self.packet.first() {
+            Some(0xfe) if self.packet.len() == 5 => read_eof(&self.packet),
+            _ => read_ok(&self.packet, self.capabilities),
+        }
+    }
+
+    /// Reads one packet that is no error, such as an event of the log's stream behind its 00.
+    pub fn read_packet(&mut self) -> Result<&[u8], ClientError> {
+        self.read_reply()?;
+        Ok(&self.packet)
+    }
+
+    /// The packet layer, for tests that misbehave.
+    pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        use std::io::Write;
+        self.packets.channel.write_all(bytes)?;
+        self.packets.channel.flush()
+    }
+
+    /// Says goodbye.
+    pub fn quit(mut self) -> Result<(), ClientError> {
+        self.send_command(&[0x01])
+    }
+
+    /// TLS version and cipher.
+    pub fn tls(&self) -> Option<(&'static str, &'static str)> {
+        self.packets.channel.tls()
+    }
+
+    fn send(&mut self, packet: &[u8]) -> Result<(), ClientError> {
+        self.packets.begin_packet().extend_from_slice(packet);
+        self.packets.end_packet();
+        Ok(self.packets.flush()?)
+    }
+
+    fn read(&mut self) -> Result<(), ClientError> {
+        Ok(self.packets.read(&mut self.packet, Wait::Rest)?)
+    }
+
+    fn read_reply(&mut self) -> Result<(), ClientError> {
+        self.read()?;
+        match self.packet.first() {
+            Some(0xff) => Err(ClientError::Server(read_error(&self.packet)?)),
+            Some(_) => Ok(()),
+            None => Err(ClientError::Unexpected("empty")),
+        }
+    }
+}
+
+fn put_nul(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(text);
+    out.push(0);
+}
+
+fn challenge_of(bytes: &[u8]) -> Result<Challenge, ClientError> {
+    let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    bytes.try_into().map_err(|_| ClientError::Unexpected("a challenge of another length"))
+}
+
+fn first_answer(plugin: &str, password: &[u8], challenge: &Challenge) -> Option<Vec<u8>> {
+    match plugin {
+        "mysql_native_password" => Some(native::answer(password, challenge)),
+        "caching_sha2_password" => Some(caching_sha2::answer(password, challenge)),
+        _ => None,
+    }
+}
+
+fn read_ok(packet: &[u8], capabilities: Capabilities) -> Result<OkPacket, ClientError> {
+    let mut c = Cursor::new(packet);
+    c.u8()?;
+    let (affected_rows, last_insert_id) = (c.lenenc()?, c.lenenc()?);
+    let (status, warnings) = (Status(c.u16()?), c.u16()?);
+    let mut ok = OkPacket { affected_rows, last_insert_id, status, warnings, ..OkPacket::default() };
+    if !capabilities.has(Capabilities::SESSION_TRACK) {
+        ok.info = c.take_rest().to_vec();
+    } else if !c.is_empty() {
+        ok.info = c.lenenc_bytes()?.to_vec();
+        if status.has(Status::SESSION_STATE_CHANGED) {
+            ok.changes = c.lenenc_bytes()?.to_vec();
+        }
+    }
+    Ok(ok)
+}
+
+fn read_eof(packet: &[u8]) -> Result<OkPacket, ClientError> {
+    let mut c = Cursor::new(packet);
+    c.u8()?;
+    let warnings = c.u16()?;
+    Ok(OkPacket { warnings, status: Status(c.u16()?), ..OkPacket::default() })
+}
+
+fn read_error(packet: &[u8]) -> Result<ErrorReply, ClientError> {
+    let mut c = Cursor::new(packet);
+    c.u8()?;
+    let number = c.u16()?;
+    let mut sqlstate = *b"HY000";
+    if c.rest().first() == Some(&b'#') {
+        c.u8()?;
+        sqlstate.copy_from_slice(c.take(5)?);
+    }
+    Ok(ErrorReply { number, sqlstate, message: c.take_rest().to_vec() })
+}
+
+fn read_row(packet: &[u8], columns: usize) -> Result<Row, ClientError> {
+    let mut c = Cursor::new(packet);
+    let mut row = Row::with_capacity(columns);
+    for _ in 0..columns {
+        if c.rest().first() == Some(&0xfb) {
+            c.u8()?;
+            row.push(None);
+        } else {
+            row.push(Some(c.lenenc_bytes()?.to_vec()));
+        }
+    }
+    Ok(row)
+}

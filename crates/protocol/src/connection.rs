@@ -1,0 +1,347 @@
+//! A client's connection, from the server's side: what `server` drives.
+
+use crate::auth::{AccountSource, Authenticator, Candidate, Challenge};
+use crate::channel::Channel;
+use crate::command::ChangeUser;
+use crate::error::{ErrorReply, HandshakeError, ReadError};
+use crate::flags::{Capabilities, Status};
+use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, own_attributes};
+use crate::packet::Packets;
+use crate::reply::{OkReply, put_eof, put_error, put_ok};
+use crate::result_set::{ColumnDefinition, RowWriter};
+use crate::socket::{Line, Socket, Timeouts, Wait};
+use env::Env;
+use rustls::{ServerConnection, StreamOwned};
+use std::io;
+use std::sync::Arc;
+use stdx::cursor::put_lenenc;
+
+/// What a connection may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// `max_allowed_packet`: the longest command, in bytes.
+    pub packet_max: usize,
+    /// How long it may keep silent.
+    pub timeouts: Timeouts,
+}
+
+impl Default for Limits {
+    /// MySQL's defaults.
+    fn default() -> Self {
+        Self { packet_max: 64 << 20, timeouts: Timeouts::default() }
+    }
+}
+
+/// One client.
+pub struct Connection {
+    packets: Packets,
+    /// Where the client is, as accounts and messages name it.
+    host: String,
+    capabilities: Capabilities,
+    challenge: Challenge,
+    limits: Limits,
+}
+
+impl Connection {
+    /// Takes over a socket that was just accepted. `host` is what accounts are matched with: an address, or
+    /// `localhost`. For TCP, set `TCP_NODELAY` first: replies are whole writes already.
+    pub fn new(
+        socket: Box<dyn Socket>,
+        host: impl Into<String>,
+        env: Arc<dyn Env>,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let line = Line::new(socket, env, limits.timeouts)?;
+        let packets = Packets::new(line, HANDSHAKE_PACKET_MAX);
+        let (capabilities, challenge) = (Capabilities::default(), Challenge::default());
+        Ok(Self { packets, host: host.into(), capabilities, challenge, limits })
+    }
+
+    /// Sends an error in the greeting's place, such as [`ErrorReply::too_many_connections`].
+    pub fn refuse(mut self, error: &ErrorReply) -> io::Result<()> {
+        self.write_error(error);
+        self.flush()
+    }
+
+    /// Greets the client, goes over to TLS if it asks, and finds out who it is. A refusal has been sent when this
+    /// returns an error. After `Ok` the client waits for an OK, or for an error if the server refuses it after all.
+    pub fn handshake(
+        &mut self,
+        greeting: &Greeting<'_>,
+        authenticator: &Authenticator,
+        accounts: &dyn AccountSource,
+    ) -> Result<Login, HandshakeError> {
+        if let Some(line) = self.packets.channel.line() {
+            line.begin_handshake();
+        }
+        let login = self.try_handshake(greeting, authenticator, accounts);
+        if let Some(line) = self.packets.channel.line() {
+            line.end_handshake();
+        }
+        self.packets.payload_max = self.limits.packet_max;
+        self.tell(login)
+    }
+
+    fn try_handshake(
+        &mut self,
+        greeting: &Greeting<'_>,
+        authenticator: &Authenticator,
+        accounts: &dyn AccountSource,
+    ) -> Result<Login, HandshakeError> {
+        let identity = authenticator.identity.as_deref().filter(|identity| identity.may_have_tls());
+        let offered = greeting.capabilities(identity.is_some());
+        self.challenge = authenticator.new_challenge();
+        let plugin = authenticator.default_plugin();
+        greeting.put(self.packets.begin_packet(), &self.challenge, plugin.name(), offered);
+        self.packets.end_packet();
+        self.packets.flush()?;
+
+        let mut packet = Vec::new();
+        self.packets.read(&mut packet, Wait::Rest)?;
+        let mut response = Response::parse(&packet, offered)?;
+        if response.login.is_none() {
+            self.start_tls(identity.and_then(|identity| identity.tls()).ok_or(HandshakeError::Malformed)?)?;
+            self.packets.read(&mut packet, Wait::Rest)?;
+            response = Response::parse(&packet, offered)?;
+        }
+        self.capabilities = response.capabilities;
+        let login = response.login.ok_or(HandshakeError::Malformed)?;
+        if greeting.require_secure_transport && !self.is_secure() {
+            let reply = ErrorReply::secure_transport_required();
+            let denial =
+                crate::handshake::Denial { user: login.user.to_vec(), host: self.host.clone(), reply };
+            return Err(HandshakeError::Denied(Box::new(denial)));
+        }
+        self.log_in(
+            &login,
+            Some(response.collation.into()),
+            Some(login.auth_response),
+            authenticator,
+            accounts,
+        )
+    }
+
+    fn start_tls(&mut self, config: &Arc<rustls::ServerConfig>) -> Result<(), HandshakeError> {
+        let session = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+        let unread = self.packets.take_unread();
+        self.packets
+            .channel
+            .start_tls(|mut line| {
+                line.push_back(&unread);
+                Channel::TlsServer(Box::new(StreamOwned::new(session, line)))
+            })
+            .map_err(ReadError::from)?;
+        Ok(())
+    }
+
+    fn log_in(
+        &mut self,
+        login: &ResponseLogin<'_>,
+        collation: Option<u16>,
+        answer: Option<&[u8]>,
+        authenticator: &Authenticator,
+        accounts: &dyn AccountSource,
+    ) -> Result<Login, HandshakeError> {
+        let host = self.host.clone();
+        let candidate = Candidate {
+            user: login.user,
+            host: &host,
+            plugin: login.plugin,
+            answer,
+            safe_way: self.is_secure(),
+            tls: self.tls().is_some(),
+        };
+        let account = authenticator.authenticate(&mut self.packets, self.challenge, &candidate, accounts)?;
+        Ok(Login {
+            user: login.user.to_vec(),
+            account,
+            database: login.database.map(<[u8]>::to_vec),
+            collation,
+            attributes: own_attributes(&login.attributes),
+            interactive: self.capabilities.has(Capabilities::INTERACTIVE),
+        })
+    }
+
+    /// Answers COM_CHANGE_USER: the same conversation over again, with a new challenge where the client knows of plugins.
+    /// As after [`Connection::handshake`], the final OK is the caller's; after an error the connection is to be closed.
+    pub fn change_user(
+        &mut self,
+        request: &ChangeUser<'_>,
+        authenticator: &Authenticator,
+        accounts: &dyn AccountSource,
+    ) -> Result<Login, HandshakeError> {
+        let login = ResponseLogin {
+            user: request.user,
+            auth_response: request.auth_response,
+            database: Some(request.database).filter(|name| !name.is_empty()),
+            plugin: request.plugin,
+            attributes: request.attributes.clone(),
+        };
+        // Clients disagree about which challenge they answer here, so one that can be asked again always is.
+        let answer = if request.plugin.is_some() { None } else { Some(request.auth_response) };
+        self.packets.payload_max = HANDSHAKE_PACKET_MAX;
+        let login = self.log_in(&login, request.collation, answer, authenticator, accounts);
+        self.packets.payload_max = self.limits.packet_max;
+        self.tell(login)
+    }
+
+    /// Sends the client why it can't come in.
+    fn tell<T>(&mut self, login: Result<T, HandshakeError>) -> Result<T, HandshakeError> {
+        if let Err(e) = &login {
+            let reply = match e {
+                HandshakeError::Read(e) => e.reply(),
+                HandshakeError::Write(_) => None,
+                HandshakeError::Malformed => Some(ErrorReply::bad_handshake()),
+                HandshakeError::Denied(denial) => Some(denial.reply.clone()),
+            };
+            if let Some(reply) = reply {
+                self.write_error(&reply);
+                // The connection ends either way.
+                let _ = self.flush();
+            }
+        }
+        login
+    }
+
+    /// Waits for the next command and reads it into `packet`, replacing its content. Every error ends the connection;
+    /// [`ReadError::reply`] says what to tell the client before.
+    pub fn read_command(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.packets.restart_sequence();
+        self.packets.read(packet, Wait::Command)
+    }
+
+    /// Reads a packet of a local file that [`Connection::write_local_infile_request`] asked for; an empty one ends it.
+    pub fn read_local_infile(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
+        self.packets.read(packet, Wait::Rest)
+    }
+
+    /// What both ends agreed on.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// COM_SET_OPTION: may one query hold several statements from now on?
+    pub fn set_multi_statements(&mut self, on: bool) {
+        let flag = Capabilities::MULTI_STATEMENTS;
+        self.capabilities = if on { self.capabilities.with(flag) } else { self.capabilities.without(flag) };
+    }
+
+    /// Where the client is, as given to [`Connection::new`].
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// TLS version and cipher, as `Ssl_version` and `Ssl_cipher` show them; `None` without TLS.
+    pub fn tls(&self) -> Option<(&'static str, &'static str)> {
+        self.packets.channel.tls()
+    }
+
+    /// True over TLS or a Unix socket.
+    pub fn is_secure(&self) -> bool {
+        self.packets.channel.is_secure()
+    }
+
+    /// New limits, from the next packet on: the session's variables were set.
+    pub fn set_limits(&mut self, limits: Limits) -> io::Result<()> {
+        self.limits = limits;
+        self.packets.payload_max = limits.packet_max;
+        self.packets.channel.line().map_or(Ok(()), |line| line.set_timeouts(limits.timeouts))
+    }
+
+    /// Writes OK.
+    pub fn write_ok(&mut self, ok: &OkReply<'_>) {
+        put_ok(self.packets.begin_packet(), 0, ok, self.capabilities);
+        self.packets.end_packet();
+    }
+
+    /// Writes ERR: in any other reply's place, or in the middle of a result set's rows.
+    pub fn write_error(&mut self, error: &ErrorReply) {
+        let agreed = self.capabilities.has(Capabilities::PROTOCOL_41);
+        put_error(self.packets.begin_packet(), error, agreed);
+        self.packets.end_packet();
+    }
+
+    /// Writes a bare string: the answer to COM_STATISTICS.
+    pub fn write_text(&mut self, text: &[u8]) {
+        self.packets.begin_packet().extend_from_slice(text);
+        self.packets.end_packet();
+    }
+
+    /// Begins a result set: the column definitions.
+    pub fn write_columns(&mut self, columns: &[ColumnDefinition<'_>], status: Status) {
+        put_lenenc(self.packets.begin_packet(), columns.len() as u64);
+        self.packets.end_packet();
+        for column in columns {
+            column.put(self.packets.begin_packet());
+            self.packets.end_packet();
+        }
+        if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            put_eof(self.packets.begin_packet(), 0, status);
+            self.packets.end_packet();
+        }
+    }
+
+    /// Begins a row of the result set.
+    pub fn row(&mut self) -> RowWriter<'_> {
+        RowWriter::new(&mut self.packets)
+    }
+
+    /// Ends a result set or the log's stream, and answers COM_SET_OPTION and COM_DEBUG. Of `ok`, clients without
+    /// [`Capabilities::DEPRECATE_EOF`] see only status and warnings. With [`Status::MORE_RESULTS_EXISTS`] another result
+    /// follows in the same reply.
+    pub fn write_eof(&mut self, ok: &OkReply<'_>) {
+        let out = self.packets.begin_packet();
+        if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            put_ok(out, 0xfe, ok, self.capabilities);
+        } else {
+            put_eof(out, ok.warnings, ok.status);
+        }
+        self.packets.end_packet();
+    }
+
+    /// Answers COM_FIELD_LIST: column definitions, each with its default value (`None` for NULL), and the end.
+    pub fn write_field_list(&mut self, columns: &[(ColumnDefinition<'_>, Option<&[u8]>)], status: Status) {
+        for (column, default) in columns {
+            let out = self.packets.begin_packet();
+            column.put(out);
+            match default {
+                Some(value) => stdx::cursor::put_lenenc_bytes(out, value),
+                None => out.push(0xfb),
+            }
+            self.packets.end_packet();
+        }
+        self.write_eof(&OkReply { status, ..OkReply::default() });
+    }
+
+    /// Asks the client for a file of its machine and sends that at once; then comes [`Connection::read_local_infile`]
+    /// until an empty packet, then a reply. Only where [`Capabilities::LOCAL_FILES`] is agreed.
+    pub fn write_local_infile_request(&mut self, file: &[u8]) -> io::Result<()> {
+        let out = self.packets.begin_packet();
+        out.push(0xfb);
+        out.extend_from_slice(file);
+        self.packets.end_packet();
+        self.packets.flush()
+    }
+
+    /// Writes an event of the log's stream: 00, and the event as it is in the file. A large one is sent without being
+    /// copied; small ones gather until [`Connection::flush`], so flush before waiting for the log.
+    pub fn write_event(&mut self, event: &[u8]) -> io::Result<()> {
+        self.packets.put(0, event)?;
+        if self.buffered() >= crate::packet::FLUSH_AT { self.packets.flush() } else { Ok(()) }
+    }
+
+    /// The number of bytes written and not yet sent. Rows are sent on their own once it is some tens of KiB.
+    pub fn buffered(&self) -> usize {
+        self.packets.buffered()
+    }
+
+    /// Sends all that was written, in one write.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.packets.flush()
+    }
+
+    /// Ends the connection in both directions, after what was flushed.
+    pub fn shutdown(&mut self) -> io::Result<()> {
+        self.packets.channel.close()
+    }
+}

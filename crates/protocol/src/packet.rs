@@ -1,0 +1,281 @@
+//! Framing: packets of any length over a channel, both ways buffered.
+//!
+//! ```text
+//! 3 bytes  payload length n, little-endian
+//! 1 byte   sequence number: 0 in a command's first packet, then one up with each packet of either side, modulo 256
+//! n bytes  payload; n = 2^24 - 1 says that the payload goes on in the next packet, which may be empty
+//! ```
+//!
+//! Reading takes whatever has arrived into a fixed buffer, so that a small command costs one read and pipelined ones
+//! none; a payload larger than the buffer is read straight into the caller's. Writing collects packets until
+//! [`Packets::flush`]. After a large packet either side's memory shrinks back (P2).
+
+use crate::channel::Channel;
+use crate::error::ReadError;
+use crate::socket::{Line, Wait};
+use std::io::{self, ErrorKind, Read, Write};
+
+/// A payload of this length is continued in the next packet.
+pub(crate) const PAYLOAD_MAX: usize = 0xff_ffff;
+/// Size of the read buffer, and what write and packet buffers shrink back to.
+const BUFFER: usize = 16 * 1024;
+/// Buffers that grew beyond this shrink back once they are empty.
+const KEEP: usize = 64 * 1024;
+/// A row that is complete is sent on when this much is buffered.
+pub(crate) const FLUSH_AT: usize = 32 * 1024;
+/// How much of a packet that is too large is read and thrown away before the connection is simply dropped. Without
+/// reading it the close would be a reset, and the client would not see why.
+const SKIP_MAX: usize = 1 << 30;
+
+/// Packets over a channel.
+pub(crate) struct Packets {
+    pub(crate) channel: Channel,
+    input: Box<[u8]>,
+    /// Unread bytes are `input[start..end]`.
+    start: usize,
+    end: usize,
+    output: Vec<u8>,
+    /// Where the header of the packet being written is in `output`.
+    open_at: usize,
+    /// The number of the next packet, whoever sends it.
+    sequence: u8,
+    /// The longest payload that is read.
+    pub(crate) payload_max: usize,
+}
+
+impl Packets {
+    pub(crate) fn new(line: Line, payload_max: usize) -> Self {
+        let input = vec![0; BUFFER].into_boxed_slice();
+        let output = Vec::with_capacity(BUFFER);
+        let channel = Channel::Plain(line);
+        Self { channel, input, start: 0, end: 0, output, open_at: 0, sequence: 0, payload_max }
+    }
+
+    /// The next packet, in either direction, is the first of a command.
+    pub(crate) fn restart_sequence(&mut self) {
+        self.sequence = 0;
+    }
+
+    /// Takes the buffered bytes away, for the layer that is put under this one.
+    pub(crate) fn take_unread(&mut self) -> Vec<u8> {
+        let unread = self.input[self.start..self.end].to_vec();
+        (self.start, self.end) = (0, 0);
+        unread
+    }
+
+    /// Reads one payload into `payload`, joined if it came in several packets.
+    pub(crate) fn read(&mut self, payload: &mut Vec<u8>, wait: Wait) -> Result<(), ReadError> {
+        payload.clear();
+        if payload.capacity() > KEEP {
+            payload.shrink_to(BUFFER);
+        }
+        let mut n = self.read_header(wait)?;
+        loop {
+            if payload.len() + n > self.payload_max {
+                self.skip(n)?;
+                return Err(ReadError::TooLarge);
+            }
+            self.read_payload(n, payload)?;
+            if n < PAYLOAD_MAX {
+                return Ok(());
+            }
+            n = self.read_header(Wait::Rest)?;
+        }
+    }
+
+    /// Reads a header, checks its sequence number (P3), returns the payload's length.
+    fn read_header(&mut self, wait: Wait) -> Result<usize, ReadError> {
+        if self.start == self.end {
+            self.set_wait(wait);
+            let filled = self.fill();
+            self.set_wait(Wait::Rest);
+            match filled {
+                Ok(0) => return Err(ReadError::Closed),
+                Ok(_) => {}
+                Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Err(ReadError::Closed),
+                Err(e) => {
+                    return Err(match (ReadError::from(e), wait) {
+                        (ReadError::Timeout, Wait::Command) => ReadError::IdleTimeout,
+                        (e, _) => e,
+                    });
+                }
+            }
+        }
+        while self.end - self.start < 4 {
+            if self.fill()? == 0 {
+                return Err(ReadError::Aborted);
+            }
+        }
+        let header = &self.input[self.start..self.start + 4];
+        let n = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+        let found = header[3];
+        self.start += 4;
+        let expected = self.sequence;
+        if found != expected {
+            return Err(ReadError::OutOfOrder { expected, found });
+        }
+        self.sequence = expected.wrapping_add(1);
+        Ok(n)
+    }
+
+    fn set_wait(&mut self, wait: Wait) {
+        if let Some(line) = self.channel.line() {
+            line.set_wait(wait);
+        }
+    }
+
+    /// One read into the buffer's free end.
+    fn fill(&mut self) -> io::Result<usize> {
+        self.input.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let n = self.channel.read(&mut self.input[self.end..])?;
+        self.end += n;
+        Ok(n)
+    }
+
+    /// Appends `n` bytes to `payload`: what is buffered, then from the channel in steps that grow with what arrived.
+    fn read_payload(&mut self, n: usize, payload: &mut Vec<u8>) -> Result<(), ReadError> {
+        let mut missing = n;
+        loop {
+            let here = missing.min(self.end - self.start);
+            payload.extend_from_slice(&self.input[self.start..self.start + here]);
+            self.start += here;
+            missing -= here;
+            if missing == 0 {
+                return Ok(());
+            }
+            if missing >= BUFFER {
+                let step = (missing).min(payload.len().max(KEEP));
+                payload.try_reserve(step).map_err(|_| ReadError::Io(ErrorKind::OutOfMemory.into()))?;
+                if (&mut self.channel).take(step as u64).read_to_end(payload)? < step {
+                    return Err(ReadError::Aborted);
+                }
+                missing -= step;
+            } else if self.fill()? == 0 {
+                return Err(ReadError::Aborted);
+            }
+        }
+    }
+
+    /// Reads the rest of a payload, of which a packet of `n` bytes comes next, and throws it away.
+    fn skip(&mut self, mut n: usize) -> Result<(), ReadError> {
+        let mut skipped = 0;
+        loop {
+            let mut missing = n;
+            loop {
+                let here = missing.min(self.end - self.start);
+                self.start += here;
+                missing -= here;
+                if missing == 0 {
+                    break;
+                }
+                if self.fill()? == 0 {
+                    return Err(ReadError::Aborted);
+                }
+            }
+            skipped += n;
+            if n < PAYLOAD_MAX || skipped > SKIP_MAX {
+                return Ok(());
+            }
+            n = self.read_header(Wait::Rest)?;
+        }
+    }
+
+    /// Opens a packet: append its payload to what is returned, then [`Packets::end_packet`].
+    pub(crate) fn begin_packet(&mut self) -> &mut Vec<u8> {
+        self.open_at = self.output.len();
+        self.output.extend_from_slice(&[0; 4]);
+        &mut self.output
+    }
+
+    /// The buffer of the packet that is open.
+    pub(crate) fn packet(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// Takes the open packet back.
+    pub(crate) fn cancel_packet(&mut self) {
+        self.output.truncate(self.open_at);
+    }
+
+    /// Completes the open packet; a long payload is split.
+    pub(crate) fn end_packet(&mut self) {
+        let n = self.output.len() - self.open_at - 4;
+        if n >= PAYLOAD_MAX {
+            self.make_room_for_headers(n);
+        }
+        let (mut at, mut left) = (self.open_at, n);
+        loop {
+            let here = left.min(PAYLOAD_MAX);
+            let header = self.next_header(here);
+            self.output[at..at + 4].copy_from_slice(&header);
+            if here < PAYLOAD_MAX {
+                return;
+            }
+            at += 4 + here;
+            left -= here;
+        }
+    }
+
+    /// Moves the pieces of the open payload of `n` bytes apart, the last one first.
+    fn make_room_for_headers(&mut self, n: usize) {
+        let (first, extra) = (self.open_at + 4, n / PAYLOAD_MAX);
+        self.output.resize(self.output.len() + 4 * extra, 0);
+        for piece in (1..=extra).rev() {
+            let from = first + piece * PAYLOAD_MAX;
+            let to = (from + PAYLOAD_MAX).min(first + n);
+            self.output.copy_within(from..to, from + 4 * piece);
+        }
+    }
+
+    fn next_header(&mut self, n: usize) -> [u8; 4] {
+        let [a, b, c, ..] = (n as u32).to_le_bytes();
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        [a, b, c, sequence]
+    }
+
+    /// Writes a packet of `first` and then `rest`; a large `rest` goes to the channel without being copied.
+    pub(crate) fn put(&mut self, first: u8, rest: &[u8]) -> io::Result<()> {
+        if rest.len() < FLUSH_AT {
+            let out = self.begin_packet();
+            out.push(first);
+            out.extend_from_slice(rest);
+            self.end_packet();
+            return Ok(());
+        }
+        let mut first = Some(first);
+        let mut rest = rest;
+        loop {
+            let n = (rest.len() + usize::from(first.is_some())).min(PAYLOAD_MAX);
+            let header = self.next_header(n);
+            self.output.extend_from_slice(&header);
+            let (now, later) = rest.split_at(n - usize::from(first.is_some()));
+            self.output.extend(first.take());
+            self.flush()?;
+            self.channel.write_all(now)?;
+            rest = later;
+            if n < PAYLOAD_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The number of bytes written and not yet sent.
+    pub(crate) fn buffered(&self) -> usize {
+        self.output.len()
+    }
+
+    /// Sends what is buffered.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let sent = self.channel.write_all(&self.output).and_then(|()| self.channel.flush());
+        self.output.clear();
+        if self.output.capacity() > KEEP {
+            self.output.shrink_to(BUFFER);
+        }
+        sent
+    }
+}
+
+#[cfg(test)]
+mod tests;
