@@ -200,7 +200,7 @@ impl Client {
         fixed.push(255);
         fixed.extend_from_slice(&[0; 23]);
         if let Some((config, name)) = options.tls.config()? {
-            self.send(&fixed)?;
+            self.send_packet(&fixed)?;
             let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
             self.packets
                 .channel
@@ -230,7 +230,7 @@ impl Client {
             }
             put_lenenc_bytes(&mut response, &all);
         }
-        self.send(&response)
+        self.send_packet(&response)
     }
 
     /// Answers what the server asks until it says OK or ERR.
@@ -258,7 +258,7 @@ impl Client {
                 }
                 _ => return Err(ClientError::Unexpected("in the login")),
             };
-            self.send(&answer)?;
+            self.send_packet(&answer)?;
         }
     }
 
@@ -271,8 +271,8 @@ impl Client {
         put_nul(&mut packet, database);
         packet.extend_from_slice(&255_u16.to_le_bytes());
         put_nul(&mut packet, plugin.as_bytes());
-        self.packets.restart_sequence();
-        self.send(&packet)?;
+        self.packets.continue_sequence(0);
+        self.send_packet(&packet)?;
         self.prove(password, Challenge::default())
     }
 
@@ -287,6 +287,12 @@ impl Client {
         let attributed = self.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
         let head: &[u8] = if attributed { &[0x03, 0, 1] } else { &[0x03] };
         self.send_command(&[head, sql.as_ref()].concat())
+    }
+
+    /// Reads the result of the oldest of several queries that were sent and not yet answered.
+    pub fn next_pipelined_result(&mut self) -> Result<QueryResult, ClientError> {
+        self.packets.continue_sequence(1);
+        self.next_result()
     }
 
     /// Reads a result: the reply to [`Client::send_query`], or the next one after [`Status::MORE_RESULTS_EXISTS`].
@@ -325,8 +331,8 @@ impl Client {
 
     /// Sends a command's packet as it is.
     pub fn send_command(&mut self, packet: &[u8]) -> Result<(), ClientError> {
-        self.packets.restart_sequence();
-        self.send(packet)
+        self.packets.continue_sequence(0);
+        self.send_packet(packet)
     }
 
     /// Sends a command whose answer is OK, EOF or ERR, by its bytes.
@@ -345,7 +351,7 @@ impl Client {
         Ok(&self.packet)
     }
 
-    /// The packet layer, for tests that misbehave.
+    /// Sends bytes as they are, for tests that misbehave.
     pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         use std::io::Write;
         self.packets.channel.write_all(bytes)?;
@@ -362,7 +368,8 @@ impl Client {
         self.packets.channel.tls()
     }
 
-    fn send(&mut self, packet: &[u8]) -> Result<(), ClientError> {
+    /// Sends a packet in the middle of a command, such as a piece of a local file.
+    pub fn send_packet(&mut self, packet: &[u8]) -> Result<(), ClientError> {
         self.packets.begin_packet().extend_from_slice(packet);
         self.packets.end_packet();
         Ok(self.packets.flush()?)

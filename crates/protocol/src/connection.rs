@@ -206,7 +206,7 @@ impl Connection {
     /// Waits for the next command and reads it into `packet`, replacing its content. Every error ends the connection;
     /// [`ReadError::reply`] says what to tell the client before.
     pub fn read_command(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.packets.restart_sequence();
+        self.packets.continue_sequence(0);
         self.packets.read(packet, Wait::Command)
     }
 

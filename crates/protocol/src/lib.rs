@@ -26,6 +26,8 @@
 //! Deliberately absent: the protocol before 4.1 (refused with 1043), compression (not offered yet), rows of the binary
 //! protocol, client certificates.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 pub mod attributes;
 pub mod auth;
 mod channel;

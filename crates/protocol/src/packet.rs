@@ -51,9 +51,9 @@ impl Packets {
         Self { channel, input, start: 0, end: 0, output, open_at: 0, sequence: 0, payload_max }
     }
 
-    /// The next packet, in either direction, is the first of a command.
-    pub(crate) fn restart_sequence(&mut self) {
-        self.sequence = 0;
+    /// The next packet, in either direction, has this number: 0 begins a command.
+    pub(crate) fn continue_sequence(&mut self, number: u8) {
+        self.sequence = number;
     }
 
     /// Takes the buffered bytes away, for the layer that is put under this one.
@@ -111,11 +111,9 @@ impl Packets {
         let found = header[3];
         self.start += 4;
         let expected = self.sequence;
-        if found != expected {
-            return Err(ReadError::OutOfOrder { expected, found });
-        }
-        self.sequence = expected.wrapping_add(1);
-        Ok(n)
+        // A reply is counted on from what the peer sent, right or wrong, so that it can read the complaint.
+        self.sequence = found.wrapping_add(1);
+        if found == expected { Ok(n) } else { Err(ReadError::OutOfOrder { expected, found }) }
     }
 
     fn set_wait(&mut self, wait: Wait) {

@@ -78,8 +78,7 @@ fn written(payload: &[u8]) -> Vec<u8> {
     packets.begin_packet().extend_from_slice(payload);
     packets.end_packet();
     packets.flush().unwrap();
-    let written = std::mem::take(&mut memory.0.lock().written);
-    written
+    std::mem::take(&mut memory.0.lock().written)
 }
 
 #[test]
@@ -96,7 +95,7 @@ fn a_small_command_is_one_read_and_its_reply_one_write() {
     assert_eq!(memory.0.lock().reads, 1);
     assert_eq!(memory.0.lock().writes, 1);
     assert_eq!(memory.0.lock().written, b"\x01\0\0\x01a\x02\0\0\x02bc");
-    packets.restart_sequence();
+    packets.continue_sequence(0);
     packets.read(&mut payload, Wait::Command).unwrap();
     assert_eq!(payload, b"hi");
     assert_eq!(memory.0.lock().reads, 1, "the second command had arrived with the first");
@@ -112,13 +111,13 @@ fn long_payloads_are_split_and_joined() {
         let mut read = Vec::new();
         packets.read(&mut read, Wait::Command).unwrap();
         assert!(read == payload, "{n}");
-        packets.restart_sequence();
+        packets.continue_sequence(0);
         packets.put(payload[0], &payload[1..]).unwrap();
         packets.flush().unwrap();
         assert!(memory.0.lock().written == bytes, "put {n}");
         packets.payload_max = n - 1;
         memory.0.lock().pieces = vec![bytes].into();
-        packets.restart_sequence();
+        packets.continue_sequence(0);
         assert!(matches!(packets.read(&mut read, Wait::Command), Err(ReadError::TooLarge)));
         assert!(
             matches!(packets.read(&mut read, Wait::Command), Err(ReadError::Closed)),
@@ -134,10 +133,10 @@ fn memory_follows_the_bytes_that_arrived_and_shrinks_back() {
     assert!(matches!(packets.read(&mut payload, Wait::Command), Err(ReadError::Aborted)));
     assert!(payload.capacity() <= 2 * KEEP, "{}", payload.capacity());
     memory.0.lock().pieces = vec![written(&vec![1; 1 << 20]), written(b"x")].into();
-    packets.restart_sequence();
+    packets.continue_sequence(0);
     packets.read(&mut payload, Wait::Command).unwrap();
     assert_eq!(payload.len(), 1 << 20);
-    packets.restart_sequence();
+    packets.continue_sequence(0);
     packets.read(&mut payload, Wait::Command).unwrap();
     assert!(payload.capacity() <= BUFFER);
     packets.begin_packet().resize(1 << 20, 0);
@@ -183,7 +182,7 @@ proptest! {
         packets.flush().unwrap();
         let bytes = std::mem::take(&mut memory.0.lock().written);
         memory.0.lock().pieces = bytes.chunks(piece).map(<[u8]>::to_vec).collect();
-        packets.restart_sequence();
+        packets.continue_sequence(0);
         let mut read = Vec::new();
         for payload in &payloads {
             packets.read(&mut read, Wait::Rest).unwrap();
