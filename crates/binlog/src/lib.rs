@@ -7,5 +7,6 @@ pub mod event;
 pub mod group;
 pub mod gtid;
 pub mod position;
+pub mod row;
 
 pub use position::{FileNumber, LogPosition};
