@@ -1,5 +1,20 @@
 //! The server: options, sessions, the life of the process. See ARCHITECTURE.md for how the crates meet.
 //!
-//! Reading order: [`options`] (what it starts with).
+//! Reading order: [`options`] (what it starts with), [`server`] (start and stop), `listener`, [`session`] (a connection
+//! from accept to end), [`dispatch`] (its commands), [`results`].
 
+pub mod accounts;
+pub mod connections;
+pub mod database;
+pub mod datadir;
+pub mod dispatch;
+mod error_log;
+pub mod listener;
 pub mod options;
+mod resources;
+pub mod results;
+pub mod server;
+pub mod session;
+mod socket;
+pub mod status;
+pub mod stop;

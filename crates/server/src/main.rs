@@ -3,6 +3,7 @@
 use env::RealEnv;
 use server::options::{self, Command};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 const USAGE: &str = "\
 duramen: a database server that speaks MySQL's protocol and whose binary log is its only log.
@@ -46,7 +47,13 @@ fn serve(args: &[String]) -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::Version) => version(),
-        Ok(Command::Serve(_options)) => ExitCode::FAILURE,
+        Ok(Command::Serve(options)) => match server::server::run(Arc::new(RealEnv), options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("duramen: {error}");
+                ExitCode::FAILURE
+            }
+        },
         Err(error) => {
             eprintln!("duramen: {error}");
             ExitCode::FAILURE

@@ -56,6 +56,7 @@ names! {
     MAX_SP_RECURSION_DEPTH = "max_sp_recursion_depth";
     NET_READ_TIMEOUT = "net_read_timeout";
     NET_WRITE_TIMEOUT = "net_write_timeout";
+    OPEN_FILES_LIMIT = "open_files_limit";
     PID_FILE = "pid_file";
     PORT = "port";
     PSEUDO_THREAD_ID = "pseudo_thread_id";
@@ -65,9 +66,6 @@ names! {
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";
     SQL_MODE = "sql_mode";
-    SSL_CA = "ssl_ca";
-    SSL_CERT = "ssl_cert";
-    SSL_KEY = "ssl_key";
     SYNC_BINLOG = "sync_binlog";
     SYSTEM_TIME_ZONE = "system_time_zone";
     THREAD_STACK = "thread_stack";

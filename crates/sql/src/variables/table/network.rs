@@ -1,6 +1,6 @@
 //! Connections: where to listen, how many, how long to wait for them.
 
-use super::super::definition::{Variable, choice, null_text, switch, text, uint};
+use super::super::definition::{Variable, choice, switch, text, uint};
 
 const YEAR_SECONDS: u64 = 31_536_000;
 
@@ -45,11 +45,15 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("skip_networking", false).read_only().help_text("Listen on the Unix socket only"),
     switch("skip_show_database", false).fixed().read_only().help_text("SHOW DATABASES is for everyone"),
     text("socket", "").read_only().help_text("Unix socket; by default duramen.sock in the data directory"),
-    null_text("ssl_ca").read_only().help_text("File with the authorities that sign clients' certificates"),
-    null_text("ssl_cert")
+    text("ssl_ca", "ca.pem")
         .read_only()
-        .help_text("File with the server's certificate; one is made if none is named"),
-    null_text("ssl_key").read_only().help_text("File with the server's private key"),
+        .fixed()
+        .help_text("Authority of the certificate, in the data directory"),
+    text("ssl_cert", "server-cert.pem")
+        .read_only()
+        .fixed()
+        .help_text("Certificate, in the data directory; made if it is not there"),
+    text("ssl_key", "server-key.pem").read_only().fixed().help_text("Its private key, in the data directory"),
     uint("thread_cache_size", 0, 0, 16_384).harmless().help_text("No effect: threads are cheap to start"),
     choice("thread_handling", &["one-thread-per-connection"], 0)
         .fixed()

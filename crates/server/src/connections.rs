@@ -1,0 +1,177 @@
+//! Who is connected: seats are counted here, and every socket can be shut from here.
+//!
+//! (N1) At most `max_connections` + 1 connections have a seat; the last seat is for an administrator.
+//! (N2) A seat is free again when its thread ends, however it ends.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The far end of a connection that was just accepted.
+pub enum Peer {
+    /// Over TCP, from this address.
+    Tcp(TcpStream, IpAddr),
+    /// Over the Unix socket.
+    Unix(UnixStream),
+}
+
+impl Peer {
+    /// What accounts are matched with. Loopback is `localhost`, whatever way it comes.
+    pub fn host(&self) -> String {
+        match self {
+            Peer::Tcp(_, from) if !from.is_loopback() => from.to_string(),
+            _ => "localhost".into(),
+        }
+    }
+
+    fn handle(&self) -> io::Result<Handle> {
+        match self {
+            Peer::Tcp(stream, _) => stream.try_clone().map(Handle::Tcp),
+            Peer::Unix(stream) => stream.try_clone().map(Handle::Unix),
+        }
+    }
+}
+
+/// A second handle of a connection's socket.
+enum Handle {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Handle {
+    /// Wakes whoever reads or writes; the connection is over. Errors mean that it was over before.
+    fn shut(&self) {
+        let _ = match self {
+            Handle::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Handle::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+/// All connections.
+#[derive(Default)]
+pub struct Connections {
+    live: Mutex<HashMap<u64, Arc<Live>>>,
+    most: AtomicU64,
+    running: AtomicU64,
+}
+
+/// A live connection's socket.
+struct Live(Handle);
+
+/// A place among the connections, given back when dropped (N2).
+pub struct Seat {
+    connections: Arc<Connections>,
+    id: u64,
+    /// The seat kept for an administrator (N1).
+    pub is_last: bool,
+}
+
+impl Connections {
+    /// A seat for the connection `id`; `None` if all are taken.
+    pub fn admit(self: &Arc<Self>, id: u64, peer: &Peer, max: u64) -> io::Result<Option<Seat>> {
+        let handle = Arc::new(Live(peer.handle()?));
+        let mut live = self.live.lock();
+        let taken = live.len() as u64;
+        if taken > max {
+            return Ok(None);
+        }
+        live.insert(id, handle);
+        self.most.fetch_max(taken + 1, Relaxed);
+        Ok(Some(Seat { connections: self.clone(), id, is_last: taken == max }))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.live.lock().len() as u64
+    }
+
+    /// The most there were at one time.
+    pub fn most(&self) -> u64 {
+        self.most.load(Relaxed)
+    }
+
+    /// How many run a statement now.
+    pub fn running(&self) -> u64 {
+        self.running.load(Relaxed)
+    }
+
+    /// Shuts a connection's socket.
+    pub fn shut(&self, id: u64) {
+        let handle = self.live.lock().get(&id).cloned();
+        if let Some(handle) = handle {
+            handle.0.shut();
+        }
+    }
+
+    /// Shuts every socket, and waits for the threads to end, at most for `patience`. True if all did.
+    pub fn shut_all(&self, patience: Duration) -> bool {
+        for handle in self.live.lock().values() {
+            handle.0.shut();
+        }
+        let step = Duration::from_millis(5);
+        let mut waited = Duration::ZERO;
+        while self.count() > 0 && waited < patience {
+            std::thread::sleep(step);
+            waited += step;
+        }
+        self.count() == 0
+    }
+}
+
+impl Seat {
+    /// Counts this connection as running a statement until the guard is dropped.
+    pub fn run(&self) -> Running<'_> {
+        self.connections.running.fetch_add(1, Relaxed);
+        Running(&self.connections)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.connections.live.lock().remove(&self.id);
+    }
+}
+
+/// A statement is running.
+pub struct Running<'a>(&'a Connections);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn seats_are_counted_and_one_more_is_kept() {
+        let connections = Arc::<Connections>::default();
+        let pair = || UnixStream::pair().unwrap();
+        let ((a, mut a_far), (b, _), (c, _)) = (pair(), pair(), pair());
+        let first = connections.admit(1, &Peer::Unix(a), 1).unwrap().unwrap();
+        let second = connections.admit(2, &Peer::Unix(b), 1).unwrap().unwrap();
+        assert!(!first.is_last && second.is_last);
+        assert!(connections.admit(3, &Peer::Unix(c), 1).unwrap().is_none());
+        drop(second);
+        assert_eq!((connections.count(), connections.most()), (1, 2));
+        let running = first.run();
+        assert_eq!(connections.running(), 1);
+        drop(running);
+        assert_eq!(connections.running(), 0);
+        connections.shut(1);
+        assert_eq!(a_far.read(&mut [0]).unwrap(), 0, "the far end sees the end");
+        assert!(!connections.shut_all(Duration::from_millis(5)));
+        drop(first);
+        assert!(connections.shut_all(Duration::ZERO));
+    }
+}

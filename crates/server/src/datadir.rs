@@ -1,0 +1,161 @@
+//! The data directory: made at the first start, owned by one server at a time, with its UUID and process id.
+//!
+//! - `duramen.lock` is locked as long as the server runs, so that no second one opens the same files.
+//! - `auto.cnf` keeps `server_uuid`, in MySQL's form.
+//! - `duramen.pid` (or `--pid-file`) holds the process id; removed at the end.
+
+use env::{Env, OpenMode};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why a data directory can't be used.
+#[derive(Debug, Error)]
+pub enum DatadirError {
+    /// Another server runs on it.
+    #[error("another server is running in '{}'{}; stop it first, or give --datadir another directory",
+        .dir.display(), .pid.as_deref().map(|p| format!(" (process {p})")).unwrap_or_default())]
+    InUse {
+        /// The directory.
+        dir: PathBuf,
+        /// The other's process id, if it wrote one.
+        pid: Option<String>,
+    },
+    /// The operating system said no.
+    #[error("can't {action} '{}': {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What was said.
+        source: io::Error,
+    },
+    /// `auto.cnf` holds no UUID.
+    #[error("'{}' has no line server-uuid=UUID; remove the file to give this server a new identity", .0.display())]
+    NoUuid(PathBuf),
+}
+
+/// A data directory that is ours until this is dropped.
+pub struct Datadir {
+    env: Arc<dyn Env>,
+    path: PathBuf,
+    pid_file: PathBuf,
+    server_uuid: String,
+    is_new: bool,
+    _lock: Box<dyn Send + Sync>,
+}
+
+impl Datadir {
+    /// Makes the directory if it is not there, takes possession, and writes the process id.
+    pub fn open(env: Arc<dyn Env>, path: &Path, pid_file: &Path) -> Result<Self, DatadirError> {
+        env.create_dir_all(path).map_err(|e| failed("make the data directory", path, e))?;
+        let lock_path = path.join("duramen.lock");
+        let lock = env.lock_file(&lock_path).map_err(|e| match e.kind() {
+            ErrorKind::WouldBlock => in_use(&*env, path, pid_file),
+            _ => failed("lock", &lock_path, e),
+        })?;
+        let auto = path.join("auto.cnf");
+        let is_new = !env.exists(&auto);
+        let server_uuid = if is_new { make_uuid(&*env, &auto)? } else { read_uuid(&*env, &auto)? };
+        write_pid(&*env, pid_file).map_err(|e| failed("write", pid_file, e))?;
+        let (path, pid_file) = (path.to_owned(), pid_file.to_owned());
+        Ok(Self { env, path, pid_file, server_uuid, is_new, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The server's UUID.
+    pub fn server_uuid(&self) -> &str {
+        &self.server_uuid
+    }
+
+    /// True if this is its first start.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+}
+
+impl Drop for Datadir {
+    fn drop(&mut self) {
+        // Left behind, the file only misleads: the lock decides who owns the directory.
+        let _ = self.env.remove_file(&self.pid_file);
+    }
+}
+
+fn failed(action: &'static str, path: &Path, source: io::Error) -> DatadirError {
+    DatadirError::Io { action, path: path.to_owned(), source }
+}
+
+fn in_use(env: &dyn Env, path: &Path, pid_file: &Path) -> DatadirError {
+    let pid = env.read_file(pid_file).ok().and_then(|text| String::from_utf8(text).ok());
+    DatadirError::InUse { dir: path.to_owned(), pid: pid.map(|p| p.trim().to_owned()) }
+}
+
+fn make_uuid(env: &dyn Env, auto: &Path) -> Result<String, DatadirError> {
+    let mut bytes = [0; 16];
+    env.random(&mut bytes);
+    // A random UUID (RFC 9562): version 4, variant 10.
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    let uuid = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-");
+    env.replace_file(auto, format!("[auto]\nserver-uuid={uuid}\n").as_bytes())
+        .map_err(|e| failed("write", auto, e))?;
+    Ok(uuid)
+}
+
+fn read_uuid(env: &dyn Env, auto: &Path) -> Result<String, DatadirError> {
+    let content = env.read_file(auto).map_err(|e| failed("read", auto, e))?;
+    let text = String::from_utf8_lossy(&content);
+    let uuid = text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        matches!(name.trim(), "server-uuid" | "server_uuid").then(|| value.trim().to_ascii_lowercase())
+    });
+    uuid.filter(|u| is_uuid(u)).ok_or_else(|| DatadirError::NoUuid(auto.to_owned()))
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<_> = text.split('-').collect();
+    groups.iter().map(|g| g.len()).eq([8, 4, 4, 4, 12])
+        && groups.iter().all(|g| g.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+fn write_pid(env: &dyn Env, path: &Path) -> io::Result<()> {
+    let file = env.open(path, OpenMode::Create)?;
+    file.set_len(0)?;
+    file.write_at(format!("{}\n", std::process::id()).as_bytes(), 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use env::RealEnv;
+
+    #[test]
+    fn a_directory_keeps_its_uuid_and_has_one_owner() {
+        let env: Arc<dyn Env> = Arc::new(RealEnv);
+        let path = std::env::temp_dir().join(format!("duramen-datadir-{}", std::process::id()));
+        let pid_file = path.join("duramen.pid");
+        let first = Datadir::open(env.clone(), &path, &pid_file).unwrap();
+        assert!(first.is_new() && is_uuid(first.server_uuid()));
+        let second = Datadir::open(env.clone(), &path, &pid_file).err().unwrap().to_string();
+        assert!(second.contains(&format!("(process {})", std::process::id())), "{second}");
+        let uuid = first.server_uuid().to_owned();
+        drop(first);
+        assert!(!env.exists(&pid_file));
+        let again = Datadir::open(env.clone(), &path, &pid_file).unwrap();
+        assert!(!again.is_new());
+        assert_eq!(again.server_uuid(), uuid);
+        drop(again);
+        env.replace_file(&path.join("auto.cnf"), b"[auto]\nserver-uuid=x\n").unwrap();
+        assert!(matches!(Datadir::open(env.clone(), &path, &pid_file), Err(DatadirError::NoUuid(_))));
+        env.remove_file(&path.join("auto.cnf")).unwrap();
+        env.remove_file(&path.join("duramen.lock")).unwrap();
+    }
+}

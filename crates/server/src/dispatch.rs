@@ -1,0 +1,236 @@
+//! Commands: what each `COM_*` packet does with the session, and what it replies.
+//!
+//! Some commands of old are statements by now; those are run as such, so that they ask for the same privileges.
+
+use crate::results::{self, Kept, Results};
+use crate::session::{Client, End, open_session};
+use protocol::command::{BinlogDump, ChangeUser};
+use protocol::{Command, ErrorReply, Status};
+use sql::SqlError;
+use sql::sink::ResultSink;
+use sql::status::Counter;
+
+/// What comes after a command.
+pub enum Next {
+    /// The reply is to be sent, then the next command read.
+    Reply,
+    /// The connection ends.
+    Close(End),
+}
+
+/// Runs one command and writes its reply.
+pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
+    let command = match Command::parse(packet, client.connection.capabilities()) {
+        Ok(command) => command,
+        Err(error) => {
+            client.connection.write_error(&error);
+            return Next::Reply;
+        }
+    };
+    count(client, &command);
+    match command {
+        Command::Quit => return Next::Close(End::Quit),
+        Command::ChangeUser(request) => return change_user(client, &request),
+        Command::BinlogDump(request) | Command::BinlogDumpGtid(request) => return dump(client, &request),
+        Command::Query { sql, .. } => query(client, sql),
+        Command::InitDb(name) => init_db(client, name),
+        Command::FieldList { table, wildcard } => field_list(client, table, wildcard),
+        Command::Ping => client.ok(),
+        Command::Statistics => statistics(client),
+        Command::ProcessInfo => query(client, b"SHOW PROCESSLIST"),
+        Command::ProcessKill(id) => query(client, format!("KILL {id}").as_bytes()),
+        Command::Refresh(what) => refresh(client, what),
+        Command::Shutdown => query(client, b"SHUTDOWN"),
+        Command::Debug => debug(client),
+        Command::SetOption(option) => set_option(client, option),
+        Command::ResetConnection => reset(client),
+        Command::RegisterReplica(_) => client.ok(),
+        // These two have no reply, whatever happens.
+        Command::StmtClose(_) | Command::StmtSendLongData { .. } => {}
+        Command::StmtPrepare(_)
+        | Command::StmtExecute { .. }
+        | Command::StmtReset(_)
+        | Command::StmtFetch { .. } => fail(client, &SqlError::unsupported("prepared statements")),
+        Command::Unknown(_) => client.connection.write_error(&ErrorReply::unknown_command()),
+    }
+    Next::Reply
+}
+
+fn count(client: &Client<'_>, command: &Command<'_>) {
+    let counters = &client.counters;
+    match command {
+        Command::Query { .. } => counters.count(Counter::Questions),
+        Command::InitDb(_) => counters.count(Counter::ComChangeDb),
+        Command::StmtPrepare(_) => counters.count(Counter::ComStmtPrepare),
+        Command::StmtExecute { .. } => counters.count(Counter::ComStmtExecute),
+        Command::StmtClose(_) => counters.count(Counter::ComStmtClose),
+        Command::Quit => {}
+        _ => counters.count(Counter::ComAdminCommands),
+    }
+    counters.count(Counter::Queries);
+}
+
+fn fail(client: &mut Client<'_>, error: &SqlError) {
+    client.connection.write_error(&results::error(error));
+}
+
+fn query(client: &mut Client<'_>, text: &[u8]) {
+    let mut results = Results::new(&mut client.connection, client.session.status());
+    if let Err(e) = client.session.execute(text, &mut results) {
+        fail(client, &e);
+    }
+}
+
+/// Runs a statement on the client's behalf and throws its result away.
+fn quietly(client: &mut Client<'_>, text: &[u8], sink: &mut dyn ResultSink) -> bool {
+    match client.session.execute(text, sink) {
+        Ok(()) => true,
+        Err(e) => {
+            fail(client, &e);
+            false
+        }
+    }
+}
+
+fn init_db(client: &mut Client<'_>, name: &[u8]) {
+    match client.session.use_database(&String::from_utf8_lossy(name)) {
+        Ok(()) => client.ok(),
+        Err(e) => fail(client, &e),
+    }
+}
+
+/// COM_FIELD_LIST: the columns of a table, for clients that complete names.
+fn field_list(client: &mut Client<'_>, table: &[u8], wildcard: &[u8]) {
+    let mut text = b"SELECT * FROM `".to_vec();
+    for &byte in table {
+        text.extend_from_slice(if byte == b'`' { b"``" } else { std::slice::from_ref(&byte) });
+    }
+    text.extend_from_slice(b"` LIMIT 0");
+    let mut kept = Kept::default();
+    if quietly(client, &text, &mut kept) {
+        let matching =
+            kept.columns.iter().filter(|c| wildcard.is_empty() || like(c.name.as_bytes(), wildcard));
+        let columns: Vec<_> = matching.map(|c| (results::definition(c), None)).collect();
+        client.connection.write_field_list(&columns, Status(client.session.status()));
+    }
+}
+
+/// LIKE without escapes, in any case of ASCII letters.
+fn like(text: &[u8], pattern: &[u8]) -> bool {
+    let (mut t, mut p, mut retry) = (0, 0, None);
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'%') => {
+                retry = Some((p + 1, t));
+                p += 1;
+            }
+            Some(b'_') => (t, p) = (t + 1, p + 1),
+            Some(c) if c.eq_ignore_ascii_case(&text[t]) => (t, p) = (t + 1, p + 1),
+            _ => match &mut retry {
+                Some((from, at)) => {
+                    *at += 1;
+                    (p, t) = (*from, *at);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == b'%')
+}
+
+fn statistics(client: &mut Client<'_>) {
+    let text = crate::status::statistics(client.server);
+    client.connection.write_text(text.as_bytes());
+}
+
+/// COM_REFRESH: FLUSH of what each bit says.
+fn refresh(client: &mut Client<'_>, what: u8) {
+    const PARTS: [(u8, &[u8]); 4] =
+        [(1, b"FLUSH PRIVILEGES"), (2, b"FLUSH LOGS"), (4, b"FLUSH TABLES"), (16, b"FLUSH STATUS")];
+    for (_, statement) in PARTS.iter().filter(|(bit, _)| what & bit != 0) {
+        if !quietly(client, statement, &mut Kept::default()) {
+            return;
+        }
+    }
+    client.ok();
+}
+
+fn debug(client: &mut Client<'_>) {
+    for (name, value) in client.server.status.rows(None) {
+        if value != "0" {
+            tracing::info!("{name} {value}");
+        }
+    }
+    client.end();
+}
+
+fn set_option(client: &mut Client<'_>, option: u16) {
+    let on = match option {
+        0 => true,
+        1 => false,
+        _ => return client.connection.write_error(&ErrorReply::unknown_command()),
+    };
+    client.session.set_multi_statements(on);
+    client.connection.set_multi_statements(on);
+    client.end();
+}
+
+fn reset(client: &mut Client<'_>) {
+    match client.session.reset() {
+        Ok(()) => client.ok(),
+        Err(e) => fail(client, &e),
+    }
+}
+
+/// COM_CHANGE_USER: what the old session had open is rolled back, whoever comes next.
+fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
+    let server = client.server;
+    if let Err(e) = client.session.reset() {
+        tracing::warn!("connection {}: {e}", client.id());
+    }
+    let login = match client.connection.change_user(request, &server.authenticator, &server.accounts()) {
+        Ok(login) => login,
+        Err(e) => {
+            client.counters.count(Counter::AbortedConnects);
+            tracing::info!("connection {} could not change its user: {e}", client.id());
+            return Next::Close(End::Server("access was denied"));
+        }
+    };
+    match open_session(server, &client.connection, &login, client.id()) {
+        Ok(session) => {
+            client.session = session;
+            client.ok();
+            Next::Reply
+        }
+        Err(e) => {
+            fail(client, &e);
+            let _ = client.connection.flush();
+            Next::Close(End::Server("its session could not be opened"))
+        }
+    }
+}
+
+fn dump(client: &mut Client<'_>, request: &BinlogDump<'_>) -> Next {
+    let _ = request;
+    fail(client, &SqlError::unsupported("replication"));
+    Next::Reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_matches_as_sql_does() {
+        let check = |text: &str, pattern: &str, expected| {
+            assert_eq!(like(text.as_bytes(), pattern.as_bytes()), expected, "{text} LIKE {pattern}");
+        };
+        check("name", "name", true);
+        check("NAME", "n%", true);
+        check("name", "n_me", true);
+        check("name", "%a%e", true);
+        check("name", "%a", false);
+        check("", "%", true);
+        check("name", "", false);
+    }
+}

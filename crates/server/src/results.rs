@@ -1,0 +1,110 @@
+//! From what a session produces to packets.
+
+use protocol::{ColumnDefinition, Connection, ErrorReply, OkReply, Status};
+use sql::sink::{ColumnMeta, OkInfo, ResultSink};
+use sql::{Datum, SqlError};
+use std::io;
+
+/// Writes one command's results into a connection's buffer.
+pub struct Results<'a> {
+    connection: &'a mut Connection,
+    /// A result set has begun and not ended.
+    in_rows: bool,
+    /// Values that have to be printed first.
+    scratch: Vec<u8>,
+    status: Status,
+}
+
+impl<'a> Results<'a> {
+    /// Nothing written yet. `status` goes where no statement's status is known.
+    pub fn new(connection: &'a mut Connection, status: u16) -> Self {
+        Self { connection, in_rows: false, scratch: Vec::new(), status: Status(status) }
+    }
+}
+
+impl ResultSink for Results<'_> {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
+        let columns: Vec<_> = columns.iter().map(definition).collect();
+        self.connection.write_columns(&columns, self.status);
+        self.in_rows = true;
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Datum<'_>]) -> io::Result<()> {
+        let mut row = self.connection.row();
+        for value in values {
+            match value {
+                Datum::Null => row.null(),
+                Datum::Int(v) => row.int(*v),
+                Datum::UInt(v) => row.uint(*v),
+                Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) => row.bytes(b),
+                other => {
+                    self.scratch.clear();
+                    sql::value::text::write(other, &mut self.scratch);
+                    row.bytes(&self.scratch);
+                }
+            }
+        }
+        row.end()
+    }
+
+    fn finish(&mut self, ok: &OkInfo) -> io::Result<()> {
+        let reply = OkReply {
+            affected_rows: ok.affected_rows,
+            last_insert_id: ok.last_insert_id,
+            status: Status(ok.status),
+            warnings: ok.warnings,
+            info: ok.info.as_bytes(),
+            changes: &[],
+        };
+        if std::mem::take(&mut self.in_rows) {
+            self.connection.write_eof(&reply);
+        } else {
+            self.connection.write_ok(&reply);
+        }
+        Ok(())
+    }
+}
+
+/// A column as the protocol describes it.
+pub fn definition(column: &ColumnMeta) -> ColumnDefinition<'_> {
+    ColumnDefinition {
+        schema: column.database.as_bytes(),
+        table: column.table.as_bytes(),
+        original_table: column.org_table.as_bytes(),
+        name: column.name.as_bytes(),
+        original_name: column.org_name.as_bytes(),
+        collation: column.collation,
+        length: column.length,
+        column_type: column.type_code,
+        flags: column.flags,
+        decimals: column.decimals,
+    }
+}
+
+/// An error as the protocol carries it.
+pub fn error(e: &SqlError) -> ErrorReply {
+    ErrorReply::new(e.number, &e.sqlstate, e.message.as_bytes())
+}
+
+/// Keeps the first result set's columns and rows as text; for commands that ask on a client's behalf.
+#[derive(Default)]
+pub struct Kept {
+    /// The columns.
+    pub columns: Vec<ColumnMeta>,
+}
+
+impl ResultSink for Kept {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, _values: &[Datum<'_>]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _ok: &OkInfo) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! The life of the server: what all connections share, how it starts, how it stops.
+//!
+//! Start: the error log, the data directory's lock, recovery of log and tables, the listening sockets, "ready".
+//! Stop: nobody is accepted any more; sessions are ended and roll back; tables are checkpointed and the log closed, so
+//! that the next start has nothing to recover.
+//!
+//! (L1) Whatever was acknowledged is safe without the stop: it only makes the next start faster.
+
+use crate::accounts::Accounts;
+use crate::connections::Connections;
+use crate::datadir::{Datadir, DatadirError};
+use crate::listener::Listener;
+use crate::options::Options;
+use crate::stop::Stop;
+use crate::{error_log, resources, status};
+use env::Env;
+use protocol::{Authenticator, Identity, Login};
+use sql::Database;
+use sql::status::Status;
+use sql::types::Collation;
+use sql::variables::{GlobalVariables, Value, ids};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// How long the sessions may take to end at a stop. Each has rolled back long before, unless the machine hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What stops the start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The data directory.
+    #[error(transparent)]
+    Datadir(#[from] DatadirError),
+    /// The log or the tables.
+    #[error("can't open the database: {0}")]
+    Database(sql::SqlError),
+    /// A socket; the text tells all.
+    #[error("{0}")]
+    Listen(String),
+    /// The operating system said no to a thread or a signal handler.
+    #[error("can't start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// What all connections share.
+pub struct Server {
+    /// Files and clock.
+    pub env: Arc<dyn Env>,
+    /// The system variables.
+    pub variables: Arc<GlobalVariables>,
+    /// Log, tables, catalog.
+    pub database: Arc<Database>,
+    /// Who is connected.
+    pub connections: Arc<Connections>,
+    /// What is counted.
+    pub status: Arc<Status>,
+    /// How clients prove who they are.
+    pub authenticator: Authenticator,
+    /// The request to stop.
+    pub stop: Stop,
+    started: Duration,
+}
+
+impl Server {
+    /// How long it has been running.
+    pub fn uptime(&self) -> Duration {
+        self.env.monotonic().saturating_sub(self.started)
+    }
+
+    /// The collation of clients that name none.
+    pub fn collation(&self) -> u16 {
+        let name = self.variables.text(ids::COLLATION_SERVER);
+        Collation::by_name(&name).unwrap_or(Collation::UTF8MB4_0900_AI_CI).0
+    }
+
+    /// Where accounts are looked up.
+    pub fn accounts(&self) -> Accounts<'_> {
+        Accounts(&self.database)
+    }
+
+    /// True if this account may take the seat that is kept for administrators.
+    pub fn is_administrator(&self, login: &Login) -> bool {
+        login.account.user == b"root"
+    }
+}
+
+/// Runs the server until it is asked to stop.
+pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
+    let started = env.monotonic();
+    let variables = options.variables.clone();
+    error_log::start(env.clone(), variables.uint(ids::LOG_ERROR_VERBOSITY));
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
+    tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
+    resources::raise_open_files(&variables);
+    let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
+    state_facts(&variables, &options, &datadir);
+    let identity = Identity::start(env.clone(), datadir.path())?;
+
+    let stop = Stop::default();
+    stop.on_signals()?;
+    let status = Arc::<Status>::default();
+    let database = crate::database::open(&env, &options, &datadir, &status, &stop)?;
+    let server = Arc::new(Server {
+        authenticator: Authenticator::new(env.clone(), Some(identity)),
+        connections: Arc::default(),
+        env,
+        variables,
+        database,
+        status,
+        stop,
+        started,
+    });
+    status::register(&server);
+    let listeners = listen(&server)?;
+    let threads = listeners.iter().map(|l| l.run(&server)).collect::<Result<Vec<_>, _>>()?;
+    announce(&server, &listeners, datadir.is_new());
+
+    let reason = server.stop.wait();
+    tracing::info!("stopping: {reason}");
+    for listener in &listeners {
+        listener.close();
+    }
+    for thread in threads {
+        // A panic in it was logged, and there is nothing left to accept.
+        let _ = thread.join();
+    }
+    end_sessions(&server);
+    if let Err(e) = crate::database::close(&server.database) {
+        tracing::error!("the database was not closed cleanly; the next start recovers: {e}");
+    }
+    for listener in &listeners {
+        listener.remove(&*server.env);
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn end_sessions(server: &Server) {
+    for process in server.database.processes() {
+        process.kill(sql::Kill::Connection);
+    }
+    if !server.connections.shut_all(PATIENCE) {
+        tracing::warn!("{} sessions did not end in time", server.connections.count());
+    }
+}
+
+/// Variables whose values are only known now.
+fn state_facts(variables: &GlobalVariables, options: &Options, datadir: &Datadir) {
+    let put = |id, text: &str| variables.put(id, Value::Text(text.into()));
+    let path = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let directory = path(datadir.path());
+    put(ids::DATADIR, &format!("{}/", directory.display()));
+    for id in [ids::SOCKET, ids::PID_FILE] {
+        put(id, &path(&options.path(id)).to_string_lossy());
+    }
+    if variables.text(ids::TMPDIR).is_empty() {
+        put(ids::TMPDIR, &directory.to_string_lossy());
+    }
+    put(ids::SERVER_UUID, datadir.server_uuid());
+    put(ids::HOSTNAME, &rustix::system::uname().nodename().to_string_lossy());
+    put(ids::LOG_BIN_BASENAME, &directory.join(&options.log_base_name).to_string_lossy());
+    put(ids::LOG_BIN_INDEX, &directory.join(format!("{}.index", options.log_base_name)).to_string_lossy());
+}
+
+fn listen(server: &Server) -> Result<Vec<Arc<Listener>>, StartError> {
+    let variables = &server.variables;
+    let mut listeners = Vec::new();
+    if !variables.bool(ids::SKIP_NETWORKING) {
+        let port = u16::try_from(variables.uint(ids::PORT)).expect("the variable's range is a port's");
+        let found = Listener::tcp(&variables.text(ids::BIND_ADDRESS), port).map_err(StartError::Listen)?;
+        if let Some(address) = found.iter().find_map(Listener::address) {
+            variables.put(ids::PORT, Value::UInt(address.port().into()));
+        }
+        listeners.extend(found);
+    }
+    let socket = variables.text(ids::SOCKET);
+    listeners.push(Listener::unix(&*server.env, Path::new(&*socket)).map_err(StartError::Listen)?);
+    Ok(listeners.into_iter().map(Arc::new).collect())
+}
+
+fn announce(server: &Server, listeners: &[Arc<Listener>], is_new: bool) {
+    let variables = &server.variables;
+    let datadir = variables.text(ids::DATADIR);
+    if is_new {
+        tracing::info!("made the data directory '{datadir}'");
+    }
+    if server.accounts().root_has_no_password() {
+        tracing::warn!(
+            "root has an empty password, and can connect from this machine only; set one with ALTER USER"
+        );
+    }
+    let socket = variables.text(ids::SOCKET);
+    let tcp = listeners.iter().find_map(|l| l.address()).map(|address| {
+        let host = if address.ip().is_unspecified() { "127.0.0.1".into() } else { address.ip().to_string() };
+        format!("mysql -h {host} -P {} -u root   or   ", address.port())
+    });
+    tracing::info!(
+        "ready for connections after {} ms: {}mysql -S {socket} -u root",
+        server.uptime().as_millis(),
+        tcp.unwrap_or_default()
+    );
+}

@@ -1,0 +1,309 @@
+//! One connection from accept to end, on a thread of its own.
+//!
+//! 1. admit     a seat, or error 1040 in the greeting's place.
+//! 2. log in    greeting, TLS, authentication (`protocol`), then a session of the account (`sql`).
+//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write. It goes on until the client
+//!    leaves, falls silent, breaks the protocol, or is killed.
+//! 4. end       the session is dropped, which rolls back what was open; the seat is free again.
+//!
+//! (T1) A panic ends this connection and no other: it is logged, and the session is dropped like any other.
+
+use crate::connections::{Peer, Seat};
+use crate::dispatch::{self, Next};
+use crate::results;
+use crate::server::Server;
+use crate::socket::Counted;
+use protocol::handshake::Greeting;
+use protocol::{
+    Connection, ErrorReply, HandshakeError, Limits, Login, OkReply, ReadError, Socket, Status, Timeouts,
+};
+use sql::status::{Counter, Counters};
+use sql::variables::{SessionVariables, ids};
+use sql::{Kill, Session};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A connection's thread has these at hand.
+pub struct Client<'a> {
+    /// What all connections share.
+    pub server: &'a Arc<Server>,
+    /// The wire.
+    pub connection: Connection,
+    /// The SQL side.
+    pub session: Session,
+    /// What this connection counts.
+    pub counters: Arc<Counters>,
+    seat: &'a Seat,
+    id: u64,
+    limits: Limits,
+    interactive: bool,
+}
+
+/// Gives a connection that was just accepted a thread, or refuses it.
+pub fn start(server: &Arc<Server>, peer: Peer) {
+    server.status.count(Counter::Connections);
+    let id = server.database.reserve_id();
+    let seat = match server.connections.admit(id, &peer, server.variables.uint(ids::MAX_CONNECTIONS)) {
+        Ok(Some(seat)) => seat,
+        Ok(None) => {
+            server.status.count(Counter::ConnectionErrorsMaxConnections);
+            return refuse(server, peer, &ErrorReply::too_many_connections());
+        }
+        Err(e) => {
+            server.status.count(Counter::ConnectionErrorsInternal);
+            return tracing::warn!("a connection was lost: {e}");
+        }
+    };
+    let stack = usize::try_from(server.variables.uint(ids::THREAD_STACK)).unwrap_or(1 << 20);
+    let thread = std::thread::Builder::new().name("session".into()).stack_size(stack);
+    let shared = server.clone();
+    if let Err(e) = thread.spawn(move || run(&shared, peer, &seat, id)) {
+        server.status.count(Counter::ConnectionErrorsInternal);
+        tracing::error!("can't start a thread for a connection: {e}");
+    }
+}
+
+fn refuse(server: &Server, peer: Peer, error: &ErrorReply) {
+    let host = peer.host();
+    let limits = Limits {
+        timeouts: Timeouts { write: Duration::from_secs(1), ..Timeouts::default() },
+        ..Limits::default()
+    };
+    // A client that does not even hear why is gone already.
+    let _ = Connection::new(socket(peer), host, server.env.clone(), limits).and_then(|c| c.refuse(error));
+}
+
+fn socket(peer: Peer) -> Box<dyn Socket> {
+    match peer {
+        Peer::Tcp(stream, _) => Box::new(stream),
+        Peer::Unix(stream) => Box::new(stream),
+    }
+}
+
+fn run(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64) {
+    let counters = server.status.join();
+    // (T1)
+    let ended = catch_unwind(AssertUnwindSafe(|| serve(server, peer, seat, id, counters.clone())));
+    if ended.is_err() {
+        counters.count(Counter::AbortedClients);
+        tracing::error!("connection {id} was closed after an internal error");
+    }
+    server.status.leave(&counters);
+}
+
+fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<Counters>) {
+    let host = peer.host();
+    let limits = limits(server, &SessionVariables::new(&server.variables), false);
+    let counted = Box::new(Counted::new(socket(peer), counters.clone()));
+    let connection = match Connection::new(counted, host, server.env.clone(), limits) {
+        Ok(connection) => connection,
+        Err(e) => return tracing::warn!("connection {id} was lost: {e}"),
+    };
+    let Some(mut client) = log_in(server, connection, seat, id, counters, limits) else { return };
+    let end = client.commands();
+    if !matches!(end, End::Quit) {
+        client.counters.count(Counter::AbortedClients);
+        tracing::info!("connection {id} from {} ended: {end}", client.connection.host());
+    }
+    let _ = client.connection.shutdown();
+}
+
+/// Greets, authenticates and opens a session; `None` if the client did not get in, which was counted and logged.
+fn log_in<'a>(
+    server: &'a Arc<Server>,
+    mut connection: Connection,
+    seat: &'a Seat,
+    id: u64,
+    counters: Arc<Counters>,
+    limits: Limits,
+) -> Option<Client<'a>> {
+    let version = server.variables.text(ids::VERSION);
+    let greeting = Greeting {
+        version: &version,
+        connection_id: id as u32,
+        collation: server.collation(),
+        status: Status::AUTOCOMMIT,
+        local_infile: false,
+        require_secure_transport: server.variables.bool(ids::REQUIRE_SECURE_TRANSPORT),
+    };
+    let refused = match connection.handshake(&greeting, &server.authenticator, &server.accounts()) {
+        Ok(login) if seat.is_last && !server.is_administrator(&login) => {
+            counters.count(Counter::ConnectionErrorsMaxConnections);
+            Some(ErrorReply::too_many_connections())
+        }
+        Ok(login) => match open_session(server, &connection, &login, id) {
+            Ok(session) => {
+                let interactive = login.interactive;
+                let mut client =
+                    Client { server, connection, session, counters, seat, id, limits, interactive };
+                client.ok();
+                return Some(client);
+            }
+            Err(e) => Some(results::error(&e)),
+        },
+        Err(e) => {
+            counters.count(Counter::AbortedConnects);
+            // Port scanners and health checks connect and leave; that is no news.
+            if !matches!(e, HandshakeError::Read(ReadError::Closed)) {
+                tracing::info!("connection {id} from {} was not let in: {e}", connection.host());
+            }
+            None
+        }
+    };
+    if let Some(error) = refused {
+        connection.write_error(&error);
+        let _ = connection.flush();
+    }
+    None
+}
+
+/// A session of the account that logged in.
+pub fn open_session(
+    server: &Arc<Server>,
+    connection: &Connection,
+    login: &Login,
+    id: u64,
+) -> Result<Session, sql::SqlError> {
+    use protocol::Capabilities;
+    let connections = server.connections.clone();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    server.database.connect(sql::Connection {
+        id,
+        user: text(&login.user),
+        host: connection.host().to_owned(),
+        account: (text(&login.account.user), login.account.host.clone()),
+        database: login.database.as_deref().map(text),
+        collation: login.collation.unwrap_or_else(|| server.collation()),
+        found_rows: connection.capabilities().has(Capabilities::FOUND_ROWS),
+        multi_statements: connection.capabilities().has(Capabilities::MULTI_STATEMENTS),
+        on_kill: Box::new(move |what| {
+            if what == Kill::Connection {
+                connections.shut(id);
+            }
+        }),
+    })
+}
+
+/// Why a connection ended.
+pub enum End {
+    /// The client said goodbye.
+    Quit,
+    /// Nothing (more) could be read.
+    Read(ReadError),
+    /// Nothing (more) could be sent.
+    Write(io::Error),
+    /// The server ended it.
+    Server(&'static str),
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Quit => f.write_str("the client left"),
+            End::Read(e) => e.fmt(f),
+            End::Write(e) => write!(f, "sending failed: {e}"),
+            End::Server(why) => f.write_str(why),
+        }
+    }
+}
+
+impl Client<'_> {
+    /// The connection's number.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Replies OK, with nothing to tell but the session's status.
+    pub fn ok(&mut self) {
+        let status = Status(self.session.status());
+        self.connection.write_ok(&OkReply { status, ..OkReply::default() });
+    }
+
+    /// Replies EOF, likewise.
+    pub fn end(&mut self) {
+        let status = Status(self.session.status());
+        self.connection.write_eof(&OkReply { status, ..OkReply::default() });
+    }
+
+    fn commands(&mut self) -> End {
+        let mut packet = Vec::new();
+        if let Err(e) = self.connection.flush() {
+            return End::Write(e);
+        }
+        loop {
+            if let Err(e) = self.apply_limits() {
+                return End::Write(e);
+            }
+            if let Err(e) = self.connection.read_command(&mut packet) {
+                return self.read_failed(e);
+            }
+            let next = {
+                let _running = self.seat.run();
+                dispatch::command(self, &packet)
+            };
+            if let Next::Close(end) = next {
+                return end;
+            }
+            if let Err(e) = self.connection.flush() {
+                return End::Write(e);
+            }
+            if self.session.is_killed() {
+                return End::Server("it was killed");
+            }
+            if self.server.stop.is_requested() {
+                return End::Server("the server stops");
+            }
+            shrink(&mut packet);
+        }
+    }
+
+    fn read_failed(&mut self, e: ReadError) -> End {
+        if let Some(reply) = e.reply() {
+            self.connection.write_error(&reply);
+            // The connection ends either way.
+            let _ = self.connection.flush();
+        }
+        End::Read(e)
+    }
+
+    /// Time limits and packet size are session variables, which the last command may have set.
+    fn apply_limits(&mut self) -> io::Result<()> {
+        let wanted = limits(self.server, self.session.variables(), self.interactive);
+        let same = wanted.packet_max == self.limits.packet_max && wanted.timeouts == self.limits.timeouts;
+        if !same {
+            self.connection.set_limits(wanted)?;
+            self.limits = wanted;
+        }
+        Ok(())
+    }
+}
+
+/// A huge statement must not stay in memory while its session idles.
+fn shrink(packet: &mut Vec<u8>) {
+    const KEEP: usize = 64 << 10;
+    if packet.capacity() > KEEP {
+        packet.clear();
+        packet.shrink_to(KEEP);
+    }
+}
+
+fn limits(server: &Server, session: &SessionVariables, interactive: bool) -> Limits {
+    let seconds = |id| Duration::from_secs(session.uint(id));
+    // An interactive client's wait_timeout starts as interactive_timeout, as long as it does not set its own.
+    let idle =
+        match interactive && session.uint(ids::WAIT_TIMEOUT) == server.variables.uint(ids::WAIT_TIMEOUT) {
+            true => ids::INTERACTIVE_TIMEOUT,
+            false => ids::WAIT_TIMEOUT,
+        };
+    Limits {
+        packet_max: usize::try_from(session.uint(ids::MAX_ALLOWED_PACKET)).unwrap_or(usize::MAX),
+        timeouts: Timeouts {
+            connect: Duration::from_secs(server.variables.uint(ids::CONNECT_TIMEOUT)),
+            idle: seconds(idle),
+            read: seconds(ids::NET_READ_TIMEOUT),
+            write: seconds(ids::NET_WRITE_TIMEOUT),
+        },
+    }
+}

@@ -1,0 +1,57 @@
+//! How the server is asked to stop: SIGTERM, SIGINT, COM_SHUTDOWN.
+
+use parking_lot::{Condvar, Mutex};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::sync::Arc;
+
+/// A request to stop, shared by all who may make it.
+#[derive(Clone, Default)]
+pub struct Stop(Arc<Request>);
+
+#[derive(Default)]
+struct Request {
+    reason: Mutex<Option<String>>,
+    made: Condvar,
+}
+
+impl Stop {
+    /// Asks the server to stop; the first reason is kept.
+    pub fn request(&self, reason: impl Into<String>) {
+        self.0.reason.lock().get_or_insert_with(|| reason.into());
+        self.0.made.notify_all();
+    }
+
+    /// True once someone asked.
+    pub fn is_requested(&self) -> bool {
+        self.0.reason.lock().is_some()
+    }
+
+    /// Waits for a request, and gives its reason.
+    pub fn wait(&self) -> String {
+        let mut reason = self.0.reason.lock();
+        loop {
+            if let Some(reason) = &*reason {
+                return reason.clone();
+            }
+            self.0.made.wait(&mut reason);
+        }
+    }
+
+    /// Turns SIGTERM and SIGINT into requests. A second one ends the process at once, as a crash would.
+    pub fn on_signals(&self) -> io::Result<()> {
+        let mut signals = Signals::new([SIGTERM, SIGINT])?;
+        let stop = self.clone();
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for signal in signals.forever() {
+                if stop.is_requested() {
+                    tracing::warn!("asked to stop once more: ending at once; the next start recovers");
+                    std::process::exit(1);
+                }
+                stop.request(if signal == SIGINT { "SIGINT" } else { "SIGTERM" });
+            }
+        })?;
+        Ok(())
+    }
+}
