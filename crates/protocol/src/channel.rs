@@ -66,12 +66,13 @@ impl Channel {
             Self::Plain(line) => wrap(line),
             _ => return Err(ErrorKind::NotConnected.into()),
         };
-        match self {
+        let completed = match self {
             Self::TlsServer(tls) => tls.conn.complete_io(&mut tls.sock),
             Self::TlsClient(tls) => tls.conn.complete_io(&mut tls.sock),
-            Self::Plain(_) | Self::Gone => return Err(ErrorKind::NotConnected.into()),
-        }
-        .map(drop)
+            Self::Plain(_) | Self::Gone => Err(ErrorKind::NotConnected.into()),
+        };
+        // Half a TLS handshake carries no error message: writing one would only wait for the other half.
+        completed.map(drop).inspect_err(|_| *self = Self::Gone)
     }
 }
 

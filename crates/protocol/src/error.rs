@@ -152,7 +152,7 @@ impl From<io::Error> for ReadError {
     /// Sorts the errors of a read inside a packet.
     fn from(e: io::Error) -> Self {
         match e.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => Self::Timeout,
+            ErrorKind::TimedOut => Self::Timeout,
             ErrorKind::UnexpectedEof
             | ErrorKind::ConnectionReset
             | ErrorKind::ConnectionAborted

@@ -262,4 +262,15 @@ mod tests {
             let _ = Response::parse(&packet[..cut], OFFERED);
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn random_responses_are_parsed_or_refused(
+            capabilities in proptest::prelude::any::<u32>(),
+            tail in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+        ) {
+            let _ = Response::parse(&response(Capabilities(capabilities), &tail), OFFERED);
+            let _ = Response::parse(&tail, OFFERED);
+        }
+    }
 }

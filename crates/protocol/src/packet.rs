@@ -93,12 +93,7 @@ impl Packets {
                 Ok(0) => return Err(ReadError::Closed),
                 Ok(_) => {}
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Err(ReadError::Closed),
-                Err(e) => {
-                    return Err(match (ReadError::from(e), wait) {
-                        (ReadError::Timeout, Wait::Command) => ReadError::IdleTimeout,
-                        (e, _) => e,
-                    });
-                }
+                Err(e) => return Err(self.unanswered(e.into(), wait)),
             }
         }
         while self.end - self.start < 4 {
@@ -114,6 +109,18 @@ impl Packets {
         // A reply is counted on from what the peer sent, right or wrong, so that it can read the complaint.
         self.sequence = found.wrapping_add(1);
         if found == expected { Ok(n) } else { Err(ReadError::OutOfOrder { expected, found }) }
+    }
+
+    /// The error of a wait during which nothing arrived. If an idle client is told why it is left, it will read that as
+    /// the answer to its next command: as number 1.
+    fn unanswered(&mut self, e: ReadError, wait: Wait) -> ReadError {
+        match (e, wait) {
+            (ReadError::Timeout, Wait::Command) => {
+                self.sequence = 1;
+                ReadError::IdleTimeout
+            }
+            (e, _) => e,
+        }
     }
 
     fn set_wait(&mut self, wait: Wait) {

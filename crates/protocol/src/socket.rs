@@ -171,6 +171,11 @@ fn at_least_a_milli(limit: Duration) -> Duration {
     limit.max(Duration::from_millis(1))
 }
 
+/// A socket whose timeout ran out says that it would block, which TLS takes for an invitation to try something else.
+fn would_block_is_timeout(e: io::Error) -> io::Error {
+    if e.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { e }
+}
+
 impl Read for Line {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if !self.pushed_back.is_empty() {
@@ -183,7 +188,7 @@ impl Read for Line {
             self.arm()?;
             match self.socket.read(buf) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                done => return done,
+                done => return done.map_err(would_block_is_timeout),
             }
         }
     }
@@ -191,11 +196,11 @@ impl Read for Line {
 
 impl Write for Line {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.socket.write(buf)
+        self.socket.write(buf).map_err(would_block_is_timeout)
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.socket.write_vectored(bufs)
+        self.socket.write_vectored(bufs).map_err(would_block_is_timeout)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -13,6 +13,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 /// A folder that goes away with its owner.
 pub struct Folder(pub PathBuf);
@@ -153,7 +154,7 @@ impl Server {
             if let Some(end) = self.ends.lock().pop() {
                 return end;
             }
-            thread::yield_now();
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
