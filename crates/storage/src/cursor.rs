@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn sees_one_version_of_each_key_both_ways() {
-        let store = testing::in_memory();
+        let (store, _dir) = testing::store();
         let tree = TreeId(7);
         for position in 1..=20_u8 {
             let mut batch = WriteBatch::new();
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn turns_round_parks_and_changes_over_to_a_new_view() {
-        let store = testing::in_memory();
+        let (store, _dir) = testing::store();
         let tree = TreeId(1);
         let mut batch = WriteBatch::new();
         for key in 0..10_u8 {

@@ -5,23 +5,33 @@
 //! what is above it knows nothing of files.
 //!
 //! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist` and `memtable` (where
-//! writes go), `merge` and [`cursor`] (how versions become rows), [`snapshot`] (which versions must stay), `gaps`
-//! (deleted rows are not stepped over twice), [`store`].
+//! writes go), `merge` and [`cursor`] (how versions become rows), [`snapshot`] and `survivors` (which versions stay),
+//! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
+//! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`].
 //!
 //! Reading order of transactions: [`lock`].
 
-#![allow(dead_code, reason = "the disk side lands next")]
-
+mod background;
 pub mod batch;
+mod cache;
+mod compaction;
+mod core;
 pub mod cursor;
 pub mod entry;
 pub mod error;
+mod flush;
 pub mod lock;
+mod manifest;
 mod memtable;
 mod merge;
+mod output;
 mod skiplist;
 pub mod snapshot;
+mod sstable;
 pub mod store;
+mod survivors;
+mod tables;
+mod version;
 mod view;
 
 pub use batch::{BatchOp, WriteBatch};
@@ -30,4 +40,4 @@ pub use entry::{TreeId, Value};
 pub use error::StoreError;
 pub use lock::{Interrupt, LockError, LockManager, LockMode, WaitPolicy};
 pub use snapshot::Snapshot;
-pub use store::{LogDurability, Store, StoreOptions};
+pub use store::{LogDurability, Store, StoreOptions, StoreStats};

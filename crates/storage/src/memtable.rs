@@ -8,28 +8,22 @@ use crate::skiplist::SkipList;
 use binlog::position::LogPosition;
 use std::sync::Arc;
 
-/// The memtable that takes writes.
-#[derive(Clone)]
-pub(crate) struct Memtable {
-    pub(crate) list: Arc<SkipList>,
+/// What a flush makes durable beside tables: everything up to `position` is in tables, and `notes` belong to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    /// Everything up to here is in this memtable or in older ones.
+    pub(crate) position: LogPosition,
+    /// What the owner of the store wants to be durable with that position.
+    pub(crate) notes: Arc<[u8]>,
 }
 
 /// A memtable that takes no more writes, and the checkpoint that flushing it makes.
 #[derive(Clone)]
 pub(crate) struct Frozen {
     pub(crate) list: Arc<SkipList>,
-    /// Everything up to here is in this memtable or in older ones.
-    pub(crate) position: LogPosition,
-    /// What the owner of the store wants to be durable with that position.
-    pub(crate) notes: Arc<[u8]>,
+    pub(crate) checkpoint: Checkpoint,
     /// Trees dropped while this memtable took writes.
     pub(crate) drops: Arc<[(TreeId, LogPosition)]>,
-    /// Bytes of log behind the previous checkpoint that this one covers.
+    /// Bytes of log that its transactions take.
     pub(crate) log_distance: u64,
-}
-
-impl Memtable {
-    pub(crate) fn new() -> Memtable {
-        Memtable { list: Arc::new(SkipList::new()) }
-    }
 }

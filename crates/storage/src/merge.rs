@@ -9,6 +9,7 @@
 use crate::entry::{Entry, order};
 use crate::error::StoreError;
 use crate::skiplist::ListCursor;
+use crate::sstable::{LevelCursor, TableCursor};
 use binlog::position::LogPosition;
 use std::cmp::Ordering;
 
@@ -16,18 +17,26 @@ use std::cmp::Ordering;
 pub(crate) enum Source {
     /// A memtable.
     Memtable(ListCursor),
+    /// One table.
+    Table(TableCursor),
+    /// Tables that follow each other.
+    Level(LevelCursor),
 }
 
 impl Source {
     pub(crate) fn entry(&self) -> Option<Entry<'_>> {
         match self {
             Source::Memtable(cursor) => cursor.entry(),
+            Source::Table(cursor) => cursor.entry(),
+            Source::Level(cursor) => cursor.entry(),
         }
     }
 
     fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         match self {
             Source::Memtable(cursor) => cursor.seek(key, position),
+            Source::Table(cursor) => return cursor.seek(key, position),
+            Source::Level(cursor) => return cursor.seek(key, position),
         }
         Ok(())
     }
@@ -35,6 +44,8 @@ impl Source {
     fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         match self {
             Source::Memtable(cursor) => cursor.seek_before(key, position),
+            Source::Table(cursor) => return cursor.seek_before(key, position),
+            Source::Level(cursor) => return cursor.seek_before(key, position),
         }
         Ok(())
     }
@@ -42,6 +53,8 @@ impl Source {
     fn next(&mut self) -> Result<(), StoreError> {
         match self {
             Source::Memtable(cursor) => cursor.next(),
+            Source::Table(cursor) => return cursor.next(),
+            Source::Level(cursor) => return cursor.next(),
         }
         Ok(())
     }
@@ -49,6 +62,8 @@ impl Source {
     fn previous(&mut self) -> Result<(), StoreError> {
         match self {
             Source::Memtable(cursor) => cursor.previous(),
+            Source::Table(cursor) => return cursor.previous(),
+            Source::Level(cursor) => return cursor.previous(),
         }
         Ok(())
     }

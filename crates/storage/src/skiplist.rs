@@ -214,6 +214,12 @@ unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
 
+impl Default for SkipList {
+    fn default() -> SkipList {
+        SkipList::new()
+    }
+}
+
 impl SkipList {
     /// An empty list.
     pub(crate) fn new() -> SkipList {
@@ -236,9 +242,14 @@ impl SkipList {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Number of entries.
+    /// Number of entries that every reader meets from now on.
     pub(crate) fn len(&self) -> usize {
-        self.len.load(Ordering::Relaxed)
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// True if nothing was inserted yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The right to insert; held by one thread at a time (S4).
@@ -325,7 +336,7 @@ impl Writer<'_> {
                 *before = node;
             }
         }
-        list.len.fetch_add(1, Ordering::Relaxed);
+        list.len.fetch_add(1, Ordering::Release);
     }
 
     /// Sets `before` to the last node in front of the place, on every level.
@@ -490,13 +501,13 @@ mod tests {
                 let list = list.clone();
                 scope.spawn(move || {
                     while list.len() < keys as usize {
+                        let (before, mut seen) = (list.len(), 0);
                         let mut cursor = ListCursor::new(list.clone());
                         if forward {
                             cursor.seek(&[], at(0))
                         } else {
                             cursor.seek_before(&[0xff; 9], at(0))
                         }
-                        let (before, mut seen) = (list.len(), 0);
                         let mut last: Option<Vec<u8>> = None;
                         while let Some(entry) = cursor.entry() {
                             assert_eq!(Some(entry.key), entry.value);

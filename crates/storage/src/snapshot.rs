@@ -62,6 +62,11 @@ impl Snapshots {
 }
 
 impl Horizon {
+    /// No snapshot, alive or future, is below this.
+    pub(crate) fn oldest(&self) -> LogPosition {
+        self.snapshots.first().map_or(self.visible, |&first| first.min(self.visible))
+    }
+
     /// True if a version written at `position` and replaced at `replaced` can be seen by a live or a future snapshot.
     pub(crate) fn needs(&self, position: LogPosition, replaced: LogPosition) -> bool {
         if position >= replaced {

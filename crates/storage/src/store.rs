@@ -1,25 +1,33 @@
-//! The store: one keyspace of versions, written at log positions, read at snapshots.
+//! The store's face: one keyspace of versions, written at log positions, read at snapshots.
 //!
 //! 1. write       the log's leader (or replay) applies a transaction's batch to the active memtable.
-//! 2. freeze      at the end of a transaction a full memtable is set aside and a new one made.
-//! 3. flush       frozen memtables become tables on disk; one manifest edit names them and the position.
-//! 4. compaction  tables are merged into deeper levels, versions that nobody can see are dropped.
+//! 2. freeze      at the end of a transaction a full memtable is set aside and a new one begun.
+//! 3. flush       frozen memtables become tables on disk; one manifest edit names them and the position (`flush.rs`).
+//! 4. compaction  tables are merged into deeper levels, versions that nobody sees are dropped (`compaction.rs`).
 //!
 //! (P1) Positions ascend from one write to the next.
+//! (P2) The durable state is always that of one position, the checkpoint: what is behind it is replayed from the log.
+//! (P3) A read at a position needs a live [`Snapshot`] there, or else flush and compaction may drop what it looks for.
 
+use crate::background;
 use crate::batch::WriteBatch;
+use crate::cache::BlockCache;
+use crate::core::{Core, Counters, Signals, Writing};
 use crate::cursor::Cursor;
-use crate::entry::{TreeId, Value};
+use crate::entry::{TREE_LEN, TreeId, Value};
 use crate::error::StoreError;
-use crate::memtable::{Frozen, Memtable};
 use crate::snapshot::{Snapshot, Snapshots};
-use crate::view::{CurrentView, Drops, View};
+use crate::sstable::{Graveyard, TableContext};
+use crate::tables::Tables;
+use arc_swap::ArcSwapOption;
 use binlog::position::LogPosition;
 use env::Env;
 use parking_lot::Mutex;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
 
 /// The log, as far as the store has to know it.
 pub trait LogDurability: Send + Sync {
@@ -33,9 +41,9 @@ pub trait LogDurability: Send + Sync {
 pub struct StoreOptions {
     /// A memtable is frozen at this size, in bytes.
     pub memtable_size: usize,
-    /// Writers are stopped when this many memtables are in memory (at least 2).
+    /// Memory for all memtables, counted in memtables (at least 2): writers are stopped beyond it.
     pub memtables_max: usize,
-    /// Memory for blocks of tables, in bytes.
+    /// Memory for blocks of tables, their filters and indexes, in bytes.
     pub block_cache_size: usize,
     /// About how many bytes of log may have to be replayed after a crash.
     pub log_distance_max: u64,
@@ -45,130 +53,124 @@ pub struct StoreOptions {
     pub durability: Arc<dyn LogDurability>,
 }
 
-/// The store. Shared by `Arc`.
-pub struct Store {
-    options: StoreOptions,
-    current: Arc<CurrentView>,
-    snapshots: Arc<Snapshots>,
-    /// Held while a batch is applied and while a memtable is frozen, never across I/O.
-    writing: Mutex<Writing>,
-    visible: Mutex<Option<VisibleSource>>,
-    notes: Mutex<Option<NotesSource>>,
+impl StoreOptions {
+    /// Tables end at this size, in bytes.
+    pub(crate) fn table_size(&self) -> u64 {
+        (self.memtable_size as u64 / 2).clamp(16 << 10, 16 << 20)
+    }
+
+    /// Level 1 may hold this many bytes.
+    pub(crate) fn level1_size(&self) -> u64 {
+        8 * self.table_size()
+    }
 }
 
-type VisibleSource = Arc<dyn Fn() -> LogPosition + Send + Sync>;
-type NotesSource = Arc<dyn Fn(LogPosition) -> Vec<u8> + Send + Sync>;
-
-/// What the one writer knows.
-struct Writing {
-    last: LogPosition,
-    drops: Vec<(TreeId, LogPosition)>,
-    log_distance: u64,
-    checkpoint: (LogPosition, Vec<u8>),
+/// The store. Shared by `Arc`; dropping it ends its threads, without a checkpoint.
+pub struct Store {
+    core: Arc<Core>,
+    threads: Vec<JoinHandle<()>>,
+    _lock: Box<dyn Send + Sync>,
 }
 
 impl Store {
-    /// Opens the store in folder `dir`, which is made if missing.
+    /// Opens the store in folder `dir`, which is made if missing. `Io` with `WouldBlock` inside if another process has
+    /// it open.
     pub fn open(env: Arc<dyn Env>, dir: &Path, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
-        env.create_dir_all(dir).map_err(|e| StoreError::io(format!("make folder {}", dir.display()), e))?;
-        let view = View { active: Memtable::new(), frozen: Vec::new(), drops: Arc::default() };
-        let writing = Writing {
-            last: LogPosition::ZERO,
-            drops: Vec::new(),
-            log_distance: 0,
-            checkpoint: (LogPosition::ZERO, Vec::new()),
-        };
-        Ok(Arc::new(Store {
+        let failed = |e| StoreError::io(format!("open store {}", dir.display()), e);
+        env.create_dir_all(dir).map_err(failed)?;
+        let lock = env.lock_file(&dir.join("LOCK")).map_err(failed)?;
+        let cache = BlockCache::new(options.block_cache_size);
+        let context = TableContext { env, dir: dir.to_owned(), cache, graveyard: Graveyard::default() };
+        let (tables, current) = Tables::open(Arc::new(context))?;
+        let last = tables.checkpoint().position;
+        let core = Arc::new(Core {
             options,
-            current: Arc::new(CurrentView::new(view)),
-            snapshots: Arc::default(),
-            writing: Mutex::new(writing),
-            visible: Mutex::default(),
-            notes: Mutex::default(),
-        }))
+            current,
+            tables,
+            snapshots: Arc::new(Snapshots::default()),
+            visible: ArcSwapOption::empty(),
+            notes: ArcSwapOption::empty(),
+            writing: Mutex::new(Writing { last, ..Writing::default() }),
+            last: AtomicU64::new(last.to_u64()),
+            flushing: Mutex::new(()),
+            compacting: Mutex::new(()),
+            signals: Signals::default(),
+            counters: Counters::default(),
+        });
+        let threads = if core.options.background { background::start(&core)? } else { Vec::new() };
+        Ok(Arc::new(Store { core, threads, _lock: lock }))
     }
 
     /// The position that the last checkpoint made durable: replay starts behind it.
     pub fn checkpoint_position(&self) -> LogPosition {
-        self.writing.lock().checkpoint.0
+        self.core.tables.checkpoint().position
     }
 
     /// The notes that the last checkpoint made durable.
     pub fn checkpoint_notes(&self) -> Vec<u8> {
-        self.writing.lock().checkpoint.1.clone()
+        self.core.tables.checkpoint().notes.to_vec()
     }
 
     /// Tells the store how to ask for the visible position, which never goes back. Until then the last position
-    /// written counts as visible, which is right while the log is replayed.
+    /// written counts as visible, which is right while the log is replayed. The source must not call the store.
     pub fn set_visible_source(&self, source: impl Fn() -> LogPosition + Send + Sync + 'static) {
-        *self.visible.lock() = Some(Arc::new(source));
+        self.core.visible.store(Some(Arc::new(Box::new(source))));
     }
 
     /// Tells the store how to ask for the notes of a background checkpoint. The source is called inside
-    /// [`Self::write`], at its end, with the position that was just written, and must not block.
+    /// [`Self::write`], at its end, with the position that was just written; it must not block or call the store.
     pub fn set_notes_source(&self, source: impl Fn(LogPosition) -> Vec<u8> + Send + Sync + 'static) {
-        *self.notes.lock() = Some(Arc::new(source));
+        self.core.notes.store(Some(Arc::new(Box::new(source))));
     }
 
     /// Applies a transaction's changes. One caller at a time, positions ascending (P1); an empty batch moves the
     /// position on. Never waits for I/O, and can't fail.
+    ///
+    /// # Panics
+    /// If `position` is not behind the last one.
     pub fn write(&self, batch: &WriteBatch, position: LogPosition) {
-        let mut writing = self.writing.lock();
+        let core = &*self.core;
+        let mut writing = core.writing.lock();
         assert!(position > writing.last, "P1: {position} written after {}", writing.last);
         if !batch.drops().is_empty() {
-            let mut view = View::clone(&self.current.peek());
-            let mut drops = Drops::clone(&view.drops);
-            for &tree in batch.drops() {
-                drops.add(tree, position);
-                writing.drops.push((tree, position));
-            }
-            view.drops = Arc::new(drops);
-            self.current.publish(view);
+            writing.drops.extend(batch.drops().iter().map(|&tree| (tree, position)));
+            core.current.update(|view| {
+                let drops = Arc::make_mut(&mut view.drops);
+                batch.drops().iter().for_each(|&tree| drops.add(tree, position));
+            });
         }
-        let view = self.current.peek();
-        let mut list = view.active.list.writer();
+        // Only this writer and a freeze, which takes its latch, replace the active memtable.
+        let active = core.current.peek().active.clone();
+        let mut list = active.writer();
         for (key, value) in batch.entries() {
             list.insert(key, position, value);
         }
         drop(list);
         writing.log_distance += distance(writing.last, position);
         writing.last = position;
-        if view.active.list.bytes() >= self.options.memtable_size
-            || writing.log_distance >= self.options.log_distance_max / 2
-        {
-            let notes = self.notes.lock().clone().map(|source| source(position)).unwrap_or_default();
-            self.freeze(&mut writing, &notes);
+        core.last.store(position.to_u64(), Ordering::Release);
+        let is_far = writing.log_distance >= core.options.log_distance_max / 2;
+        if is_far || active.bytes() >= core.options.memtable_size {
+            let notes = core.notes.load().as_ref().map(|source| source(position)).unwrap_or_default();
+            core.freeze(&mut writing, &notes);
         }
     }
 
-    /// Sets the active memtable aside (called with the writer's latch).
-    fn freeze(&self, writing: &mut Writing, notes: &[u8]) {
-        let mut view = View::clone(&self.current.peek());
-        let frozen = Frozen {
-            list: view.active.list.clone(),
-            position: writing.last,
-            notes: notes.into(),
-            drops: std::mem::take(&mut writing.drops).into(),
-            log_distance: std::mem::take(&mut writing.log_distance),
-        };
-        view.frozen.insert(0, frozen);
-        view.active = Memtable::new();
-        self.current.publish(view);
-    }
-
     /// To be called before a transaction of about `bytes` joins a commit group: slows writers down, then stops them,
-    /// while flush and compaction lag behind.
-    pub fn admit(&self, _bytes: usize) -> Result<(), StoreError> {
-        Ok(())
+    /// while flush and compaction lag behind. Fails with [`StoreError::Stalled`] where waiting won't help now. The
+    /// caller holds nothing that a flush or the log needs.
+    pub fn admit(&self, bytes: usize) -> Result<(), StoreError> {
+        self.core.admit(bytes)
     }
 
-    /// The value of `key` that a snapshot at `at` sees. A [`Snapshot`] at that position must be alive.
+    /// The value of `key` that a snapshot at `at` sees (P3).
     pub fn get(&self, tree: TreeId, key: &[u8], at: LogPosition) -> Result<Option<Value>, StoreError> {
         Ok(self.version(tree, key, at)?.and_then(|(_, value)| value))
     }
 
     /// The newest version of `key`, visible or not: who wrote it, and the value unless it is deleted. `None` if there
-    /// is none, or only a deletion that everyone can see.
+    /// is none, or only a deletion that is durable already.
+    #[allow(clippy::type_complexity, reason = "position and value, each of which may be missing")]
     pub fn latest(
         &self,
         tree: TreeId,
@@ -177,48 +179,136 @@ impl Store {
         self.version(tree, key, LogPosition::MAX)
     }
 
+    #[allow(clippy::type_complexity, reason = "as above")]
     fn version(
         &self,
         tree: TreeId,
         key: &[u8],
         at: LogPosition,
     ) -> Result<Option<(LogPosition, Option<Value>)>, StoreError> {
-        let mut full_key = Vec::with_capacity(4 + key.len());
-        tree.full_key(key, &mut full_key);
-        let view = self.current.peek();
-        let found = view.newest(&full_key, at)?;
+        let view = self.core.current.peek();
+        let found = with_full_key(tree, key, |full_key| view.newest(full_key, at))?;
         Ok(found.filter(|(position, _)| *position >= view.drops.floor(tree, at)))
     }
 
-    /// A cursor over the rows of `tree` that a snapshot at `at` sees. A [`Snapshot`] at that position must live as long
-    /// as the cursor.
+    /// A cursor over the rows of `tree` that a snapshot at `at` sees (P3).
     pub fn cursor(&self, tree: TreeId, at: LogPosition) -> Cursor {
-        Cursor::new(self.current.clone(), tree, at)
+        Cursor::new(self.core.current.clone(), tree, at)
     }
 
-    /// Keeps all that is visible at `position`, which must be visible now and protected by a live snapshot, or not
-    /// move until this returns. [`Self::snapshot_visible`] is the way to take a snapshot of *now*.
+    /// Keeps what is visible at `position`, which must be protected already: by another live snapshot at the same
+    /// position, or because the visible position can't move. [`Self::snapshot_visible`] takes one of *now*.
     pub fn snapshot(&self, position: LogPosition) -> Snapshot {
-        self.snapshots.take(|| position)
+        self.core.snapshots.take(|| position)
     }
 
     /// A snapshot at the visible position.
     pub fn snapshot_visible(&self) -> Snapshot {
-        self.snapshots.take(|| self.visible())
-    }
-
-    fn visible(&self) -> LogPosition {
-        let source = self.visible.lock().clone();
-        source.map_or_else(|| self.writing.lock().last, |source| source())
+        self.core.snapshots.take(|| self.core.visible())
     }
 
     /// Makes everything written so far durable in tables, together with `notes`; returns its position.
     pub fn checkpoint(&self, notes: &[u8]) -> Result<LogPosition, StoreError> {
-        let mut writing = self.writing.lock();
-        self.freeze(&mut writing, notes);
-        writing.checkpoint = (writing.last, notes.to_vec());
-        Ok(writing.last)
+        let position = {
+            let mut writing = self.core.writing.lock();
+            self.core.freeze(&mut writing, notes);
+            writing.last
+        };
+        while self.checkpoint_position() < position || !self.core.current.peek().frozen.is_empty() {
+            self.core.flush_once()?;
+        }
+        self.core.tables.bury();
+        Ok(position)
     }
+
+    /// Flushes frozen memtables, if there are any: what a background thread does by itself.
+    pub fn flush_once(&self) -> Result<bool, StoreError> {
+        let done = self.core.flush_once();
+        self.core.tables.bury();
+        done
+    }
+
+    /// Does one step of compaction, if there is something to do: what a background thread does by itself.
+    pub fn compact_once(&self) -> Result<bool, StoreError> {
+        let done = self.core.compact_once();
+        self.core.tables.bury();
+        done
+    }
+
+    /// What the store holds and did.
+    pub fn stats(&self) -> StoreStats {
+        let core = &*self.core;
+        let view = core.current.load();
+        let (cache_bytes, cache_hits, cache_misses) = core.tables.context.cache.usage();
+        let (snapshots, oldest_snapshot) = core.snapshots.summary();
+        let failures = core.signals.failures.lock();
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        StoreStats {
+            memtable_bytes: view.memtable_bytes(),
+            memtables_frozen: view.frozen.len(),
+            tables: view.version.levels.each_ref().map(|tables| tables.len()),
+            table_bytes: view.version.tables().map(|(_, t)| t.meta.size).sum(),
+            entries: view.version.tables().map(|(_, t)| t.meta.entries).sum(),
+            cache_bytes,
+            cache_hits,
+            cache_misses,
+            snapshots,
+            oldest_snapshot,
+            flushes: count(&core.counters.flushes),
+            compactions: count(&core.counters.compactions),
+            compacted_bytes: count(&core.counters.compacted_bytes),
+            writes_slowed: count(&core.counters.writes_slowed),
+            writes_stopped: count(&core.counters.writes_stopped),
+            flush_failure: failures.0.clone(),
+            compaction_failure: failures.1.clone(),
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        background::stop(&self.core, std::mem::take(&mut self.threads));
+        self.core.tables.bury();
+    }
+}
+
+/// What the store holds and did since it was opened.
+#[derive(Debug, Clone)]
+pub struct StoreStats {
+    /// Memory of all memtables.
+    pub memtable_bytes: usize,
+    /// Memtables that wait to be flushed.
+    pub memtables_frozen: usize,
+    /// Number of tables, level by level.
+    pub tables: [usize; 7],
+    /// Bytes of all tables on disk.
+    pub table_bytes: u64,
+    /// Entries in all tables, old versions and deletions included.
+    pub entries: u64,
+    /// Bytes of blocks in memory.
+    pub cache_bytes: u64,
+    /// Blocks found in memory.
+    pub cache_hits: u64,
+    /// Blocks not found there.
+    pub cache_misses: u64,
+    /// Different positions that live snapshots stand on.
+    pub snapshots: usize,
+    /// The oldest of them.
+    pub oldest_snapshot: Option<LogPosition>,
+    /// Flushes that made a checkpoint.
+    pub flushes: u64,
+    /// Compactions, moves included.
+    pub compactions: u64,
+    /// Bytes of tables that compactions read.
+    pub compacted_bytes: u64,
+    /// Times a writer was slowed down.
+    pub writes_slowed: u64,
+    /// Times a writer was stopped.
+    pub writes_stopped: u64,
+    /// Why the last flush in the background failed, if it did.
+    pub flush_failure: Option<StoreError>,
+    /// Why the last compaction in the background failed, if it did.
+    pub compaction_failure: Option<StoreError>,
 }
 
 /// Bytes of log from one position to the next, as far as positions tell: what the first file held behind `from` is
@@ -227,6 +317,20 @@ fn distance(from: LogPosition, to: LogPosition) -> u64 {
     if from.file() == to.file() { to.offset() - from.offset() } else { to.offset() }
 }
 
+/// Calls `f` with the full key, which is made on the stack if it is short.
+fn with_full_key<T>(tree: TreeId, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> T {
+    const SHORT: usize = 128;
+    let len = TREE_LEN + key.len();
+    if len <= SHORT {
+        let mut full_key = [0; SHORT];
+        full_key[..TREE_LEN].copy_from_slice(&tree.prefix());
+        full_key[TREE_LEN..len].copy_from_slice(key);
+        return f(&full_key[..len]);
+    }
+    let mut full_key = Vec::with_capacity(len);
+    tree.full_key(key, &mut full_key);
+    f(&full_key)
+}
 #[cfg(test)]
 pub(crate) mod testing {
     //! Stores for tests.
@@ -243,17 +347,21 @@ pub(crate) mod testing {
         }
     }
 
-    /// A store that writes nothing unless asked to.
-    pub(crate) fn in_memory() -> Arc<Store> {
-        let options = StoreOptions {
-            memtable_size: 1 << 30,
+    /// Small memtables, and no threads.
+    pub(crate) fn options() -> StoreOptions {
+        StoreOptions {
+            memtable_size: 1 << 20,
             memtables_max: 4,
             block_cache_size: 1 << 20,
             log_distance_max: 1 << 40,
             background: false,
             durability: Arc::new(Durable),
-        };
-        let dir = std::env::temp_dir().join("duramen-store-in-memory");
-        Store::open(Arc::new(RealEnv), &dir, options).unwrap()
+        }
+    }
+
+    /// A new store in a folder that goes with it.
+    pub(crate) fn store() -> (Arc<Store>, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        (Store::open(Arc::new(RealEnv), dir.path(), options()).unwrap(), dir)
     }
 }

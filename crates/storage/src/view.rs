@@ -8,13 +8,15 @@
 //!      snapshot has the one that the snapshot sees.
 //! (V2) A view published later shows the same rows to every live snapshot.
 
-use crate::entry::{Entry, TreeId, Value};
+use crate::entry::{TreeId, Value};
 use crate::error::StoreError;
-use crate::memtable::{Frozen, Memtable};
+use crate::memtable::Frozen;
 use crate::merge::Source;
-use crate::skiplist::ListCursor;
+use crate::skiplist::{ListCursor, SkipList};
+use crate::version::{Version, own};
 use arc_swap::ArcSwap;
 use binlog::position::LogPosition;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,9 +24,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One consistent set of memtables and tables.
 #[derive(Clone)]
 pub(crate) struct View {
-    pub(crate) active: Memtable,
+    /// Takes writes.
+    pub(crate) active: Arc<SkipList>,
     /// Newest first.
     pub(crate) frozen: Vec<Frozen>,
+    pub(crate) version: Arc<Version>,
     pub(crate) drops: Arc<Drops>,
 }
 
@@ -41,22 +45,32 @@ pub(crate) type Found = Option<(LogPosition, Option<Value>)>;
 impl View {
     /// The newest version of `key` (a full key) at or below `at`, tree drops not considered.
     pub(crate) fn newest(&self, key: &[u8], at: LogPosition) -> Result<Found, StoreError> {
-        let own = |e: Entry<'_>| (e.position, e.value.map(Value::copied));
         for list in self.lists() {
             if let Some(entry) = list.seek(key, at).filter(|e| e.key == key) {
                 return Ok(Some(own(entry)));
             }
         }
-        Ok(None)
+        self.version.newest(key, at)
     }
 
     /// Sources of all entries of a tree, newest first (M1).
-    pub(crate) fn sources(&self, _tree: TreeId) -> Vec<Source> {
-        self.lists().map(|list| Source::Memtable(ListCursor::new(list.clone()))).collect()
+    pub(crate) fn sources(&self, tree: TreeId) -> Vec<Source> {
+        let mut sources: Vec<_> = self
+            .lists()
+            .filter(|list| !list.is_empty())
+            .map(|list| Source::Memtable(ListCursor::new(list.clone())))
+            .collect();
+        self.version.sources(tree, &mut sources);
+        sources
     }
 
-    fn lists(&self) -> impl Iterator<Item = &Arc<crate::skiplist::SkipList>> {
-        std::iter::once(&self.active.list).chain(self.frozen.iter().map(|f| &f.list))
+    /// Memory of all memtables, in bytes.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.lists().map(|list| list.bytes()).sum()
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &Arc<SkipList>> {
+        std::iter::once(&self.active).chain(self.frozen.iter().map(|f| &f.list))
     }
 }
 
@@ -66,6 +80,27 @@ impl Drops {
         let Some(positions) = self.by_tree.get(&tree) else { return LogPosition::ZERO };
         let seen = positions.partition_point(|&p| p <= at);
         seen.checked_sub(1).map_or(LogPosition::ZERO, |last| positions[last])
+    }
+
+    /// The first drop of `tree` behind `position`: what hides a version written there.
+    pub(crate) fn first_behind(&self, tree: TreeId, position: LogPosition) -> Option<LogPosition> {
+        let positions = self.by_tree.get(&tree)?;
+        positions.get(positions.partition_point(|&p| p <= position)).copied()
+    }
+
+    /// All drops.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TreeId, LogPosition)> {
+        self.by_tree.iter().flat_map(|(&tree, positions)| positions.iter().map(move |&p| (tree, p)))
+    }
+
+    /// Forgets a drop that hides nothing any more.
+    pub(crate) fn remove(&mut self, tree: TreeId, position: LogPosition) {
+        if let Some(positions) = self.by_tree.get_mut(&tree) {
+            positions.retain(|&p| p != position);
+            if positions.is_empty() {
+                self.by_tree.remove(&tree);
+            }
+        }
     }
 
     /// Adds a drop; `position` is behind all earlier ones of the tree.
@@ -82,11 +117,14 @@ pub(crate) struct CurrentView {
     view: ArcSwap<View>,
     /// Stored after the view, loaded before it: a reader that sees the old number only looks again.
     generation: AtomicU64,
+    /// Held while a view is made from the one before it.
+    publishing: Mutex<()>,
 }
 
 impl CurrentView {
     pub(crate) fn new(view: View) -> CurrentView {
-        CurrentView { view: ArcSwap::from_pointee(view), generation: AtomicU64::new(0) }
+        let generation = AtomicU64::new(0);
+        CurrentView { view: ArcSwap::from_pointee(view), generation, publishing: Mutex::new(()) }
     }
 
     /// The current view, to be kept.
@@ -104,10 +142,16 @@ impl CurrentView {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Replaces the view. Callers hold the store's state latch.
-    pub(crate) fn publish(&self, view: View) {
-        self.view.store(Arc::new(view));
+    /// Publishes a changed view. `change` does no I/O.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut View)) {
+        let latch = self.publishing.lock();
+        let mut view = View::clone(&self.view.load());
+        change(&mut view);
+        let old = self.view.swap(Arc::new(view));
         self.generation.fetch_add(1, Ordering::Release);
+        drop(latch);
+        // May free a memtable, which takes a while.
+        drop(old);
     }
 }
 
@@ -124,5 +168,9 @@ mod tests {
         let floor = |s| drops.floor(TreeId(1), at(s)).to_u64();
         assert_eq!([floor(9), floor(10), floor(19), floor(20), floor(99)], [0, 10, 10, 20, 20]);
         assert_eq!(drops.floor(TreeId(2), at(99)), LogPosition::ZERO);
+        let behind = |p| drops.first_behind(TreeId(1), at(p)).map(LogPosition::to_u64);
+        assert_eq!([behind(9), behind(10), behind(20)], [Some(10), Some(20), None]);
+        drops.remove(TreeId(1), at(10));
+        assert_eq!(drops.iter().collect::<Vec<_>>(), [(TreeId(1), at(20))]);
     }
 }

@@ -1,0 +1,158 @@
+//! Threads that flush and compact, and how writers wait for them.
+//!
+//! One thread flushes, one compacts. Each does what there is to do, then sleeps until woken. After a failure it tries
+//! again after a pause, for ever: a full disk may get room, and nothing is lost meanwhile (F2). What failed is kept for
+//! [`Store::admit`](crate::Store::admit) and the statistics to tell.
+//!
+//! Writers are slowed down, then stopped, by *pressure*: the fullest of the memory for memtables, the depth of level 0
+//! and the distance to replay, each against its limit. From [`SLOW`] on each writer waits a little, more with
+//! more pressure; from 1 on it waits for a flush or compaction to end.
+
+use crate::core::Core;
+use crate::error::StoreError;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Pressure from which writers are slowed down.
+const SLOW: f64 = 0.75;
+/// The longest wait of a writer that is slowed down only.
+const SLOW_WAIT_MAX: Duration = Duration::from_millis(5);
+/// Level 0 tables that one key may lie in before writers are stopped.
+const LEVEL0_DEPTH_MAX: usize = 24;
+/// Pause after a failure.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// A thread looks for work this often even if nobody wakes it: snapshots may have gone.
+const IDLE: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Copy)]
+enum Work {
+    Flush,
+    Compact,
+}
+
+/// Starts the threads; they end once `closing` is set.
+pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>, StoreError> {
+    let spawn = |name: &str, work: Work| {
+        let core = core.clone();
+        let thread = std::thread::Builder::new().name(name.into());
+        thread.spawn(move || run(&core, work)).map_err(|e| StoreError::io(format!("start thread {name}"), e))
+    };
+    Ok(vec![spawn("store-flush", Work::Flush)?, spawn("store-compact", Work::Compact)?])
+}
+
+/// Tells the threads to end, and waits for them.
+pub(crate) fn stop(core: &Core, threads: Vec<JoinHandle<()>>) {
+    core.signals.closing.store(true, Ordering::Release);
+    core.signals.wake_background();
+    for thread in threads {
+        if thread.join().is_err() {
+            tracing::error!("a background thread of the store panicked");
+        }
+    }
+}
+
+fn run(core: &Core, work: Work) {
+    while !core.signals.closing.load(Ordering::Acquire) {
+        let done = match work {
+            Work::Flush => core.flush_once(),
+            Work::Compact => core.compact_once(),
+        };
+        core.tables.bury();
+        let pause = match &done {
+            Ok(true) => None,
+            Ok(false) => Some(IDLE),
+            Err(_) => Some(RETRY_PAUSE),
+        };
+        if matches!(done, Ok(true)) {
+            // A flush makes work for the compaction.
+            core.signals.wake_background();
+        }
+        report(core, work, done);
+        let mut failures = core.signals.failures.lock();
+        core.signals.progress.notify_all();
+        if let Some(pause) = pause
+            && !core.signals.closing.load(Ordering::Acquire)
+            && (failures_of(&failures, work).is_some() || !core.has_work(work))
+        {
+            core.signals.work.wait_for(&mut failures, pause);
+        }
+    }
+}
+
+type Failures = (Option<StoreError>, Option<StoreError>);
+
+fn failures_of(failures: &Failures, work: Work) -> &Option<StoreError> {
+    match work {
+        Work::Flush => &failures.0,
+        Work::Compact => &failures.1,
+    }
+}
+
+/// Keeps the outcome; the log hears of the first failure and of the recovery.
+fn report(core: &Core, work: Work, done: Result<bool, StoreError>) {
+    let mut failures = core.signals.failures.lock();
+    let (known, name) = match work {
+        Work::Flush => (&mut failures.0, "flush"),
+        Work::Compact => (&mut failures.1, "compaction"),
+    };
+    match (&*known, &done) {
+        (None, Err(error)) => tracing::error!("{name} failed, will be tried again: {error}"),
+        (Some(_), Ok(_)) => tracing::info!("{name} works again"),
+        _ => {}
+    }
+    *known = done.err();
+}
+
+impl Core {
+    fn has_work(&self, work: Work) -> bool {
+        // A compaction's work can't be seen this cheaply; it is woken by each flush, after it published.
+        matches!(work, Work::Flush) && !self.current.peek().frozen.is_empty()
+    }
+
+    /// How near the store is to a limit; 1 stops writers. Waits only help if flush or compaction has work: without
+    /// frozen memtables memory alone stops nobody.
+    fn pressure(&self, bytes: usize) -> f64 {
+        let view = self.current.peek();
+        let depth = view.version.level0_depth as f64 / LEVEL0_DEPTH_MAX as f64;
+        if view.frozen.is_empty() {
+            return depth;
+        }
+        let room = self.options.memtable_size.saturating_mul(self.options.memtables_max.max(2));
+        let memory = (view.memtable_bytes() + bytes) as f64 / room as f64;
+        let distance: u64 = view.frozen.iter().map(|f| f.log_distance).sum();
+        let distance = distance as f64 / (2 * self.options.log_distance_max).max(1) as f64;
+        depth.max(memory).max(distance)
+    }
+
+    /// Waits as long as pressure asks for.
+    pub(crate) fn admit(&self, bytes: usize) -> Result<(), StoreError> {
+        if !self.options.background {
+            return Ok(());
+        }
+        let mut pressure = self.pressure(bytes);
+        if pressure < SLOW {
+            return Ok(());
+        }
+        let mut failures = self.signals.failures.lock();
+        if pressure < 1.0 {
+            self.counters.writes_slowed.fetch_add(1, Ordering::Relaxed);
+            let wait = SLOW_WAIT_MAX.mul_f64((pressure - SLOW) / (1.0 - SLOW));
+            self.signals.progress.wait_for(&mut failures, wait);
+            return Ok(());
+        }
+        self.counters.writes_stopped.fetch_add(1, Ordering::Relaxed);
+        while pressure >= 1.0 {
+            if self.signals.closing.load(Ordering::Acquire) {
+                return Err(StoreError::Closed);
+            }
+            if let Some(cause) = failures.0.as_ref().or(failures.1.as_ref()) {
+                return Err(StoreError::Stalled(Box::new(cause.clone())));
+            }
+            self.signals.progress.wait_for(&mut failures, RETRY_PAUSE);
+            pressure = self.pressure(bytes);
+        }
+        Ok(())
+    }
+}

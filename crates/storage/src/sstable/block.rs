@@ -1,0 +1,389 @@
+//! Entries in a block, and searching it.
+//!
+//! What all keys of the block start with is kept once, in front; each entry then holds the rest of its key. A table of
+//! offsets leads to every entry, so a search is a plain binary search over slices, and going backward costs the same as
+//! going forward. Restart points with prefixes shared between neighbours lost: they save a few bytes more on long
+//! textual keys, which lz4 finds as well, but every search ends in a linear decode, and every step back is one.
+//!
+//! | part | content |
+//! | --- | --- |
+//! | head | length of the prefix (u32), number of entries (u32) |
+//! | prefix | |
+//! | offsets | u32 each: where the entry starts, counted from the block's start |
+//! | entries | position (u64); rest length × 2, plus 1 for a deletion (varint); rest of the key; value |
+//!
+//! An entry ends where the next one starts. All integers are little-endian. The index of a table has the same form: key
+//! and position of a block's last entry, and the block's handle as the value.
+//!
+//! Nothing here trusts the bytes: a block that does not hold together reads as [`Damaged`].
+
+use crate::entry::{Entry, order};
+use binlog::position::LogPosition;
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+const HEAD: usize = 8;
+
+/// The block's bytes contradict themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damaged;
+
+/// A block in memory. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Block {
+    bytes: Arc<[u8]>,
+    /// Bytes in use: a buffer may be longer than the block in it.
+    len: usize,
+    prefix_len: usize,
+    count: usize,
+}
+
+/// One entry of a block: where its parts are.
+struct Parts<'a> {
+    position: LogPosition,
+    rest: &'a [u8],
+    value: Option<Range<usize>>,
+}
+
+impl Block {
+    /// The block in the first `len` bytes of `bytes`.
+    pub(crate) fn new(bytes: Arc<[u8]>, len: usize) -> Result<Block, Damaged> {
+        let content = bytes.get(..len).ok_or(Damaged)?;
+        let (prefix_len, count) = (u32_at(content, 0)? as usize, u32_at(content, 4)? as usize);
+        let offsets = count.checked_mul(4).ok_or(Damaged)?;
+        let used = HEAD.checked_add(prefix_len).and_then(|n| n.checked_add(offsets)).ok_or(Damaged)?;
+        if used > len || count == 0 {
+            return Err(Damaged);
+        }
+        Ok(Block { bytes, len, prefix_len, count })
+    }
+
+    /// Number of entries, at least one.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The bytes that the block is a part of.
+    pub(crate) fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    fn prefix(&self) -> &[u8] {
+        &self.bytes[HEAD..HEAD + self.prefix_len]
+    }
+
+    fn parts(&self, index: usize) -> Result<Parts<'_>, Damaged> {
+        let table = HEAD + self.prefix_len;
+        let start = u32_at(&self.bytes, table + 4 * index)? as usize;
+        let end = match index + 1 < self.count {
+            true => u32_at(&self.bytes, table + 4 * (index + 1))? as usize,
+            false => self.len,
+        };
+        let mut rest = self.bytes[..self.len].get(start..end).ok_or(Damaged)?;
+        let (position, tail) = rest.split_first_chunk::<8>().ok_or(Damaged)?;
+        rest = tail;
+        let (rest_len, is_deleted) = take_rest_len(&mut rest)?;
+        let (key, value) = rest.split_at_checked(rest_len).ok_or(Damaged)?;
+        let value = (!is_deleted).then_some(end - value.len()..end);
+        Ok(Parts { position: LogPosition::from_u64(u64::from_le_bytes(*position)), rest: key, value })
+    }
+
+    /// The number of entries in front of `(key, position)`.
+    pub(crate) fn search(&self, key: &[u8], position: LogPosition) -> Result<usize, Damaged> {
+        let prefix = self.prefix();
+        let Some(rest) = key.strip_prefix(prefix) else {
+            return Ok(if key < prefix { 0 } else { self.count });
+        };
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            let parts = self.parts(middle)?;
+            match order(parts.rest, parts.position, rest, position) {
+                Ordering::Less => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    /// The first entry at or behind `(key, position)`, if it is a version of `key`: its position and where its value
+    /// lies in [`Self::bytes`].
+    #[allow(clippy::type_complexity, reason = "position and value, each of which may be missing")]
+    pub(crate) fn get(
+        &self,
+        key: &[u8],
+        position: LogPosition,
+    ) -> Result<Option<(LogPosition, Option<Range<usize>>)>, Damaged> {
+        let index = self.search(key, position)?;
+        if index == self.count {
+            return Ok(None);
+        }
+        let parts = self.parts(index)?;
+        let is_same = key.strip_prefix(self.prefix()) == Some(parts.rest);
+        Ok(is_same.then_some((parts.position, parts.value)))
+    }
+
+    /// Where the value of the first entry at or behind `(key, position)` lies, if there is such an entry: how an index
+    /// is asked.
+    pub(crate) fn get_behind(
+        &self,
+        key: &[u8],
+        position: LogPosition,
+    ) -> Result<Option<Range<usize>>, Damaged> {
+        let index = self.search(key, position)?;
+        if index < self.count { self.value(index).map(Some) } else { Ok(None) }
+    }
+
+    /// Where the value of entry `index` lies in [`Self::bytes`]; the entry must have one.
+    pub(crate) fn value(&self, index: usize) -> Result<Range<usize>, Damaged> {
+        self.parts(index)?.value.ok_or(Damaged)
+    }
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> Result<u32, Damaged> {
+    let four = bytes.get(offset..).and_then(|b| b.first_chunk::<4>()).ok_or(Damaged)?;
+    Ok(u32::from_le_bytes(*four))
+}
+
+/// Length of the key's rest, and whether the entry is a deletion.
+fn take_rest_len(input: &mut &[u8]) -> Result<(usize, bool), Damaged> {
+    let mut number = 0_u32;
+    for shift in (0..28).step_by(7) {
+        let (&byte, tail) = input.split_first().ok_or(Damaged)?;
+        *input = tail;
+        number |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(((number >> 1) as usize, number & 1 == 1));
+        }
+    }
+    Err(Damaged)
+}
+
+fn put_rest_len(out: &mut Vec<u8>, len: usize, is_deleted: bool) {
+    let mut number = (len as u32) << 1 | u32::from(is_deleted);
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// A place in a block.
+pub(crate) struct BlockCursor {
+    block: Block,
+    index: usize,
+    /// Key of the entry at `index`; starts with the block's prefix.
+    key: Vec<u8>,
+    position: LogPosition,
+    value: Option<Range<usize>>,
+}
+
+impl BlockCursor {
+    /// A cursor on entry `index` of the block.
+    pub(crate) fn new(block: Block, index: usize) -> Result<BlockCursor, Damaged> {
+        let key = Vec::with_capacity(block.prefix_len + 32);
+        let mut cursor = BlockCursor { block, index: 0, key, position: LogPosition::ZERO, value: None };
+        cursor.key.extend_from_slice(&cursor.block.bytes[HEAD..HEAD + cursor.block.prefix_len]);
+        cursor.set(index)?;
+        Ok(cursor)
+    }
+
+    /// Changes over to entry `index` of another block, keeping the key's memory.
+    pub(crate) fn change(&mut self, block: Block, index: usize) -> Result<(), Damaged> {
+        self.block = block;
+        self.key.clear();
+        self.key.extend_from_slice(&self.block.bytes[HEAD..HEAD + self.block.prefix_len]);
+        self.set(index)
+    }
+
+    pub(crate) fn block(&self) -> &Block {
+        &self.block
+    }
+
+    /// Moves to entry `index`, which is below the block's count.
+    pub(crate) fn set(&mut self, index: usize) -> Result<(), Damaged> {
+        let parts = self.block.parts(index)?;
+        self.key.truncate(self.block.prefix_len);
+        self.key.extend_from_slice(parts.rest);
+        self.position = parts.position;
+        self.value = parts.value;
+        self.index = index;
+        Ok(())
+    }
+
+    /// Moves on, or says that there is no entry behind.
+    pub(crate) fn next(&mut self) -> Result<bool, Damaged> {
+        let is_there = self.index + 1 < self.block.count;
+        if is_there {
+            self.set(self.index + 1)?;
+        }
+        Ok(is_there)
+    }
+
+    /// Moves back, or says that there is no entry in front.
+    pub(crate) fn previous(&mut self) -> Result<bool, Damaged> {
+        let is_there = self.index > 0;
+        if is_there {
+            self.set(self.index - 1)?;
+        }
+        Ok(is_there)
+    }
+
+    /// The entry that the cursor stands on.
+    pub(crate) fn entry(&self) -> Entry<'_> {
+        let value = self.value.clone().map(|range| &self.block.bytes[range]);
+        Entry { key: &self.key, position: self.position, value }
+    }
+}
+
+/// Collects the entries of one block.
+#[derive(Default)]
+pub(crate) struct BlockBuilder {
+    /// Keys and values, back to back.
+    bytes: Vec<u8>,
+    entries: Vec<Pending>,
+    encoded: Vec<u8>,
+}
+
+struct Pending {
+    key: Range<usize>,
+    position: LogPosition,
+    value_len: Option<usize>,
+}
+
+impl BlockBuilder {
+    /// Adds an entry behind all earlier ones.
+    pub(crate) fn add(&mut self, entry: &Entry<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(entry.key);
+        let key = start..self.bytes.len();
+        self.bytes.extend_from_slice(entry.value.unwrap_or_default());
+        let value_len = entry.value.map(<[u8]>::len);
+        self.entries.push(Pending { key, position: entry.position, value_len });
+    }
+
+    /// About the length of the block so far.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + self.entries.len() * 14
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Encodes the block and starts a new one.
+    pub(crate) fn finish(&mut self) -> &[u8] {
+        let out = &mut self.encoded;
+        out.clear();
+        let key = |p: &Pending| &self.bytes[p.key.clone()];
+        let prefix_len = match (self.entries.first(), self.entries.last()) {
+            (Some(first), Some(last)) => common_prefix_len(key(first), key(last)),
+            _ => 0,
+        };
+        let prefix = self.entries.first().map_or(&[][..], |first| &key(first)[..prefix_len]);
+        out.extend_from_slice(&(prefix_len as u32).to_le_bytes());
+        out.extend_from_slice(&(self.entries.len() as u32).to_le_bytes());
+        out.extend_from_slice(prefix);
+        let table = out.len();
+        out.resize(table + 4 * self.entries.len(), 0);
+        for (i, entry) in self.entries.iter().enumerate() {
+            let offset = u32::try_from(out.len()).expect("a block ends soon behind its nominal size");
+            out[table + 4 * i..][..4].copy_from_slice(&offset.to_le_bytes());
+            out.extend_from_slice(&entry.position.to_u64().to_le_bytes());
+            let rest = &key(entry)[prefix_len..];
+            put_rest_len(out, rest.len(), entry.value_len.is_none());
+            out.extend_from_slice(rest);
+            out.extend_from_slice(&self.bytes[entry.key.end..][..entry.value_len.unwrap_or(0)]);
+        }
+        self.bytes.clear();
+        self.entries.clear();
+        out
+    }
+}
+
+fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn at(n: u64) -> LogPosition {
+        LogPosition::from_u64(n)
+    }
+
+    fn build(entries: &[(&[u8], u64, Option<&[u8]>)]) -> Vec<u8> {
+        let mut builder = BlockBuilder::default();
+        for &(key, position, value) in entries {
+            builder.add(&Entry { key, position: at(position), value });
+        }
+        builder.finish().to_vec()
+    }
+
+    fn open(bytes: &[u8]) -> Result<Block, Damaged> {
+        Block::new(bytes.into(), bytes.len())
+    }
+
+    const ENTRIES: &[(&[u8], u64, Option<&[u8]>)] = &[
+        (b"key", 9, Some(b"nine")),
+        (b"key", 5, None),
+        (b"key", 1, Some(b"")),
+        (b"key_b", 7, Some(b"seven")),
+        (b"keys", 3, None),
+    ];
+
+    #[test]
+    fn entries_come_back_both_ways() {
+        let block = open(&build(ENTRIES)).unwrap();
+        let mut cursor = BlockCursor::new(block, 0).unwrap();
+        for (i, &(key, position, value)) in ENTRIES.iter().enumerate() {
+            assert_eq!(cursor.entry(), Entry { key, position: at(position), value });
+            assert_eq!(cursor.next(), Ok(i + 1 < ENTRIES.len()));
+        }
+        for i in (0..ENTRIES.len()).rev() {
+            assert_eq!(cursor.entry().position, at(ENTRIES[i].1));
+            assert_eq!(cursor.previous(), Ok(i > 0));
+        }
+    }
+
+    #[test]
+    fn search_finds_the_first_entry_at_or_behind() {
+        let block = open(&build(ENTRIES)).unwrap();
+        let search = |key: &[u8], position| block.search(key, at(position)).unwrap();
+        assert_eq!([search(b"a", 1), search(b"ke", 1), search(b"key", 10), search(b"key", 9)], [0, 0, 0, 0]);
+        assert_eq!([search(b"key", 8), search(b"key", 5), search(b"key", 0)], [1, 1, 3]);
+        assert_eq!([search(b"key_", 1), search(b"keyz", 1), search(b"z", 1)], [3, 5, 5]);
+        assert_eq!(block.get(b"key", at(4)).unwrap().map(|(p, _)| p), Some(at(1)));
+        assert_eq!(block.get(b"keys", at(4)), Ok(Some((at(3), None))));
+        assert_eq!(block.get(b"keys", at(2)), Ok(None));
+        assert_eq!(block.get(b"key_", at(2)), Ok(None));
+    }
+
+    #[test]
+    fn no_bytes_panic() {
+        let good = build(ENTRIES);
+        for len in 0..good.len() {
+            exercise(&good[..len]);
+        }
+        for i in 0..good.len() {
+            for bit in 0..8 {
+                let mut bad = good.clone();
+                bad[i] ^= 1 << bit;
+                exercise(&bad);
+            }
+        }
+    }
+
+    fn exercise(bytes: &[u8]) {
+        let Ok(block) = open(bytes) else { return };
+        let _ = block.get(b"key_b", at(7));
+        for i in 0..block.count().min(100) {
+            if let Ok(cursor) = BlockCursor::new(block.clone(), i) {
+                let _ = cursor.entry();
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Writing a table: entries in order, front to back, one flush at the end.
+
+use super::block::BlockBuilder;
+use super::{FORMAT_VERSION, Handle, MAGIC, PACKED_LZ4, PACKED_NOT, TableMeta, checksum, filter, key_hash};
+use crate::entry::{Entry, order};
+use binlog::position::LogPosition;
+use env::File;
+use std::cmp::Ordering;
+use std::io;
+use std::sync::Arc;
+
+/// A data block ends when it has grown to this, in bytes.
+const BLOCK_SIZE: usize = 8 << 10;
+/// Bytes collected for one write.
+const WRITE_SIZE: usize = 256 << 10;
+
+/// How blocks are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    /// Not at all: for tables that are soon merged again.
+    None,
+    /// lz4, where it saves at least an eighth of the block.
+    Lz4,
+}
+
+/// Writes one table. If anything fails the file is of no use, and is to be removed.
+pub(crate) struct TableBuilder {
+    file: Arc<dyn File>,
+    compression: Compression,
+    /// Where `pending` goes.
+    written: u64,
+    pending: Vec<u8>,
+    data: BlockBuilder,
+    index: BlockBuilder,
+    hashes: Vec<u64>,
+    last_key: Vec<u8>,
+    last_position: LogPosition,
+    meta: TableMeta,
+}
+
+impl TableBuilder {
+    /// Starts table `number` in `file`, which is empty.
+    pub(crate) fn new(file: Arc<dyn File>, number: u64, compression: Compression) -> TableBuilder {
+        TableBuilder {
+            file,
+            compression,
+            written: 0,
+            pending: Vec::with_capacity(WRITE_SIZE + 2 * BLOCK_SIZE),
+            data: BlockBuilder::default(),
+            index: BlockBuilder::default(),
+            hashes: Vec::new(),
+            last_key: Vec::new(),
+            last_position: LogPosition::ZERO,
+            meta: TableMeta {
+                number,
+                size: 0,
+                entries: 0,
+                tombstones: 0,
+                outlived: 0,
+                position_min: LogPosition::MAX,
+                position_max: LogPosition::ZERO,
+                smallest: Vec::new(),
+                largest: Vec::new(),
+            },
+        }
+    }
+
+    /// Adds an entry, which stands behind all earlier ones (T1).
+    pub(crate) fn add(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+        let is_new_key = self.meta.entries == 0 || entry.key != self.last_key;
+        if is_new_key {
+            assert!(self.meta.entries == 0 || entry.key > self.last_key.as_slice(), "T1: keys ascend");
+            self.hashes.push(key_hash(entry.key));
+            self.last_key.clear();
+            self.last_key.extend_from_slice(entry.key);
+        } else {
+            let by_place = order(&self.last_key, self.last_position, entry.key, entry.position);
+            assert_eq!(by_place, Ordering::Less, "T1: versions of a key descend");
+        }
+        if self.meta.entries == 0 {
+            self.meta.smallest.extend_from_slice(entry.key);
+        }
+        self.last_position = entry.position;
+        self.meta.entries += 1;
+        self.meta.tombstones += u64::from(entry.value.is_none());
+        self.meta.position_min = self.meta.position_min.min(entry.position);
+        self.meta.position_max = self.meta.position_max.max(entry.position);
+        self.data.add(entry);
+        if self.data.size() >= BLOCK_SIZE { self.end_block() } else { Ok(()) }
+    }
+
+    /// Counts an entry, just added, that only a snapshot needs.
+    pub(crate) fn count_outlived(&mut self) {
+        self.meta.outlived += 1;
+    }
+
+    /// Length of the file so far, about.
+    pub(crate) fn size(&self) -> u64 {
+        self.written + (self.pending.len() + self.data.size()) as u64
+    }
+
+    /// The last full key added.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    /// Writes the rest and makes the file durable (its name is up to the caller). At least one entry was added.
+    pub(crate) fn finish(mut self) -> io::Result<TableMeta> {
+        assert!(self.meta.entries > 0, "a table has entries");
+        if !self.data.is_empty() {
+            self.end_block()?;
+        }
+        self.meta.largest.extend_from_slice(&self.last_key);
+        let filter = filter::build(&self.hashes);
+        let filter = self.put_block(&filter, PACKED_NOT, filter.len())?;
+        let index = self.index.finish().to_vec();
+        let index = self.put_block(&index, PACKED_NOT, index.len())?;
+        let mut properties = Vec::new();
+        self.meta.encode(&mut properties);
+        let properties = self.put_block(&properties, PACKED_NOT, properties.len())?;
+        self.put_footer(index, filter, properties);
+        self.write_pending()?;
+        self.meta.size = self.written;
+        self.file.sync_all()?;
+        Ok(self.meta)
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        let mut block = std::mem::take(&mut self.data);
+        let content = block.finish();
+        let handle = match self.compression {
+            Compression::None => self.put_block(content, PACKED_NOT, content.len())?,
+            Compression::Lz4 => {
+                let packed = lz4_flex::block::compress(content);
+                if packed.len() < content.len() - content.len() / 8 {
+                    self.put_block(&packed, PACKED_LZ4, content.len())?
+                } else {
+                    self.put_block(content, PACKED_NOT, content.len())?
+                }
+            }
+        };
+        self.data = block;
+        let (key, position) = (self.last_key.as_slice(), self.last_position);
+        self.index.add(&Entry { key, position, value: Some(&handle.encode()) });
+        Ok(())
+    }
+
+    fn put_block(&mut self, payload: &[u8], packed: u8, unpacked_len: usize) -> io::Result<Handle> {
+        let too_long = |_| io::Error::other("block beyond 4 GiB");
+        let start = self.pending.len();
+        let offset = self.written + start as u64;
+        self.pending.extend_from_slice(payload);
+        self.pending.push(packed);
+        self.pending.extend_from_slice(&u32::try_from(unpacked_len).map_err(too_long)?.to_le_bytes());
+        let sum = checksum(self.meta.number, offset, &self.pending[start..]);
+        self.pending.extend_from_slice(&sum.to_le_bytes());
+        let len = u32::try_from(self.pending.len() - start).map_err(too_long)?;
+        if self.pending.len() >= WRITE_SIZE {
+            self.write_pending()?;
+        }
+        Ok(Handle { offset, len })
+    }
+
+    fn put_footer(&mut self, index: Handle, filter: Handle, properties: Handle) {
+        let start = self.pending.len();
+        let offset = self.written + start as u64;
+        for handle in [index, filter, properties] {
+            self.pending.extend_from_slice(&handle.encode());
+        }
+        self.pending.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        let sum = checksum(self.meta.number, offset, &self.pending[start..]);
+        self.pending.extend_from_slice(&sum.to_le_bytes());
+        self.pending.extend_from_slice(&MAGIC);
+    }
+
+    fn write_pending(&mut self) -> io::Result<()> {
+        self.file.write_at(&self.pending, self.written)?;
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+}
