@@ -6,6 +6,7 @@
 pub mod event;
 pub mod group;
 pub mod gtid;
+pub mod log;
 pub mod position;
 
 pub use position::{FileNumber, LogPosition};

@@ -1,0 +1,429 @@
+//! The log: files, group commit, recovery, readers.
+//!
+//! One append-only sequence of event groups, cut into MySQL binary log files. It is the only log: a commit is durable
+//! when its group is, recovery replays it, replicas and change readers read it.
+//!
+//! Reading order:
+//! - [`commit`]: the commit path, with the invariants G1 to G6;
+//! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
+//! - [`rotate`]: the active file and the next; [`pool`]: files made ahead;
+//! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
+//! - [`progress`], [`background`], [`status`], [`names`], [`error`]: their helpers.
+//!
+//! Deliberately absent: a second log, a flush of anything else at commit, timers in group formation, retries after a
+//! failed flush, and reading of files that others wrote (the log's own are all in one form: MySQL 8.4's).
+
+mod background;
+mod commit;
+mod error;
+mod files;
+mod names;
+mod pool;
+mod progress;
+mod reader;
+mod recovery;
+mod rotate;
+mod scan;
+mod status;
+
+pub use commit::{CommitHook, Ticket};
+pub use error::{CommitError, LogError};
+pub use files::FileInfo;
+pub use reader::{LogEvent, LogReader, ReplayedEvent};
+pub use recovery::Recovered;
+pub use status::{Counter, LogStatus};
+
+use crate::group::EventGroup;
+use crate::gtid::{Gtid, GtidSet, Uuid};
+use crate::position::{FileNumber, LogPosition};
+use background::Background;
+use commit::{Leader, Queue, Written};
+use env::Env;
+use files::Files;
+use names::Folder;
+use parking_lot::Mutex;
+use pool::Pool;
+use progress::Progress;
+use recovery::Found;
+use rotate::FileMaker;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How to open a log. Fields with a MySQL name are that variable.
+#[derive(Debug, Clone)]
+pub struct LogOptions {
+    /// What file names start with (`log_bin_basename` without the folder).
+    pub base_name: String,
+    /// A file is left for the next one when it has this many bytes.
+    pub max_binlog_size: u64,
+    /// How many files to make ahead.
+    pub binlog_prealloc_num: u32,
+    /// 1: each group is flushed before it is acknowledged; N: each N-th; 0: none. The background flushes the others
+    /// within milliseconds.
+    pub sync_binlog: u32,
+    /// `innodb_flush_log_at_trx_commit`: 1 is as `sync_binlog` = 1; 2 and 0 leave it to `sync_binlog`. The stricter of
+    /// the two wins.
+    pub trx_commit: u8,
+    /// Microseconds that a leader waits for others to join; 0 by default.
+    pub binlog_group_commit_sync_delay: u64,
+    /// It waits no longer once this many joined; 0 is no such limit.
+    pub binlog_group_commit_sync_no_delay_count: usize,
+    /// In the headers of the log's own events.
+    pub server_id: u32,
+    /// What GTIDs are given out under.
+    pub server_uuid: Uuid,
+    /// In format descriptions, `8.4.8` for instance.
+    pub server_version: String,
+    /// False: no threads; [`Log::maintain`] does their work.
+    pub background: bool,
+}
+
+impl LogOptions {
+    /// MySQL's defaults for a server.
+    pub fn new(server_id: u32, server_uuid: Uuid, server_version: &str) -> Self {
+        Self {
+            base_name: "binlog".to_owned(),
+            max_binlog_size: 1 << 30,
+            binlog_prealloc_num: 0,
+            sync_binlog: 1,
+            trx_commit: 1,
+            binlog_group_commit_sync_delay: 0,
+            binlog_group_commit_sync_no_delay_count: 0,
+            server_id,
+            server_uuid,
+            server_version: server_version.to_owned(),
+            background: true,
+        }
+    }
+}
+
+/// Settings that change while the log runs. Each is read on its own, at the next group, so all accesses are relaxed.
+struct Settings {
+    sync_binlog: AtomicU32,
+    trx_commit: AtomicU8,
+    max_binlog_size: AtomicU64,
+    delay_us: AtomicU64,
+    no_delay_count: AtomicUsize,
+}
+
+impl Settings {
+    fn max_binlog_size(&self) -> u64 {
+        self.max_binlog_size.load(Relaxed)
+    }
+
+    /// Whether the group just written waits for its flush; `unflushed` counts those that did not.
+    fn group_waits(&self, unflushed: &mut u32) -> bool {
+        let every = match (self.sync_binlog.load(Relaxed), self.trx_commit.load(Relaxed)) {
+            (_, 1) => 1,
+            (0, _) => return false,
+            (n, _) => n,
+        };
+        *unflushed = unflushed.saturating_add(1);
+        if *unflushed >= every {
+            *unflushed = 0;
+        }
+        *unflushed == 0
+    }
+
+    /// How long a leader waits for how many.
+    fn group_delay(&self) -> Option<(Duration, usize)> {
+        let delay = self.delay_us.load(Relaxed);
+        let enough = match self.no_delay_count.load(Relaxed) {
+            0 => usize::MAX,
+            n => n,
+        };
+        (delay > 0).then(|| (Duration::from_micros(delay), enough))
+    }
+}
+
+/// What the log's handles, tickets and threads share.
+struct Shared {
+    env: Arc<dyn Env>,
+    settings: Settings,
+    queue: Queue,
+    /// Held by whoever leads a group, rotates or closes (G5).
+    leader: Mutex<Leader>,
+    written: Mutex<Written>,
+    /// One flush at a time (G4).
+    flush_turn: Mutex<()>,
+    progress: Progress,
+    /// Every GTID published.
+    executed: Mutex<GtidSet>,
+    files: Files,
+    maker: FileMaker,
+    background: Background,
+    status: Arc<LogStatus>,
+    /// A packed position; raised by checkpoints, read by purges, ordering nothing else.
+    purge_floor: AtomicU64,
+}
+
+/// An open log. All methods may be called from any thread.
+pub struct Log {
+    shared: Arc<Shared>,
+}
+
+impl Log {
+    /// Puts the log in `dir` right after whatever happened to it, and opens a new file. No other process may have it
+    /// open; the caller holds the data directory's lock.
+    ///
+    /// # Errors
+    /// [`LogError::Missing`] or [`LogError::Corrupt`] if the files are not what any crash of the log leaves; nothing of
+    /// value was changed then. [`LogError::Io`].
+    pub fn open(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        options: LogOptions,
+    ) -> Result<(Arc<Log>, Recovered), LogError> {
+        make_folder(env.as_ref(), dir)
+            .map_err(|e| LogError::io(format!("making the folder {}", dir.display()), e))?;
+        let folder = Folder::new(env, dir, &options.base_name);
+        let found = recovery::recover(&folder)?;
+        let report = found.report.clone();
+        let shared = Arc::new(Shared::start(folder, &options, found)?);
+        shared.files.update_index()?;
+        if options.background {
+            Background::start(&shared).map_err(|e| LogError::io("starting the log's threads", e))?;
+            shared.background.files_soon();
+        }
+        Ok((Arc::new(Log { shared }), report))
+    }
+
+    /// Queues a transaction. Its place is fixed, and its hook called, when it or a later one is waited for.
+    pub fn enqueue(&self, group: EventGroup, hook: Box<dyn CommitHook>) -> Ticket {
+        self.shared.enqueue(group, None, hook)
+    }
+
+    /// As [`Log::enqueue`], with a GTID from elsewhere: an applier's. The caller knows that it was not executed yet.
+    pub fn enqueue_with_gtid(&self, group: EventGroup, gtid: Gtid, hook: Box<dyn CommitHook>) -> Ticket {
+        self.shared.enqueue(group, Some(gtid), hook)
+    }
+
+    /// Commits a transaction: `Ok` once it is published and as durable as the settings ask.
+    pub fn commit(&self, group: EventGroup, hook: Box<dyn CommitHook>) -> Result<LogPosition, CommitError> {
+        self.enqueue(group, hook).wait()
+    }
+
+    /// Behind the last transaction whose place is fixed. At or before [`Log::end`].
+    pub fn ordered(&self) -> LogPosition {
+        self.shared.progress.ordered.get()
+    }
+
+    /// Behind the last transaction that may be seen; what a snapshot is.
+    pub fn visible(&self) -> LogPosition {
+        self.shared.progress.visible.get()
+    }
+
+    /// Behind the last that no crash can take back; readers stop here.
+    pub fn durable(&self) -> LogPosition {
+        self.shared.progress.durable.get()
+    }
+
+    /// The end of what is written.
+    pub fn end(&self) -> LogPosition {
+        self.shared.written.lock().end
+    }
+
+    /// Every GTID published here, and in the files before.
+    pub fn gtid_executed(&self) -> GtidSet {
+        self.shared.executed.lock().clone()
+    }
+
+    /// Waits until a transaction is durable; something flushes it within milliseconds.
+    pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
+        self.shared.progress.wait(&self.shared.progress.durable, position)
+    }
+
+    /// Waits until a transaction whose place is fixed is published.
+    pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
+        self.shared.progress.wait(&self.shared.progress.visible, position)
+    }
+
+    /// Makes the log durable up to a position at or before [`Log::end`], flushing it if it is not.
+    pub fn ensure_durable(&self, position: LogPosition) -> Result<(), LogError> {
+        if self.durable() >= position {
+            return Ok(());
+        }
+        if position > self.end() {
+            return Err(LogError::BadPosition(position));
+        }
+        self.shared.flush_to(position)
+    }
+
+    /// An error if the log takes no more commits: a flush failed, or it is closed.
+    pub fn check(&self) -> Result<(), LogError> {
+        self.shared.progress.check()
+    }
+
+    /// FLUSH BINARY LOGS: closes the active file and opens the next.
+    pub fn rotate(&self) -> Result<(), LogError> {
+        self.shared.rotate(&mut self.shared.leader.lock())?;
+        self.shared.files.update_index()
+    }
+
+    /// PURGE BINARY LOGS TO: removes the files before `keep`, and tells which these were. Readers of theirs get
+    /// [`LogError::Purged`].
+    ///
+    /// # Errors
+    /// [`LogError::InUse`] if `keep` is behind the active file or the purge floor; nothing is removed then.
+    pub fn purge_to(&self, keep: FileNumber) -> Result<Vec<FileNumber>, LogError> {
+        let floor = LogPosition::from_u64(self.shared.purge_floor.load(Relaxed)).file();
+        let first_needed = floor.min(self.shared.files.last());
+        if keep > first_needed {
+            return Err(LogError::InUse(first_needed));
+        }
+        self.shared.files.purge(keep)
+    }
+
+    /// Files from this position on are still needed: by recovery, or by whoever asked for them. The last call counts;
+    /// until the first one nothing is purged.
+    pub fn set_purge_floor(&self, position: LogPosition) {
+        self.shared.purge_floor.store(position.to_u64(), Relaxed);
+    }
+
+    /// All files, oldest first.
+    pub fn files(&self) -> Vec<FileInfo> {
+        self.shared.files.infos(self.end())
+    }
+
+    /// The name of a file of this number, without folder.
+    pub fn file_name(&self, number: FileNumber) -> String {
+        self.shared.files.folder.log_name(number)
+    }
+
+    /// Counters.
+    pub fn status(&self) -> &LogStatus {
+        &self.shared.status
+    }
+
+    /// Files in the preallocation pool now.
+    pub fn pool_files(&self) -> usize {
+        self.shared.maker.pool.ready()
+    }
+
+    /// Reads from a position on: the end of an event, or offset 0 or 4 of a file for its start.
+    ///
+    /// # Errors
+    /// [`LogError::Purged`] and [`LogError::BadPosition`] (that of a position inside an event may come with the first
+    /// read).
+    pub fn reader(&self, from: LogPosition) -> Result<LogReader, LogError> {
+        LogReader::open(self.shared.clone(), from)
+    }
+
+    /// Gives every event of the complete groups behind `from`, up to what is durable now, to `visitor`, in order.
+    pub fn replay<E: From<LogError>>(
+        &self,
+        from: LogPosition,
+        visitor: &mut dyn FnMut(ReplayedEvent<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        reader::replay(&self.shared, from, visitor)
+    }
+
+    /// Sets `sync_binlog`, from the next group on.
+    pub fn set_sync_binlog(&self, groups: u32) {
+        self.shared.settings.sync_binlog.store(groups, Relaxed);
+    }
+
+    /// Sets `innodb_flush_log_at_trx_commit`, from the next group on.
+    pub fn set_trx_commit(&self, policy: u8) {
+        self.shared.settings.trx_commit.store(policy, Relaxed);
+    }
+
+    /// Sets `max_binlog_size`, from the next group on, and for the files that the pool makes from now on.
+    pub fn set_max_binlog_size(&self, bytes: u64) {
+        self.shared.settings.max_binlog_size.store(bytes, Relaxed);
+        self.shared.maker.pool.set_file_size(bytes);
+    }
+
+    /// Sets `binlog_prealloc_num`. The background makes or removes files.
+    pub fn set_prealloc_num(&self, files: u32) {
+        self.shared.maker.pool.set_wanted(files);
+        self.shared.background.files_soon();
+    }
+
+    /// Sets `binlog_group_commit_sync_delay` (microseconds) and `binlog_group_commit_sync_no_delay_count`.
+    pub fn set_group_commit_delay(&self, micros: u64, no_delay_count: usize) {
+        self.shared.settings.delay_us.store(micros, Relaxed);
+        self.shared.settings.no_delay_count.store(no_delay_count, Relaxed);
+    }
+
+    /// Does what the background threads do, here and now: flushes what is written, writes the index, fills the pool.
+    pub fn maintain(&self) -> Result<(), LogError> {
+        self.shared.flush_in_background();
+        self.shared.maintain_files(&|| false)
+    }
+
+    /// Clean shutdown: ends the log with a Stop event, flushed. Later commits are refused.
+    pub fn close(&self) -> Result<(), LogError> {
+        self.shared.background.stop();
+        let mut leader = self.shared.leader.lock();
+        self.shared.stop(&mut leader)?;
+        self.shared.progress.close();
+        drop(leader);
+        self.shared.files.update_index()
+    }
+}
+
+/// Makes a folder and those above it, durably (E2).
+fn make_folder(env: &dyn Env, dir: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|path| !env.exists(path)).collect();
+    env.create_dir_all(dir)?;
+    let parents = missing.iter().rev().filter_map(|path| path.parent());
+    parents
+        .map(|path| if path == Path::new("") { Path::new(".") } else { path })
+        .try_for_each(|path| env.sync_dir(path))
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        // Without `close` the files stay as a crash would leave them; the next start puts them right.
+        self.shared.background.stop();
+    }
+}
+
+impl Shared {
+    /// Steps k and what is in memory only: the log on a folder that was put right.
+    fn start(folder: Folder, options: &LogOptions, found: Found) -> Result<Shared, LogError> {
+        let status = Arc::new(LogStatus::default());
+        let size = options.max_binlog_size;
+        let pool = Pool::new(folder.clone(), options.binlog_prealloc_num, size, found.pool);
+        let maker = FileMaker::new(folder.clone(), options, pool, status.clone());
+        let executed = found.report.gtid_executed;
+        let number = match found.files.last() {
+            Some(&(FileNumber::MAX, _)) => return Err(LogError::Exhausted("file numbers")),
+            Some(&(last, _)) => last.next(),
+            None => FileNumber(1),
+        };
+        let created = (folder.env.now() / 1_000_000) as u32;
+        let prepared = maker.prepare(&executed, created)?;
+        maker.name(&prepared, number)?;
+        maker.sync_folder()?;
+        let active = prepared.into_active(number);
+        let end = active.position();
+        let files = Files::new(folder.clone(), found.files);
+        files.push(number, end.offset());
+        Ok(Shared {
+            env: folder.env,
+            settings: Settings {
+                sync_binlog: options.sync_binlog.into(),
+                trx_commit: options.trx_commit.into(),
+                max_binlog_size: size.into(),
+                delay_us: options.binlog_group_commit_sync_delay.into(),
+                no_delay_count: options.binlog_group_commit_sync_no_delay_count.into(),
+            },
+            queue: Queue::default(),
+            written: Mutex::new(Written { file: active.file.clone(), end }),
+            leader: Mutex::new(Leader::new(active, executed.clone())),
+            flush_turn: Mutex::new(()),
+            progress: Progress::new(end),
+            executed: Mutex::new(executed),
+            files,
+            maker,
+            background: Background::default(),
+            status,
+            purge_floor: AtomicU64::new(0),
+        })
+    }
+}

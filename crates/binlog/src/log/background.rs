@@ -1,0 +1,143 @@
+//! What the log does beside the commits: flushes when they don't wait, writes the index, fills the pool.
+//!
+//! Two threads, so that making a file never delays a flush. Without them ([`super::LogOptions::background`] is false)
+//! [`super::Log::maintain`] does their work when called, for tests that want to know what happens when.
+
+use super::Shared;
+use parking_lot::{Condvar, Mutex};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long written bytes may wait for a background flush to begin.
+const FLUSH_DELAY: Duration = Duration::from_millis(2);
+/// When what failed (a full disk, mostly) is tried again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// Wakes the two threads.
+#[derive(Default)]
+pub(super) struct Background {
+    flush: Bell,
+    files: Bell,
+    stop: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A flag to wait for. The flag is set before the latch is taken, so ringing a rung bell costs one swap.
+#[derive(Default)]
+struct Bell {
+    rung: AtomicBool,
+    latch: Mutex<()>,
+    condvar: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        if !self.rung.swap(true, SeqCst) {
+            drop(self.latch.lock());
+            self.condvar.notify_all();
+        }
+    }
+
+    /// Waits until it rings, for `timeout` at the most if there is one, and silences it.
+    fn wait(&self, timeout: Option<Duration>) {
+        let mut latch = self.latch.lock();
+        if !self.rung.load(SeqCst) {
+            match timeout {
+                Some(timeout) => drop(self.condvar.wait_for(&mut latch, timeout)),
+                None => self.condvar.wait(&mut latch),
+            }
+        }
+        // A swap, not a store: it must see what the last ring of the bell stands for.
+        self.rung.swap(false, SeqCst);
+    }
+}
+
+impl Background {
+    pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
+        let spawn = |name: &str, work: fn(&Shared)| {
+            let shared = shared.clone();
+            thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared))
+        };
+        let mut threads = shared.background.threads.lock();
+        threads.push(spawn("log-flush", flush_loop)?);
+        threads.push(spawn("log-files", files_loop)?);
+        Ok(())
+    }
+
+    /// Something was written that nobody flushes.
+    pub(super) fn flush_soon(&self) {
+        self.flush.ring();
+    }
+
+    /// The index or the pool is behind.
+    pub(super) fn files_soon(&self) {
+        self.files.ring();
+    }
+
+    /// Ends the threads and waits for them.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, SeqCst);
+        self.flush.ring();
+        self.files.ring();
+        for thread in self.threads.lock().drain(..) {
+            // A panic in it was printed when it happened.
+            let _ = thread.join();
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.stop.load(SeqCst)
+    }
+}
+
+fn flush_loop(shared: &Shared) {
+    loop {
+        shared.background.flush.wait(None);
+        if shared.background.stops() {
+            return;
+        }
+        thread::sleep(FLUSH_DELAY);
+        shared.flush_in_background();
+    }
+}
+
+fn files_loop(shared: &Shared) {
+    let mut retry = None;
+    loop {
+        shared.background.files.wait(retry);
+        if shared.background.stops() {
+            return;
+        }
+        retry = match shared.maintain_files(&|| shared.background.stops()) {
+            Ok(()) => None,
+            Err(error) => {
+                if retry.is_none() {
+                    tracing::warn!(%error, "the binary log's files could not be prepared; trying again");
+                }
+                Some(RETRY_DELAY)
+            }
+        };
+    }
+}
+
+impl Shared {
+    /// Flushes what is written; a failure latches the log, which tells about it.
+    pub(super) fn flush_in_background(&self) {
+        let wanted = self.written.lock().end;
+        if wanted > self.progress.durable.get() && self.flush_to(wanted).is_ok() {
+            self.status.background_flushes.add(1);
+        }
+    }
+
+    /// Brings the index and the pool up to date.
+    pub(super) fn maintain_files(&self, stop: &dyn Fn() -> bool) -> Result<(), super::LogError> {
+        self.files.update_index()?;
+        self.maker
+            .pool
+            .fill(&self.status, stop)
+            .map_err(|e| super::LogError::io("making a binary log file ahead", e))
+    }
+}

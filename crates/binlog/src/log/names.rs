@@ -1,0 +1,99 @@
+//! The names of the log's files in their folder.
+//!
+//! | name | what |
+//! | --- | --- |
+//! | `binlog.000001` | a log file; six digits or more |
+//! | `binlog.index` | the log files' names, one on a line, as `./binlog.000001` |
+//! | `binlog.new` | the next log file, not yet named |
+//! | `binlog.prealloc-1` | a file of zeros, to become a log file |
+//! | `binlog.prealloc-1.tmp` | the same, not yet complete |
+
+use crate::position::FileNumber;
+use env::Env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder, and what the names in it start with.
+#[derive(Clone)]
+pub(super) struct Folder {
+    pub(super) env: Arc<dyn Env>,
+    pub(super) dir: PathBuf,
+    base: String,
+}
+
+impl Folder {
+    pub(super) fn new(env: Arc<dyn Env>, dir: &Path, base: &str) -> Self {
+        Self { env, dir: dir.to_owned(), base: base.to_owned() }
+    }
+
+    pub(super) fn log_name(&self, number: FileNumber) -> String {
+        format!("{}.{:06}", self.base, number.0)
+    }
+
+    pub(super) fn log_path(&self, number: FileNumber) -> PathBuf {
+        self.dir.join(self.log_name(number))
+    }
+
+    /// The number in a log file's name, with or without a folder before it.
+    pub(super) fn log_number(&self, name: &str) -> Option<FileNumber> {
+        let name = name.rsplit('/').next()?;
+        let digits = name.strip_prefix(&self.base)?.strip_prefix('.')?;
+        let decimal = digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit());
+        let number = FileNumber(digits.parse().ok().filter(|&n| decimal && n > 0)?);
+        (number <= FileNumber::MAX && self.log_name(number) == name).then_some(number)
+    }
+
+    pub(super) fn index(&self) -> PathBuf {
+        self.dir.join(format!("{}.index", self.base))
+    }
+
+    pub(super) fn new_file(&self) -> PathBuf {
+        self.dir.join(format!("{}.new", self.base))
+    }
+
+    pub(super) fn pool_file(&self, serial: u64) -> PathBuf {
+        self.dir.join(format!("{}.prealloc-{serial}", self.base))
+    }
+
+    pub(super) fn unfinished_pool_file(&self, serial: u64) -> PathBuf {
+        self.dir.join(format!("{}.prealloc-{serial}.tmp", self.base))
+    }
+
+    /// The serial number in a pool file's name, and whether the file is complete.
+    pub(super) fn pool_serial(&self, name: &str) -> Option<(u64, bool)> {
+        let rest = name.strip_prefix(&self.base)?.strip_prefix(".prealloc-")?;
+        let (digits, complete) = match rest.strip_suffix(".tmp") {
+            Some(digits) => (digits, false),
+            None => (rest, true),
+        };
+        Some((digits.parse().ok()?, complete))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::SimEnv;
+
+    #[test]
+    fn tells_log_files_from_others() {
+        let folder = Folder::new(Arc::new(SimEnv::new(1)), Path::new("/db"), "binlog");
+        let check = |name: &str, expected: Option<u32>| {
+            assert_eq!(folder.log_number(name), expected.map(FileNumber), "{name}");
+        };
+        check("binlog.000001", Some(1));
+        check("./binlog.000012", Some(12));
+        check("binlog.1000000", Some(1_000_000));
+        check("binlog.0000001", None);
+        check("binlog.000000", None);
+        check("binlog.00001", None);
+        check("binlog.99999999999", None);
+        check("binlog.00000a", None);
+        check("binlog.+00001", None);
+        check("binlog.index", None);
+        check("other.000001", None);
+        assert_eq!(folder.pool_serial("binlog.prealloc-7"), Some((7, true)));
+        assert_eq!(folder.pool_serial("binlog.prealloc-7.tmp"), Some((7, false)));
+        assert_eq!(folder.pool_serial("binlog.000001"), None);
+    }
+}

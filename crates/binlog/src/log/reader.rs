@@ -1,0 +1,191 @@
+//! Reading the log while it is written: for replicas, change readers and recovery.
+//!
+//! A reader goes as far as the durable position (G6) and waits there. It reads from the files, whose tail the system
+//! has in memory. What it is given was verified: lengths, positions and checksums.
+
+use super::Shared;
+use super::error::LogError;
+use super::recovery::from_stream;
+use super::scan::{self, EventStream, FIRST_EVENT};
+use crate::event::{EventHeader, EventType, FormatDescription};
+use crate::gtid::Gtid;
+use crate::position::{FileNumber, LogPosition};
+use env::OpenMode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Walks the events of all files from a position on.
+pub struct LogReader {
+    shared: Arc<Shared>,
+    number: FileNumber,
+    stream: EventStream,
+    fde: FormatDescription,
+    /// No event of this position was read yet: an error means that there is none.
+    unproven: bool,
+}
+
+/// An event as it is in its file.
+#[derive(Debug, Clone, Copy)]
+pub struct LogEvent<'a> {
+    /// Its file.
+    pub file: FileNumber,
+    /// Where it starts there.
+    pub start: u64,
+    /// Its header.
+    pub header: EventHeader,
+    /// All of it: header, body, checksum.
+    pub bytes: &'a [u8],
+    /// How to decode it; of a format description itself, what was known before it.
+    pub fde: &'a FormatDescription,
+}
+
+impl LogEvent<'_> {
+    /// Where it ends.
+    pub fn end(&self) -> LogPosition {
+        LogPosition::new(self.file, self.start + self.bytes.len() as u64)
+    }
+}
+
+/// An event of a complete event group.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplayedEvent<'a> {
+    /// The event; the group's first one is its GTID event.
+    pub event: LogEvent<'a>,
+    /// The transaction's position: the end of its group.
+    pub position: LogPosition,
+    /// Its identifier; `None` if it is anonymous.
+    pub gtid: Option<Gtid>,
+    /// True for the group's last event.
+    pub is_last: bool,
+}
+
+impl LogReader {
+    /// Starts at `from`, which is the end of an event, or the start of a file (offset 0 or 4), of which the format
+    /// description is read first. [`LogPosition::ZERO`] is the start of the oldest file.
+    pub(super) fn open(shared: Arc<Shared>, from: LogPosition) -> Result<Self, LogError> {
+        let oldest = shared.files.first();
+        let from = if from == LogPosition::ZERO { LogPosition::new(oldest, 0) } else { from };
+        if from.file() < oldest {
+            return Err(LogError::Purged { wanted: from.file(), oldest });
+        }
+        if from > shared.progress.durable.get() && from.offset() > FIRST_EVENT {
+            return Err(LogError::BadPosition(from));
+        }
+        let mut reader = Self::open_file(shared, from.file())?;
+        if from.offset() > FIRST_EVENT {
+            let (limit, number) = (reader.limit()?, from.file());
+            let header = scan::read_file_header(&mut reader.stream, limit);
+            let header = header.map_err(|e| from_stream(&reader.shared.files.folder, number, 0, e))?;
+            if from.offset() > limit {
+                return Err(LogError::BadPosition(from));
+            }
+            reader.fde = header.fde;
+            reader.stream.seek(from.offset());
+            reader.unproven = true;
+        }
+        Ok(reader)
+    }
+
+    fn open_file(shared: Arc<Shared>, number: FileNumber) -> Result<Self, LogError> {
+        let path = shared.files.folder.log_path(number);
+        let file = match shared.env.open(&path, OpenMode::Read) {
+            Ok(file) => file,
+            Err(e) => {
+                let oldest = shared.files.first();
+                return Err(if number < oldest || number > shared.files.last() {
+                    LogError::Purged { wanted: number, oldest }
+                } else {
+                    LogError::io(format!("opening {}", path.display()), e)
+                });
+            }
+        };
+        let fde = FormatDescription::new(&shared.maker.server_version, 0);
+        Ok(Self { shared, number, stream: EventStream::new(file, FIRST_EVENT), fde, unproven: false })
+    }
+
+    /// Where the next event starts.
+    pub fn position(&self) -> LogPosition {
+        LogPosition::new(self.number, self.stream.at())
+    }
+
+    /// The next event; at the end of what is durable, the next one that becomes so within `timeout`, or `None`.
+    ///
+    /// The end of a file leads to the next one without a word: its format description follows. (A closed file ends with
+    /// a Rotate or Stop event, unless the server crashed.)
+    ///
+    /// # Errors
+    /// [`LogError::Purged`] once the reader's file is. [`LogError::Corrupt`] if the file is damaged.
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<LogEvent<'_>>, LogError> {
+        while self.stream.at() >= self.limit()? {
+            let here = self.position();
+            if self.shared.progress.durable.get().file() > self.number {
+                let next = Self::open_file(self.shared.clone(), self.number.next())?;
+                *self = next;
+            } else if !self.shared.progress.wait_past(here, timeout) {
+                return Ok(None);
+            }
+        }
+        let (limit, start) = (self.limit()?, self.stream.at());
+        let shared = self.shared.clone();
+        let error = |e| match (self.unproven, from_stream(&shared.files.folder, self.number, start, e)) {
+            (true, LogError::Corrupt { .. }) => LogError::BadPosition(LogPosition::new(self.number, start)),
+            (_, error) => error,
+        };
+        let header = match self.stream.header(limit) {
+            Ok(header) => header.expect("the stream stands before its limit"),
+            Err(e) => return Err(error(e)),
+        };
+        if header.event_type == EventType::FORMAT_DESCRIPTION {
+            let bytes = self.stream.event(&header, &self.fde, limit).map_err(error)?;
+            self.fde = crate::event::decode_format_description(bytes).map_err(|e| error(e.into()))?;
+            self.stream.seek(start);
+        }
+        let bytes = self.stream.event(&header, &self.fde, limit).map_err(error)?;
+        self.unproven = false;
+        Ok(Some(LogEvent { file: self.number, start, header, bytes, fde: &self.fde }))
+    }
+
+    /// How far this reader may go in its file now.
+    fn limit(&self) -> Result<u64, LogError> {
+        let durable = self.shared.progress.durable.get();
+        if durable.file() == self.number {
+            return Ok(durable.offset());
+        }
+        match self.shared.files.closed_size(self.number) {
+            Some(size) => Ok(size),
+            None => Err(LogError::Purged { wanted: self.number, oldest: self.shared.files.first() }),
+        }
+    }
+}
+
+/// Gives every event of the complete groups behind `from`, as far as the log is durable now, to `visitor`.
+pub(super) fn replay<E: From<LogError>>(
+    shared: &Arc<Shared>,
+    from: LogPosition,
+    visitor: &mut dyn FnMut(ReplayedEvent<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let until = shared.progress.durable.get();
+    let mut reader = LogReader::open(shared.clone(), from)?;
+    let folder = shared.files.folder.clone();
+    let mut group: Option<(LogPosition, Option<Gtid>)> = None;
+    while reader.position() < until {
+        let Some(event) = reader.next(Duration::ZERO)? else { return Ok(()) };
+        if matches!(event.header.event_type, EventType::GTID | EventType::ANONYMOUS_GTID) {
+            let (gtid, length) = scan::decode_gtid(event.bytes, event.fde)
+                .map_err(|e| from_stream(&folder, event.file, event.start, e.into()))?;
+            let end = event.start.saturating_add(length).min(LogPosition::OFFSET_MAX);
+            group = Some((LogPosition::new(event.file, end), gtid));
+        }
+        let Some((position, gtid)) = group else { continue };
+        if event.end() > position {
+            let why = "an event crosses the end of its group";
+            return Err(LogError::corrupt(&folder.log_name(event.file), event.start, why).into());
+        }
+        let is_last = event.end() == position;
+        visitor(ReplayedEvent { event, position, gtid, is_last })?;
+        if is_last {
+            group = None;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! The active file, and how the next one follows it. The steps' letters are those of `files.rs`.
+
+use super::LogOptions;
+use super::Shared;
+use super::commit::{Leader, Written};
+use super::error::LogError;
+use super::names::Folder;
+use super::pool::{Pool, PoolFile};
+use super::scan::FIRST_EVENT;
+use super::status::LogStatus;
+use crate::event::{
+    ChecksumAlgorithm, EncodeEvent, EventHeader, EventOrigin, FormatDescription, MAGIC, PreviousGtids,
+    RotateEvent, StopEvent, append_event, flags,
+};
+use crate::gtid::{GtidSet, Uuid};
+use crate::position::{FileNumber, LogPosition};
+use env::{File, OpenMode};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where the in-use flag's two bytes are in a file.
+const FLAGS_OFFSET: u64 = FIRST_EVENT + EventHeader::FLAGS_OFFSET as u64;
+
+/// The file that groups are written to; the leader's (G5).
+pub(super) struct Active {
+    pub(super) number: FileNumber,
+    pub(super) file: Arc<dyn File>,
+    /// The true end.
+    pub(super) end: u64,
+    /// The file's length: zeros between `end` and this.
+    pub(super) allocated: u64,
+    /// The last `sequence_number` given out in this file.
+    pub(super) sequence: u64,
+}
+
+impl Active {
+    pub(super) fn position(&self) -> LogPosition {
+        LogPosition::new(self.number, self.end)
+    }
+}
+
+/// A file with its durable header, before it gets its name.
+pub(super) struct Prepared {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    end: u64,
+    allocated: u64,
+}
+
+impl Shared {
+    /// Closes the active file with a Rotate event and goes on in the next one (steps a to e).
+    pub(super) fn rotate(&self, leader: &mut Leader) -> Result<(), LogError> {
+        self.progress.check()?;
+        let number = leader.active.number;
+        if number >= FileNumber::MAX {
+            return Err(LogError::Exhausted("file numbers"));
+        }
+        let prepared = self.maker.prepare(&leader.gtids, 0)?;
+        let name = self.files.folder.log_name(number.next());
+        let event = RotateEvent { position: FIRST_EVENT, file_name: name.as_bytes() };
+        let closed_end = match self.close_file(&mut leader.active, &event) {
+            Ok(end) => end,
+            Err(e) => return Err(self.take_back(leader, prepared, e)),
+        };
+        let turn = self.flush_turn.lock();
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
+        self.flush_file(leader.active.file.as_ref())?;
+        drop(turn);
+        if let Err(e) = self.maker.name(&prepared, number.next()) {
+            return Err(self.take_back(leader, prepared, e));
+        }
+        self.maker.sync_folder().map_err(|e| self.progress.latch_failure(&e))?;
+        self.files.set_last_size(closed_end);
+        self.switch_to(leader, prepared, number.next());
+        self.status.rotations.add(1);
+        self.background.files_soon();
+        Ok(())
+    }
+
+    /// Ends the log: Stop event, in-use flag cleared, cut, flushed.
+    pub(super) fn stop(&self, leader: &mut Leader) -> Result<(), LogError> {
+        self.progress.check()?;
+        let end = match self.close_file(&mut leader.active, &StopEvent) {
+            Ok(end) => end,
+            Err(e) => {
+                self.cut_back(&mut leader.active)?;
+                return Err(e);
+            }
+        };
+        let _turn = self.flush_turn.lock();
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
+        self.flush_file(leader.active.file.as_ref())?;
+        leader.active.end = end;
+        self.files.set_last_size(end);
+        let file = leader.active.file.clone();
+        *self.written.lock() = Written { file, end: leader.active.position() };
+        self.progress.advance(&self.progress.durable, leader.active.position());
+        Ok(())
+    }
+
+    /// Step b: writes the last event and clears the flag; returns the closed file's end. The caller flushes.
+    fn close_file(&self, active: &mut Active, last: &impl EncodeEvent) -> Result<u64, LogError> {
+        let mut bytes = Vec::new();
+        self.maker.append(&mut bytes, active.end, last, 0);
+        let end = active.end + bytes.len() as u64;
+        let file = active.file.as_ref();
+        let close = file
+            .write_at(&bytes, active.end)
+            .and_then(|()| clear_in_use(file))
+            .and_then(|()| file.set_len(end));
+        close
+            .map_err(|e| LogError::io(format!("closing {}", self.files.folder.log_name(active.number)), e))?;
+        Ok(end)
+    }
+
+    /// Takes step b back, durably, after `why`: the active file goes on without the Rotate event.
+    fn take_back(&self, leader: &mut Leader, prepared: Prepared, why: LogError) -> LogError {
+        // An orphan if this fails; the next start removes it.
+        let _ = self.env.remove_file(&prepared.path);
+        let set = leader.active.file.write_at(&flags::BINLOG_IN_USE.to_le_bytes(), FLAGS_OFFSET);
+        if let Err(e) = set {
+            return self.progress.latch_failure(&LogError::io("taking a failed rotation back", e));
+        }
+        match self.cut_back(&mut leader.active) {
+            Ok(()) => why,
+            Err(latched) => latched,
+        }
+    }
+
+    /// Step e, in memory. The file list moves before the durable position that leads readers to it (G6).
+    pub(super) fn switch_to(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
+        self.files.push(number, next.end);
+        let file = next.file;
+        leader.active = Active { number, file, end: next.end, allocated: next.allocated, sequence: 0 };
+        let end = leader.active.position();
+        *self.written.lock() = Written { file: leader.active.file.clone(), end };
+        for mark in [&self.progress.ordered, &self.progress.durable, &self.progress.visible] {
+            self.progress.advance(mark, end);
+        }
+    }
+}
+
+/// Makes files and the log's own events.
+pub(super) struct FileMaker {
+    folder: Folder,
+    pub(super) pool: Pool,
+    status: Arc<LogStatus>,
+    server_id: u32,
+    pub(super) server_uuid: Uuid,
+    pub(super) server_version: String,
+}
+
+impl FileMaker {
+    pub(super) fn new(folder: Folder, options: &LogOptions, pool: Pool, status: Arc<LogStatus>) -> Self {
+        Self {
+            folder,
+            pool,
+            status,
+            server_id: options.server_id,
+            server_uuid: options.server_uuid,
+            server_version: options.server_version.clone(),
+        }
+    }
+
+    /// Step a: a file with a durable header, from the pool or new.
+    pub(super) fn prepare(&self, previous: &GtidSet, create_timestamp: u32) -> Result<Prepared, LogError> {
+        let pooled = self.pool.take();
+        if self.pool.is_wanted() {
+            let counter = if pooled.is_some() { &self.status.pool_hits } else { &self.status.pool_misses };
+            counter.add(1);
+        }
+        let PoolFile { path, file, len } = pooled.map_or_else(|| self.create_file(), Ok)?;
+        let header = self.file_header(previous, create_timestamp);
+        let end = header.len() as u64;
+        if let Err(e) = file.write_at(&header, 0).and_then(|()| file.sync_data()) {
+            // Not the log's data, so nothing is lost: an orphan, which the next start removes if this can't.
+            let _ = self.folder.env.remove_file(&path);
+            return Err(LogError::io(format!("writing the header of {}", path.display()), e));
+        }
+        Ok(Prepared { path, file, end, allocated: len.max(end) })
+    }
+
+    fn create_file(&self) -> Result<PoolFile, LogError> {
+        let path = self.folder.new_file();
+        let create = || {
+            match self.folder.env.remove_file(&path) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+            self.folder.env.open(&path, OpenMode::CreateNew)
+        };
+        let file = create().map_err(|e| LogError::io(format!("making {}", path.display()), e))?;
+        Ok(PoolFile { path, file, len: 0 })
+    }
+
+    fn file_header(&self, previous: &GtidSet, create_timestamp: u32) -> Vec<u8> {
+        let fde = FormatDescription::new(&self.server_version, create_timestamp);
+        let mut header = MAGIC.to_vec();
+        self.append(&mut header, 0, &fde, flags::BINLOG_IN_USE);
+        self.append(&mut header, 0, &PreviousGtids(previous.clone()), 0);
+        header
+    }
+
+    /// Appends an event of the log's own; `base` is the file offset of the buffer.
+    fn append(&self, out: &mut Vec<u8>, base: u64, event: &impl EncodeEvent, flags: u16) {
+        let timestamp = (self.folder.env.now() / 1_000_000) as u32;
+        let start = base + out.len() as u64;
+        let origin = EventOrigin { timestamp, server_id: self.server_id, flags };
+        append_event(out, event, origin, start, ChecksumAlgorithm::Crc32);
+    }
+
+    /// Step d.
+    pub(super) fn name(&self, prepared: &Prepared, number: FileNumber) -> Result<(), LogError> {
+        let path = self.folder.log_path(number);
+        self.folder.env.rename(&prepared.path, &path).map_err(|e| {
+            LogError::io(format!("renaming {} to {}", prepared.path.display(), path.display()), e)
+        })
+    }
+
+    /// Step e. If it fails, nobody knows which name the file has.
+    pub(super) fn sync_folder(&self) -> Result<(), LogError> {
+        self.folder
+            .env
+            .sync_dir(&self.folder.dir)
+            .map_err(|e| LogError::io("flushing the binary log folder", e))
+    }
+}
+
+impl Prepared {
+    /// As the first active file of a log that is being opened.
+    pub(super) fn into_active(self, number: FileNumber) -> Active {
+        Active { number, file: self.file, end: self.end, allocated: self.allocated, sequence: 0 }
+    }
+}
+
+/// Clears the in-use flag, and the other flags that a format description never has.
+pub(super) fn clear_in_use(file: &dyn File) -> io::Result<()> {
+    file.write_at(&0_u16.to_le_bytes(), FLAGS_OFFSET)
+}

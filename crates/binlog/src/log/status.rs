@@ -1,0 +1,48 @@
+//! What the log counts, for SHOW STATUS and the metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use stdx::histogram::Histogram;
+
+/// A number that only grows. Statistics order nothing, so every access is relaxed.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, Relaxed);
+    }
+
+    /// Its value now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Counters of one log since it was opened.
+#[derive(Debug, Default)]
+pub struct LogStatus {
+    /// Transactions written and ordered.
+    pub transactions: Counter,
+    /// Groups they were written in.
+    pub groups: Counter,
+    /// Flushes for commits: by leaders, by the background, by whoever waited for a position.
+    pub flushes: Counter,
+    /// Of these, the background's.
+    pub background_flushes: Counter,
+    /// Bytes of event groups.
+    pub bytes_written: Counter,
+    /// Transactions refused.
+    pub refused: Counter,
+    /// Rotations.
+    pub rotations: Counter,
+    /// New files that came out of the preallocation pool.
+    pub pool_hits: Counter,
+    /// New files that could not, though the pool was asked for files.
+    pub pool_misses: Counter,
+    /// Files the pool made or took over from an earlier run.
+    pub pool_made: Counter,
+    /// Transactions in each group.
+    pub group_size: Histogram,
+    /// Microseconds of each flush.
+    pub flush_us: Histogram,
+}

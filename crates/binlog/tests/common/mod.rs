@@ -1,0 +1,105 @@
+//! What the tests of the log share: small transactions that are recognised again.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+use binlog::event::{Event, EventType, QueryEvent};
+use binlog::group::{EventGroup, GroupBuilder, GroupContext};
+use binlog::gtid::Uuid;
+use binlog::log::{CommitHook, Log, LogError, LogOptions, LogReader, Recovered};
+use binlog::position::LogPosition;
+use env::Env;
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const UUID: Uuid = Uuid([7; 16]);
+pub const DIR: &str = "/data";
+
+/// A transaction with `id` in its Xid and `padding` bytes of rows.
+pub fn group(id: u64, padding: usize) -> EventGroup {
+    let mut builder = GroupBuilder::new(GroupContext::new(1, 1_767_225_600, 80408));
+    builder.begin(&QueryEvent::new(1, b"db", b"BEGIN"));
+    builder.write_row(100, 2, &vec![id as u8; padding + 1]);
+    builder.end_statement();
+    builder.finish_xid(id)
+}
+
+pub fn options() -> LogOptions {
+    let mut options = LogOptions::new(1, UUID, "8.4.8");
+    options.background = false;
+    options
+}
+
+pub fn open(env: &(impl Env + Clone), options: &LogOptions) -> Result<(Arc<Log>, Recovered), LogError> {
+    let (log, recovered) = Log::open(Arc::new(env.clone()), Path::new(DIR), options.clone())?;
+    log.set_purge_floor(LogPosition::MAX);
+    Ok((log, recovered))
+}
+
+/// What hooks were told, in order.
+#[derive(Clone, Default)]
+pub struct Told(Arc<Mutex<Vec<Word>>>);
+
+type Word = (u64, Option<LogPosition>);
+
+impl Told {
+    pub fn hook(&self, id: u64) -> Box<dyn CommitHook> {
+        Box::new(Teller { told: self.clone(), id })
+    }
+
+    pub fn ordered(&self) -> Vec<u64> {
+        self.0.lock().iter().filter(|(_, position)| position.is_some()).map(|&(id, _)| id).collect()
+    }
+
+    pub fn refused(&self) -> Vec<u64> {
+        self.0.lock().iter().filter(|(_, position)| position.is_none()).map(|&(id, _)| id).collect()
+    }
+}
+
+struct Teller {
+    told: Told,
+    id: u64,
+}
+
+impl CommitHook for Teller {
+    fn ordered(&mut self, position: LogPosition) {
+        self.told.0.lock().push((self.id, Some(position)));
+    }
+
+    fn refused(&mut self) {
+        self.told.0.lock().push((self.id, None));
+    }
+}
+
+/// The ids and positions of all transactions in the log behind `from`.
+pub fn replayed(log: &Log, from: LogPosition) -> Vec<(u64, LogPosition)> {
+    let mut found = Vec::new();
+    log.replay::<LogError>(from, &mut |event| {
+        if event.event.header.event_type == EventType::XID {
+            let Ok(Event::Xid(xid)) = binlog::event::decode(event.event.bytes, event.event.fde) else {
+                panic!()
+            };
+            assert!(event.is_last);
+            found.push((xid.0, event.position));
+        }
+        Ok(())
+    })
+    .unwrap();
+    found
+}
+
+pub fn ids(log: &Log) -> Vec<u64> {
+    replayed(log, LogPosition::ZERO).into_iter().map(|(id, _)| id).collect()
+}
+
+/// The ids of the transactions that a reader has before it now.
+pub fn drain(reader: &mut LogReader) -> Vec<u64> {
+    let mut found = Vec::new();
+    while let Some(event) = reader.next(Duration::ZERO).unwrap() {
+        if event.header.event_type == EventType::XID {
+            let Ok(Event::Xid(xid)) = binlog::event::decode(event.bytes, event.fde) else { panic!() };
+            found.push(xid.0);
+        }
+    }
+    found
+}
