@@ -1,0 +1,179 @@
+//! A dump as its reader sees it.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use binlog::event::FormatDescription;
+use binlog::event::{Event, QueryEvent, decode, decode_format_description, split};
+use binlog::group::{GroupBuilder, GroupContext};
+use binlog::gtid::Uuid;
+use binlog::log::{CommitHook, LogOptions};
+use env::SimEnv;
+use std::path::Path;
+use std::sync::Arc;
+
+struct NoHook;
+
+impl CommitHook for NoHook {
+    fn ordered(&mut self, _position: LogPosition) {}
+    fn refused(&mut self) {}
+}
+
+fn log() -> Arc<Log> {
+    let mut options = LogOptions::new(1, Uuid([7; 16]), "8.4.8");
+    options.background = false;
+    Log::open(Arc::new(SimEnv::new(1)), Path::new("/data"), options).unwrap().0
+}
+
+fn commit(log: &Log, xid: u64) -> LogPosition {
+    let mut builder = GroupBuilder::new(GroupContext::new(1, 1_767_225_600, 80408));
+    builder.begin(&QueryEvent::new(1, b"db", b"BEGIN"));
+    builder.write_row(100, 2, &[0, 1]);
+    builder.end_statement();
+    log.commit(builder.finish_xid(xid), Box::new(NoHook)).unwrap()
+}
+
+/// Reads the stream as a replica does, from its first Rotate on: a line for each event.
+struct Replica {
+    lines: Vec<String>,
+    fde: FormatDescription,
+    looks: u32,
+    unflushed: bool,
+}
+
+impl Replica {
+    fn new(checksum: ChecksumAlgorithm) -> Self {
+        let mut fde = FormatDescription::new("8.4.8", 0);
+        fde.checksum = checksum;
+        Self { lines: Vec::new(), fde, looks: 0, unflushed: false }
+    }
+}
+
+impl Stream for Replica {
+    fn event(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.unflushed = true;
+        let (header, _) = split(bytes, &self.fde).unwrap();
+        assert_eq!(header.flags & flags::BINLOG_IN_USE, 0, "no replica should wait for a file to be closed");
+        let moved = if header.end_log_pos == 0 { " (own)" } else { "" };
+        if header.event_type == EventType::FORMAT_DESCRIPTION {
+            self.fde = decode_format_description(bytes).unwrap();
+        }
+        self.lines.push(match decode(bytes, &self.fde).unwrap() {
+            Event::Rotate(r) => {
+                format!("rotate {} {}{moved}", String::from_utf8_lossy(r.file_name), r.position)
+            }
+            Event::Xid(xid) => format!("xid {}", xid.0),
+            Event::FormatDescription(f) => format!("format {}{moved}", f.create_timestamp),
+            Event::Heartbeat(h) => {
+                format!("heartbeat {} {}", String::from_utf8_lossy(h.file_name), h.position)
+            }
+            _ => return Ok(()),
+        });
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unflushed = false;
+        Ok(())
+    }
+
+    fn is_interrupted(&mut self) -> bool {
+        self.looks += 1;
+        self.looks > 40
+    }
+}
+
+fn request(file: &str, offset: u64) -> Request<'_> {
+    let (checksum, heartbeat) = (ChecksumWish::None, None);
+    Request { file: file.as_bytes(), offset, wait: false, checksum, heartbeat, server_id: 1 }
+}
+
+fn lines(log: &Log, request: &Request<'_>) -> Result<Vec<String>, String> {
+    let first = match request.checksum {
+        ChecksumWish::Crc32 => ChecksumAlgorithm::Crc32,
+        _ => ChecksumAlgorithm::Off,
+    };
+    let mut replica = Replica::new(first);
+    dump(log, request, &mut replica).map_err(|e| e.to_string())?;
+    assert!(!replica.unflushed, "(D2)");
+    Ok(replica.lines)
+}
+
+#[test]
+fn all_files_from_the_start_each_with_its_preamble() {
+    let log = log();
+    commit(&log, 11);
+    log.rotate().unwrap();
+    commit(&log, 12);
+    for checksum in [ChecksumWish::None, ChecksumWish::Crc32] {
+        let found = lines(&log, &Request { checksum, ..request("", 4) }).unwrap();
+        assert_eq!(found[0], "rotate binlog.000001 4 (own)");
+        assert!(found[1].starts_with("format ") && !found[1].ends_with("(own)"), "{}", found[1]);
+        assert_eq!(
+            found[2..],
+            ["xid 11", "rotate binlog.000002 4", "rotate binlog.000002 4 (own)", "format 0", "xid 12"]
+        );
+    }
+}
+
+#[test]
+fn from_the_middle_the_format_description_moves_nothing() {
+    let log = log();
+    let middle = commit(&log, 11);
+    commit(&log, 12);
+    let found = lines(&log, &request("binlog.000001", middle.offset())).unwrap();
+    let rotate = format!("rotate binlog.000001 {} (own)", middle.offset());
+    assert_eq!(found, [&*rotate, "format 0 (own)", "xid 12"]);
+}
+
+#[test]
+fn nothing_that_could_still_be_lost_is_sent() {
+    let log = log();
+    commit(&log, 11);
+    log.set_sync_binlog(0);
+    log.set_trx_commit(2);
+    let durable = log.durable();
+    commit(&log, 12);
+    assert_eq!(log.durable(), durable);
+    let found = lines(&log, &request("", 4)).unwrap();
+    assert_eq!(found.last().unwrap(), "xid 11");
+    let beyond = lines(&log, &request("", log.end().offset())).unwrap_err();
+    assert_eq!(beyond, "Client requested source to start replication from position > file size");
+}
+
+#[test]
+fn wrong_places_are_refused_in_words_that_replicas_know() {
+    let log = log();
+    let end = commit(&log, 11).offset();
+    let refused = |file, offset| lines(&log, &request(file, offset)).unwrap_err();
+    assert_eq!(refused("binlog.000009", 4), NO_SUCH_FILE);
+    assert_eq!(refused("../etc/passwd", 4), NO_SUCH_FILE);
+    assert_eq!(refused("", 3), "Client requested source to start replication from position < 4");
+    assert!(refused("", end + 1).ends_with("> file size"));
+    for offset in 5..end {
+        if let Err(text) = lines(&log, &request("", offset)) {
+            assert_eq!(text, "bogus data in log event", "{offset}");
+        }
+    }
+    assert_eq!(refused("", 5), "bogus data in log event");
+    let unknown = Request { checksum: ChecksumWish::Unknown, ..request("", 4) };
+    assert!(lines(&log, &unknown).unwrap_err().contains("checksum"));
+}
+
+#[test]
+fn a_reader_that_waits_gets_heartbeats_and_new_events_and_can_be_interrupted() {
+    let log = log();
+    let end = commit(&log, 11).offset();
+    let writer = log.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        commit(&writer, 12);
+    });
+    let mut replica = Replica::new(ChecksumAlgorithm::Off);
+    let heartbeat = Some(Duration::from_millis(5));
+    let request = Request { wait: true, heartbeat, ..request("binlog.000001", end) };
+    let error = dump(&log, &request, &mut replica).unwrap_err();
+    thread.join().unwrap();
+    assert!(matches!(error, DumpError::Interrupted));
+    assert_eq!(replica.lines[2], format!("heartbeat binlog.000001 {end}"));
+    assert!(replica.lines.contains(&"xid 12".to_owned()), "{:?}", replica.lines);
+}
