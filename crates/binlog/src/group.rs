@@ -15,8 +15,8 @@
 
 use crate::event::checksum::{crc_at, position_factor};
 use crate::event::{
-    CHECKSUM_LEN, CommitInfo, EncodeEvent, EventHeader, EventType, GtidEvent, QueryEvent, RowsQueryEvent,
-    XidEvent,
+    CHECKSUM_LEN, CommitInfo, EncodeEvent, EventHeader, EventType, GtidEvent, QueryEvent, RowsKind,
+    RowsQueryEvent, TableMapEvent, XidEvent, rows_flags,
 };
 use crate::gtid::Gtid;
 
@@ -60,24 +60,6 @@ impl GroupContext {
     }
 }
 
-/// Says what a rows event does to its rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RowsKind {
-    Write,
-    Update,
-    Delete,
-}
-
-impl RowsKind {
-    fn event_type(self) -> EventType {
-        match self {
-            RowsKind::Write => EventType::WRITE_ROWS,
-            RowsKind::Update => EventType::UPDATE_ROWS,
-            RowsKind::Delete => EventType::DELETE_ROWS,
-        }
-    }
-}
-
 /// The rows event that more rows may be added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OpenRows {
@@ -115,7 +97,6 @@ pub struct GroupBuilder {
     open: Option<OpenRows>,
 }
 
-const STMT_END_F: u16 = 1;
 /// Offset of the flags in a rows event: header, table id.
 const ROWS_FLAGS_OFFSET: usize = EventHeader::LEN + 6;
 /// Rows events v2 have two bytes of extra data at least: their own length.
@@ -152,6 +133,11 @@ impl GroupBuilder {
         self.event(&RowsQueryEvent { sql });
     }
 
+    /// The table that rows behind it are in: once for each table of a statement, before its rows.
+    pub fn table_map(&mut self, table: &TableMapEvent) {
+        self.event(table);
+    }
+
     /// Any event that belongs between the GTID and the end.
     pub fn event(&mut self, event: &impl EncodeEvent) {
         self.close_rows(0);
@@ -181,7 +167,7 @@ impl GroupBuilder {
 
     /// Ends a statement: its last rows event says so, and the tables mapped for it are forgotten by readers.
     pub fn end_statement(&mut self) {
-        self.close_rows(STMT_END_F);
+        self.close_rows(rows_flags::STMT_END);
     }
 
     /// Where the group is now, for [`Self::truncate`].
@@ -232,7 +218,7 @@ impl GroupBuilder {
             }
             self.close_rows(0);
         }
-        let start = self.start_event(kind.event_type(), 0);
+        let start = self.start_event(rows_type(kind), 0);
         self.bytes.extend_from_slice(&table_id.to_le_bytes()[..6]);
         self.bytes.extend_from_slice(&0_u16.to_le_bytes()); // flags: set when closed
         self.bytes.extend_from_slice(&NO_EXTRA_DATA);
@@ -273,6 +259,14 @@ impl GroupBuilder {
         let at = start + EventHeader::LENGTH_OFFSET;
         self.bytes[at..at + 4].copy_from_slice(&length.to_le_bytes());
         self.events.push(self.bytes.len());
+    }
+}
+
+fn rows_type(kind: RowsKind) -> EventType {
+    match kind {
+        RowsKind::Write => EventType::WRITE_ROWS,
+        RowsKind::Update => EventType::UPDATE_ROWS,
+        RowsKind::Delete => EventType::DELETE_ROWS,
     }
 }
 

@@ -8,5 +8,6 @@ pub mod group;
 pub mod gtid;
 pub mod log;
 pub mod position;
+pub mod row;
 
 pub use position::{FileNumber, LogPosition};

@@ -59,7 +59,7 @@ impl EncodeEvent for StopEvent {
 
 /// The statement that the row events behind it come from (`binlog_rows_query_log_events`).
 ///
-/// One byte of length that says nothing for texts beyond 255 bytes and is to be skipped, then the text.
+/// One byte that once was the length and is skipped (MySQL writes 0), then the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowsQueryEvent<'a> {
     /// The statement's text.
@@ -84,7 +84,7 @@ impl EncodeEvent for RowsQueryEvent<'_> {
     }
 
     fn encode_body(&self, out: &mut Vec<u8>) {
-        out.push(self.sql.len().min(255) as u8);
+        out.push(0);
         out.extend_from_slice(self.sql);
     }
 }

@@ -13,14 +13,22 @@
 //! (`row`), a whole transaction's events ahead of their positions (`group`), text (`text`).
 
 pub(crate) mod checksum;
+pub mod compressed;
 pub mod control;
 pub mod format_description;
 pub mod gtid;
 pub mod header;
+pub mod mariadb;
+pub mod metadata;
+pub mod payload;
 pub mod query;
+pub mod rows;
+pub mod table_map;
+mod tagged;
 
 use stdx::cursor::Truncated;
 
+pub use compressed::{Compressed, QueryCompressedEvent};
 pub use control::{
     HeartbeatEvent, IntvarEvent, RandEvent, RotateEvent, RowsQueryEvent, StopEvent, UserVarEvent,
     UserVarValue, XaPrepareEvent, XidEvent,
@@ -28,7 +36,12 @@ pub use control::{
 pub use format_description::{ChecksumAlgorithm, FormatDescription};
 pub use gtid::{CommitInfo, GtidEvent, PreviousGtids};
 pub use header::{EventHeader, EventType, flags};
-pub use query::{QueryEvent, StatusVars, UpdatedDatabases, flags2};
+pub use mariadb::{MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent};
+pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata};
+pub use payload::{Compression, PayloadEvents, TransactionPayloadEvent};
+pub use query::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
+pub use rows::{RowChange, RowChanges, RowsData, RowsEvent, RowsKind, rows_flags};
+pub use table_map::TableMapEvent;
 
 use crate::gtid::{GtidError, GtidSet};
 
@@ -69,6 +82,9 @@ pub enum EventError {
     /// Breaks its format.
     #[error("malformed event: {0}")]
     Malformed(&'static str),
+    /// A row inside is damaged.
+    #[error("row: {0}")]
+    Row(#[from] crate::row::RowError),
     /// Correct, but of a form that is not read here.
     #[error("unsupported event: {0}")]
     Unsupported(&'static str),
@@ -97,6 +113,8 @@ pub enum Event<'a> {
     PreviousGtids(PreviousGtids),
     Gtid(GtidEvent),
     Query(QueryEvent<'a>),
+    TableMap(TableMapEvent),
+    Rows(RowsEvent<'a>),
     Xid(XidEvent),
     Rotate(RotateEvent<'a>),
     Stop,
@@ -106,6 +124,15 @@ pub enum Event<'a> {
     Intvar(IntvarEvent),
     Rand(RandEvent),
     UserVar(UserVarEvent<'a>),
+    TransactionPayload(TransactionPayloadEvent<'a>),
+    MariadbGtid(MariadbGtidEvent<'a>),
+    MariadbGtidList(MariadbGtidListEvent),
+    /// The oldest file that MariaDB's recovery needs.
+    MariadbBinlogCheckpoint(&'a [u8]),
+    /// The statement that the row events behind it come from.
+    MariadbAnnotateRows(&'a [u8]),
+    MariadbStartEncryption(StartEncryptionEvent),
+    MariadbQueryCompressed(QueryCompressedEvent<'a>),
     /// To be skipped; the bytes mean something to others.
     Ignorable(&'a [u8]),
     /// A type that is not known here, its body as it is.
@@ -244,7 +271,7 @@ pub fn decode_format_description(bytes: &[u8]) -> Result<FormatDescription, Even
 fn decode_body<'a>(
     header: &EventHeader,
     body: &'a [u8],
-    _fde: &FormatDescription,
+    fde: &FormatDescription,
 ) -> Result<Event<'a>, EventError> {
     Ok(match header.event_type {
         EventType::PREVIOUS_GTIDS => Event::PreviousGtids(PreviousGtids(GtidSet::decode(body)?)),
@@ -262,6 +289,29 @@ fn decode_body<'a>(
         EventType::RAND => Event::Rand(RandEvent::decode(body)?),
         EventType::USER_VAR => Event::UserVar(UserVarEvent::decode(body)?),
         EventType::IGNORABLE => Event::Ignorable(body),
+        EventType::GTID_TAGGED => Event::Gtid(tagged::decode(body)?),
+        EventType::TABLE_MAP => Event::TableMap(TableMapEvent::decode(body, table_id_len(header, fde))?),
+        EventType::TRANSACTION_PAYLOAD => Event::TransactionPayload(TransactionPayloadEvent::decode(body)?),
+        EventType::MARIADB_GTID => Event::MariadbGtid(MariadbGtidEvent::decode(body, header.server_id)?),
+        EventType::MARIADB_GTID_LIST => Event::MariadbGtidList(MariadbGtidListEvent::decode(body)?),
+        EventType::MARIADB_BINLOG_CHECKPOINT => {
+            Event::MariadbBinlogCheckpoint(mariadb::checkpoint_file(body)?)
+        }
+        EventType::MARIADB_ANNOTATE_ROWS => Event::MariadbAnnotateRows(body),
+        EventType::MARIADB_START_ENCRYPTION => {
+            Event::MariadbStartEncryption(StartEncryptionEvent::decode(body)?)
+        }
+        EventType::MARIADB_QUERY_COMPRESSED => {
+            Event::MariadbQueryCompressed(QueryCompressedEvent::decode(body)?)
+        }
+        kind if RowsEvent::is_rows(kind) => {
+            Event::Rows(RowsEvent::decode(kind, body, table_id_len(header, fde))?)
+        }
         _ => Event::Unknown(body),
     })
+}
+
+/// Servers before 5.1.4 had table ids of 4 bytes, and say so by a fixed part of 6.
+fn table_id_len(header: &EventHeader, fde: &FormatDescription) -> usize {
+    if fde.post_header_length(header.event_type) == Some(6) { 4 } else { 6 }
 }

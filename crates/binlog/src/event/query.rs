@@ -72,7 +72,7 @@ pub struct StatusVars<'a> {
     /// 10: length of the original event on the source; obsolete.
     pub master_data_written: Option<u32>,
     /// 11: user and host of the definer.
-    pub invoker: Option<(Cow<'a, [u8]>, Cow<'a, [u8]>)>,
+    pub invoker: Option<Account<'a>>,
     /// 12: databases that the statement changes.
     pub updated_databases: Option<UpdatedDatabases<'a>>,
     /// 13: microseconds of the statement's start.
@@ -93,6 +93,15 @@ pub struct StatusVars<'a> {
     pub mariadb_xid: Option<u64>,
     /// What stands behind a variable this code does not know, that variable included.
     pub unknown: Cow<'a, [u8]>,
+}
+
+/// A user and host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account<'a> {
+    /// The user's name.
+    pub user: Cow<'a, [u8]>,
+    /// The host part of the account.
+    pub host: Cow<'a, [u8]>,
 }
 
 /// Which databases a statement changes.
@@ -193,7 +202,7 @@ impl<'a> StatusVars<'a> {
             8 => self.charset_database = Some(c.u16()?),
             9 => self.table_map_for_update = Some(c.u64()?),
             10 => self.master_data_written = Some(c.u32()?),
-            11 => self.invoker = Some((short(c)?, short(c)?)),
+            11 => self.invoker = Some(Account { user: short(c)?, host: short(c)? }),
             12 => self.updated_databases = Some(UpdatedDatabases::decode(c)?),
             13 => self.microseconds = Some(c.u24()?),
             16 => self.explicit_defaults_for_timestamp = Some(c.u8()? != 0),
@@ -226,7 +235,7 @@ impl<'a> StatusVars<'a> {
         put(out, 8, self.charset_database.map(u16::to_le_bytes));
         put(out, 9, self.table_map_for_update.map(u64::to_le_bytes));
         put(out, 10, self.master_data_written.map(u32::to_le_bytes));
-        if let Some((user, host)) = &self.invoker {
+        if let Some(Account { user, host }) = &self.invoker {
             put_short(out, 11, Some(user));
             out.push(host.len().min(255) as u8);
             out.extend_from_slice(&host[..host.len().min(255)]);

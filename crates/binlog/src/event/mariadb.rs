@@ -1,0 +1,133 @@
+//! MariaDB's own events, read: its GTIDs, lists of them, and what stands around row events.
+//!
+//! Source: MariaDB documentation, "Replication Protocol", the pages on these events.
+
+use stdx::cursor::Cursor;
+
+use super::EventError;
+
+/// A MariaDB GTID: domain, server, number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MariadbGtid {
+    /// Replication domain.
+    pub domain_id: u32,
+    /// The server that committed first.
+    pub server_id: u32,
+    /// Number in the domain.
+    pub sequence: u64,
+}
+
+impl std::fmt::Display for MariadbGtid {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}-{}", self.domain_id, self.server_id, self.sequence)
+    }
+}
+
+/// Bits of [`MariadbGtidEvent::flags`].
+pub mod gtid_flags {
+    /// No transaction: one statement, without an end event.
+    pub const STANDALONE: u8 = 1;
+    /// A group-commit number follows.
+    pub const GROUP_COMMIT_ID: u8 = 2;
+    /// All tables are transactional.
+    pub const TRANSACTIONAL: u8 = 4;
+    /// May be applied in parallel.
+    pub const ALLOW_PARALLEL: u8 = 8;
+    /// Waited for a row lock.
+    pub const WAITED: u8 = 16;
+    /// DDL.
+    pub const DDL: u8 = 32;
+    /// The first phase of an XA transaction; its XID follows.
+    pub const PREPARED_XA: u8 = 64;
+    /// The second phase of an XA transaction; its XID follows.
+    pub const COMPLETED_XA: u8 = 128;
+}
+
+/// MariaDB's GTID event: it opens a group, and stands for the `BEGIN` too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MariadbGtidEvent<'a> {
+    /// Whole GTID; the server's number is the header's.
+    pub gtid: MariadbGtid,
+    /// See [`gtid_flags`].
+    pub flags: u8,
+    /// The group commit it was part of.
+    pub commit_id: Option<u64>,
+    /// The XA transaction: format number, global id and branch qualifier.
+    pub xid: Option<(u32, &'a [u8], &'a [u8])>,
+}
+
+impl<'a> MariadbGtidEvent<'a> {
+    pub(super) fn decode(body: &'a [u8], server_id: u32) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        let sequence = c.u64()?;
+        let domain_id = c.u32()?;
+        let flags = c.u8()?;
+        let mut event =
+            Self { gtid: MariadbGtid { domain_id, server_id, sequence }, flags, commit_id: None, xid: None };
+        if flags & gtid_flags::GROUP_COMMIT_ID != 0 {
+            event.commit_id = Some(c.u64()?);
+        }
+        if flags & (gtid_flags::PREPARED_XA | gtid_flags::COMPLETED_XA) != 0 {
+            let format_id = c.u32()?;
+            let (gtrid, bqual) = (usize::from(c.u8()?), usize::from(c.u8()?));
+            event.xid = Some((format_id, c.take(gtrid)?, c.take(bqual)?));
+        }
+        Ok(event)
+    }
+
+    /// True if a transaction begins here, which XID or COMMIT ends.
+    pub fn begins_transaction(&self) -> bool {
+        self.flags & gtid_flags::STANDALONE == 0
+    }
+}
+
+/// MariaDB's GTID list, at the start of each file: the last GTID of each domain and server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MariadbGtidListEvent {
+    /// Four bits of flags.
+    pub flags: u8,
+    /// The GTIDs.
+    pub gtids: Vec<MariadbGtid>,
+}
+
+impl MariadbGtidListEvent {
+    pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
+        const COUNT_BITS: u32 = 28;
+        let mut c = Cursor::new(body);
+        let head = c.u32()?;
+        let count = head & ((1 << COUNT_BITS) - 1);
+        let mut gtids = Vec::new();
+        for _ in 0..count {
+            gtids.push(MariadbGtid { domain_id: c.u32()?, server_id: c.u32()?, sequence: c.u64()? });
+        }
+        Ok(Self { flags: (head >> COUNT_BITS) as u8, gtids })
+    }
+}
+
+/// MariaDB's encryption marker: the events behind it are encrypted, and are not read here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StartEncryptionEvent {
+    /// The scheme, 1.
+    pub scheme: u8,
+    /// The key's version.
+    pub key_version: u32,
+    /// What each event's place is mixed with.
+    pub nonce: [u8; 12],
+}
+
+impl StartEncryptionEvent {
+    pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(body);
+        let (scheme, key_version) = (c.u8()?, c.u32()?);
+        let mut nonce = [0; 12];
+        nonce.copy_from_slice(c.take(12)?);
+        Ok(Self { scheme, key_version, nonce })
+    }
+}
+
+/// The file name of MariaDB's binlog checkpoint event: older files are not needed for recovery.
+pub(super) fn checkpoint_file(body: &[u8]) -> Result<&[u8], EventError> {
+    let mut c = Cursor::new(body);
+    let n = c.u32()? as usize;
+    Ok(c.take(n)?)
+}

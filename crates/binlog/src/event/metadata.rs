@@ -1,0 +1,339 @@
+//! What a table map says beyond types: the optional metadata, a list of type (1 byte), length, value.
+//!
+//! `binlog_row_metadata=MINIMAL` (the default) writes signedness, character sets and geometry types; `FULL` adds names,
+//! ENUM and SET elements, the primary key and visibility. Fields are kept as they came, in their order, so that
+//! encoding gives the same bytes again; what a reader needs is offered in decoded form.
+
+use stdx::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
+
+use super::EventError;
+use crate::row::bit;
+use crate::row::column_type::{ColumnType, code};
+
+/// One field of the optional metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MetadataField {
+    /// 1: a bit for each numeric column, from the highest bit of each byte: unsigned.
+    Signedness(Vec<u8>),
+    /// 2: the collation of character columns, and those (by their number among them) that have another.
+    DefaultCharset(DefaultCharset),
+    /// 3: the collation of each character column.
+    ColumnCharset(Vec<u64>),
+    /// 4: the columns' names.
+    ColumnNames(Vec<Vec<u8>>),
+    /// 5: the elements of each SET column.
+    SetValues(Vec<Vec<Vec<u8>>>),
+    /// 6: the elements of each ENUM column.
+    EnumValues(Vec<Vec<Vec<u8>>>),
+    /// 7: the subtype of each GEOMETRY column: 0 any, 1 point, 2 line string, 3 polygon, 4 to 6 their multiples,
+    /// 7 collection.
+    GeometryTypes(Vec<u64>),
+    /// 8: the columns of the primary key, which are whole.
+    SimplePrimaryKey(Vec<u64>),
+    /// 9: the columns of the primary key and the characters of each that count (0: all).
+    PrefixPrimaryKey(Vec<(u64, u64)>),
+    /// 10: as 2, for ENUM and SET columns.
+    EnumAndSetDefaultCharset(DefaultCharset),
+    /// 11: as 3, for ENUM and SET columns.
+    EnumAndSetColumnCharset(Vec<u64>),
+    /// 12: a bit for each column, from the highest bit of each byte: visible.
+    Visibility(Vec<u8>),
+    /// 13: the number of elements of each VECTOR column.
+    VectorDimensions(Vec<u64>),
+    /// Any other: its number and bytes.
+    Unknown(u8, Vec<u8>),
+}
+
+/// A collation for most columns, and exceptions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultCharset {
+    /// The collation of the columns that are not named.
+    pub default: u64,
+    /// Number of the column among those of its class, and its collation.
+    pub exceptions: Vec<(u64, u64)>,
+}
+
+/// The optional metadata of a table map.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OptionalMetadata(pub Vec<MetadataField>);
+
+impl OptionalMetadata {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(bytes);
+        let mut fields = Vec::new();
+        while !c.is_empty() {
+            let kind = c.u8()?;
+            fields.push(MetadataField::decode(kind, c.lenenc_bytes()?)?);
+        }
+        Ok(Self(fields))
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let mut value = Vec::new();
+        for field in &self.0 {
+            value.clear();
+            out.push(field.encode(&mut value));
+            put_lenenc_bytes(out, &value);
+        }
+    }
+
+    /// Puts signs and collations into the columns' types.
+    pub(super) fn apply(&self, columns: &mut [ColumnType]) -> Result<(), EventError> {
+        for field in &self.0 {
+            match field {
+                MetadataField::Signedness(bits) => {
+                    for (i, ty) in columns.iter_mut().filter(|ty| ty.is_numeric()).enumerate() {
+                        ty.unsigned = high_bit_first(bits, i);
+                    }
+                }
+                MetadataField::DefaultCharset(d) => apply_default(d, columns, ColumnType::is_character)?,
+                MetadataField::EnumAndSetDefaultCharset(d) => {
+                    apply_default(d, columns, ColumnType::is_enum_or_set)?
+                }
+                MetadataField::ColumnCharset(list) => apply_each(list, columns, ColumnType::is_character)?,
+                MetadataField::EnumAndSetColumnCharset(list) => {
+                    apply_each(list, columns, ColumnType::is_enum_or_set)?
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns' names, where the writer gave them.
+    pub fn column_names(&self) -> Option<&[Vec<u8>]> {
+        self.0.iter().find_map(|f| match f {
+            MetadataField::ColumnNames(names) => Some(names.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// The columns of the primary key with their prefix lengths in characters (0: whole), where the writer gave them.
+    pub fn primary_key(&self) -> Option<Vec<(u64, u64)>> {
+        self.0.iter().find_map(|f| match f {
+            MetadataField::SimplePrimaryKey(columns) => Some(columns.iter().map(|&c| (c, 0)).collect()),
+            MetadataField::PrefixPrimaryKey(columns) => Some(columns.clone()),
+            _ => None,
+        })
+    }
+
+    /// The elements of the `n`th ENUM column (from 0, among the ENUM columns).
+    pub fn enum_values(&self, n: usize) -> Option<&[Vec<u8>]> {
+        self.0.iter().find_map(|f| match f {
+            MetadataField::EnumValues(all) => all.get(n).map(Vec::as_slice),
+            _ => None,
+        })
+    }
+
+    /// The elements of the `n`th SET column (from 0, among the SET columns).
+    pub fn set_values(&self, n: usize) -> Option<&[Vec<u8>]> {
+        self.0.iter().find_map(|f| match f {
+            MetadataField::SetValues(all) => all.get(n).map(Vec::as_slice),
+            _ => None,
+        })
+    }
+
+    /// The fields that MySQL writes by default, from the columns: signedness and collations, of which the commonest is
+    /// the default.
+    pub fn minimal(columns: &[ColumnType]) -> Self {
+        let mut fields = Vec::new();
+        let signs: Vec<bool> = columns.iter().filter(|ty| ty.is_numeric()).map(|ty| ty.unsigned).collect();
+        if !signs.is_empty() {
+            fields.push(MetadataField::Signedness(pack_bits(&signs)));
+        }
+        let charsets = |class: fn(&ColumnType) -> bool| -> Vec<u64> {
+            columns.iter().filter(|ty| class(ty)).map(|ty| ty.charset.into()).collect()
+        };
+        let character = charsets(ColumnType::is_character);
+        if !character.is_empty() {
+            fields.push(match shorter_form(&character) {
+                Some(default) => MetadataField::DefaultCharset(default),
+                None => MetadataField::ColumnCharset(character),
+            });
+        }
+        let geometries = columns.iter().filter(|ty| ty.code == code::GEOMETRY).count();
+        if geometries > 0 {
+            fields.push(MetadataField::GeometryTypes(vec![0; geometries]));
+        }
+        let enum_and_set = charsets(ColumnType::is_enum_or_set);
+        if !enum_and_set.is_empty() {
+            fields.push(match shorter_form(&enum_and_set) {
+                Some(default) => MetadataField::EnumAndSetDefaultCharset(default),
+                None => MetadataField::EnumAndSetColumnCharset(enum_and_set),
+            });
+        }
+        Self(fields)
+    }
+}
+
+impl MetadataField {
+    fn decode(kind: u8, bytes: &[u8]) -> Result<Self, EventError> {
+        Ok(match kind {
+            1 => Self::Signedness(bytes.to_vec()),
+            2 => Self::DefaultCharset(DefaultCharset::decode(bytes)?),
+            3 => Self::ColumnCharset(integers(bytes)?),
+            4 => Self::ColumnNames(strings(bytes)?),
+            5 => Self::SetValues(string_lists(bytes)?),
+            6 => Self::EnumValues(string_lists(bytes)?),
+            7 => Self::GeometryTypes(integers(bytes)?),
+            8 => Self::SimplePrimaryKey(integers(bytes)?),
+            9 => Self::PrefixPrimaryKey(pairs(Cursor::new(bytes))?),
+            10 => Self::EnumAndSetDefaultCharset(DefaultCharset::decode(bytes)?),
+            11 => Self::EnumAndSetColumnCharset(integers(bytes)?),
+            12 => Self::Visibility(bytes.to_vec()),
+            13 => Self::VectorDimensions(integers(bytes)?),
+            _ => Self::Unknown(kind, bytes.to_vec()),
+        })
+    }
+
+    /// Appends the value and returns the field's number.
+    fn encode(&self, out: &mut Vec<u8>) -> u8 {
+        match self {
+            Self::Signedness(bits) => put_bytes(out, bits, 1),
+            Self::DefaultCharset(d) => d.encode(out, 2),
+            Self::ColumnCharset(list) => put_integers(out, list, 3),
+            Self::ColumnNames(names) => {
+                names.iter().for_each(|name| put_lenenc_bytes(out, name));
+                4
+            }
+            Self::SetValues(lists) => put_string_lists(out, lists, 5),
+            Self::EnumValues(lists) => put_string_lists(out, lists, 6),
+            Self::GeometryTypes(list) => put_integers(out, list, 7),
+            Self::SimplePrimaryKey(list) => put_integers(out, list, 8),
+            Self::PrefixPrimaryKey(list) => put_pairs(out, list, 9),
+            Self::EnumAndSetDefaultCharset(d) => d.encode(out, 10),
+            Self::EnumAndSetColumnCharset(list) => put_integers(out, list, 11),
+            Self::Visibility(bits) => put_bytes(out, bits, 12),
+            Self::VectorDimensions(list) => put_integers(out, list, 13),
+            Self::Unknown(kind, bytes) => put_bytes(out, bytes, *kind),
+        }
+    }
+}
+
+impl DefaultCharset {
+    fn decode(bytes: &[u8]) -> Result<Self, EventError> {
+        let mut c = Cursor::new(bytes);
+        Ok(Self { default: c.lenenc()?, exceptions: pairs(c)? })
+    }
+
+    fn encode(&self, out: &mut Vec<u8>, kind: u8) -> u8 {
+        put_lenenc(out, self.default);
+        put_pairs(out, &self.exceptions, kind)
+    }
+}
+
+/// Bits from the highest of each byte on, as signedness and visibility have them.
+pub fn pack_bits(bits: &[bool]) -> Vec<u8> {
+    let mut bytes = vec![0; bits.len().div_ceil(8)];
+    for (i, _) in bits.iter().enumerate().filter(|(_, on)| **on) {
+        bytes[i / 8] |= 0x80 >> (i % 8);
+    }
+    bytes
+}
+
+fn high_bit_first(bits: &[u8], i: usize) -> bool {
+    bit(bits, i ^ 7)
+}
+
+/// The default form, where it takes fewer bytes than a collation for each column.
+fn shorter_form(charsets: &[u64]) -> Option<DefaultCharset> {
+    let times = |c: u64| charsets.iter().filter(|&&other| other == c).count();
+    // The first of the commonest.
+    let default = charsets.iter().copied().rev().max_by_key(|&c| times(c))?;
+    let exceptions: Vec<_> =
+        charsets.iter().enumerate().filter(|(_, c)| **c != default).map(|(i, &c)| (i as u64, c)).collect();
+    (1 + 2 * exceptions.len() < charsets.len()).then_some(DefaultCharset { default, exceptions })
+}
+
+fn apply_default(
+    charset: &DefaultCharset,
+    columns: &mut [ColumnType],
+    class: fn(&ColumnType) -> bool,
+) -> Result<(), EventError> {
+    let mut exceptions = charset.exceptions.iter().peekable();
+    for (i, ty) in columns.iter_mut().filter(|ty| class(ty)).enumerate() {
+        let exception = exceptions.next_if(|(column, _)| *column == i as u64);
+        ty.charset = collation(exception.map_or(charset.default, |(_, c)| *c))?;
+    }
+    Ok(())
+}
+
+fn apply_each(
+    list: &[u64],
+    columns: &mut [ColumnType],
+    class: fn(&ColumnType) -> bool,
+) -> Result<(), EventError> {
+    for (ty, &charset) in columns.iter_mut().filter(|ty| class(ty)).zip(list) {
+        ty.charset = collation(charset)?;
+    }
+    Ok(())
+}
+
+fn collation(number: u64) -> Result<u16, EventError> {
+    u16::try_from(number).map_err(|_| EventError::Malformed("collation number"))
+}
+
+fn integers(bytes: &[u8]) -> Result<Vec<u64>, EventError> {
+    let mut c = Cursor::new(bytes);
+    let mut list = Vec::new();
+    while !c.is_empty() {
+        list.push(c.lenenc()?);
+    }
+    Ok(list)
+}
+
+fn pairs(mut c: Cursor<'_>) -> Result<Vec<(u64, u64)>, EventError> {
+    let mut list = Vec::new();
+    while !c.is_empty() {
+        list.push((c.lenenc()?, c.lenenc()?));
+    }
+    Ok(list)
+}
+
+fn strings(bytes: &[u8]) -> Result<Vec<Vec<u8>>, EventError> {
+    let mut c = Cursor::new(bytes);
+    let mut list = Vec::new();
+    while !c.is_empty() {
+        list.push(c.lenenc_bytes()?.to_vec());
+    }
+    Ok(list)
+}
+
+fn string_lists(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, EventError> {
+    let mut c = Cursor::new(bytes);
+    let mut lists = Vec::new();
+    while !c.is_empty() {
+        let mut list = Vec::new();
+        for _ in 0..c.lenenc()? {
+            list.push(c.lenenc_bytes()?.to_vec());
+        }
+        lists.push(list);
+    }
+    Ok(lists)
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8], kind: u8) -> u8 {
+    out.extend_from_slice(bytes);
+    kind
+}
+
+fn put_integers(out: &mut Vec<u8>, list: &[u64], kind: u8) -> u8 {
+    list.iter().for_each(|&v| put_lenenc(out, v));
+    kind
+}
+
+fn put_pairs(out: &mut Vec<u8>, list: &[(u64, u64)], kind: u8) -> u8 {
+    for &(a, b) in list {
+        put_lenenc(out, a);
+        put_lenenc(out, b);
+    }
+    kind
+}
+
+fn put_string_lists(out: &mut Vec<u8>, lists: &[Vec<Vec<u8>>], kind: u8) -> u8 {
+    for list in lists {
+        put_lenenc(out, list.len() as u64);
+        list.iter().for_each(|s| put_lenenc_bytes(out, s));
+    }
+    kind
+}
