@@ -54,7 +54,9 @@ pub fn named(name: &str) -> Option<Workload> {
 const W1: Workload = Workload {
     name: "w1",
     title: "W1: a stored function inserts 35 kB rows",
+    // mariadb-slap connects to the schema `mysqlslap` and does not make it.
     prepare: "\
+create database if not exists mysqlslap;
 drop database if exists test_case_9;
 create database test_case_9;
 use test_case_9;
