@@ -40,7 +40,8 @@ pub fn open(env: &(impl Env + Clone), options: &LogOptions) -> Result<(Arc<Log>,
 #[derive(Clone, Default)]
 pub struct Told(Arc<Mutex<Vec<Word>>>);
 
-type Word = (u64, Option<LogPosition>);
+/// A transaction, and its position or that it was refused.
+pub type Word = (u64, Option<LogPosition>);
 
 impl Told {
     pub fn hook(&self, id: u64) -> Box<dyn CommitHook> {
@@ -49,6 +50,11 @@ impl Told {
 
     pub fn ordered(&self) -> Vec<u64> {
         self.0.lock().iter().filter(|(_, position)| position.is_some()).map(|&(id, _)| id).collect()
+    }
+
+    /// What was told since the last call.
+    pub fn take(&self) -> Vec<Word> {
+        std::mem::take(&mut *self.0.lock())
     }
 
     pub fn refused(&self) -> Vec<u64> {
