@@ -115,9 +115,19 @@ pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
         started,
     });
     status::register(&server);
-    let listeners = listen(&server)?;
-    let threads = listeners.iter().map(|l| l.run(&server)).collect::<Result<Vec<_>, _>>()?;
-    announce(&server, &listeners, datadir.is_new());
+    let served = serve(&server, datadir.is_new());
+    if let Err(e) = crate::database::close(&server.database) {
+        tracing::error!("the database was not closed cleanly; the next start recovers: {e}");
+    }
+    tracing::info!("stopped");
+    served
+}
+
+/// Listens, and serves until the stop is requested and every session has ended.
+fn serve(server: &Arc<Server>, is_new: bool) -> Result<(), StartError> {
+    let listeners = listen(server)?;
+    let threads = listeners.iter().map(|l| l.run(server)).collect::<Result<Vec<_>, _>>()?;
+    announce(server, &listeners, is_new);
 
     let reason = server.stop.wait();
     tracing::info!("stopping: {reason}");
@@ -128,14 +138,10 @@ pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
         // A panic in it was logged, and there is nothing left to accept.
         let _ = thread.join();
     }
-    end_sessions(&server);
-    if let Err(e) = crate::database::close(&server.database) {
-        tracing::error!("the database was not closed cleanly; the next start recovers: {e}");
-    }
+    end_sessions(server);
     for listener in &listeners {
         listener.remove(&*server.env);
     }
-    tracing::info!("stopped");
     Ok(())
 }
 
