@@ -9,5 +9,6 @@ pub mod gtid;
 pub mod log;
 pub mod position;
 pub mod row;
+pub mod text;
 
 pub use position::{FileNumber, LogPosition};

@@ -133,37 +133,65 @@ impl OptionalMetadata {
         })
     }
 
-    /// The fields that MySQL writes by default, from the columns: signedness and collations, of which the commonest is
-    /// the default.
+    /// What `binlog_row_metadata=MINIMAL`, the default, writes: signedness, collations, geometry types (of which all
+    /// are "any" here).
     pub fn minimal(columns: &[ColumnType]) -> Self {
         let mut fields = Vec::new();
         let signs: Vec<bool> = columns.iter().filter(|ty| ty.is_numeric()).map(|ty| ty.unsigned).collect();
         if !signs.is_empty() {
             fields.push(MetadataField::Signedness(pack_bits(&signs)));
         }
-        let charsets = |class: fn(&ColumnType) -> bool| -> Vec<u64> {
-            columns.iter().filter(|ty| class(ty)).map(|ty| ty.charset.into()).collect()
-        };
-        let character = charsets(ColumnType::is_character);
-        if !character.is_empty() {
-            fields.push(match shorter_form(&character) {
-                Some(default) => MetadataField::DefaultCharset(default),
-                None => MetadataField::ColumnCharset(character),
-            });
-        }
+        fields.extend(match charsets(columns, ColumnType::is_character) {
+            Charsets::None => None,
+            Charsets::Default(d) => Some(MetadataField::DefaultCharset(d)),
+            Charsets::Each(list) => Some(MetadataField::ColumnCharset(list)),
+        });
         let geometries = columns.iter().filter(|ty| ty.code == code::GEOMETRY).count();
         if geometries > 0 {
             fields.push(MetadataField::GeometryTypes(vec![0; geometries]));
         }
-        let enum_and_set = charsets(ColumnType::is_enum_or_set);
-        if !enum_and_set.is_empty() {
-            fields.push(match shorter_form(&enum_and_set) {
-                Some(default) => MetadataField::EnumAndSetDefaultCharset(default),
-                None => MetadataField::EnumAndSetColumnCharset(enum_and_set),
-            });
-        }
         Self(fields)
     }
+
+    /// What `binlog_row_metadata=FULL` writes.
+    pub fn full(columns: &[ColumnType], details: TableDetails) -> Self {
+        let mut fields = Self::minimal(columns).0;
+        fields.push(MetadataField::ColumnNames(details.names));
+        fields.extend(match charsets(columns, ColumnType::is_enum_or_set) {
+            Charsets::None => None,
+            Charsets::Default(d) => Some(MetadataField::EnumAndSetDefaultCharset(d)),
+            Charsets::Each(list) => Some(MetadataField::EnumAndSetColumnCharset(list)),
+        });
+        if !details.set_values.is_empty() {
+            fields.push(MetadataField::SetValues(details.set_values));
+        }
+        if !details.enum_values.is_empty() {
+            fields.push(MetadataField::EnumValues(details.enum_values));
+        }
+        if details.primary_key.iter().any(|(_, prefix)| *prefix != 0) {
+            fields.push(MetadataField::PrefixPrimaryKey(details.primary_key));
+        } else if !details.primary_key.is_empty() {
+            let columns = details.primary_key.into_iter().map(|(column, _)| column).collect();
+            fields.push(MetadataField::SimplePrimaryKey(columns));
+        }
+        fields.push(MetadataField::Visibility(pack_bits(&details.visible)));
+        Self(fields)
+    }
+}
+
+/// What full metadata says of a table beside its columns' types.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TableDetails {
+    /// The columns' names.
+    pub names: Vec<Vec<u8>>,
+    /// The elements of each SET column.
+    pub set_values: Vec<Vec<Vec<u8>>>,
+    /// The elements of each ENUM column.
+    pub enum_values: Vec<Vec<Vec<u8>>>,
+    /// The primary key's columns and how many characters of each count (0: all).
+    pub primary_key: Vec<(u64, u64)>,
+    /// Whether each column is visible.
+    pub visible: Vec<bool>,
 }
 
 impl MetadataField {
@@ -235,14 +263,25 @@ fn high_bit_first(bits: &[u8], i: usize) -> bool {
     bit(bits, i ^ 7)
 }
 
-/// The default form, where it takes fewer bytes than a collation for each column.
-fn shorter_form(charsets: &[u64]) -> Option<DefaultCharset> {
-    let times = |c: u64| charsets.iter().filter(|&&other| other == c).count();
+/// The collations of one class of columns, in the form that takes fewer bytes.
+enum Charsets {
+    None,
+    Default(DefaultCharset),
+    Each(Vec<u64>),
+}
+
+fn charsets(columns: &[ColumnType], class: fn(&ColumnType) -> bool) -> Charsets {
+    let list: Vec<u64> = columns.iter().filter(|ty| class(ty)).map(|ty| ty.charset.into()).collect();
+    let times = |c: u64| list.iter().filter(|&&other| other == c).count();
     // The first of the commonest.
-    let default = charsets.iter().copied().rev().max_by_key(|&c| times(c))?;
-    let exceptions: Vec<_> =
-        charsets.iter().enumerate().filter(|(_, c)| **c != default).map(|(i, &c)| (i as u64, c)).collect();
-    (1 + 2 * exceptions.len() < charsets.len()).then_some(DefaultCharset { default, exceptions })
+    let Some(default) = list.iter().copied().rev().max_by_key(|&c| times(c)) else { return Charsets::None };
+    let others = list.iter().enumerate().filter(|(_, c)| **c != default);
+    let exceptions: Vec<_> = others.map(|(i, &c)| (i as u64, c)).collect();
+    if 1 + 2 * exceptions.len() <= list.len() {
+        Charsets::Default(DefaultCharset { default, exceptions })
+    } else {
+        Charsets::Each(list)
+    }
 }
 
 fn apply_default(

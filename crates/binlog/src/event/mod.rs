@@ -15,6 +15,7 @@
 pub(crate) mod checksum;
 pub mod compressed;
 pub mod control;
+mod decoder;
 pub mod format_description;
 pub mod gtid;
 pub mod header;
@@ -33,11 +34,12 @@ pub use control::{
     HeartbeatEvent, IntvarEvent, RandEvent, RotateEvent, RowsQueryEvent, StopEvent, UserVarEvent,
     UserVarValue, XaPrepareEvent, XidEvent,
 };
+pub use decoder::Decoder;
 pub use format_description::{ChecksumAlgorithm, FormatDescription};
 pub use gtid::{CommitInfo, GtidEvent, PreviousGtids};
 pub use header::{EventHeader, EventType, flags};
 pub use mariadb::{MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent};
-pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata};
+pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata, TableDetails};
 pub use payload::{Compression, PayloadEvents, TransactionPayloadEvent};
 pub use query::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
 pub use rows::{RowChange, RowChanges, RowsData, RowsEvent, RowsKind, rows_flags};

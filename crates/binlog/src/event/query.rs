@@ -91,6 +91,8 @@ pub struct StatusVars<'a> {
     pub mariadb_microseconds: Option<u32>,
     /// 129, MariaDB: XID of a DDL statement.
     pub mariadb_xid: Option<u64>,
+    /// 131, MariaDB: `character_set_collations`, pairs of character set and collation by number.
+    pub mariadb_collations: Option<&'a [u8]>,
     /// What stands behind a variable this code does not know, that variable included.
     pub unknown: Cow<'a, [u8]>,
 }
@@ -212,6 +214,10 @@ impl<'a> StatusVars<'a> {
             20 => self.default_table_encryption = Some(c.u8()?),
             128 => self.mariadb_microseconds = Some(c.u24()?),
             129 => self.mariadb_xid = Some(c.u64()?),
+            131 => {
+                let n = usize::from(c.u8()?);
+                self.mariadb_collations = Some(c.take(4 * n)?);
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -251,6 +257,10 @@ impl<'a> StatusVars<'a> {
         put(out, 20, self.default_table_encryption.map(|v| [v]));
         put(out, 128, self.mariadb_microseconds.map(u24));
         put(out, 129, self.mariadb_xid.map(u64::to_le_bytes));
+        if let Some(pairs) = self.mariadb_collations {
+            put(out, 131, Some([(pairs.len() / 4) as u8]));
+            out.extend_from_slice(pairs);
+        }
         out.extend_from_slice(&self.unknown);
     }
 }

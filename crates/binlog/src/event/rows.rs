@@ -43,6 +43,8 @@ pub mod rows_flags {
     pub const RELAXED_UNIQUE_CHECKS: u16 = 0x4;
     /// All columns are in the images.
     pub const COMPLETE_ROWS: u16 = 0x8;
+    /// MySQL 9: foreign keys act in the SQL layer, their cascades are row events of their own.
+    pub const USE_SQL_FOREIGN_KEY: u16 = 0x10;
 }
 
 /// A row event of any kind and version.
