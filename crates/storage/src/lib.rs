@@ -9,7 +9,8 @@
 //! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
 //! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`].
 //!
-//! Reading order of transactions: [`lock`].
+//! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`lock`], [`write_set`],
+//! [`transaction`], [`engine`] (commit), [`replay`] (recovery).
 
 mod background;
 pub mod batch;
@@ -17,27 +18,39 @@ mod cache;
 mod compaction;
 mod core;
 pub mod cursor;
+pub mod engine;
 pub mod entry;
 pub mod error;
 mod flush;
+pub mod key;
 pub mod lock;
 mod manifest;
 mod memtable;
 mod merge;
 mod output;
+pub mod replay;
+pub mod schema;
 mod skiplist;
 pub mod snapshot;
 mod sstable;
 pub mod store;
 mod survivors;
 mod tables;
+#[cfg(test)]
+mod testing;
+pub mod transaction;
 mod version;
 mod view;
+pub mod write_set;
 
 pub use batch::{BatchOp, WriteBatch};
 pub use cursor::Cursor;
+pub use engine::{Engine, EngineError, EngineOptions};
 pub use entry::{TreeId, Value};
 pub use error::StoreError;
 pub use lock::{Interrupt, LockError, LockManager, LockMode, WaitPolicy};
+pub use replay::{ReplayError, ReplayTarget};
+pub use schema::{Column, IndexDefinition, KeyPart, TableSchema};
 pub use snapshot::Snapshot;
 pub use store::{LogDurability, Store, StoreOptions, StoreStats};
+pub use transaction::{Transaction, TransactionError, TransactionOptions};

@@ -209,9 +209,18 @@ impl Store {
 
     /// Makes everything written so far durable in tables, together with `notes`; returns its position.
     pub fn checkpoint(&self, notes: &[u8]) -> Result<LogPosition, StoreError> {
+        self.checkpoint_with(|_| notes.to_vec())
+    }
+
+    /// As [`Self::checkpoint`], with notes made for exactly that position; see [`Self::set_notes_source`].
+    pub fn checkpoint_with(
+        &self,
+        notes: impl FnOnce(LogPosition) -> Vec<u8>,
+    ) -> Result<LogPosition, StoreError> {
         let position = {
             let mut writing = self.core.writing.lock();
-            self.core.freeze(&mut writing, notes);
+            let notes = notes(writing.last);
+            self.core.freeze(&mut writing, &notes);
             writing.last
         };
         while self.checkpoint_position() < position || !self.core.current.peek().frozen.is_empty() {

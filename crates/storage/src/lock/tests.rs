@@ -10,6 +10,7 @@ use std::time::Duration;
 use env::RealEnv;
 
 use super::*;
+use crate::testing::Random;
 
 const TREE: TreeId = TreeId(7);
 const LONG: WaitPolicy = WaitPolicy::Wait(Duration::from_secs(60));
@@ -20,19 +21,6 @@ fn manager() -> Arc<LockManager> {
 
 fn begin(manager: &Arc<LockManager>) -> TransactionLocks {
     manager.begin(Arc::new(Interrupt::new()), usize::MAX)
-}
-
-/// A small generator, so that a seed repeats a run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ (x >> 31)) % n
-    }
 }
 
 use LockMode::{Exclusive, Shared};

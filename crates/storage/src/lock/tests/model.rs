@@ -212,7 +212,7 @@ impl Run {
 fn every_step_agrees_with_the_rules() {
     for seed in 0..300 {
         println!("seed {seed}");
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut run = Run::new();
         for owner in 0..OWNERS {
             run.owners[owner].set_weight(random.below(3));

@@ -30,7 +30,7 @@ fn random_transactions_exclude_each_other_and_all_end() {
         .map(|n| {
             let (m, cells) = (m.clone(), cells.clone());
             println!("seed {}", seed_base + n);
-            thread::spawn(move || worker(&m, &cells, Random(seed_base + n)))
+            thread::spawn(move || worker(&m, &cells, Random::new(seed_base + n)))
         })
         .collect();
     let done: u64 = workers.into_iter().map(|w| w.join().unwrap()).sum();

@@ -1,0 +1,399 @@
+//! The engine: log, store and locks, opened, joined at commit, and closed together.
+//!
+//! A commit, from here on (the story's first half is in [`crate::transaction`]):
+//!
+//! 1. enqueue  The session has done all that can fail. Its event group joins the log's queue, with a hook that owns
+//!    the batch of changes and the row locks.
+//! 2. ordered  The log's leader has written the group; its place is fixed. The hook puts the batch into the store,
+//!    stamped with the group's position, and then releases the locks (C5). It neither blocks nor fails.
+//! 3. publish  The log moves its visible position behind the group. Snapshots are taken there.
+//! 4. wait     The session's ticket returns: the transaction is as durable as the settings ask.
+//!
+//! Refused groups were never in the store: their hook only releases the locks.
+//!
+//! (Y1) The store's versions are written by the log's leader alone, or by replay before there is one, in log order.
+//! (Y2) A version is in the store before the lock on its key is released: who gets the lock next sees it.
+//! (Y3) What is written is never taken out of the store again. If the flush fails, the versions stay above the visible
+//!      position for ever: consistent reads don't see them, and whoever reads one through a lock waits for a position
+//!      that never comes, and gets the log's error.
+//! (Y4) The store's checkpoint is at or before the log's end: it lets the log flush first.
+//!
+//! Elsewhere: what happens after a restart (`replay.rs`).
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use binlog::event::QueryEvent;
+use binlog::group::{EventGroup, GroupBuilder, GroupContext};
+use binlog::gtid::Gtid;
+use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions, Recovered, Ticket};
+use binlog::position::{FileNumber, LogPosition};
+use env::Env;
+use parking_lot::RwLock;
+
+use crate::batch::WriteBatch;
+use crate::error::StoreError;
+use crate::lock::{Interrupt, LockManager, TransactionLocks};
+use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
+use crate::snapshot::Snapshot;
+use crate::store::{LogDurability, Store, StoreOptions};
+use crate::transaction::{Transaction, TransactionError, TransactionOptions};
+
+/// How to open an engine.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// The log's options; its files lie in the data directory.
+    pub log: LogOptions,
+    /// A memtable is frozen at this size, in bytes.
+    pub memtable_size: usize,
+    /// Memory for all memtables, counted in memtables.
+    pub memtables_max: usize,
+    /// Memory for blocks of tables, in bytes (`innodb_buffer_pool_size`).
+    pub block_cache_size: usize,
+    /// About how many bytes of log may have to be replayed after a crash.
+    pub log_distance_max: u64,
+    /// Flush and compact in threads of the store's own.
+    pub background: bool,
+    /// The most row locks that one transaction may hold.
+    pub locks_max: usize,
+    /// The most memory that one transaction's changes may take, in bytes.
+    pub transaction_size_max: usize,
+}
+
+impl EngineOptions {
+    /// Defaults for a server of moderate size.
+    pub fn new(log: LogOptions) -> Self {
+        Self {
+            log,
+            memtable_size: 32 << 20,
+            memtables_max: 4,
+            block_cache_size: 128 << 20,
+            log_distance_max: 256 << 20,
+            background: true,
+            locks_max: 4 << 20,
+            transaction_size_max: 1 << 30,
+        }
+    }
+}
+
+/// The folder of the store inside the data directory.
+const STORE_FOLDER: &str = "store";
+
+/// Why the engine does not start, stop or do a chore.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EngineError {
+    /// The log's reason.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The store's reason.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log could not be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The tables hold more than the log, or begin before it: files were lost or mixed up.
+    #[error("tables and log do not belong together: the tables are at {tables}, the log goes from file {} to {log_end}", log_start.0)]
+    Apart {
+        /// The store's checkpoint.
+        tables: LogPosition,
+        /// The oldest log file.
+        log_start: FileNumber,
+        /// The log's end.
+        log_end: LogPosition,
+    },
+}
+
+/// Counters for SHOW STATUS; independent statistics, so every access is relaxed. Those of locks, log and store are
+/// with these.
+#[derive(Debug, Default)]
+pub struct EngineStatus {
+    /// Transactions committed that changed rows.
+    pub committed: AtomicU64,
+    /// Transactions with changes that were rolled back, or refused by the log.
+    pub rolled_back: AtomicU64,
+    /// DDL statements committed.
+    pub ddl: AtomicU64,
+}
+
+/// Log, store and locks.
+pub struct Engine {
+    options: EngineOptions,
+    log: Arc<Log>,
+    store: Arc<Store>,
+    locks: Arc<LockManager>,
+    shared: Arc<Shared>,
+    next_xid: AtomicU64,
+    env: Arc<dyn Env>,
+    recovered: Recovered,
+    replayed: Replayed,
+}
+
+/// What commit hooks need.
+#[derive(Default)]
+struct Shared {
+    /// Behind the last transaction whose changes are in the store, packed. Stored by the hook with release order after
+    /// the store was written; loaded with acquire order by whoever wants to read that far.
+    applied: AtomicU64,
+    status: EngineStatus,
+    notes: RwLock<Option<NotesSource>>,
+}
+
+type NotesSource = Arc<dyn Fn(LogPosition) -> Vec<u8> + Send + Sync>;
+
+/// The store's view of the log.
+struct Durability(Arc<Log>);
+
+impl LogDurability for Durability {
+    fn ensure_durable(&self, position: LogPosition) -> io::Result<()> {
+        self.0.ensure_durable(position).map_err(io::Error::other)
+    }
+}
+
+impl Engine {
+    /// Opens the data directory `dir`, made if missing, and replays what the store lacks of the log. The caller holds
+    /// the directory's lock.
+    pub fn open(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        options: EngineOptions,
+        target: &mut dyn ReplayTarget,
+    ) -> Result<Arc<Engine>, EngineError> {
+        let (log, recovered) = Log::open(env.clone(), dir, options.log.clone())?;
+        let store_options = StoreOptions {
+            memtable_size: options.memtable_size,
+            memtables_max: options.memtables_max,
+            block_cache_size: options.block_cache_size,
+            log_distance_max: options.log_distance_max,
+            background: options.background,
+            durability: Arc::new(Durability(log.clone())),
+        };
+        let store = Store::open(env.clone(), &dir.join(STORE_FOLDER), store_options)?;
+        check_together(&store, &recovered)?;
+        target.begin(&store)?;
+        let replayed = replay::replay(&log, &store, target)?;
+        let shared = Arc::new(Shared::default());
+        shared.applied.store(log.visible().to_u64(), Ordering::Release);
+        let visible = log.clone();
+        store.set_visible_source(move || visible.visible());
+        let engine = Engine {
+            locks: LockManager::new(env.clone()),
+            // Any number will do that is not used twice between two starts: XIDs name transactions to humans only.
+            next_xid: AtomicU64::new(1),
+            options,
+            log,
+            store,
+            shared,
+            env,
+            recovered,
+            replayed,
+        };
+        engine.move_purge_floor();
+        Ok(Arc::new(engine))
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The row locks.
+    pub fn locks(&self) -> &Arc<LockManager> {
+        &self.locks
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    /// Its door to files, clock and randomness.
+    pub fn env(&self) -> &Arc<dyn Env> {
+        &self.env
+    }
+
+    /// What the log found when it was opened.
+    pub fn recovered(&self) -> &Recovered {
+        &self.recovered
+    }
+
+    /// What was replayed when the engine was opened.
+    pub fn replayed(&self) -> &Replayed {
+        &self.replayed
+    }
+
+    /// Counters.
+    pub fn status(&self) -> &EngineStatus {
+        &self.shared.status
+    }
+
+    /// Begins a transaction of the session that `interrupt` belongs to.
+    pub fn begin(self: &Arc<Self>, interrupt: Arc<Interrupt>, options: TransactionOptions) -> Transaction {
+        Transaction::new(self.clone(), interrupt, options)
+    }
+
+    /// A snapshot of what is visible now. Its position in the log is its position.
+    pub fn snapshot(&self) -> Snapshot {
+        self.store.snapshot_visible()
+    }
+
+    /// Behind the last transaction whose changes are in the store, visible or not.
+    pub fn applied(&self) -> LogPosition {
+        LogPosition::from_u64(self.shared.applied.load(Ordering::Acquire))
+    }
+
+    /// A snapshot of the newest versions, which may not be visible yet: what locking reads look at.
+    pub(crate) fn newest_snapshot(&self) -> Snapshot {
+        loop {
+            let snapshot = self.store.snapshot(self.applied());
+            // Versions are dropped by what is visible. Nothing that this snapshot sees can have been, unless the
+            // visible position passed it before it was registered.
+            if self.log.visible() <= snapshot.position() {
+                return snapshot;
+            }
+        }
+    }
+
+    /// Waits until what was read at `position` may be told: see [`Transaction::newest_read`].
+    pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
+        if self.log.visible() >= position { Ok(()) } else { self.log.wait_visible(position) }
+    }
+
+    pub(crate) fn next_xid(&self) -> u64 {
+        self.next_xid.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Step 1 of a commit. `gtid` is that of a replicated transaction.
+    pub(crate) fn enqueue(
+        &self,
+        group: EventGroup,
+        batch: WriteBatch,
+        locks: Option<TransactionLocks>,
+        gtid: Option<Gtid>,
+    ) -> PendingCommit {
+        let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), batch, locks });
+        let ticket = match gtid {
+            Some(gtid) => self.log.enqueue_with_gtid(group, gtid, hook),
+            None => self.log.enqueue(group, hook),
+        };
+        PendingCommit { ticket, shared: self.shared.clone() }
+    }
+
+    /// Commits a DDL statement: its text is the event group, and the catalog's changes carry its position. The caller
+    /// keeps others away from the tables and from the catalog (metadata locks).
+    pub fn commit_ddl(
+        &self,
+        context: GroupContext,
+        query: &QueryEvent<'_>,
+        batch: WriteBatch,
+        gtid: Option<Gtid>,
+    ) -> Result<LogPosition, TransactionError> {
+        self.store.admit(batch.size())?;
+        let group = GroupBuilder::new(context).finish_ddl(query);
+        let position = self.enqueue(group, batch, None, gtid).wait()?;
+        self.shared.status.ddl.fetch_add(1, Ordering::Relaxed);
+        Ok(position)
+    }
+
+    /// Where checkpoints get their notes from: bytes that mean something to whoever sits on the engine, and come back as
+    /// `Store::checkpoint_notes` after a restart. The source is called with the position that they must hold for, by
+    /// the log's leader; it must neither block nor call the engine.
+    pub fn set_notes_source(&self, source: impl Fn(LogPosition) -> Vec<u8> + Send + Sync + 'static) {
+        let source: NotesSource = Arc::new(source);
+        *self.shared.notes.write() = Some(source.clone());
+        self.store.set_notes_source(move |position| source(position));
+    }
+
+    /// Makes all that is committed durable in tables, so that nothing of it has to be replayed.
+    pub fn checkpoint(&self) -> Result<LogPosition, EngineError> {
+        let notes = self.shared.notes.read().clone();
+        let position =
+            self.store.checkpoint_with(|position| notes.map_or_else(Vec::new, |notes| notes(position)))?;
+        self.move_purge_floor();
+        Ok(position)
+    }
+
+    /// Removes log files before `keep` (`PURGE BINARY LOGS TO`), as far as recovery does not need them: makes a
+    /// checkpoint if it does.
+    pub fn purge_log_to(&self, keep: FileNumber) -> Result<Vec<FileNumber>, EngineError> {
+        if self.store.checkpoint_position().file() < keep {
+            self.checkpoint()?;
+        }
+        self.move_purge_floor();
+        Ok(self.log.purge_to(keep)?)
+    }
+
+    /// Recovery reads the log from the checkpoint on.
+    fn move_purge_floor(&self) {
+        self.log.set_purge_floor(self.store.checkpoint_position());
+    }
+
+    /// Clean shutdown: ends the log, then makes a checkpoint, so that the next start replays nothing. Sessions have
+    /// ended; later commits are refused.
+    pub fn close(&self) -> Result<(), EngineError> {
+        self.log.close()?;
+        self.checkpoint()?;
+        Ok(())
+    }
+}
+
+/// Checks that the store's checkpoint lies on this log, and that the log goes back to it (Y4).
+fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineError> {
+    let tables = store.checkpoint_position();
+    let log_end = recovered.end;
+    let log_start = recovered.files.first().copied().unwrap_or(FileNumber(1));
+    // An empty store belongs to a log from its first file on.
+    let needed = tables.file().max(FileNumber(1));
+    if tables <= log_end && log_start <= needed {
+        Ok(())
+    } else {
+        Err(EngineError::Apart { tables, log_start, log_end })
+    }
+}
+
+/// A transaction on its way through the log's queue. Its place is fixed when it, or one behind it, is waited for.
+#[must_use = "a commit is acknowledged by waiting for it"]
+pub struct PendingCommit {
+    ticket: Ticket,
+    shared: Arc<Shared>,
+}
+
+impl PendingCommit {
+    /// Steps 2 to 4: the transaction's position, once it is published.
+    pub fn wait(self) -> Result<LogPosition, TransactionError> {
+        let outcome = self.ticket.wait();
+        let status = &self.shared.status;
+        match &outcome {
+            Ok(_) => status.committed.fetch_add(1, Ordering::Relaxed),
+            Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
+            Err(CommitError::Unknown(_)) => 0,
+        };
+        Ok(outcome?)
+    }
+}
+
+/// Step 2.
+struct Apply {
+    store: Arc<Store>,
+    shared: Arc<Shared>,
+    batch: WriteBatch,
+    locks: Option<TransactionLocks>,
+}
+
+impl CommitHook for Apply {
+    fn ordered(&mut self, position: LogPosition) {
+        self.store.write(&self.batch, position);
+        self.shared.applied.store(position.to_u64(), Ordering::Release);
+        self.locks = None; // released only now (Y2)
+    }
+
+    fn refused(&mut self) {
+        self.locks = None;
+    }
+}

@@ -1,0 +1,226 @@
+//! Index keys: bytes that compare, one after the other, as the columns' values do.
+//!
+//! A key is its parts' encodings back to back, each of them *prefix-free* and in the order of its values, so that
+//! concatenation keeps the order and a key can be taken apart again without a separator:
+//!
+//! | part | bytes |
+//! | --- | --- |
+//! | nullable column | `00` for NULL, else `01` and the value; NULL sorts first |
+//! | integer, YEAR, DATE, ENUM, SET | big-endian, the sign bit flipped if signed |
+//! | FLOAT, DOUBLE | big-endian IEEE bits, flipped so that they ascend; -0 is 0 |
+//! | DECIMAL, TIME, DATETIME, TIMESTAMP, BIT | as in the row image, which is in order already |
+//! | string | see [`collation`] |
+//! | descending part | all its bytes inverted, the NULL marker too |
+//!
+//! A secondary index's key goes on with the row's primary key, which makes it unique and leads to the row.
+//!
+//! (K1) For two rows, the order of their keys is the order of their values, part by part.
+//! (K2) No encoding of a part is the beginning of another encoding of that part.
+//! (K3) Whether a column can be a key part is known when the schema is made, not when a row comes.
+
+pub mod collation;
+#[cfg(test)]
+mod tests;
+
+use binlog::row::{ColumnType, code, column_type};
+
+use collation::{Collation, Collations};
+
+/// Why there is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// Columns of this type can't be in a key.
+    #[error("a column of type {0} can't be part of a key")]
+    Type(u8),
+    /// The collation's order is not known.
+    #[error("keys of collation {0} are not supported")]
+    Collation(u16),
+    /// A prefix length for a column that is no string, or one of zero.
+    #[error("a prefix length is only for strings, and not zero")]
+    Prefix,
+    /// A BLOB or TEXT column without a prefix length.
+    #[error("a BLOB or TEXT column needs a prefix length in a key")]
+    PrefixMissing,
+    /// The row image or the key is not what its schema says.
+    #[error("a row image or key does not fit its schema")]
+    Malformed,
+    /// A part is longer than [`PART_LEN_MAX`].
+    #[error("a key is too long")]
+    TooLong,
+}
+
+/// The longest encoding of one part, in bytes. InnoDB's limit for a whole key is 3072 bytes, which encoding at most
+/// doubles; collations with weights need more.
+pub const PART_LEN_MAX: usize = 16 << 10;
+/// The most parts a key may have, as in MySQL.
+pub const PARTS_MAX: usize = 16;
+
+/// What encodes one part of a key.
+#[derive(Debug, Clone)]
+pub(crate) struct PartCodec {
+    pub(crate) column: usize,
+    nullable: bool,
+    descending: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Signed(usize),
+    Unsigned(usize),
+    Float(usize),
+    InOrder(usize),
+    Text { length_len: usize, prefix: Option<usize>, padding: Option<u8>, collation: Collation },
+}
+
+const NULL: u8 = 0;
+const NOT_NULL: u8 = 1;
+
+impl PartCodec {
+    /// Finds out how to encode a column (K3).
+    pub(crate) fn new(
+        column: usize,
+        ty: &ColumnType,
+        nullable: bool,
+        prefix_len: Option<u32>,
+        descending: bool,
+        collations: &dyn Collations,
+    ) -> Result<Self, KeyError> {
+        let kind = Kind::new(ty, prefix_len, collations)?;
+        if prefix_len.is_some() && !matches!(kind, Kind::Text { .. }) || prefix_len == Some(0) {
+            return Err(KeyError::Prefix);
+        }
+        Ok(Self { column, nullable, descending, kind })
+    }
+
+    /// True if the column can be NULL.
+    pub(crate) fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    /// Appends the encoding of a value, given as in a row image.
+    pub(crate) fn encode(&self, raw: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let start = out.len();
+        match raw {
+            Some(raw) => {
+                if self.nullable {
+                    out.push(NOT_NULL);
+                }
+                self.kind.encode(raw, out)?;
+            }
+            None if self.nullable => out.push(NULL),
+            None => return Err(KeyError::Malformed),
+        }
+        if self.descending {
+            out[start..].iter_mut().for_each(|b| *b = !*b);
+        }
+        if out.len() - start <= PART_LEN_MAX { Ok(()) } else { Err(KeyError::TooLong) }
+    }
+
+    /// The length of the part that `key` begins with.
+    pub(crate) fn skip(&self, key: &[u8]) -> Result<usize, KeyError> {
+        let flip = if self.descending { 0xff } else { 0 };
+        let marker = usize::from(self.nullable);
+        if self.nullable && key.first().ok_or(KeyError::Malformed)? ^ flip == NULL {
+            return Ok(marker);
+        }
+        let len = match &self.kind {
+            Kind::Signed(len) | Kind::Unsigned(len) | Kind::Float(len) | Kind::InOrder(len) => *len,
+            Kind::Text { collation, .. } => collation.skip(&key[marker..], self.descending)?,
+        };
+        if marker + len <= key.len() { Ok(marker + len) } else { Err(KeyError::Malformed) }
+    }
+}
+
+impl Kind {
+    fn new(ty: &ColumnType, prefix_len: Option<u32>, collations: &dyn Collations) -> Result<Self, KeyError> {
+        ty.validate().map_err(|_| KeyError::Type(ty.code))?;
+        let len = ty.fixed_len().unwrap_or(0);
+        Ok(match ty.code {
+            code::TINY | code::SHORT | code::INT24 | code::LONG | code::LONGLONG if !ty.unsigned => {
+                Kind::Signed(len)
+            }
+            code::TINY | code::SHORT | code::INT24 | code::LONG | code::LONGLONG => Kind::Unsigned(len),
+            code::YEAR | code::DATE | code::NEWDATE | code::ENUM | code::SET => Kind::Unsigned(len),
+            code::FLOAT | code::DOUBLE => Kind::Float(len),
+            code::NEWDECIMAL | code::TIME2 | code::DATETIME2 | code::TIMESTAMP2 | code::BIT => {
+                Kind::InOrder(len)
+            }
+            code::BLOB if prefix_len.is_none() => return Err(KeyError::PrefixMissing),
+            code::STRING | code::VAR_STRING | code::VARCHAR | code::BLOB => {
+                Kind::text(ty, prefix_len, collations)?
+            }
+            other => return Err(KeyError::Type(other)),
+        })
+    }
+
+    fn text(ty: &ColumnType, prefix_len: Option<u32>, collations: &dyn Collations) -> Result<Self, KeyError> {
+        let collation = collations.get(ty.charset).ok_or(KeyError::Collation(ty.charset))?;
+        // A row image leaves out the zeros that fill up a BINARY(n), and the spaces that fill up a CHAR(n). A writer
+        // that doesn't leave them out has the same value.
+        let padding = match (ty.code, ty.charset) {
+            (code::STRING, column_type::BINARY) => Some(0),
+            (code::STRING, _) => Some(b' '),
+            _ => None,
+        };
+        let prefix = prefix_len.map(|n| n as usize);
+        Ok(Kind::Text { length_len: ty.length_len(), prefix, padding, collation })
+    }
+
+    fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        match self {
+            Kind::Signed(len) | Kind::Unsigned(len) | Kind::Float(len) | Kind::InOrder(len)
+                if *len != raw.len() =>
+            {
+                return Err(KeyError::Malformed);
+            }
+            Kind::Signed(_) => {
+                let start = out.len();
+                out.extend(raw.iter().rev());
+                out[start] ^= 0x80;
+            }
+            Kind::Unsigned(_) => out.extend(raw.iter().rev()),
+            Kind::Float(_) => encode_float(raw, out),
+            Kind::InOrder(_) => out.extend_from_slice(raw),
+            Kind::Text { length_len, prefix, padding, collation } => {
+                let mut text = raw.get(*length_len..).ok_or(KeyError::Malformed)?;
+                if let Some(count) = prefix {
+                    text = collation.prefix(text, *count);
+                }
+                if let Some(padding) = padding {
+                    let end = text.iter().rposition(|b| b != padding).map_or(0, |last| last + 1);
+                    text = &text[..end];
+                }
+                if text.len() > PART_LEN_MAX {
+                    return Err(KeyError::TooLong);
+                }
+                collation.encode(text, out);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Little-endian IEEE bits (4 or 8 bytes) to bytes in order: positive numbers get the sign bit set, negative ones are
+/// inverted.
+fn encode_float(raw: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend(raw.iter().rev());
+    let bits = &mut out[start..];
+    if bits[0] == 0x80 && bits[1..].iter().all(|&b| b == 0) {
+        bits[0] = 0; // -0 equals 0
+    }
+    if bits[0] & 0x80 == 0 {
+        bits[0] |= 0x80;
+    } else {
+        bits.iter_mut().for_each(|b| *b = !*b);
+    }
+}
+
+/// The first key behind all keys that begin with `prefix`; `None` if there is no end to them.
+pub fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&b| b != 0xff)?;
+    let mut next = prefix[..=last].to_vec();
+    next[last] += 1;
+    Some(next)
+}

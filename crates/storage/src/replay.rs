@@ -1,0 +1,236 @@
+//! After a restart: the log behind the store's checkpoint is applied to the store again.
+//!
+//! The log has cut what was incomplete; each group that is left is a committed transaction. Its row events go through
+//! the same functions as when they were made ([`crate::schema::row_changes`], into a [`WriteSet`]), and the result is
+//! written at the group's position, so that the store becomes what it was, version for version. DDL goes to the catalog,
+//! which says what that changes in its own trees.
+//!
+//! The target is asked for tables as they are at that place of the log: it applies each DDL statement when it comes.
+//!
+//! (Z1) A group is written to the store when all its events were read and understood, or not at all.
+//! (Z2) Nothing here depends on anything but the log, the store as of its checkpoint, and the target's catalog, which
+//!      came from them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use binlog::event::{Event, EventError, QueryEvent, RowsEvent, TableMapEvent, decode};
+use binlog::log::{Log, LogError, ReplayedEvent};
+use binlog::position::LogPosition;
+use binlog::row::{RowError, RowImage};
+
+use crate::batch::WriteBatch;
+use crate::error::StoreError;
+use crate::key::KeyError;
+use crate::schema::{Row, TableSchema, row_changes};
+use crate::store::Store;
+use crate::write_set::WriteSet;
+
+/// Why the log could not be replayed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReplayError {
+    /// The log's reason.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The store's reason.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A group means nothing to this server.
+    #[error("the transaction that ends at binary log position {position} can't be replayed: {what}")]
+    Event {
+        /// The group's end.
+        position: LogPosition,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// What the catalog does during replay.
+pub trait ReplayTarget {
+    /// Called first: the store is as of its checkpoint. The target reads its catalog.
+    fn begin(&mut self, store: &Arc<Store>) -> Result<(), ReplayError>;
+
+    /// A DDL statement that was committed at `position`: adds to `batch` what it changes in trees, and knows the new
+    /// definitions from now on. Everything before `position` is in the store. `Err` says in words what can't be done.
+    fn ddl(
+        &mut self,
+        query: &QueryEvent<'_>,
+        position: LogPosition,
+        batch: &mut WriteBatch,
+    ) -> Result<(), String>;
+
+    /// The table's schema at this place of the log; `None` if there is no such table.
+    fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>>;
+
+    /// A row that was inserted or changed: for counters that go by rows, as AUTO_INCREMENT does.
+    fn row_seen(&mut self, schema: &TableSchema, after: &[u8]);
+}
+
+/// What a replay did.
+#[derive(Debug, Clone, Default)]
+pub struct Replayed {
+    /// Where it began: the store's checkpoint.
+    pub from: LogPosition,
+    /// Groups applied.
+    pub groups: u64,
+    /// Rows changed.
+    pub rows: u64,
+    /// Bytes of events read.
+    pub bytes: u64,
+}
+
+/// Applies to the store what it lacks of the log.
+pub(crate) fn replay(
+    log: &Log,
+    store: &Arc<Store>,
+    target: &mut dyn ReplayTarget,
+) -> Result<Replayed, ReplayError> {
+    let from = store.checkpoint_position();
+    let mut replay =
+        Replay { store, target, group: Group::default(), done: Replayed { from, ..Replayed::default() } };
+    log.replay(from, &mut |event| replay.event(&event))?;
+    if replay.done.groups > 0 {
+        tracing::info!(done = ?replay.done, "binary log replayed");
+    }
+    Ok(replay.done)
+}
+
+struct Replay<'a> {
+    store: &'a Arc<Store>,
+    target: &'a mut dyn ReplayTarget,
+    group: Group,
+    done: Replayed,
+}
+
+/// What the group being read does.
+#[derive(Default)]
+struct Group {
+    tables: HashMap<u64, (TableMapEvent, Arc<TableSchema>)>,
+    writes: WriteSet,
+    ddl: Option<WriteBatch>,
+}
+
+impl Replay<'_> {
+    fn event(&mut self, replayed: &ReplayedEvent<'_>) -> Result<(), ReplayError> {
+        let position = replayed.position;
+        self.done.bytes += replayed.event.bytes.len() as u64;
+        let event = decode(replayed.event.bytes, replayed.event.fde);
+        let outcome = event.map_err(Problem::from).and_then(|event| self.understand(event, position));
+        outcome.map_err(|Problem(what)| ReplayError::Event { position, what })?;
+        if replayed.is_last { self.finish(position) } else { Ok(()) }
+    }
+
+    fn understand(&mut self, event: Event<'_>, position: LogPosition) -> Result<(), Problem> {
+        match event {
+            Event::TableMap(map) => self.map(map),
+            Event::Rows(rows) => self.rows(&rows),
+            Event::Query(query) if is_bracket(&query.sql) => Ok(()),
+            Event::Query(query) => {
+                if self.group.ddl.is_some() || !self.group.writes.is_empty() {
+                    return Err(Problem("a statement among others".to_owned()));
+                }
+                let mut batch = WriteBatch::new();
+                self.target.ddl(&query, position, &mut batch).map_err(Problem)?;
+                self.group.ddl = Some(batch);
+                Ok(())
+            }
+            Event::Gtid(_) | Event::Xid(_) | Event::RowsQuery(_) | Event::Ignorable(_) => Ok(()),
+            _ => Err(Problem("an event that this server does not write".to_owned())),
+        }
+    }
+
+    fn map(&mut self, map: TableMapEvent) -> Result<(), Problem> {
+        let (database, table) = (utf8(&map.database)?, utf8(&map.table)?);
+        let no_table = || Problem(format!("there is no table {database}.{table}"));
+        let schema = self.target.table(database, table).ok_or_else(no_table)?;
+        // Signs and collations are optional in a table map; codes and sizes say how the rows lie.
+        let layout =
+            |types: &[binlog::row::ColumnType]| types.iter().map(|t| (t.code, t.meta)).collect::<Vec<_>>();
+        if layout(&map.columns) != layout(schema.types()) {
+            return Err(Problem(format!("table {database}.{table} has other columns")));
+        }
+        self.group.tables.insert(map.table_id, (map, schema));
+        Ok(())
+    }
+
+    fn rows(&mut self, event: &RowsEvent<'_>) -> Result<(), Problem> {
+        let table = self.group.tables.get(&event.table_id);
+        let (map, schema) = table.ok_or_else(|| Problem("rows of a table that is not mapped".to_owned()))?;
+        let bytes = event.rows.bytes(usize::MAX)?;
+        for row in event.iter(map, &bytes)? {
+            let row = row?;
+            let (before, after) = (full_row(row.before)?, full_row(row.after)?);
+            let old = before.map(|image| schema.keys(image)).transpose()?;
+            let new = after.map(|image| schema.keys(image)).transpose()?;
+            let before = before.zip(old.as_ref()).map(|(image, keys)| Row { image, keys });
+            let after = after.zip(new.as_ref()).map(|(image, keys)| Row { image, keys });
+            row_changes(schema, before, after, &mut self.group.writes);
+            if let Some(after) = after {
+                self.target.row_seen(schema, after.image);
+            }
+            self.done.rows += 1;
+        }
+        Ok(())
+    }
+
+    /// The group is complete: it goes to the store at its position (Z1).
+    fn finish(&mut self, position: LogPosition) -> Result<(), ReplayError> {
+        let group = std::mem::take(&mut self.group);
+        let batch = group.ddl.unwrap_or_else(|| group.writes.to_batch());
+        self.store.admit(batch.size())?;
+        self.store.write(&batch, position);
+        self.done.groups += 1;
+        Ok(())
+    }
+}
+
+/// What is wrong with an event, in words.
+struct Problem(String);
+
+impl From<EventError> for Problem {
+    fn from(error: EventError) -> Self {
+        Problem(error.to_string())
+    }
+}
+
+impl From<RowError> for Problem {
+    fn from(error: RowError) -> Self {
+        Problem(error.to_string())
+    }
+}
+
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        Problem(error.to_string())
+    }
+}
+
+/// `BEGIN` and `COMMIT` around row events mean nothing here.
+fn is_bracket(sql: &[u8]) -> bool {
+    [&b"BEGIN"[..], b"COMMIT"].iter().any(|word| sql.eq_ignore_ascii_case(word))
+}
+
+fn utf8(name: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(name).map_err(|e| Problem(format!("a table's name is no UTF-8: {e}")))
+}
+
+/// The image's bytes; rows are stored as full images, and so are they logged.
+fn full_row<'a>(image: Option<RowImage<'a>>) -> Result<Option<&'a [u8]>, Problem> {
+    match image {
+        Some(image) if image.fields().count() < image.types().len() => {
+            Err(Problem("a row image is not full".into()))
+        }
+        image => Ok(image.map(|image| image.bytes())),
+    }
+}
+
+impl fmt::Display for Replayed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} transactions, {} rows, {} bytes of log from {}",
+            self.groups, self.rows, self.bytes, self.from
+        )
+    }
+}

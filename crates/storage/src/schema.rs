@@ -1,0 +1,387 @@
+//! Tables as the engine sees them: columns by type, indexes by their trees, and what a changed row means for both.
+//!
+//! A row is its full binlog row image: the null bitmap over all columns, then the values. It is stored under its
+//! primary key; each secondary index holds its own key followed by the primary key, with an empty value. Every table
+//! has a primary key; where SQL gives none, a hidden `my_row_id` column is one, which is a column like others here.
+//!
+//! (T1) What a row change does to the trees is a function of the schema and the images before and after, and of nothing
+//!      else ([`row_changes`]). Commit and replay share it, so tables hold what the log says.
+
+use std::ops::Range;
+
+use binlog::event::TableMapEvent;
+use binlog::event::metadata::OptionalMetadata;
+use binlog::row::{ColumnType, Fields};
+
+use crate::batch::WriteBatch;
+use crate::entry::TreeId;
+use crate::key::collation::Collations;
+use crate::key::{KeyError, PART_LEN_MAX, PARTS_MAX, PartCodec};
+use crate::write_set::WriteSet;
+
+/// A table's definition, as far as rows and keys need it.
+#[derive(Debug)]
+pub struct TableSchema {
+    /// The table's number in table map events; 6 bytes there.
+    pub id: u64,
+    /// The database's name.
+    pub database: String,
+    /// The table's name.
+    pub name: String,
+    /// The columns, in the order of the row image.
+    pub columns: Vec<Column>,
+    /// The primary key; its tree holds the rows.
+    pub primary: Index,
+    /// The other indexes.
+    pub secondary: Vec<Index>,
+    /// The event that precedes the table's rows in the log. Made with `binlog_row_metadata=MINIMAL`; the catalog may
+    /// add metadata to it before it shares the schema.
+    pub table_map: TableMapEvent,
+    types: Vec<ColumnType>,
+    /// Columns behind this one are in no key.
+    key_columns: usize,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type, as a table map tells it.
+    pub ty: ColumnType,
+    /// True if it can be NULL.
+    pub nullable: bool,
+}
+
+/// A column's part in an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyPart {
+    /// The column's number in the table.
+    pub column: usize,
+    /// Only so many characters of it (bytes of a binary string).
+    pub prefix_len: Option<u32>,
+    /// `DESC`.
+    pub descending: bool,
+}
+
+impl KeyPart {
+    /// A whole column, ascending.
+    pub fn ascending(column: usize) -> Self {
+        Self { column, prefix_len: None, descending: false }
+    }
+}
+
+/// What an index is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexDefinition {
+    /// Its name, `PRIMARY` for the primary key.
+    pub name: String,
+    /// Where its keys are.
+    pub tree: TreeId,
+    /// What its keys are made of.
+    pub parts: Vec<KeyPart>,
+    /// True if no two rows may have the same key without NULL.
+    pub unique: bool,
+}
+
+/// An index.
+#[derive(Debug)]
+pub struct Index {
+    definition: IndexDefinition,
+    codecs: Vec<PartCodec>,
+}
+
+/// Why a definition is no schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// An index names a column that there is not.
+    #[error("index {index} names column {column}, which the table does not have")]
+    NoSuchColumn {
+        /// The index.
+        index: String,
+        /// The column's number.
+        column: usize,
+    },
+    /// An index without columns, or with too many.
+    #[error("index {0} must have 1 to {PARTS_MAX} columns")]
+    Parts(String),
+    /// The primary key is not declared unique, or a column of it can be NULL.
+    #[error("the primary key must be unique, of columns that can't be NULL")]
+    Primary,
+    /// A column that can't be in a key.
+    #[error("column {column} in index {index}: {source}")]
+    Key {
+        /// The index.
+        index: String,
+        /// The column's name.
+        column: String,
+        /// Why not.
+        source: KeyError,
+    },
+}
+
+impl TableSchema {
+    /// Checks a definition and makes it ready for use.
+    pub fn new(
+        id: u64,
+        database: impl Into<String>,
+        name: impl Into<String>,
+        columns: Vec<Column>,
+        primary: IndexDefinition,
+        secondary: Vec<IndexDefinition>,
+        collations: &dyn Collations,
+    ) -> Result<Self, SchemaError> {
+        let primary = Index::new(primary, &columns, collations)?;
+        if !primary.unique() || primary.codecs.iter().any(PartCodec::nullable) {
+            return Err(SchemaError::Primary);
+        }
+        let secondary = secondary.into_iter().map(|d| Index::new(d, &columns, collations));
+        let secondary = secondary.collect::<Result<Vec<_>, _>>()?;
+        let parts = secondary.iter().chain([&primary]).flat_map(|index| &index.codecs);
+        let key_columns = parts.map(|part| part.column + 1).max().unwrap_or(0);
+        let types: Vec<_> = columns.iter().map(|c| c.ty).collect();
+        let (database, name) = (database.into(), name.into());
+        let table_map = TableMapEvent {
+            table_id: id,
+            flags: TableMapEvent::FLAG_BIT_LENGTH_EXACT,
+            database: database.clone().into_bytes(),
+            table: name.clone().into_bytes(),
+            columns: types.clone(),
+            nullable: bitmap(columns.iter().map(|c| c.nullable)),
+            metadata: OptionalMetadata::minimal(&types),
+        };
+        Ok(Self { id, database, name, columns, primary, secondary, table_map, types, key_columns })
+    }
+
+    /// The columns' types, in order.
+    pub fn types(&self) -> &[ColumnType] {
+        &self.types
+    }
+
+    /// The primary key as number 0, the others from 1.
+    pub fn index(&self, number: usize) -> Option<&Index> {
+        match number {
+            0 => Some(&self.primary),
+            _ => self.secondary.get(number - 1),
+        }
+    }
+
+    /// All indexes, the primary key first.
+    pub fn indexes(&self) -> impl Iterator<Item = &Index> {
+        std::iter::once(&self.primary).chain(&self.secondary)
+    }
+
+    /// The keys of a row in all indexes.
+    pub fn keys(&self, image: &[u8]) -> Result<RowKeys, KeyError> {
+        let columns = KeyColumns::split(self, image)?;
+        let mut keys =
+            RowKeys { bytes: Vec::with_capacity(32), keys: Vec::with_capacity(1 + self.secondary.len()) };
+        for index in self.indexes() {
+            let start = keys.bytes.len();
+            let has_null = index.encode(&columns, &mut keys.bytes)?;
+            let unique_end = keys.bytes.len();
+            if !keys.keys.is_empty() {
+                keys.bytes.extend_from_within(keys.keys[0].whole.clone());
+            }
+            let unique = (index.unique() && !has_null).then_some(start..unique_end);
+            keys.keys.push(KeyRange { whole: start..keys.bytes.len(), unique });
+        }
+        Ok(keys)
+    }
+}
+
+impl Index {
+    fn new(
+        definition: IndexDefinition,
+        columns: &[Column],
+        collations: &dyn Collations,
+    ) -> Result<Self, SchemaError> {
+        let codec = |part: &KeyPart| {
+            let no_column =
+                || SchemaError::NoSuchColumn { index: definition.name.clone(), column: part.column };
+            let column = columns.get(part.column).ok_or_else(no_column)?;
+            let KeyPart { column: number, prefix_len, descending } = *part;
+            PartCodec::new(number, &column.ty, column.nullable, prefix_len, descending, collations).map_err(
+                |source| SchemaError::Key {
+                    index: definition.name.clone(),
+                    column: column.name.clone(),
+                    source,
+                },
+            )
+        };
+        let codecs = definition.parts.iter().map(codec).collect::<Result<Vec<_>, _>>()?;
+        if !(1..=PARTS_MAX).contains(&codecs.len()) {
+            return Err(SchemaError::Parts(definition.name));
+        }
+        Ok(Self { definition, codecs })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    /// Where its keys are.
+    pub fn tree(&self) -> TreeId {
+        self.definition.tree
+    }
+
+    /// What its keys are made of.
+    pub fn parts(&self) -> &[KeyPart] {
+        &self.definition.parts
+    }
+
+    /// True if no two rows may have the same key without NULL.
+    pub fn unique(&self) -> bool {
+        self.definition.unique
+    }
+
+    /// Appends the key that begins with these values, given as a row image has them (`None` for NULL): as many as one
+    /// likes of the index's parts, for a point or a range.
+    ///
+    /// # Errors
+    /// [`KeyError::Malformed`] if there are more values than parts, or one does not fit its column.
+    pub fn encode_values(&self, values: &[Option<&[u8]>], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        if values.len() > self.codecs.len() {
+            return Err(KeyError::Malformed);
+        }
+        self.codecs.iter().zip(values).try_for_each(|(codec, value)| codec.encode(*value, out))
+    }
+
+    /// The key of a row, without what a secondary index adds; true if a part is NULL.
+    fn encode(&self, columns: &KeyColumns<'_>, out: &mut Vec<u8>) -> Result<bool, KeyError> {
+        let mut has_null = false;
+        for codec in &self.codecs {
+            let raw = columns.0[codec.column];
+            has_null |= raw.is_none();
+            codec.encode(raw, out)?;
+        }
+        Ok(has_null)
+    }
+
+    /// The row's primary key in a key of this index, if it is a secondary one: what follows the index's own parts.
+    pub fn primary_key_in<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], KeyError> {
+        self.codecs.iter().try_fold(key, |rest, codec| Ok(&rest[codec.skip(rest)?..]))
+    }
+}
+
+/// A bit for each column, from the lowest bit of each byte.
+fn bitmap(bits: impl Iterator<Item = bool>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (i, bit) in bits.enumerate() {
+        if i % 8 == 0 {
+            bytes.push(0);
+        }
+        bytes[i / 8] |= u8::from(bit) << (i % 8);
+    }
+    bytes
+}
+
+/// The key columns' values in a row image, as bytes; `None` for NULL.
+struct KeyColumns<'a>(Vec<Option<&'a [u8]>>);
+
+impl<'a> KeyColumns<'a> {
+    fn split(schema: &'a TableSchema, image: &'a [u8]) -> Result<Self, KeyError> {
+        let mut fields = Fields::new(&schema.types, None, None, image).map_err(|_| KeyError::Malformed)?;
+        let mut columns = Vec::with_capacity(schema.key_columns);
+        while columns.len() < schema.key_columns {
+            let field = fields.next_field().ok().flatten().ok_or(KeyError::Malformed)?;
+            columns.push(field.raw);
+        }
+        Ok(Self(columns))
+    }
+}
+
+/// The keys of one row, in all indexes of its table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowKeys {
+    bytes: Vec<u8>,
+    /// The primary key first.
+    keys: Vec<KeyRange>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct KeyRange {
+    whole: Range<usize>,
+    /// The part that no other row may have.
+    unique: Option<Range<usize>>,
+}
+
+impl RowKeys {
+    /// The primary key.
+    pub fn primary(&self) -> &[u8] {
+        self.of(0)
+    }
+
+    /// The whole key in an index, numbered as by [`TableSchema::index`].
+    pub fn of(&self, number: usize) -> &[u8] {
+        &self.bytes[self.keys[number].whole.clone()]
+    }
+
+    /// The part of the key in an index that no other row may have; `None` if others may (not unique, or a NULL).
+    pub fn unique(&self, number: usize) -> Option<&[u8]> {
+        self.keys[number].unique.clone().map(|range| &self.bytes[range])
+    }
+}
+
+/// What row changes are written to.
+pub trait Changes {
+    /// Sets a key's value.
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]);
+    /// Deletes a key.
+    fn delete(&mut self, tree: TreeId, key: &[u8]);
+}
+
+impl Changes for WriteBatch {
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
+        WriteBatch::put(self, tree, key, value);
+    }
+
+    fn delete(&mut self, tree: TreeId, key: &[u8]) {
+        WriteBatch::delete(self, tree, key);
+    }
+}
+
+impl Changes for WriteSet {
+    fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
+        WriteSet::put(self, tree, key, value);
+    }
+
+    fn delete(&mut self, tree: TreeId, key: &[u8]) {
+        WriteSet::delete(self, tree, key);
+    }
+}
+
+/// A row as it is changed: its image and the keys that [`TableSchema::keys`] made of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// The full row image.
+    pub image: &'a [u8],
+    /// Its keys.
+    pub keys: &'a RowKeys,
+}
+
+/// Writes to `out` what a row's change from `before` to `after` does to the table's trees (T1).
+pub fn row_changes(
+    schema: &TableSchema,
+    before: Option<Row<'_>>,
+    after: Option<Row<'_>>,
+    out: &mut impl Changes,
+) {
+    for (number, index) in schema.indexes().enumerate() {
+        let old = before.map(|row| row.keys.of(number));
+        let new = after.map(|row| row.keys.of(number));
+        if let Some(old) = old
+            && Some(old) != new
+        {
+            out.delete(index.tree(), old);
+        }
+        match (new, after) {
+            (Some(new), Some(after)) if number == 0 => out.put(index.tree(), new, after.image),
+            (Some(new), _) if Some(new) != old => out.put(index.tree(), new, &[]),
+            _ => {}
+        }
+    }
+}
+
+const _: () = assert!(2 * PARTS_MAX * PART_LEN_MAX < WriteBatch::KEY_LEN_MAX, "a secondary key fits a batch");

@@ -1,0 +1,257 @@
+//! A transaction: a private write set over a snapshot, row locks taken as it goes, and its part of the log.
+//!
+//! 1. begin      Nothing is shared, nothing is registered but the session's interrupt handle.
+//! 2. read       The first consistent read takes the snapshot; READ COMMITTED takes a new one with each statement.
+//!    Locking reads see the newest version of a row, whoever wrote it, once they hold its lock (`read.rs`, `scan.rs`).
+//! 3. change     Each changed row goes to the write set and to the event group (`rows.rs`). Nobody else sees either.
+//! 4. statement  Each statement begins with a mark. If it fails, both go back to the mark; a savepoint is a mark too.
+//! 5. commit     All that can fail is done first. Then the group joins the log; when its place is fixed, the log's
+//!    leader puts the changes into the store and releases the locks (`engine.rs`); when it is published, we return.
+//!
+//! (X1) Rollback, of any extent, changes nothing that is shared but locks, and it gives up locks only as a whole.
+//! (X2) The write set is what the events of the group do to the trees: both are written by the same calls, both go
+//!      back to the same marks.
+//! (X3) A row is changed only under its exclusive lock, and so are the unique keys that it gives up or takes.
+//! (X4) What was read through a lock may not be durable yet (C5). [`Transaction::newest_read`] names the newest
+//!      position read; a session waits for it before it tells its client.
+//! (X5) After a deadlock or an abort the transaction can only roll back.
+
+mod error;
+mod read;
+mod rows;
+mod scan;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use binlog::event::QueryEvent;
+use binlog::group::{GroupBuilder, GroupContext};
+use binlog::gtid::Gtid;
+use binlog::position::LogPosition;
+
+use crate::engine::{Engine, PendingCommit};
+use crate::lock::{Interrupt, LockError, OwnerId, TransactionLocks};
+use crate::snapshot::Snapshot;
+use crate::write_set::{self, WriteSet};
+
+pub use error::TransactionError;
+pub use read::{Access, LockedRow, Locking, OnLocked};
+pub use scan::{Direction, IndexScan, KeyRange, Scan};
+
+/// What a transaction's consistent reads see. READ UNCOMMITTED is taken as READ COMMITTED.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Each statement sees what was committed before it began.
+    ReadCommitted,
+    /// All see what was committed before the first of them read.
+    #[default]
+    RepeatableRead,
+    /// As before; and outside of autocommit plain reads take shared locks ([`Transaction::plain_access`]).
+    Serializable,
+}
+
+/// What a transaction must know of its session.
+#[derive(Debug, Clone)]
+pub struct TransactionOptions {
+    /// The isolation level.
+    pub isolation: Isolation,
+    /// `innodb_lock_wait_timeout`.
+    pub lock_wait_timeout: Duration,
+    /// Server id, statement time and version, for the events.
+    pub context: GroupContext,
+    /// The `BEGIN` that precedes the first row event.
+    pub begin: Arc<QueryEvent<'static>>,
+    /// The GTID that it must get, if it is replicated or `gtid_next` says so.
+    pub gtid: Option<Gtid>,
+}
+
+/// A place to go back to.
+#[derive(Debug, Clone, Copy)]
+pub struct Savepoint {
+    writes: write_set::Mark,
+    group: binlog::group::Mark,
+    rows_changed: u64,
+}
+
+/// A transaction. Dropping it rolls it back.
+pub struct Transaction {
+    engine: Arc<Engine>,
+    options: TransactionOptions,
+    snapshot: Option<Snapshot>,
+    locks: TransactionLocks,
+    writes: WriteSet,
+    group: GroupBuilder,
+    /// The statements that are running, the outermost first: a stored function's run inside of another.
+    statements: Vec<Savepoint>,
+    /// Text to be logged before the outermost statement's first row.
+    rows_query: Option<Vec<u8>>,
+    /// Tables mapped in this statement's part of the group, by their ids.
+    mapped: Vec<u64>,
+    newest_read: LogPosition,
+    rows_changed: u64,
+    must_roll_back: bool,
+}
+
+impl Transaction {
+    pub(crate) fn new(engine: Arc<Engine>, interrupt: Arc<Interrupt>, options: TransactionOptions) -> Self {
+        let locks = engine.locks().begin(interrupt, engine.options().locks_max);
+        let group = GroupBuilder::new(options.context);
+        Self {
+            engine,
+            options,
+            snapshot: None,
+            locks,
+            writes: WriteSet::new(),
+            group,
+            statements: Vec::new(),
+            rows_query: None,
+            mapped: Vec::new(),
+            newest_read: LogPosition::ZERO,
+            rows_changed: 0,
+            must_roll_back: false,
+        }
+    }
+
+    /// The engine it runs in.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Its name in the lock table.
+    pub fn owner(&self) -> OwnerId {
+        self.locks.owner()
+    }
+
+    /// Its isolation level.
+    pub fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    /// True if it changed a row and did not take that back.
+    pub fn has_changes(&self) -> bool {
+        !self.group.is_empty()
+    }
+
+    /// True if it can only roll back (X5).
+    pub fn must_roll_back(&self) -> bool {
+        self.must_roll_back
+    }
+
+    /// Bytes of memory that its changes take, in the write set and in the event group.
+    pub fn bytes(&self) -> usize {
+        self.writes.bytes() + self.group.len()
+    }
+
+    /// Sets `innodb_lock_wait_timeout` for what follows.
+    pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        self.options.lock_wait_timeout = timeout;
+    }
+
+    /// The newest position of a version that it read through a lock, which may not be visible yet (X4). Wait for it
+    /// with [`Engine::wait_visible`] before telling the client what was read. Commit implies it.
+    pub fn newest_read(&self) -> LogPosition {
+        self.newest_read
+    }
+
+    /// The snapshot of consistent reads, taken now if there is none yet (`START TRANSACTION WITH CONSISTENT SNAPSHOT`
+    /// asks for it at once).
+    pub fn snapshot(&mut self) -> &Snapshot {
+        let store = self.engine.store();
+        self.snapshot.get_or_insert_with(|| store.snapshot_visible())
+    }
+
+    /// Begins a statement, or one inside of a running one. `timestamp` (seconds since 1970) is that of its events;
+    /// `rows_query` is its text, if that is to be logged before its rows.
+    pub fn begin_statement(&mut self, timestamp: u32, rows_query: Option<&[u8]>) {
+        if self.statements.is_empty() {
+            if self.options.isolation == Isolation::ReadCommitted {
+                self.snapshot = None;
+            }
+            self.group.context_mut().timestamp = timestamp;
+            self.rows_query = rows_query.map(<[u8]>::to_vec);
+        }
+        self.statements.push(self.savepoint());
+    }
+
+    /// Ends the innermost statement: its changes belong to the one around it, or to the transaction.
+    pub fn end_statement(&mut self) {
+        self.statements.pop();
+        if self.statements.is_empty() {
+            self.group.end_statement();
+            self.mapped.clear();
+        }
+    }
+
+    /// Ends the innermost statement and takes its changes back. Its locks stay.
+    pub fn rollback_statement(&mut self) {
+        if let Some(begun) = self.statements.pop() {
+            self.rollback_to(begun);
+        }
+    }
+
+    /// A place to come back to with [`Self::rollback_to`]. Going back to an earlier one makes it void.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { writes: self.writes.mark(), group: self.group.mark(), rows_changed: self.rows_changed }
+    }
+
+    /// Takes back all changes made since. Locks stay.
+    pub fn rollback_to(&mut self, savepoint: Savepoint) {
+        self.writes.rollback_to(savepoint.writes);
+        self.group.truncate(savepoint.group);
+        self.rows_changed = savepoint.rows_changed;
+        // The maps of tables may be cut off with the rest: what follows maps its tables again.
+        self.group.end_statement();
+        self.mapped.clear();
+    }
+
+    /// Throws all changes away and gives all locks back.
+    pub fn rollback(self) {
+        if self.has_changes() {
+            self.engine.status().rolled_back.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Commits, and returns once the log has published it, as durable as the settings ask: its position, or `None` if
+    /// it changed nothing.
+    ///
+    /// # Errors
+    /// [`TransactionError::Commit`] says if the transaction is gone or its fate unknown. After any other error it is
+    /// gone.
+    pub fn commit(self) -> Result<Option<LogPosition>, TransactionError> {
+        match self.enqueue()? {
+            Some(pending) => pending.wait().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The first half of [`Self::commit`]: does all that can fail, and joins the log's queue. `None` if the transaction
+    /// changed nothing.
+    pub fn enqueue(mut self) -> Result<Option<PendingCommit>, TransactionError> {
+        if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
+            return Err(LockError::Aborted.into());
+        }
+        if self.group.is_empty() {
+            assert!(self.writes.is_empty(), "X2: changes without events");
+            return Ok(None);
+        }
+        self.locks.prepare_release();
+        let batch = self.writes.to_batch();
+        self.engine.store().admit(batch.size())?;
+        let group = self.group.finish_xid(self.engine.next_xid());
+        // The snapshot goes before the wait for the disk, so that compaction need not wait for it too.
+        drop(self.snapshot);
+        Ok(Some(self.engine.enqueue(group, batch, Some(self.locks), self.options.gtid)))
+    }
+
+    /// The place of own changes that the running statement reads at: those made before it began.
+    fn read_mark(&self) -> write_set::Mark {
+        self.statements.last().map_or(write_set::Mark::NOW, |s| s.writes)
+    }
+
+    /// Remembers a failed lock request that ends the transaction (X5).
+    fn lock_failed(&mut self, error: LockError) -> TransactionError {
+        self.must_roll_back |= error.ends_transaction();
+        error.into()
+    }
+}

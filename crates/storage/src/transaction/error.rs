@@ -1,0 +1,65 @@
+//! What can go wrong in a transaction.
+
+use binlog::log::CommitError;
+
+use crate::error::StoreError;
+use crate::key::KeyError;
+use crate::lock::LockError;
+
+/// Why a transaction could not do what was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TransactionError {
+    /// A lock was not granted.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// Another row has this key already (1062).
+    #[error("duplicate entry for key {index_name}")]
+    DuplicateKey {
+        /// The index, numbered as by `TableSchema::index`.
+        index: usize,
+        /// Its name.
+        index_name: String,
+        /// The primary key of the row that has it, for REPLACE and ON DUPLICATE KEY UPDATE.
+        existing: Vec<u8>,
+    },
+    /// The changes take more memory than a transaction may (1197).
+    #[error("the transaction's changes take more than {limit} bytes")]
+    TooLarge {
+        /// The setting that bounds them, in bytes.
+        limit: usize,
+    },
+    /// The row was changed without having been read under its lock: an error of the caller's (X3).
+    #[error("a row was changed without having been locked")]
+    NotLocked,
+    /// The row is not any more what the caller takes it for; the transaction itself has changed it since (X2).
+    #[error("a row was changed by way of an outdated image")]
+    Stale,
+    /// The row image or a key does not fit the schema.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The store could not read, or does not take writes now.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log refused the commit, or its fate is unknown.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl TransactionError {
+    /// True if the whole transaction must roll back, not just the statement.
+    pub fn ends_transaction(&self) -> bool {
+        match self {
+            TransactionError::Lock(error) => error.ends_transaction(),
+            TransactionError::Commit(_) => true,
+            _ => false,
+        }
+    }
+
+    /// True if the same transaction may succeed when it is tried again.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            TransactionError::Lock(LockError::Deadlock | LockError::WaitTimeout | LockError::Aborted)
+        )
+    }
+}

@@ -1,0 +1,152 @@
+//! Reading one key: as the snapshot has it, or the newest version under a lock; own changes first.
+
+use crate::entry::{TreeId, Value};
+use crate::lock::{Acquired, LockError, LockMode, WaitPolicy};
+use crate::write_set::Mark;
+
+use super::{Isolation, Transaction, TransactionError};
+
+/// How a read sees and locks rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// A consistent read: the snapshot, without locks.
+    Snapshot,
+    /// The newest versions, without locks: for a secondary index whose rows are locked one by one.
+    Newest,
+    /// The newest versions, each locked before it is read.
+    Locking(Locking),
+}
+
+/// How a locking read locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Locking {
+    /// `FOR SHARE`, or `FOR UPDATE` and DML.
+    pub mode: LockMode,
+    /// What to do with a row that somebody else has locked.
+    pub on_locked: OnLocked,
+}
+
+impl Locking {
+    /// Exclusive, waiting: what UPDATE and DELETE do.
+    pub const UPDATE: Locking = Locking { mode: LockMode::Exclusive, on_locked: OnLocked::Wait };
+    /// Shared, waiting.
+    pub const SHARE: Locking = Locking { mode: LockMode::Shared, on_locked: OnLocked::Wait };
+}
+
+/// What to do with a row that somebody else has locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLocked {
+    /// Wait for it, as long as the session's timeout allows.
+    Wait,
+    /// `NOWAIT`: fail.
+    Fail,
+    /// `SKIP LOCKED`: go on as if it were not there.
+    Skip,
+}
+
+/// A row read under a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LockedRow {
+    /// It is locked, and this is its newest version; `None` if there is none (the key is locked nevertheless).
+    Locked {
+        /// The row.
+        row: Option<Value>,
+        /// True if the transaction held no lock on it before.
+        new: bool,
+    },
+    /// Somebody else has it, and it is to be skipped.
+    Skipped,
+}
+
+impl Transaction {
+    /// How a plain SELECT reads: by the snapshot, but with shared locks under SERIALIZABLE outside of autocommit.
+    pub fn plain_access(&self, autocommit: bool) -> Access {
+        match self.options.isolation {
+            Isolation::Serializable if !autocommit => Access::Locking(Locking::SHARE),
+            _ => Access::Snapshot,
+        }
+    }
+
+    /// A consistent read of one key: own changes made before the running statement, or what the snapshot has.
+    pub fn get(&mut self, tree: TreeId, key: &[u8]) -> Result<Option<Value>, TransactionError> {
+        if let Some(own) = self.writes.get(tree, key, self.read_mark()) {
+            return Ok(own.cloned());
+        }
+        let at = self.snapshot().position();
+        Ok(self.engine.store().get(tree, key, at)?)
+    }
+
+    /// Locks one key and reads its newest version: own changes made before the running statement, or what was
+    /// committed last, though it may not be durable yet (X4).
+    pub fn get_locked(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        locking: Locking,
+    ) -> Result<LockedRow, TransactionError> {
+        self.get_locked_as_of(tree, key, locking, self.read_mark())
+    }
+
+    pub(super) fn get_locked_as_of(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        locking: Locking,
+        mark: Mark,
+    ) -> Result<LockedRow, TransactionError> {
+        let acquired = match self.lock(tree, key, locking) {
+            Ok(acquired) => acquired,
+            Err(LockError::WouldBlock) if locking.on_locked == OnLocked::Skip => {
+                return Ok(LockedRow::Skipped);
+            }
+            Err(error) => return Err(self.lock_failed(error)),
+        };
+        let row = self.newest(tree, key, mark)?;
+        Ok(LockedRow::Locked { row, new: acquired == Acquired::New })
+    }
+
+    /// [`Self::get_locked`] for UPDATE and DELETE by key.
+    pub fn get_for_update(&mut self, tree: TreeId, key: &[u8]) -> Result<Option<Value>, TransactionError> {
+        match self.get_locked(tree, key, Locking::UPDATE)? {
+            LockedRow::Locked { row, .. } => Ok(row),
+            LockedRow::Skipped => Ok(None),
+        }
+    }
+
+    /// Under READ COMMITTED, gives back the lock on the row that was read last, because the statement's condition
+    /// rejects it. Only right after a read that said `new`. Under other levels the lock stays, as InnoDB has it.
+    pub fn unlock_rejected(&mut self) {
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.locks.unlock_newest();
+        }
+    }
+
+    /// Locks a key.
+    pub(super) fn lock(&mut self, tree: TreeId, key: &[u8], locking: Locking) -> Result<Acquired, LockError> {
+        let policy = match locking.on_locked {
+            OnLocked::Wait => WaitPolicy::Wait(self.options.lock_wait_timeout),
+            OnLocked::Fail | OnLocked::Skip => WaitPolicy::NoWait,
+        };
+        self.locks.set_weight(self.rows_changed);
+        self.locks.lock(tree, key, locking.mode, policy)
+    }
+
+    /// The newest version of a locked key; own changes as of `mark` first.
+    pub(super) fn newest(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        mark: Mark,
+    ) -> Result<Option<Value>, TransactionError> {
+        if let Some(own) = self.writes.get(tree, key, mark) {
+            return Ok(own.cloned());
+        }
+        match self.engine.store().latest(tree, key)? {
+            Some((position, value)) => {
+                self.newest_read = self.newest_read.max(position);
+                Ok(value)
+            }
+            None => Ok(None),
+        }
+    }
+}

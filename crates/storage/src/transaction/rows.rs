@@ -1,0 +1,212 @@
+//! Changing rows: locks, duplicates, then write set and event group together (X2).
+//!
+//! A unique secondary key is locked as the part of the index key that no other row may have. It is locked by who takes
+//! it *and* by who gives it up: until a deleting transaction has committed nobody can know whether the key is free, so
+//! an insert of it waits. With the lock held, the newest versions under that prefix are the truth.
+
+use crate::lock::Acquired;
+use crate::schema::{Index, Row, RowKeys, TableSchema, row_changes};
+use crate::write_set::Mark;
+use binlog::position::LogPosition;
+
+use super::read::Locking;
+use super::{Transaction, TransactionError};
+
+impl Transaction {
+    /// Inserts a row, given as its full image.
+    ///
+    /// # Errors
+    /// [`TransactionError::DuplicateKey`] for the first index that has one of its unique keys already. After any error
+    /// but [`TransactionError::TooLarge`] nothing is changed; locks stay.
+    pub fn insert_row(&mut self, schema: &TableSchema, after: &[u8]) -> Result<(), TransactionError> {
+        let keys = schema.keys(after)?;
+        self.take_primary(schema, &keys)?;
+        self.take_unique(schema, None, &keys)?;
+        self.map_table(schema);
+        self.group.write_row(schema.id, schema.columns.len(), after);
+        self.write(schema, None, Some(Row { image: after, keys: &keys }))
+    }
+
+    /// Changes a row, given as its full images. `before` must be what a locking read returned.
+    ///
+    /// # Errors
+    /// As [`Self::insert_row`], if the change gives the row another key; [`TransactionError::NotLocked`] and
+    /// [`TransactionError::Stale`].
+    pub fn update_row(
+        &mut self,
+        schema: &TableSchema,
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<(), TransactionError> {
+        let old = schema.keys(before)?;
+        let new = schema.keys(after)?;
+        self.assert_locked(schema, Row { image: before, keys: &old })?;
+        self.lock_unique(schema, &old, Some(&new))?;
+        if old.primary() != new.primary() {
+            self.take_primary(schema, &new)?;
+        }
+        self.take_unique(schema, Some(&old), &new)?;
+        self.map_table(schema);
+        self.group.update_row(schema.id, schema.columns.len(), before, after);
+        let (old, new) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
+        self.write(schema, Some(old), Some(new))
+    }
+
+    /// Deletes a row, given as its full image, which must be what a locking read returned.
+    ///
+    /// # Errors
+    /// [`TransactionError::NotLocked`], [`TransactionError::Stale`], or a lock on a unique key of it is not granted.
+    pub fn delete_row(&mut self, schema: &TableSchema, before: &[u8]) -> Result<(), TransactionError> {
+        let keys = schema.keys(before)?;
+        self.assert_locked(schema, Row { image: before, keys: &keys })?;
+        self.lock_unique(schema, &keys, None)?;
+        self.map_table(schema);
+        self.group.delete_row(schema.id, schema.columns.len(), before);
+        self.write(schema, Some(Row { image: before, keys: &keys }), None)
+    }
+
+    /// Names tables that the running statement may change, so that their maps precede its first row. A statement that
+    /// changes several tables in turn should; otherwise each newly met table splits its part of the log in two.
+    pub fn declare_tables<'a>(&mut self, schemas: impl IntoIterator<Item = &'a TableSchema>) {
+        let mut schemas = schemas.into_iter().peekable();
+        if schemas.peek().is_some() {
+            self.begin_rows();
+        }
+        for schema in schemas {
+            if !self.mapped.contains(&schema.id) {
+                self.group.table_map(&schema.table_map);
+                self.mapped.push(schema.id);
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        schema: &TableSchema,
+        before: Option<Row<'_>>,
+        after: Option<Row<'_>>,
+    ) -> Result<(), TransactionError> {
+        row_changes(schema, before, after, &mut self.writes);
+        self.rows_changed += 1;
+        let limit = self.engine.options().transaction_size_max;
+        if self.bytes() > limit { Err(TransactionError::TooLarge { limit }) } else { Ok(()) }
+    }
+
+    /// Makes sure that the row's events come behind `BEGIN` and a map of its table.
+    fn map_table(&mut self, schema: &TableSchema) {
+        if self.mapped.contains(&schema.id) {
+            return;
+        }
+        // A replica locks the tables mapped so far when the statement's first row comes: no map may follow it.
+        self.group.end_statement();
+        self.mapped.clear();
+        self.begin_rows();
+        self.group.table_map(&schema.table_map);
+        self.mapped.push(schema.id);
+    }
+
+    fn begin_rows(&mut self) {
+        if self.group.is_empty() {
+            self.group.begin(&self.options.begin);
+        }
+        if let Some(sql) = self.rows_query.take() {
+            self.group.rows_query(&sql);
+        }
+    }
+
+    /// The row must have been locked before it was read; here its lock becomes exclusive if it was shared (X3). Nor may
+    /// the transaction have changed it since.
+    fn assert_locked(&mut self, schema: &TableSchema, row: Row<'_>) -> Result<(), TransactionError> {
+        let (tree, key) = (schema.primary.tree(), row.keys.primary());
+        let acquired = self.lock(tree, key, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
+        if acquired == Acquired::New {
+            self.locks.unlock_newest();
+            return Err(TransactionError::NotLocked);
+        }
+        match self.writes.get(tree, key, Mark::NOW) {
+            Some(own) if own.is_none_or(|own| **own != *row.image) => Err(TransactionError::Stale),
+            _ => Ok(()),
+        }
+    }
+
+    /// Locks a new primary key and makes sure that no row has it.
+    fn take_primary(&mut self, schema: &TableSchema, keys: &RowKeys) -> Result<(), TransactionError> {
+        let (tree, key) = (schema.primary.tree(), keys.primary());
+        self.lock(tree, key, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
+        match self.newest(tree, key, Mark::NOW)? {
+            None => Ok(()),
+            Some(_) => Err(duplicate(&schema.primary, 0, key)),
+        }
+    }
+
+    /// Locks the unique keys that a row gives up.
+    fn lock_unique(
+        &mut self,
+        schema: &TableSchema,
+        old: &RowKeys,
+        new: Option<&RowKeys>,
+    ) -> Result<(), TransactionError> {
+        for (number, index) in schema.indexes().enumerate().skip(1) {
+            if let Some(prefix) = old.unique(number)
+                && Some(prefix) != new.and_then(|new| new.unique(number))
+            {
+                self.lock(index.tree(), prefix, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks the unique keys that a row takes and makes sure that no other row has them.
+    fn take_unique(
+        &mut self,
+        schema: &TableSchema,
+        old: Option<&RowKeys>,
+        new: &RowKeys,
+    ) -> Result<(), TransactionError> {
+        for (number, index) in schema.indexes().enumerate().skip(1) {
+            if let Some(prefix) = new.unique(number)
+                && Some(prefix) != old.and_then(|old| old.unique(number))
+            {
+                self.lock(index.tree(), prefix, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
+                if let Some(existing) = self.row_with(index, prefix)? {
+                    // The row says who wrote it: what the client is told must be durable (X4).
+                    self.newest(schema.primary.tree(), &existing, Mark::NOW)?;
+                    return Err(duplicate(index, number, &existing));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The primary key of the row that has the locked unique key `prefix`. Newest versions are never dropped, so that
+    /// this needs no snapshot.
+    fn row_with(&self, index: &Index, prefix: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
+        let tree = index.tree();
+        let mut from = std::ops::Bound::Included(prefix);
+        while let Some((key, value)) = self.writes.next(tree, from, Mark::NOW)
+            && key.starts_with(prefix)
+        {
+            if value.is_some() {
+                return Ok(Some(index.primary_key_in(key)?.to_vec()));
+            }
+            from = std::ops::Bound::Excluded(key);
+        }
+        let mut cursor = self.engine.store().cursor(tree, LogPosition::MAX);
+        cursor.seek(prefix)?;
+        while cursor.valid() && cursor.key().starts_with(prefix) {
+            if self.writes.get(tree, cursor.key(), Mark::NOW).is_none() {
+                return Ok(Some(index.primary_key_in(cursor.key())?.to_vec()));
+            }
+            cursor.next()?;
+        }
+        Ok(None)
+    }
+}
+
+fn duplicate(index: &Index, number: usize, existing: &[u8]) -> TransactionError {
+    TransactionError::DuplicateKey {
+        index: number,
+        index_name: index.name().to_owned(),
+        existing: existing.to_vec(),
+    }
+}

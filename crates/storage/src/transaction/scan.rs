@@ -1,0 +1,391 @@
+//! Walking over a tree: what the store has, merged with the transaction's own changes, in key order, either way.
+//!
+//! A scan belongs to a statement, which may change rows between its steps. It goes by the changes made before the
+//! statement began and by one position of the store, so that it never meets what the statement itself does: an UPDATE
+//! that moves rows ahead changes each of them once.
+//!
+//! A locking scan finds its keys at the newest position of the moment it begins. It locks each, and then reads its
+//! newest version, which may be another one, or gone. Rows that others put into the range after the scan began are not
+//! met (InnoDB's would be, ahead of the scan, or would be kept out by its next-key locks). The caller has to test every
+//! row again, for it may not be the row that the index led to.
+//!
+//! (N1) `own` is the nearest own change not yet passed, looked up once: what the statement adds ahead is not looked at
+//!      again and again.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use binlog::position::LogPosition;
+
+use crate::cursor::Cursor;
+use crate::entry::{TreeId, Value};
+use crate::schema::TableSchema;
+use crate::snapshot::Snapshot;
+use crate::write_set::Mark;
+
+use super::read::{Access, LockedRow};
+use super::{Transaction, TransactionError};
+
+/// Which way a scan goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// By ascending keys.
+    Forward,
+    /// By descending keys.
+    Backward,
+}
+
+/// The keys that a scan covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Where it begins.
+    pub lower: Bound<Vec<u8>>,
+    /// Where it ends.
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Every key of the tree.
+    pub fn all() -> Self {
+        Self { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// The keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> Self {
+        let upper = crate::key::behind_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Self { lower: Bound::Included(prefix.to_vec()), upper }
+    }
+
+    fn contains(&self, key: &[u8], direction: Direction) -> bool {
+        // The near end was sought for.
+        match direction {
+            Direction::Forward => match &self.upper {
+                Bound::Included(end) => key <= end.as_slice(),
+                Bound::Excluded(end) => key < end.as_slice(),
+                Bound::Unbounded => true,
+            },
+            Direction::Backward => match &self.lower {
+                Bound::Included(end) => key >= end.as_slice(),
+                Bound::Excluded(end) => key > end.as_slice(),
+                Bound::Unbounded => true,
+            },
+        }
+    }
+}
+
+/// A scan of one tree. [`Self::next`] moves it; it stands nowhere before and behind its rows.
+pub struct Scan {
+    tree: TreeId,
+    range: KeyRange,
+    direction: Direction,
+    access: Access,
+    /// Own changes behind this are not seen.
+    mark: Mark,
+    /// Keeps what the cursor sees.
+    snapshot: Snapshot,
+    cursor: Cursor,
+    place: Place,
+    own: Own,
+    current: Current,
+}
+
+/// What the cursor has to do before it is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It has not been brought to the range yet.
+    Outside,
+    /// Its row was passed.
+    Passed,
+    /// Nothing: its row comes next, or it is behind the last one.
+    Ahead,
+}
+
+/// The nearest own change that is not passed yet (N1).
+enum Own {
+    /// To be looked up from here.
+    From(Bound<Vec<u8>>),
+    /// `None` for a deletion.
+    At(Vec<u8>, Option<Value>),
+    /// There is none.
+    Behind,
+}
+
+enum Current {
+    Nowhere,
+    /// The cursor's row as it stands there.
+    Stored,
+    /// An own change.
+    Own(Vec<u8>, Value),
+    /// The newest version of the cursor's key, read under its lock.
+    Newest(Value),
+}
+
+impl Transaction {
+    /// A scan of `tree` for the running statement.
+    pub fn scan(&mut self, tree: TreeId, range: KeyRange, direction: Direction, access: Access) -> Scan {
+        let snapshot = match access {
+            Access::Snapshot => self.snapshot().clone(),
+            Access::Newest | Access::Locking(_) => self.engine.newest_snapshot(),
+        };
+        let cursor = self.engine.store().cursor(tree, snapshot.position());
+        let near_end = match direction {
+            Direction::Forward => &range.lower,
+            Direction::Backward => &range.upper,
+        };
+        Scan {
+            tree,
+            direction,
+            access,
+            mark: self.read_mark(),
+            snapshot,
+            cursor,
+            place: Place::Outside,
+            own: Own::From(near_end.clone()),
+            current: Current::Nowhere,
+            range,
+        }
+    }
+
+    /// A scan of the rows of a table in the order of one of its indexes, numbered as by `TableSchema::index`.
+    pub fn scan_index(
+        &mut self,
+        schema: &Arc<TableSchema>,
+        index: usize,
+        range: KeyRange,
+        direction: Direction,
+        access: Access,
+    ) -> IndexScan {
+        let tree = schema.index(index).expect("the caller names an index of the table").tree();
+        // The rows are locked, not the entries that lead to them.
+        let entries = match access {
+            Access::Locking(_) if index != 0 => Access::Newest,
+            access => access,
+        };
+        let scan = self.scan(tree, range, direction, entries);
+        IndexScan { schema: schema.clone(), index, access, scan, row: None }
+    }
+}
+
+impl Scan {
+    /// Moves to the next row; false behind the last one.
+    #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
+    pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
+        loop {
+            self.find(transaction)?;
+            let Access::Locking(locking) = self.access else { return Ok(self.is_valid()) };
+            if !self.is_valid() {
+                return Ok(false);
+            }
+            match transaction.get_locked_as_of(self.tree, self.key(), locking, self.mark)? {
+                LockedRow::Locked { row: Some(newest), .. } => {
+                    // What is an own change stays so: nobody else can have changed the row since.
+                    if matches!(self.current, Current::Stored) {
+                        self.current = Current::Newest(newest);
+                    }
+                    return Ok(true);
+                }
+                LockedRow::Locked { row: None, new: true } => transaction.unlock_rejected(),
+                LockedRow::Locked { row: None, new: false } | LockedRow::Skipped => {}
+            }
+        }
+    }
+
+    /// The position of the store that it goes by.
+    pub fn position(&self) -> LogPosition {
+        self.snapshot.position()
+    }
+
+    /// True if it stands on a row.
+    pub fn is_valid(&self) -> bool {
+        !matches!(self.current, Current::Nowhere)
+    }
+
+    /// The row's key.
+    ///
+    /// # Panics
+    /// If the scan stands nowhere, as [`Self::value`] does.
+    pub fn key(&self) -> &[u8] {
+        match &self.current {
+            Current::Nowhere => panic!("the scan stands on a row"),
+            Current::Own(key, _) => key,
+            Current::Stored | Current::Newest(_) => self.cursor.key(),
+        }
+    }
+
+    /// The row.
+    pub fn value(&self) -> &[u8] {
+        match &self.current {
+            Current::Nowhere => panic!("the scan stands on a row"),
+            Current::Stored => self.cursor.value(),
+            Current::Own(_, value) | Current::Newest(value) => value,
+        }
+    }
+
+    /// Moves to the next key that the cursor or an own change has, whatever its lock.
+    fn find(&mut self, transaction: &Transaction) -> Result<(), TransactionError> {
+        self.current = Current::Nowhere;
+        loop {
+            self.move_cursor()?;
+            self.look_up_own(transaction);
+            let (stored, own) = self.nearest();
+            if stored {
+                self.place = Place::Passed;
+            }
+            if !own {
+                if stored {
+                    self.current = Current::Stored;
+                }
+                return Ok(());
+            }
+            let Own::At(key, value) = std::mem::replace(&mut self.own, Own::Behind) else {
+                unreachable!("an own change is nearest")
+            };
+            self.own = Own::From(Bound::Excluded(key.clone()));
+            if let Some(value) = value {
+                self.current = Current::Own(key, value);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the cursor's row and the own change are the nearest one; both if they have the same key.
+    fn nearest(&self) -> (bool, bool) {
+        let stored = self.cursor.valid().then(|| self.cursor.key());
+        let stored = stored.filter(|key| self.range.contains(key, self.direction));
+        match (stored, &self.own) {
+            (Some(stored), Own::At(own, _)) => {
+                let order = match self.direction {
+                    Direction::Forward => stored.cmp(own),
+                    Direction::Backward => stored.cmp(own).reverse(),
+                };
+                (order.is_le(), order.is_ge())
+            }
+            (stored, own) => (stored.is_some(), matches!(own, Own::At(..))),
+        }
+    }
+
+    fn look_up_own(&mut self, transaction: &Transaction) {
+        let Own::From(from) = &self.own else { return };
+        let from = from.as_ref().map(Vec::as_slice);
+        let found = match self.direction {
+            Direction::Forward => transaction.writes.next(self.tree, from, self.mark),
+            Direction::Backward => transaction.writes.prev(self.tree, from, self.mark),
+        };
+        let found = found.filter(|(key, _)| self.range.contains(key, self.direction));
+        self.own = found.map_or(Own::Behind, |(key, value)| Own::At(key.to_vec(), value.cloned()));
+    }
+
+    fn move_cursor(&mut self) -> Result<(), TransactionError> {
+        match std::mem::replace(&mut self.place, Place::Ahead) {
+            Place::Ahead => Ok(()),
+            Place::Passed => self.step(),
+            Place::Outside => self.seek(),
+        }
+    }
+
+    fn step(&mut self) -> Result<(), TransactionError> {
+        match self.direction {
+            Direction::Forward => self.cursor.next()?,
+            Direction::Backward => self.cursor.prev()?,
+        }
+        Ok(())
+    }
+
+    /// Brings the cursor to the near end of the range.
+    fn seek(&mut self) -> Result<(), TransactionError> {
+        let near_end = match self.direction {
+            Direction::Forward => &self.range.lower,
+            Direction::Backward => &self.range.upper,
+        };
+        match (self.direction, near_end) {
+            (Direction::Forward, Bound::Unbounded) => self.cursor.seek_first()?,
+            (Direction::Backward, Bound::Unbounded) => self.cursor.seek_last()?,
+            (Direction::Forward, Bound::Included(key) | Bound::Excluded(key)) => self.cursor.seek(key)?,
+            (Direction::Backward, Bound::Included(key) | Bound::Excluded(key)) => {
+                self.cursor.seek_for_prev(key)?
+            }
+        }
+        match near_end {
+            Bound::Excluded(key) if self.cursor.valid() && self.cursor.key() == key.as_slice() => self.step(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A scan of a table's rows by one of its indexes.
+pub struct IndexScan {
+    schema: Arc<TableSchema>,
+    index: usize,
+    access: Access,
+    scan: Scan,
+    /// The row that a secondary index's entry led to.
+    row: Option<Value>,
+}
+
+impl IndexScan {
+    /// Moves to the next row; false behind the last one.
+    ///
+    /// A locking scan by a secondary index finds its entries first and reads the rows' newest versions later: whether
+    /// the row is still in the range is the caller's to test.
+    #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
+    pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
+        if self.index == 0 {
+            return self.scan.next(transaction);
+        }
+        self.row = None;
+        while self.row.is_none() {
+            if !self.scan.next(transaction)? {
+                return Ok(false);
+            }
+            let schema = self.schema.clone();
+            let primary_key = schema.secondary[self.index - 1].primary_key_in(self.scan.key())?;
+            self.row = self.read(transaction, schema.primary.tree(), primary_key)?;
+        }
+        Ok(true)
+    }
+
+    /// The row's image.
+    ///
+    /// # Panics
+    /// If the scan stands nowhere.
+    pub fn row(&self) -> &[u8] {
+        match &self.row {
+            Some(row) => row,
+            None => self.scan.value(),
+        }
+    }
+
+    /// The key in the index that led to the row.
+    ///
+    /// # Panics
+    /// If the scan stands nowhere.
+    pub fn key(&self) -> &[u8] {
+        self.scan.key()
+    }
+
+    /// The row behind an entry, seen and locked as the scan is to.
+    fn read(
+        &self,
+        transaction: &mut Transaction,
+        tree: TreeId,
+        key: &[u8],
+    ) -> Result<Option<Value>, TransactionError> {
+        let mark = self.scan.mark;
+        match self.access {
+            Access::Locking(locking) => match transaction.get_locked_as_of(tree, key, locking, mark)? {
+                LockedRow::Locked { row: None, new: true } => {
+                    transaction.unlock_rejected();
+                    Ok(None)
+                }
+                LockedRow::Locked { row, .. } => Ok(row),
+                LockedRow::Skipped => Ok(None),
+            },
+            Access::Newest | Access::Snapshot => {
+                if let Some(own) = transaction.writes.get(tree, key, mark) {
+                    return Ok(own.cloned());
+                }
+                Ok(transaction.engine.store().get(tree, key, self.scan.position())?)
+            }
+        }
+    }
+}
