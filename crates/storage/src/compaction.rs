@@ -168,7 +168,8 @@ impl Core {
         let _one_at_a_time = self.compacting.lock();
         let view = self.current.load();
         let limits = Limits { level1_size: self.options.level1_size(), oldest: self.horizon().oldest() };
-        let Some(job) = pick(&view.version, &view.drops, &limits) else { return Ok(false) };
+        let drops = self.tables.durable_drops();
+        let Some(job) = pick(&view.version, &drops, &limits) else { return Ok(false) };
         let edit = match &job {
             Job::Move { from, to, tables } => Edit {
                 added: metas(&view.version, *to, tables),
@@ -177,8 +178,7 @@ impl Core {
             },
             Job::Forget { tables } => Edit { removed: tables.clone(), ..Edit::default() },
             Job::Merge { level, target, upper, lower } => {
-                let added =
-                    self.merge_tables(&view.version, &view.drops, (*level, upper), (*target, lower))?;
+                let added = self.merge_tables(&view.version, &drops, (*level, upper), (*target, lower))?;
                 let upper = upper.iter().map(|&number| (*level, number));
                 let removed = upper.chain(lower.iter().map(|&number| (*target, number))).collect();
                 Edit { added, removed, ..Edit::default() }

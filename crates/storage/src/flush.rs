@@ -14,11 +14,12 @@ use crate::memtable::Frozen;
 use crate::merge::{Merge, Source};
 use crate::output::{Output, OutputOptions};
 use crate::skiplist::ListCursor;
-use crate::sstable::Compression;
+use crate::sstable::{Compression, TableMeta};
 use crate::survivors::{Retention, pass_survivors};
 use crate::version::Edit;
 use crate::view::View;
 use binlog::position::LogPosition;
+use std::sync::atomic::Ordering;
 
 impl Core {
     /// Flushes all frozen memtables; false if there are none.
@@ -32,24 +33,28 @@ impl Core {
             .ensure_durable(position)
             .map_err(|e| StoreError::io(format!("flush the log up to {position}"), e))?;
         let mut edit = Edit {
-            added: self.write_level0(&view)?,
+            added: self.write_level0(&view, position)?,
             checkpoint: Some(newest.checkpoint.clone()),
             ..Edit::default()
         };
         edit.drops_added.extend(view.frozen.iter().rev().flat_map(|f| f.drops.iter().copied()));
         let flushed = |f: &Frozen| f.checkpoint.position <= position;
         self.tables.commit(edit, |view| view.frozen.retain(|f| !flushed(f)))?;
-        self.counters.flushes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         Ok(true)
     }
 
-    fn write_level0(&self, view: &View) -> Result<Vec<(usize, crate::sstable::TableMeta)>, StoreError> {
+    fn write_level0(
+        &self,
+        view: &View,
+        position: LogPosition,
+    ) -> Result<Vec<(usize, TableMeta)>, StoreError> {
         let lists = view.frozen.iter().map(|f| Source::Memtable(ListCursor::new(f.list.clone())));
         let mut merge = Merge::new(lists.collect());
         merge.seek(&[], LogPosition::MAX)?;
         let retention = Retention {
             horizon: self.horizon(),
-            drops: &view.drops,
+            drops: &view.drops.up_to(position),
             older_may_hold: &|key| view.version.may_hold_from(0, key),
         };
         let options = OutputOptions {

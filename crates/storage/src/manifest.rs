@@ -88,6 +88,11 @@ impl Manifest {
         }
     }
 
+    /// The number of the file in use.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     fn append(&mut self, file: &Arc<dyn File>, edit: &Edit) -> Result<(), StoreError> {
         let record = encode_record(edit, self.number, self.record);
         let path = manifest_path(&self.dir, self.number);

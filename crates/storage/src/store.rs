@@ -77,7 +77,7 @@ impl Store {
     /// it open.
     pub fn open(env: Arc<dyn Env>, dir: &Path, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
         let failed = |e| StoreError::io(format!("open store {}", dir.display()), e);
-        env.create_dir_all(dir).map_err(failed)?;
+        make_dir(&*env, dir).map_err(failed)?;
         let lock = env.lock_file(&dir.join("LOCK")).map_err(failed)?;
         let cache = BlockCache::new(options.block_cache_size);
         let context = TableContext { env, dir: dir.to_owned(), cache, graveyard: Graveyard::default() };
@@ -318,6 +318,19 @@ pub struct StoreStats {
     pub flush_failure: Option<StoreError>,
     /// Why the last compaction in the background failed, if it did.
     pub compaction_failure: Option<StoreError>,
+}
+
+/// Makes a folder, durable in name, with those above it.
+fn make_dir(env: &dyn Env, dir: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        dir.ancestors().take_while(|d| !d.as_os_str().is_empty() && !env.exists(d)).collect();
+    env.create_dir_all(dir)?;
+    // The folder's own name always: an earlier process may have made it and not come this far.
+    for made in missing.into_iter().rev().chain([dir]) {
+        let above = made.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        env.sync_dir(above)?;
+    }
+    Ok(())
 }
 
 /// Bytes of log from one position to the next, as far as positions tell: what the first file held behind `from` is

@@ -40,7 +40,8 @@ struct Durable {
 }
 
 impl Tables {
-    /// Reads the manifest, removes files that it doesn't name, and begins a new manifest.
+    /// Reads the manifest, begins a new one, then removes files that it doesn't name. In this order: the last record
+    /// read may not be durable yet, so nothing is removed on its word.
     pub(crate) fn open(context: Arc<TableContext>) -> Result<(Tables, Arc<CurrentView>), StoreError> {
         let (edits, manifest) = Manifest::read(&context.env, &context.dir)?;
         let checkpoint = Checkpoint { position: LogPosition::ZERO, notes: [].into() };
@@ -55,7 +56,7 @@ impl Tables {
         }
         let version = Version::default().apply(&whole, &context);
         version.check_invariants(&context)?;
-        let next_number = remove_orphans(&context, &version, manifest)?;
+        let next_number = last_number(&context, &version)? + 1;
         let view = View {
             active: Arc::default(),
             frozen: Vec::new(),
@@ -73,12 +74,18 @@ impl Tables {
             durable: Mutex::new(durable),
         };
         tables.commit(Edit::default(), |_| {})?;
+        tables.remove_orphans()?;
         Ok((tables, current))
     }
 
     /// The last durable checkpoint.
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         self.durable.lock().checkpoint.clone()
+    }
+
+    /// Tree drops that are durable.
+    pub(crate) fn durable_drops(&self) -> Drops {
+        self.durable.lock().drops.clone()
     }
 
     /// Makes `edit` durable, then publishes it; `change` alters the view in the same step. After a failure the store
@@ -123,6 +130,26 @@ impl Tables {
         }
     }
 
+    /// Removes tables and manifests that are left over from before.
+    fn remove_orphans(&self) -> Result<(), StoreError> {
+        let context = &self.context;
+        let failed = |e| StoreError::io(format!("clean up {}", context.dir.display()), e);
+        let view = self.current.load();
+        let named: HashSet<u64> = view.version.tables().map(|(_, t)| t.meta.number).collect();
+        let manifest = self.durable.lock().manifest.number();
+        for path in context.env.read_dir(&context.dir).map_err(failed)? {
+            let is_orphan = match (table_number(&path), manifest_number(&path)) {
+                (Some(number), _) => !named.contains(&number),
+                (_, Some(number)) => number != manifest,
+                _ => path.extension().is_some_and(|e| e == "tmp"),
+            };
+            if is_orphan {
+                context.env.remove_file(&path).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes files of retired tables that nobody reads any more.
     pub(crate) fn bury(&self) {
         for number in self.context.graveyard.take() {
@@ -151,26 +178,17 @@ fn useless_drops(drops: &Drops, version: &Version) -> Vec<(TreeId, LogPosition)>
     drops.iter().filter(is_useless).collect()
 }
 
-/// Removes tables and manifests that are left over from before; returns a number behind all that were used.
-fn remove_orphans(context: &TableContext, version: &Version, manifest: u64) -> Result<u64, StoreError> {
-    let failed = |e| StoreError::io(format!("clean up {}", context.dir.display()), e);
-    let named: HashSet<u64> = version.tables().map(|(_, t)| t.meta.number).collect();
-    let mut last = manifest;
-    for path in context.env.read_dir(&context.dir).map_err(failed)? {
-        let is_orphan = match (table_number(&path), manifest_number(&path)) {
-            (Some(number), _) => {
-                last = last.max(number);
-                !named.contains(&number)
-            }
-            (_, Some(number)) => {
-                last = last.max(number);
-                number != manifest
-            }
-            _ => path.extension().is_some_and(|e| e == "tmp"),
-        };
-        if is_orphan {
-            context.env.remove_file(&path).map_err(failed)?;
-        }
+/// The largest number that any file has or that the manifest names.
+fn last_number(context: &TableContext, version: &Version) -> Result<u64, StoreError> {
+    let failed = |e| StoreError::io(format!("list {}", context.dir.display()), e);
+    let paths = context.env.read_dir(&context.dir).map_err(failed)?;
+    let of_files = paths.iter().filter_map(|path| table_number(path).or_else(|| manifest_number(path)));
+    let named = version.tables().map(|(_, t)| t.meta.number);
+    let last = of_files.chain(named).max().unwrap_or(0);
+    // A name from elsewhere must not make numbers overflow.
+    if last < u64::MAX / 2 {
+        Ok(last)
+    } else {
+        Err(failed(std::io::Error::other("a file's number is too large")))
     }
-    Ok(last.max(named.into_iter().max().unwrap_or(0)) + 1)
 }

@@ -88,6 +88,15 @@ impl Drops {
         positions.get(positions.partition_point(|&p| p <= position)).copied()
     }
 
+    /// The drops up to `position`. What a flush or compaction leaves out on a drop's word must not come back if the
+    /// drop itself, not yet durable, is lost.
+    pub(crate) fn up_to(&self, position: LogPosition) -> Drops {
+        let mut drops = self.clone();
+        drops.by_tree.values_mut().for_each(|positions| positions.retain(|&p| p <= position));
+        drops.by_tree.retain(|_, positions| !positions.is_empty());
+        drops
+    }
+
     /// All drops.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TreeId, LogPosition)> {
         self.by_tree.iter().flat_map(|(&tree, positions)| positions.iter().map(move |&p| (tree, p)))
