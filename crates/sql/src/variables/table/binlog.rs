@@ -13,9 +13,10 @@ pub(super) const VARIABLES: &[Variable] = &[
     choice("binlog_error_action", &["IGNORE_ERROR", "ABORT_SERVER"], 1)
         .fixed()
         .help_text("After an error of the log no commit is accepted any more; reads go on"),
-    switch("binlog_expire_logs_auto_purge", true).fixed().help_text("Old files are removed"),
+    switch("binlog_expire_logs_auto_purge", true).harmless().help_text("No effect yet: log files stay until PURGE BINARY LOGS"),
     uint("binlog_expire_logs_seconds", 2_592_000, 0, u32::MAX as u64)
-        .help_text("Age in seconds at which log files are removed; 0 keeps them"),
+        .harmless()
+        .help_text("No effect yet: log files stay until PURGE BINARY LOGS"),
     choice("binlog_format", &["MIXED", "STATEMENT", "ROW"], 2).both().fixed().help_text("The log holds rows"),
     uint("binlog_group_commit_sync_delay", 0, 0, 1_000_000)
         .help_text("Microseconds to wait for more transactions before a flush"),

@@ -1,0 +1,99 @@
+//! The variables that are the log's settings: how it is opened with them, and how it follows their changes.
+
+use super::global::GlobalVariables;
+use super::ids;
+use super::value::Value;
+use binlog::gtid::Uuid;
+use binlog::log::{Log, LogOptions};
+use std::sync::{Arc, Weak};
+
+/// The log's options as the server starts.
+pub fn log_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> LogOptions {
+    let u32_of = |id| u32::try_from(globals.uint(id)).unwrap_or(u32::MAX);
+    let mut options = LogOptions::new(u32_of(ids::SERVER_ID), server_uuid, &globals.text(ids::VERSION));
+    base_name.clone_into(&mut options.base_name);
+    options.max_binlog_size = globals.uint(ids::MAX_BINLOG_SIZE);
+    options.binlog_prealloc_num = u32_of(ids::BINLOG_PREALLOC_NUM);
+    options.sync_binlog = u32_of(ids::SYNC_BINLOG);
+    options.trx_commit = trx_commit(globals);
+    options.binlog_group_commit_sync_delay = globals.uint(ids::BINLOG_GROUP_COMMIT_SYNC_DELAY);
+    options.binlog_group_commit_sync_no_delay_count = no_delay_count(globals);
+    options
+}
+
+/// From now on `SET GLOBAL` of the log's settings changes the log.
+pub fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
+    on_change(globals, log, ids::SYNC_BINLOG, |log, n| {
+        log.set_sync_binlog(u32::try_from(n).unwrap_or(u32::MAX))
+    });
+    on_change(globals, log, ids::INNODB_FLUSH_LOG_AT_TRX_COMMIT, |log, n| log.set_trx_commit(n as u8));
+    on_change(globals, log, ids::MAX_BINLOG_SIZE, Log::set_max_binlog_size);
+    on_change(globals, log, ids::BINLOG_PREALLOC_NUM, |log, n| {
+        log.set_prealloc_num(u32::try_from(n).unwrap_or(u32::MAX));
+    });
+    let other = Arc::downgrade(globals);
+    on_change(globals, log, ids::BINLOG_GROUP_COMMIT_SYNC_DELAY, move |log, micros| {
+        if let Some(globals) = Weak::upgrade(&other) {
+            log.set_group_commit_delay(micros, no_delay_count(&globals));
+        }
+    });
+    let other = Arc::downgrade(globals);
+    on_change(globals, log, ids::BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT, move |log, count| {
+        if let Some(globals) = Weak::upgrade(&other) {
+            let micros = globals.uint(ids::BINLOG_GROUP_COMMIT_SYNC_DELAY);
+            log.set_group_commit_delay(micros, usize::try_from(count).unwrap_or(usize::MAX));
+        }
+    });
+}
+
+fn on_change(
+    globals: &GlobalVariables,
+    log: &Arc<Log>,
+    id: super::VariableId,
+    apply: impl Fn(&Log, u64) + Send + Sync + 'static,
+) {
+    // The variables outlive the log.
+    let log = Arc::downgrade(log);
+    globals.on_change(id, move |value| {
+        if let (Some(log), Value::UInt(n)) = (Weak::upgrade(&log), value) {
+            apply(&log, *n);
+        }
+        Ok(())
+    });
+}
+
+fn trx_commit(globals: &GlobalVariables) -> u8 {
+    globals.uint(ids::INNODB_FLUSH_LOG_AT_TRX_COMMIT) as u8
+}
+
+fn no_delay_count(globals: &GlobalVariables) -> usize {
+    usize::try_from(globals.uint(ids::BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::variables::Assigned;
+    use env::SimEnv;
+    use std::path::Path;
+
+    #[test]
+    fn the_log_opens_with_the_variables_and_follows_them() {
+        let globals = Arc::new(GlobalVariables::new());
+        globals.set_option(ids::SYNC_BINLOG, Some("7")).unwrap();
+        globals.set_option(ids::MAX_BINLOG_SIZE, Some("64K")).unwrap();
+        let mut options = log_options(&globals, "mysql-bin", Uuid([1; 16]));
+        assert_eq!((options.sync_binlog, options.trx_commit, options.max_binlog_size), (7, 1, 65_536));
+        assert!(options.server_version.starts_with("8.4.8-duramen-"));
+        options.background = false;
+        let (log, _) = Log::open(Arc::new(SimEnv::new(1)), Path::new("/data"), options).unwrap();
+        follow(&globals, &log);
+        assert_eq!(log.files()[0].name, "mysql-bin.000001");
+        globals.set(ids::BINLOG_PREALLOC_NUM, &Assigned::Int(3), false).unwrap();
+        log.maintain().unwrap();
+        assert_eq!(log.pool_files(), 3);
+        drop(log);
+        globals.set(ids::SYNC_BINLOG, &Assigned::Int(1), false).unwrap();
+    }
+}
