@@ -9,7 +9,7 @@
 //! (S2) Counters are statistics. Every access is relaxed and orders nothing.
 
 mod counter;
-pub mod log;
+pub mod engine;
 
 pub use counter::{COUNTERS, Counter};
 

@@ -12,15 +12,15 @@
 //!      old value.
 //! (V3) Reading a number or a switch of the server is one relaxed atomic load: these order nothing by themselves.
 //!
-//! Elsewhere: how the log takes its settings from here ([`log`]), option syntax and my.cnf (`server::options`), privileges ([`Variable::needs_admin`] tells who needs one),
+//! Elsewhere: how the engine takes its settings from here ([`engine`]), option syntax and my.cnf (`server::options`), privileges ([`Variable::needs_admin`] tells who needs one),
 //! variables whose value is asked of the session or the log ([`Variable::is_computed`]).
 
 mod convert;
 mod definition;
+pub mod engine;
 mod error;
 mod global;
 pub mod ids;
-pub mod log;
 mod option;
 mod session;
 mod table;

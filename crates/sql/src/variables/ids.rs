@@ -35,6 +35,8 @@ names! {
     DURAMEN_MEMTABLE_SIZE = "duramen_memtable_size";
     DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
+    DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
+    DURAMEN_TRANSACTION_SIZE_MAX = "duramen_transaction_size_max";
     ERROR_COUNT = "error_count";
     FOREIGN_KEY_CHECKS = "foreign_key_checks";
     GTID_EXECUTED = "gtid_executed";

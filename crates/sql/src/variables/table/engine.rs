@@ -9,17 +9,24 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("The one engine; it answers to the name InnoDB"),
     text("default_tmp_storage_engine", "InnoDB").both().fixed().help_text("The one engine"),
     text("disabled_storage_engines", "").fixed().read_only().help_text("None"),
-    uint("duramen_memtable_size", 64 << 20, 1 << 20, 1 << 34)
+    uint("duramen_memtable_size", 32 << 20, 1 << 20, 1 << 34)
         .block(4096)
         .read_only()
         .help_text("Bytes of new rows gathered in memory before they are written as a sorted file"),
     uint("duramen_memtables_max", 4, 2, 64)
         .read_only()
         .help_text("Memtables in memory at most; writers are slowed as this number comes near"),
-    uint("duramen_recovery_distance_max", 512 << 20, 1 << 20, 1 << 40)
+    uint("duramen_recovery_distance_max", 256 << 20, 1 << 20, 1 << 40)
         .block(4096)
         .read_only()
         .help_text("Bytes of log that a restart replays at most"),
+    uint("duramen_row_locks_max", 4 << 20, 1024, 1 << 40)
+        .read_only()
+        .help_text("Row locks that one transaction may hold"),
+    uint("duramen_transaction_size_max", 1 << 30, 1 << 20, 1 << 40)
+        .block(4096)
+        .read_only()
+        .help_text("Bytes that the changes of one transaction may take in memory"),
     switch("innodb_adaptive_hash_index", false).fixed().help_text("There is none"),
     uint("innodb_autoinc_lock_mode", 2, 2, 2)
         .fixed()

@@ -1,4 +1,5 @@
-//! The variables that are the log's settings: how it is opened with them, and how it follows their changes.
+//! The variables that are settings of log and store: how the engine is opened with them, and how it follows their
+//! changes.
 
 use super::global::GlobalVariables;
 use super::ids;
@@ -6,9 +7,22 @@ use super::value::Value;
 use binlog::gtid::Uuid;
 use binlog::log::{Log, LogOptions};
 use std::sync::{Arc, Weak};
+use storage::EngineOptions;
 
-/// The log's options as the server starts.
-pub fn log_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> LogOptions {
+/// The engine's options as the server starts. `base_name` stands in front of the log files' numbers.
+pub fn engine_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> EngineOptions {
+    let usize_of = |id| usize::try_from(globals.uint(id)).unwrap_or(usize::MAX);
+    let mut options = EngineOptions::new(log_options(globals, base_name, server_uuid));
+    options.memtable_size = usize_of(ids::DURAMEN_MEMTABLE_SIZE);
+    options.memtables_max = usize_of(ids::DURAMEN_MEMTABLES_MAX);
+    options.block_cache_size = usize_of(ids::INNODB_BUFFER_POOL_SIZE);
+    options.log_distance_max = globals.uint(ids::DURAMEN_RECOVERY_DISTANCE_MAX);
+    options.locks_max = usize_of(ids::DURAMEN_ROW_LOCKS_MAX);
+    options.transaction_size_max = usize_of(ids::DURAMEN_TRANSACTION_SIZE_MAX);
+    options
+}
+
+fn log_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> LogOptions {
     let u32_of = |id| u32::try_from(globals.uint(id)).unwrap_or(u32::MAX);
     let mut options = LogOptions::new(u32_of(ids::SERVER_ID), server_uuid, &globals.text(ids::VERSION));
     base_name.clone_into(&mut options.base_name);
@@ -83,7 +97,7 @@ mod tests {
         let globals = Arc::new(GlobalVariables::new());
         globals.set_option(ids::SYNC_BINLOG, Some("7")).unwrap();
         globals.set_option(ids::MAX_BINLOG_SIZE, Some("64K")).unwrap();
-        let mut options = log_options(&globals, "mysql-bin", Uuid([1; 16]));
+        let mut options = engine_options(&globals, "mysql-bin", Uuid([1; 16])).log;
         assert_eq!((options.sync_binlog, options.trx_commit, options.max_binlog_size), (7, 1, 65_536));
         assert!(options.server_version.starts_with("8.4.8-duramen-"));
         options.background = false;

@@ -1,0 +1,83 @@
+//! What log, store and locks counted, as rows of `SHOW STATUS`.
+//!
+//! MySQL's and MariaDB's names where they count the same (`Binlog_commits`, `Innodb_row_lock_waits`); the rest is this
+//! server's own. Names that end in `_us` are microseconds.
+
+use super::{Rows, Status};
+use binlog::log::Log;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+use storage::{Engine, LockManager, Store};
+
+/// Adds the engine's rows to the status.
+pub fn register(status: &Status, engine: &Arc<Engine>) {
+    let engine = Arc::downgrade(engine);
+    status.add_source(move |rows| {
+        if let Some(engine) = Weak::upgrade(&engine) {
+            add_engine(&engine, rows);
+            add_log(engine.log(), rows);
+            add_store(engine.store(), rows);
+            add_locks(engine.locks(), rows);
+        }
+    });
+}
+
+fn add_engine(engine: &Engine, rows: &mut Rows) {
+    let status = engine.status();
+    rows.push("Duramen_transactions_committed", status.committed.load(Relaxed));
+    rows.push("Duramen_transactions_rolled_back", status.rolled_back.load(Relaxed));
+    rows.push("Duramen_ddl_committed", status.ddl.load(Relaxed));
+}
+
+fn add_store(store: &Store, rows: &mut Rows) {
+    let stats = store.stats();
+    rows.push("Innodb_buffer_pool_bytes_data", stats.cache_bytes);
+    rows.push("Innodb_buffer_pool_read_requests", stats.cache_hits + stats.cache_misses);
+    rows.push("Innodb_buffer_pool_reads", stats.cache_misses);
+    rows.push("Duramen_store_memtable_bytes", stats.memtable_bytes);
+    rows.push("Duramen_store_memtables_frozen", stats.memtables_frozen);
+    rows.push("Duramen_store_tables", stats.tables.iter().sum::<usize>());
+    rows.push("Duramen_store_table_bytes", stats.table_bytes);
+    rows.push("Duramen_store_entries", stats.entries);
+    rows.push("Duramen_store_snapshots", stats.snapshots);
+    rows.push("Duramen_store_flushes", stats.flushes);
+    rows.push("Duramen_store_compactions", stats.compactions);
+    rows.push("Duramen_store_compacted_bytes", stats.compacted_bytes);
+    rows.push("Duramen_store_writes_slowed", stats.writes_slowed);
+    rows.push("Duramen_store_writes_stopped", stats.writes_stopped);
+}
+
+fn add_locks(locks: &LockManager, rows: &mut Rows) {
+    let status = locks.status();
+    let (waits, micros) = (status.waits.load(Relaxed), status.wait_micros.load(Relaxed));
+    rows.push("Innodb_deadlocks", status.deadlocks.load(Relaxed));
+    rows.push("Innodb_row_lock_current_waits", status.waiting_now.load(Relaxed));
+    rows.push("Innodb_row_lock_time", micros / 1000);
+    rows.push("Innodb_row_lock_time_avg", (micros / 1000).checked_div(waits).unwrap_or(0));
+    rows.push("Innodb_row_lock_time_max", status.wait_micros_max.load(Relaxed) / 1000);
+    rows.push("Innodb_row_lock_waits", waits);
+    rows.push("Duramen_row_lock_timeouts", status.timeouts.load(Relaxed));
+    rows.push("Duramen_row_locks", locks.len());
+}
+
+fn add_log(log: &Log, rows: &mut Rows) {
+    let status = log.status();
+    rows.push("Binlog_commits", status.transactions.get());
+    rows.push("Binlog_group_commits", status.groups.get());
+    rows.push("Binlog_bytes_written", status.bytes_written.get());
+    rows.push("Duramen_log_background_flushes", status.background_flushes.get());
+    rows.push("Duramen_log_flushes", status.flushes.get());
+    rows.push("Duramen_log_refused", status.refused.get());
+    rows.push("Duramen_log_rotations", status.rotations.get());
+    rows.push("Duramen_prealloc_files", log.pool_files());
+    rows.push("Duramen_prealloc_hits", status.pool_hits.get());
+    rows.push("Duramen_prealloc_made", status.pool_made.get());
+    rows.push("Duramen_prealloc_misses", status.pool_misses.get());
+    rows.push_histogram("Duramen_log_flush_us", &status.flush_us);
+    rows.push_histogram("Duramen_log_group_size", &status.group_size);
+    let place =
+        |position: binlog::LogPosition| format!("{}:{}", log.file_name(position.file()), position.offset());
+    rows.push("Duramen_log_durable_position", place(log.durable()));
+    rows.push("Duramen_log_visible_position", place(log.visible()));
+    rows.push("Duramen_log_end_position", place(log.end()));
+}
