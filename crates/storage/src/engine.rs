@@ -319,14 +319,15 @@ impl Engine {
         Ok(position)
     }
 
-    /// Removes log files before `keep` (`PURGE BINARY LOGS TO`), as far as recovery does not need them: makes a
-    /// checkpoint if it does.
+    /// Removes log files before `keep` (`PURGE BINARY LOGS TO`), but none that recovery needs: makes a checkpoint first
+    /// if it needs one of them. The file that the last transaction is in stays, even when the log has gone on to
+    /// another. Returns what was removed.
     pub fn purge_log_to(&self, keep: FileNumber) -> Result<Vec<FileNumber>, EngineError> {
         if self.store.checkpoint_position().file() < keep {
             self.checkpoint()?;
         }
         self.move_purge_floor();
-        Ok(self.log.purge_to(keep)?)
+        Ok(self.log.purge_to(keep.min(self.store.checkpoint_position().file()))?)
     }
 
     /// Recovery reads the log from the checkpoint on.
