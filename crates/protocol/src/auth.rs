@@ -165,6 +165,9 @@ impl Authenticator {
     ) -> Result<Account, HandshakeError> {
         let found = accounts.find(candidate.user, candidate.host);
         let account = found.clone().unwrap_or_else(|| decoy(self.default_plugin(), candidate.user));
+        if let Plugin::Other(name) = &account.plugin {
+            return Err(deny(candidate, ErrorReply::plugin_not_loaded(name.as_bytes())));
+        }
         let mut answer = Vec::new();
         match candidate.answer {
             Some(first)
@@ -186,16 +189,12 @@ impl Authenticator {
                 packets.read(&mut answer, Wait::Rest)?;
             }
         }
-        let verdict = match &account.plugin {
-            Plugin::Native => native::verify(&account.authentication_string, &challenge, &answer),
-            Plugin::CachingSha2 => {
-                let identity = self.identity.as_deref();
-                caching_sha2::Exchange { packets, identity, digests: &self.digests, challenge, candidate }
-                    .hold(&account, answer)?
-            }
-            Plugin::Other(name) => {
-                return Err(deny(candidate, ErrorReply::plugin_not_loaded(name.as_bytes())));
-            }
+        let verdict = if account.plugin == Plugin::Native {
+            native::verify(&account.authentication_string, &challenge, &answer)
+        } else {
+            let identity = self.identity.as_deref();
+            caching_sha2::Exchange { packets, identity, digests: &self.digests, challenge, candidate }
+                .hold(&account, answer)?
         };
         let denied = || ErrorReply::access_denied(candidate.user, candidate.host, verdict.with_password);
         match found {

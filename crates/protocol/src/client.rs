@@ -5,7 +5,7 @@
 use crate::auth::{Challenge, caching_sha2, native};
 use crate::channel::Channel;
 use crate::error::{ErrorReply, ReadError};
-use crate::flags::{Capabilities, Status};
+use crate::flags::Capabilities;
 use crate::identity;
 use crate::packet::Packets;
 use crate::socket::{Line, Socket, Timeouts, Wait};
@@ -16,8 +16,11 @@ use std::sync::Arc;
 use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
 use thiserror::Error;
 
+mod reply;
 mod tls;
 
+pub use reply::{OkPacket, QueryResult, Row};
+use reply::{read_eof, read_error, read_ok, read_row};
 pub use tls::Tls;
 
 /// The longest packet taken from a server: the protocol's own bound.
@@ -90,37 +93,6 @@ impl From<Truncated> for ClientError {
     fn from(_: Truncated) -> Self {
         Self::Unexpected("it ends too early")
     }
-}
-
-/// An OK packet.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OkPacket {
-    /// Rows changed.
-    pub affected_rows: u64,
-    /// The first generated AUTO_INCREMENT value.
-    pub last_insert_id: u64,
-    /// The session's state.
-    pub status: Status,
-    /// `@@warning_count`.
-    pub warnings: u16,
-    /// Text for humans.
-    pub info: Vec<u8>,
-    /// Changes of the session's state, as they stand in the packet.
-    pub changes: Vec<u8>,
-}
-
-/// A row of text values.
-pub type Row = Vec<Option<Vec<u8>>>;
-
-/// One result of a query.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct QueryResult {
-    /// Column names; empty if there was no result set.
-    pub columns: Vec<Vec<u8>>,
-    /// The rows.
-    pub rows: Vec<Row>,
-    /// The OK packet, or what the end of the rows tells.
-    pub ok: OkPacket,
 }
 
 /// A connection to a server.
@@ -295,7 +267,8 @@ impl Client {
         self.next_result()
     }
 
-    /// Reads a result: the reply to [`Client::send_query`], or the next one after [`Status::MORE_RESULTS_EXISTS`].
+    /// Reads a result: the reply to [`Client::send_query`], or the next one after one with
+    /// [`Status::MORE_RESULTS_EXISTS`](crate::Status::MORE_RESULTS_EXISTS).
     pub fn next_result(&mut self) -> Result<QueryResult, ClientError> {
         self.read_reply()?;
         if self.packet.first() == Some(&0) {
@@ -405,54 +378,4 @@ fn first_answer(plugin: &str, password: &[u8], challenge: &Challenge) -> Option<
         "caching_sha2_password" => Some(caching_sha2::answer(password, challenge)),
         _ => None,
     }
-}
-
-fn read_ok(packet: &[u8], capabilities: Capabilities) -> Result<OkPacket, ClientError> {
-    let mut c = Cursor::new(packet);
-    c.u8()?;
-    let (affected_rows, last_insert_id) = (c.lenenc()?, c.lenenc()?);
-    let (status, warnings) = (Status(c.u16()?), c.u16()?);
-    let mut ok = OkPacket { affected_rows, last_insert_id, status, warnings, ..OkPacket::default() };
-    if !capabilities.has(Capabilities::SESSION_TRACK) {
-        ok.info = c.take_rest().to_vec();
-    } else if !c.is_empty() {
-        ok.info = c.lenenc_bytes()?.to_vec();
-        if status.has(Status::SESSION_STATE_CHANGED) {
-            ok.changes = c.lenenc_bytes()?.to_vec();
-        }
-    }
-    Ok(ok)
-}
-
-fn read_eof(packet: &[u8]) -> Result<OkPacket, ClientError> {
-    let mut c = Cursor::new(packet);
-    c.u8()?;
-    let warnings = c.u16()?;
-    Ok(OkPacket { warnings, status: Status(c.u16()?), ..OkPacket::default() })
-}
-
-fn read_error(packet: &[u8]) -> Result<ErrorReply, ClientError> {
-    let mut c = Cursor::new(packet);
-    c.u8()?;
-    let number = c.u16()?;
-    let mut sqlstate = *b"HY000";
-    if c.rest().first() == Some(&b'#') {
-        c.u8()?;
-        sqlstate.copy_from_slice(c.take(5)?);
-    }
-    Ok(ErrorReply { number, sqlstate, message: c.take_rest().to_vec() })
-}
-
-fn read_row(packet: &[u8], columns: usize) -> Result<Row, ClientError> {
-    let mut c = Cursor::new(packet);
-    let mut row = Row::with_capacity(columns);
-    for _ in 0..columns {
-        if c.rest().first() == Some(&0xfb) {
-            c.u8()?;
-            row.push(None);
-        } else {
-            row.push(Some(c.lenenc_bytes()?.to_vec()));
-        }
-    }
-    Ok(row)
 }
