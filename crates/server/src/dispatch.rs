@@ -2,9 +2,10 @@
 //!
 //! Some commands of old are statements by now; those are run as such, so that they ask for the same privileges.
 
+use crate::dump;
 use crate::results::{self, Kept, Results};
 use crate::session::{Client, End, open_session};
-use protocol::command::{BinlogDump, ChangeUser};
+use protocol::command::ChangeUser;
 use protocol::{Command, ErrorReply, Status};
 use sql::SqlError;
 use sql::sink::ResultSink;
@@ -31,7 +32,9 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
     match command {
         Command::Quit => return Next::Close(End::Quit),
         Command::ChangeUser(request) => return change_user(client, &request),
-        Command::BinlogDump(request) | Command::BinlogDumpGtid(request) => return dump(client, &request),
+        Command::BinlogDump(request) => dump::run(client, &request),
+        Command::BinlogDumpGtid(_) => fail(client, &SqlError::unsupported("COM_BINLOG_DUMP_GTID")),
+        Command::Query { sql: b"SELECT VERSION()", .. } if client.reads_log => dump::answer_version(client),
         Command::Query { sql, .. } => query(client, sql),
         Command::InitDb(name) => init_db(client, name),
         Command::FieldList { table, wildcard } => field_list(client, table, wildcard),
@@ -208,12 +211,6 @@ fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
             Next::Close(End::Server("its session could not be opened"))
         }
     }
-}
-
-fn dump(client: &mut Client<'_>, request: &BinlogDump<'_>) -> Next {
-    let _ = request;
-    fail(client, &SqlError::unsupported("replication"));
-    Next::Reply
 }
 
 #[cfg(test)]

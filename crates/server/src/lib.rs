@@ -8,6 +8,7 @@ pub mod connections;
 pub mod database;
 pub mod datadir;
 pub mod dispatch;
+mod dump;
 mod error_log;
 pub mod listener;
 pub mod options;

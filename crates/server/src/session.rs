@@ -10,6 +10,7 @@
 
 use crate::connections::{Peer, Seat};
 use crate::dispatch::{self, Next};
+use crate::dump;
 use crate::results;
 use crate::server::Server;
 use crate::socket::Counted;
@@ -39,6 +40,8 @@ pub struct Client<'a> {
     id: u64,
     limits: Limits,
     interactive: bool,
+    /// It is MariaDB's reader of remote logs; see [`dump::answer_version`].
+    pub(crate) reads_log: bool,
 }
 
 /// Gives a connection that was just accepted a thread, or refuses it.
@@ -135,9 +138,18 @@ fn log_in<'a>(
         }
         Ok(login) => match open_session(server, &connection, &login, id) {
             Ok(session) => {
-                let interactive = login.interactive;
-                let mut client =
-                    Client { server, connection, session, counters, seat, id, limits, interactive };
+                let (interactive, reads_log) = (login.interactive, dump::is_mariadb_reader(&login));
+                let mut client = Client {
+                    server,
+                    connection,
+                    session,
+                    counters,
+                    seat,
+                    id,
+                    limits,
+                    interactive,
+                    reads_log,
+                };
                 client.ok();
                 return Some(client);
             }

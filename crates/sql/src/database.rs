@@ -5,13 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use binlog::LogPosition;
+use binlog::event::QueryEvent;
+use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
+use storage::{Engine, ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::session::{Connection, Session};
-use crate::status::Status;
-use crate::variables::GlobalVariables;
+use crate::status::{self, Status};
+use crate::variables::{self, GlobalVariables};
 
 /// A user account, as authentication needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +64,7 @@ impl Process {
 pub struct Database {
     env: Arc<dyn Env>,
     globals: Arc<GlobalVariables>,
+    engine: Arc<Engine>,
     processes: Mutex<BTreeMap<u64, Arc<Process>>>,
     next_id: AtomicU64,
     status: RwLock<Vec<StatusSource>>,
@@ -116,9 +121,17 @@ pub struct OpenOptions {
 impl Database {
     /// Recovers log and tables, and makes what a new data directory needs.
     pub fn open(env: Arc<dyn Env>, options: OpenOptions) -> Result<Arc<Self>> {
+        let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
+        let engine_options =
+            variables::engine::engine_options(&options.globals, &options.log_base_name, uuid);
+        let engine = Engine::open(env.clone(), &options.datadir, engine_options, &mut NoTables)
+            .map_err(SqlError::internal)?;
+        variables::engine::follow(&options.globals, engine.log());
+        status::engine::register(&options.status, &engine);
         Ok(Arc::new(Self {
             env,
             globals: options.globals,
+            engine,
             processes: Mutex::default(),
             next_id: AtomicU64::new(1),
             status: RwLock::default(),
@@ -127,7 +140,12 @@ impl Database {
 
     /// Checkpoints the tables and closes the log, once no session is left.
     pub fn close(&self) -> Result<()> {
-        Ok(())
+        self.engine.close().map_err(SqlError::internal)
+    }
+
+    /// The log: for dumps.
+    pub fn log(&self) -> &Arc<Log> {
+        self.engine.log()
     }
 
     /// The account that MySQL's matching picks for a user name and a client's host.
@@ -141,4 +159,28 @@ impl Database {
             locked: false,
         })
     }
+}
+
+/// The catalog of a database without any table.
+struct NoTables;
+
+impl ReplayTarget for NoTables {
+    fn begin(&mut self, _store: &Arc<Store>) -> Result<(), ReplayError> {
+        Ok(())
+    }
+
+    fn ddl(
+        &mut self,
+        _query: &QueryEvent<'_>,
+        _position: LogPosition,
+        _batch: &mut WriteBatch,
+    ) -> Result<(), String> {
+        Err("DDL is not supported yet".into())
+    }
+
+    fn table(&mut self, _database: &str, _name: &str) -> Option<Arc<TableSchema>> {
+        None
+    }
+
+    fn row_seen(&mut self, _schema: &TableSchema, _after: &[u8]) {}
 }

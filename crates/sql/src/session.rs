@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::database::{Database, Kill};
 use crate::error::{Result, SqlError};
 use crate::sink::{ResultSink, status_flag};
+use crate::value::Datum;
 use crate::variables::SessionVariables;
 
 /// What is known of a client when it has authenticated.
@@ -84,5 +85,10 @@ impl Session {
     /// The session's variables.
     pub fn variables(&self) -> &SessionVariables {
         &self.variables
+    }
+
+    /// A user variable's value; NULL if it was never set. `name` is without `@`.
+    pub fn user_variable(&self, _name: &str) -> Datum<'static> {
+        Datum::Null
     }
 }
