@@ -15,7 +15,8 @@
 //!      that was only announced. What a packet may hold is bounded by `max_allowed_packet`, before authentication by
 //!      [`HANDSHAKE_PACKET_MAX`].
 //! (P3) The two ends count packets; a number out of turn ends the connection.
-//! (P4) How a wrong user name is answered differs neither in messages nor in work from how a wrong password is.
+//! (P4) How a wrong user name is answered differs neither in messages nor in work from how a wrong password is for an
+//!      account of the default plugin. (An account with `mysql_native_password` gives itself away by the switch to it.)
 //! (P5) A password travels readable only inside TLS, over a Unix socket, or sealed with the server's RSA key.
 //! (P6) What a client sent before TLS began is handed to TLS or refused, never taken for a command.
 //!
