@@ -25,7 +25,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("binlog_gtid_simple_recovery", true).fixed().read_only().help_text("Always"),
     uint("binlog_max_flush_queue_time", 0, 0, 100_000).harmless().help_text("No effect"),
     switch("binlog_order_commits", true).fixed().help_text("Log order is commit order"),
-    uint("binlog_prealloc_num", 2, 0, 64).help_text("Log files made ahead, so that rotation waits for nothing"),
+    uint("binlog_prealloc_num", 0, 0, 64).help_text("Log files made ahead, so that rotation waits for nothing"),
     uint("binlog_row_event_max_size", 8192, 256, 1 << 30)
         .block(256)
         .read_only()
