@@ -115,7 +115,7 @@ pub enum LoadTarget {
 pub enum HandlerStatement {
     Open { table: ObjectName, alias: Option<Ident> },
     Close(Ident),
-    Read(HandlerRead),
+    Read(Box<HandlerRead>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
