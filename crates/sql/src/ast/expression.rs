@@ -87,7 +87,7 @@ pub enum ExprKind {
         branches: Vec<CaseBranch>,
         otherwise: Option<Box<Expr>>,
     },
-    /// `CAST(operand AS ty)`, `CONVERT(operand, ty)`, `BINARY operand`.
+    /// `CAST(operand AS ty)`, `CONVERT(operand, ty)`, `BINARY operand`. The unary plus is dropped, as MySQL does.
     Cast {
         operand: Box<Expr>,
         ty: Box<CastType>,
@@ -222,7 +222,6 @@ pub struct SystemVariable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     Minus,
-    Plus,
     /// `~`
     BitNot,
     /// `NOT`, `!`
@@ -280,8 +279,7 @@ pub struct CaseBranch {
     pub then: Expr,
 }
 
-/// A call by name. The name is lower case if the function is built in and of a special syntax, otherwise as written;
-/// compare with [`Ident::is`].
+/// A call by name. The name is lower case unless a database is given, so that a built-in one can be looked up at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionCall {
     pub database: Option<Ident>,

@@ -59,7 +59,7 @@ pub struct Select {
     /// Tables separated by commas; empty without FROM and for `FROM DUAL`.
     pub from: Vec<TableReference>,
     pub filter: Option<Expr>,
-    pub group_by: Vec<OrderItem>,
+    pub group_by: Vec<Expr>,
     pub with_rollup: bool,
     pub having: Option<Expr>,
     pub windows: Vec<(Ident, WindowSpec)>,
