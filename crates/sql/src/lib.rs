@@ -1,6 +1,6 @@
 //! SQL: from the text of a statement to rows for a client and row events for the log.
 //!
-//! - [`ast`]: what a statement says.
+//! - [`ast`]: what a statement says; [`parser`]: from its text to that, and back.
 //! - [`error`]: what it can fail with.
 //! - [`value`], [`types`]: what it computes with.
 //! - [`variables`]: what SET sets; [`status`]: what SHOW STATUS counts.
@@ -10,6 +10,7 @@
 pub mod ast;
 pub mod database;
 pub mod error;
+pub mod parser;
 pub mod session;
 pub mod sink;
 pub mod status;
