@@ -9,7 +9,7 @@ use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The far end of a connection that was just accepted.
@@ -58,16 +58,20 @@ impl Handle {
 pub struct Connections {
     live: Mutex<HashMap<u64, Arc<Live>>>,
     most: AtomicU64,
-    running: AtomicU64,
 }
 
-/// A live connection's socket.
-struct Live(Handle);
+/// A live connection, as others see it.
+struct Live {
+    handle: Handle,
+    /// It runs a statement now. A flag for each, so that statements of different sessions touch nothing in common.
+    running: AtomicBool,
+}
 
 /// A place among the connections, given back when dropped (N2).
 pub struct Seat {
     connections: Arc<Connections>,
     id: u64,
+    live: Arc<Live>,
     /// The seat kept for an administrator (N1).
     pub is_last: bool,
 }
@@ -75,15 +79,15 @@ pub struct Seat {
 impl Connections {
     /// A seat for the connection `id`; `None` if all are taken.
     pub fn admit(self: &Arc<Self>, id: u64, peer: &Peer, max: u64) -> io::Result<Option<Seat>> {
-        let handle = Arc::new(Live(peer.handle()?));
-        let mut live = self.live.lock();
-        let taken = live.len() as u64;
+        let live = Arc::new(Live { handle: peer.handle()?, running: AtomicBool::new(false) });
+        let mut seats = self.live.lock();
+        let taken = seats.len() as u64;
         if taken > max {
             return Ok(None);
         }
-        live.insert(id, handle);
+        seats.insert(id, live.clone());
         self.most.fetch_max(taken + 1, Relaxed);
-        Ok(Some(Seat { connections: self.clone(), id, is_last: taken == max }))
+        Ok(Some(Seat { connections: self.clone(), id, live, is_last: taken == max }))
     }
 
     /// How many there are.
@@ -98,21 +102,21 @@ impl Connections {
 
     /// How many run a statement now.
     pub fn running(&self) -> u64 {
-        self.running.load(Relaxed)
+        self.live.lock().values().filter(|l| l.running.load(Relaxed)).count() as u64
     }
 
     /// Shuts a connection's socket.
     pub fn shut(&self, id: u64) {
-        let handle = self.live.lock().get(&id).cloned();
-        if let Some(handle) = handle {
-            handle.0.shut();
+        let live = self.live.lock().get(&id).cloned();
+        if let Some(live) = live {
+            live.handle.shut();
         }
     }
 
     /// Shuts every socket, and waits for the threads to end, at most for `patience`. True if all did.
     pub fn shut_all(&self, patience: Duration) -> bool {
-        for handle in self.live.lock().values() {
-            handle.0.shut();
+        for live in self.live.lock().values() {
+            live.handle.shut();
         }
         let step = Duration::from_millis(5);
         let mut waited = Duration::ZERO;
@@ -127,8 +131,8 @@ impl Connections {
 impl Seat {
     /// Counts this connection as running a statement until the guard is dropped.
     pub fn run(&self) -> Running<'_> {
-        self.connections.running.fetch_add(1, Relaxed);
-        Running(&self.connections)
+        self.live.running.store(true, Relaxed);
+        Running(&self.live)
     }
 }
 
@@ -139,11 +143,11 @@ impl Drop for Seat {
 }
 
 /// A statement is running.
-pub struct Running<'a>(&'a Connections);
+pub struct Running<'a>(&'a Live);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Relaxed);
+        self.0.running.store(false, Relaxed);
     }
 }
 

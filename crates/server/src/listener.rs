@@ -68,6 +68,10 @@ impl Listener {
         }
         match UnixListener::bind(path) {
             Ok(listener) => Ok(Listener::Unix(listener, path.to_owned())),
+            Err(e) if e.kind() == ErrorKind::InvalidInput => Err(format!(
+                "can't listen on the Unix socket '{}': its path is too long; give --socket a shorter one",
+                path.display()
+            )),
             Err(e) => Err(format!("can't listen on the Unix socket '{}': {e}", path.display())),
         }
     }
@@ -77,6 +81,18 @@ impl Listener {
         match self {
             Listener::Tcp(listener) => listener.local_addr().ok(),
             Listener::Unix(..) => None,
+        }
+    }
+
+    /// How to connect, as a command.
+    pub fn way_in(&self) -> String {
+        match self {
+            Listener::Unix(_, path) => format!("mysql -S {} -u root", path.display()),
+            Listener::Tcp(_) => match self.address() {
+                Some(a) if a.ip().is_unspecified() => format!("mysql -h 127.0.0.1 -P {} -u root", a.port()),
+                Some(a) => format!("mysql -h {} -P {} -u root", a.ip(), a.port()),
+                None => "TCP".into(),
+            },
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Options {
     pub variables: Arc<GlobalVariables>,
     /// The log files' name in front of their number.
     pub log_base_name: String,
+    /// The Unix socket's path is the user's choice, not ours.
+    pub socket_was_asked_for: bool,
     /// What was accepted without effect, to be logged once the log is open.
     pub warnings: Vec<String>,
 }
@@ -123,6 +125,7 @@ pub fn parse(env: &dyn Env, args: &[String]) -> Result<Command, OptionsError> {
     let mut options = Options {
         variables: Arc::new(GlobalVariables::new()),
         log_base_name: "binlog".into(),
+        socket_was_asked_for: false,
         warnings: Vec::new(),
     };
     for from_file in files(env, &line)? {
@@ -219,6 +222,7 @@ fn set_special(options: &mut Options, written: &Written, special: Special) -> Re
 /// Fills in what depends on other options.
 fn complete(options: &mut Options) {
     let datadir = options.path(ids::DATADIR);
+    options.socket_was_asked_for = !options.variables.text(ids::SOCKET).is_empty();
     for (id, file) in [(ids::SOCKET, "duramen.sock"), (ids::PID_FILE, "duramen.pid")] {
         if options.variables.text(id).is_empty() {
             let path = datadir.join(file).to_string_lossy().into_owned();

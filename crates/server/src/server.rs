@@ -61,6 +61,7 @@ pub struct Server {
     /// The request to stop.
     pub stop: Stop,
     started: Duration,
+    socket_was_asked_for: bool,
 }
 
 impl Server {
@@ -113,6 +114,7 @@ pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
         status,
         stop,
         started,
+        socket_was_asked_for: options.socket_was_asked_for,
     });
     status::register(&server);
     let served = serve(&server, datadir.is_new());
@@ -183,8 +185,12 @@ fn listen(server: &Server) -> Result<Vec<Arc<Listener>>, StartError> {
         }
         listeners.extend(found);
     }
-    let socket = variables.text(ids::SOCKET);
-    listeners.push(Listener::unix(&*server.env, Path::new(&*socket)).map_err(StartError::Listen)?);
+    match Listener::unix(&*server.env, Path::new(&*variables.text(ids::SOCKET))) {
+        Ok(listener) => listeners.push(listener),
+        // A data directory deep in the tree: TCP is enough.
+        Err(e) if !server.socket_was_asked_for && !listeners.is_empty() => tracing::warn!("{e}"),
+        Err(e) => return Err(StartError::Listen(e)),
+    }
     Ok(listeners.into_iter().map(Arc::new).collect())
 }
 
@@ -199,14 +205,7 @@ fn announce(server: &Server, listeners: &[Arc<Listener>], is_new: bool) {
             "root has an empty password, and can connect from this machine only; set one with ALTER USER"
         );
     }
-    let socket = variables.text(ids::SOCKET);
-    let tcp = listeners.iter().find_map(|l| l.address()).map(|address| {
-        let host = if address.ip().is_unspecified() { "127.0.0.1".into() } else { address.ip().to_string() };
-        format!("mysql -h {host} -P {} -u root   or   ", address.port())
-    });
-    tracing::info!(
-        "ready for connections after {} ms: {}mysql -S {socket} -u root",
-        server.uptime().as_millis(),
-        tcp.unwrap_or_default()
-    );
+    let ways: Vec<_> = listeners.iter().map(|l| l.way_in()).collect();
+    let ways = ways.join("   or   ");
+    tracing::info!("ready for connections after {} ms: {ways}", server.uptime().as_millis());
 }

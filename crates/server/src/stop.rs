@@ -1,10 +1,12 @@
-//! How the server is asked to stop: SIGTERM, SIGINT, COM_SHUTDOWN.
+//! How the server is asked to stop: SIGTERM, SIGINT, SHUTDOWN. SIGHUP is taken note of and changes nothing: there is no log
+//! file to open again.
 
 use parking_lot::{Condvar, Mutex};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A request to stop, shared by all who may make it.
 #[derive(Clone, Default)]
@@ -12,6 +14,8 @@ pub struct Stop(Arc<Request>);
 
 #[derive(Default)]
 struct Request {
+    /// True once there is a reason; read by every session after every command. It only ends loops, so it is relaxed.
+    requested: AtomicBool,
     reason: Mutex<Option<String>>,
     made: Condvar,
 }
@@ -20,12 +24,13 @@ impl Stop {
     /// Asks the server to stop; the first reason is kept.
     pub fn request(&self, reason: impl Into<String>) {
         self.0.reason.lock().get_or_insert_with(|| reason.into());
+        self.0.requested.store(true, Relaxed);
         self.0.made.notify_all();
     }
 
     /// True once someone asked.
     pub fn is_requested(&self) -> bool {
-        self.0.reason.lock().is_some()
+        self.0.requested.load(Relaxed)
     }
 
     /// Waits for a request, and gives its reason.
@@ -41,10 +46,14 @@ impl Stop {
 
     /// Turns SIGTERM and SIGINT into requests. A second one ends the process at once, as a crash would.
     pub fn on_signals(&self) -> io::Result<()> {
-        let mut signals = Signals::new([SIGTERM, SIGINT])?;
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         let stop = self.clone();
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
+                if signal == SIGHUP {
+                    tracing::info!("SIGHUP: nothing to read or open again");
+                    continue;
+                }
                 if stop.is_requested() {
                     tracing::warn!("asked to stop once more: ending at once; the next start recovers");
                     std::process::exit(1);

@@ -107,3 +107,16 @@ fn the_unix_socket_alone_is_enough() {
         .unwrap();
     assert!(ping.status.success(), "{}", String::from_utf8_lossy(&ping.stderr));
 }
+
+#[test]
+fn a_data_directory_too_deep_for_a_unix_socket_is_served_by_tcp() {
+    let top = tempfile::tempdir().unwrap();
+    let deep = format!("--datadir={}/{}", top.path().display(), "d".repeat(100));
+    let server = start(&[&deep]);
+    server.check_well();
+    assert!(server.messages().iter().any(|m| m.contains("its path is too long")));
+    let socket = format!("--socket={}/{}", top.path().display(), "s".repeat(100));
+    let (status, _, error) = run(&["serve", "--port=0", &deep.replace("ddd", "eee"), &socket]);
+    assert_eq!(status.code(), Some(1));
+    assert!(error.contains("give --socket a shorter one"), "{error}");
+}
