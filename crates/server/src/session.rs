@@ -59,7 +59,7 @@ pub fn start(server: &Arc<Server>, peer: Peer) {
             return tracing::warn!("a connection was lost: {e}");
         }
     };
-    let stack = usize::try_from(server.variables.uint(ids::THREAD_STACK)).unwrap_or(1 << 20);
+    let stack = usize::try_from(server.variables.uint(ids::THREAD_STACK)).unwrap_or(2 << 20);
     let thread = std::thread::Builder::new().name("session".into()).stack_size(stack);
     let shared = server.clone();
     if let Err(e) = thread.spawn(move || run(&shared, peer, &seat, id)) {

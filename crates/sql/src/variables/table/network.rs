@@ -59,7 +59,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .fixed()
         .read_only()
         .help_text("Each connection has a thread"),
-    uint("thread_stack", 1 << 20, 256 << 10, 64 << 20)
+    uint("thread_stack", 2 << 20, 1 << 20, 64 << 20)
         .block(4096)
         .read_only()
         .help_text("Stack of a connection's thread in bytes; taken only as it is used"),
