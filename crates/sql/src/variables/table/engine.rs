@@ -92,7 +92,5 @@ pub(super) const VARIABLES: &[Variable] = &[
         .harmless()
         .help_text("No effect yet: table definitions are locked for a moment only"),
     null_text("secure_file_priv").read_only().fixed().help_text("Statements can't read or write files"),
-    text("tmpdir", "")
-        .read_only()
-        .help_text("Where transactions larger than memory spill; by default the data directory"),
+    text("tmpdir", "").harmless().read_only().help_text("No effect yet: transactions are kept in memory"),
 ];
