@@ -6,11 +6,13 @@
 //!
 //! (R1) After a few versions of one key were stepped over, the rest is passed by a seek: a key with 100,000 versions
 //!      costs a few steps more than a plain one.
-//! (R2) A cursor that moves keeps only the current view alive: when a new one was published it changes over. What it
+//! (R2) Runs of dead keys are jumped over, once they are known (`gaps.rs`).
+//! (R3) A cursor that moves keeps only the current view alive: when a new one was published it changes over. What it
 //!      sees stays the same (V2), as long as its snapshot lives.
 
 use crate::entry::{TREE_LEN, TreeId};
 use crate::error::StoreError;
+use crate::gaps::Run;
 use crate::merge::Merge;
 use crate::view::CurrentView;
 use binlog::position::LogPosition;
@@ -71,7 +73,7 @@ impl Cursor {
     pub fn seek(&mut self, key: &[u8]) -> Result<(), StoreError> {
         self.tree.full_key(key, &mut self.target);
         self.start();
-        self.merge.seek(&self.target, self.at)?;
+        self.merge.seek(&self.target, LogPosition::MAX)?;
         self.find_forward()
     }
 
@@ -166,7 +168,7 @@ impl Cursor {
         self.generation != self.current.generation()
     }
 
-    /// Leaves the place, and changes over to the current view (R2).
+    /// Leaves the place, and changes over to the current view (R3).
     fn start(&mut self) {
         self.place = Place::Nowhere;
         if self.is_outdated() {
@@ -179,29 +181,39 @@ impl Cursor {
 
     /// Forward, from where the merged view stands to the first version that is a row.
     fn find_forward(&mut self) -> Result<(), StoreError> {
+        let current = self.current.clone();
+        let mut run = Run::new(&current.gaps, self.tree, self.at, true);
+        // Versions of `self.key` that were passed because they are too new.
         let mut too_new = 0;
         while let Some(entry) = self.merge.entry().filter(|e| e.key.starts_with(&self.prefix)) {
+            if entry.key != self.key {
+                too_new = 0;
+                self.key.clear();
+                self.key.extend_from_slice(entry.key);
+            }
             if entry.position > self.at {
+                run.end(Some(&self.key));
                 too_new += 1;
-                if too_new > STEPS_MAX {
-                    too_new = 0;
-                    self.key.clear();
-                    self.key.extend_from_slice(entry.key);
-                    self.merge.skip_to(&self.key, self.at)?;
-                } else {
-                    self.merge.next()?;
+                match too_new < STEPS_MAX {
+                    true => self.merge.next()?,
+                    false => self.merge.skip_to(&self.key, self.at)?,
                 }
                 continue;
             }
-            self.key.clear();
-            self.key.extend_from_slice(entry.key);
             if entry.value.is_some() && entry.position >= self.floor {
+                run.end(Some(&self.key));
                 self.place = Place::OnRow;
                 return Ok(());
             }
-            self.pass_key()?;
-            too_new = 0;
+            let dead_since = entry.position.max(self.floor);
+            let is_current = || self.generation == current.generation();
+            // With a newer version a key is dead for this snapshot only.
+            match (too_new == 0).then(|| run.dead(&self.key, dead_since, is_current)).flatten() {
+                Some(place) => self.merge.seek(&place, LogPosition::MAX)?,
+                None => self.pass_key()?,
+            }
         }
+        run.end(None);
         Ok(())
     }
 
@@ -221,22 +233,39 @@ impl Cursor {
 
     /// Backward, from where the merged view stands to the first key that has a row.
     fn find_backward(&mut self) -> Result<(), StoreError> {
+        let current = self.current.clone();
+        let mut run = Run::new(&current.gaps, self.tree, self.at, false);
         while let Some(entry) = self.merge.entry().filter(|e| e.key.starts_with(&self.prefix)) {
             self.key.clear();
             self.key.extend_from_slice(entry.key);
-            if self.pass_key_backward()? {
+            let (is_row, newest) = self.pass_key_backward()?;
+            if is_row {
+                run.end(Some(&self.key));
                 self.place = Place::BeforeRow;
                 return Ok(());
             }
+            if newest > self.at {
+                run.end(Some(&self.key));
+                continue;
+            }
+            let dead_since = newest.max(self.floor);
+            if let Some(place) = run.dead(&self.key, dead_since, || self.generation == current.generation()) {
+                self.merge.seek_before(&place, LogPosition::MAX)?;
+            }
         }
+        run.end(None);
         Ok(())
     }
 
-    /// Backward, in front of all versions of the current key; true if one of them is a row, which was copied.
-    fn pass_key_backward(&mut self) -> Result<bool, StoreError> {
-        let mut is_row = false;
+    /// Backward, in front of all versions of the current key: whether one of them is a row, which was copied, and the
+    /// position of the newest (`MAX` if not known).
+    fn pass_key_backward(&mut self) -> Result<(bool, LogPosition), StoreError> {
+        let (mut is_row, mut newest) = (false, LogPosition::ZERO);
         for _ in 0..STEPS_MAX {
-            let Some(entry) = self.merge.entry().filter(|e| e.key == self.key) else { return Ok(is_row) };
+            let Some(entry) = self.merge.entry().filter(|e| e.key == self.key) else {
+                return Ok((is_row, newest));
+            };
+            newest = entry.position;
             if entry.position <= self.at {
                 is_row = keep_row(&mut self.value, entry.value, entry.position >= self.floor);
             }
@@ -247,7 +276,7 @@ impl Cursor {
         let seen = self.merge.entry().filter(|e| e.key == self.key);
         let is_row = seen.is_some_and(|e| keep_row(&mut self.value, e.value, e.position >= self.floor));
         self.merge.seek_before(&self.key, LogPosition::MAX)?;
-        Ok(is_row)
+        Ok((is_row, LogPosition::MAX))
     }
 }
 

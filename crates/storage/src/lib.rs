@@ -5,7 +5,8 @@
 //! what is above it knows nothing of files.
 //!
 //! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist` and `memtable` (where
-//! writes go), `merge` and [`cursor`] (how versions become rows), [`snapshot`] and `survivors` (which versions stay),
+//! writes go), `merge` and [`cursor`] (how versions become rows), `gaps` (deleted rows are not stepped over
+//! twice), [`snapshot`] and `survivors` (which versions stay),
 //! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
 //! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`].
 //!
@@ -22,6 +23,7 @@ pub mod engine;
 pub mod entry;
 pub mod error;
 mod flush;
+mod gaps;
 pub mod key;
 pub mod lock;
 mod manifest;

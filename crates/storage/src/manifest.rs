@@ -1,10 +1,10 @@
 //! The record of which tables make up the store, and of the position that they stand for.
 //!
-//! 1. open     `CURRENT` names a manifest file; its records, applied in order, give the tables, the checkpoint and the
-//!             drops. Then a new manifest is begun with all of it in one record, so that nothing is ever appended
-//!             behind a torn record.
-//! 2. commit   an edit is appended as one record and flushed; from then on it is the truth.
-//! 3. rotate   when the file has grown, a new one is begun, and `CURRENT` replaced atomically.
+//! 1. Open: `CURRENT` names a manifest file; its records, applied in order, give the tables, the checkpoint and the
+//!    drops. Then a new manifest is begun with all of it in one record, so that nothing is ever appended behind a torn
+//!    record.
+//! 2. Commit: an edit is appended as one record and flushed; from then on it is the truth.
+//! 3. Rotate: when the file has grown, a new one is begun, and `CURRENT` replaced atomically.
 //!
 //! A record: magic (u32), its number in the file (u32), length of the content (u32), checksum of these and the content
 //! (u64), content. At most one record is not yet flushed, so a power cut damages the last one only.

@@ -146,6 +146,8 @@ impl Store {
             list.insert(key, position, value);
         }
         drop(list);
+        let puts = batch.entries().filter(|(_, value)| value.is_some());
+        core.current.gaps.put(puts.map(|(key, _)| key));
         writing.log_distance += distance(writing.last, position);
         writing.last = position;
         core.last.store(position.to_u64(), Ordering::Release);

@@ -10,6 +10,7 @@
 
 use crate::entry::{TreeId, Value};
 use crate::error::StoreError;
+use crate::gaps::Gaps;
 use crate::memtable::Frozen;
 use crate::merge::Source;
 use crate::skiplist::{ListCursor, SkipList};
@@ -126,6 +127,8 @@ pub(crate) struct CurrentView {
     view: ArcSwap<View>,
     /// Stored after the view, loaded before it: a reader that sees the old number only looks again.
     generation: AtomicU64,
+    /// Runs of dead keys, whichever source they lie in.
+    pub(crate) gaps: Gaps,
     /// Held while a view is made from the one before it.
     publishing: Mutex<()>,
 }
@@ -133,7 +136,12 @@ pub(crate) struct CurrentView {
 impl CurrentView {
     pub(crate) fn new(view: View) -> CurrentView {
         let generation = AtomicU64::new(0);
-        CurrentView { view: ArcSwap::from_pointee(view), generation, publishing: Mutex::new(()) }
+        CurrentView {
+            view: ArcSwap::from_pointee(view),
+            generation,
+            gaps: Gaps::default(),
+            publishing: Mutex::new(()),
+        }
     }
 
     /// The current view, to be kept.

@@ -315,7 +315,9 @@ mod tests {
         LogPosition::from_u64(n)
     }
 
-    fn build(entries: &[(&[u8], u64, Option<&[u8]>)]) -> Vec<u8> {
+    type Sample = (&'static [u8], u64, Option<&'static [u8]>);
+
+    fn build(entries: &[Sample]) -> Vec<u8> {
         let mut builder = BlockBuilder::default();
         for &(key, position, value) in entries {
             builder.add(&Entry { key, position: at(position), value });
@@ -327,7 +329,7 @@ mod tests {
         Block::new(bytes.into(), bytes.len())
     }
 
-    const ENTRIES: &[(&[u8], u64, Option<&[u8]>)] = &[
+    const ENTRIES: &[Sample] = &[
         (b"key", 9, Some(b"nine")),
         (b"key", 5, None),
         (b"key", 1, Some(b"")),

@@ -33,7 +33,7 @@ pub(crate) fn may_contain(filter: &[u8], hash: u64) -> bool {
 }
 
 fn line_of(hash: u64, lines: usize) -> usize {
-    ((hash >> 32) as usize * lines >> 32) * LINE
+    (((hash >> 32) as usize * lines) >> 32) * LINE
 }
 
 fn bits(hash: u64) -> impl Iterator<Item = usize> {

@@ -13,7 +13,7 @@ use stdx::random::Random;
 use storage::{LogDurability, Snapshot, Store, StoreError, StoreOptions, TreeId, WriteBatch};
 
 /// `n` seeds, or the one that `SEED` names. Each test prints the seed of a failure through the panics below.
-pub fn seeds(n: u64) -> impl Iterator<Item = u64> {
+pub(crate) fn seeds(n: u64) -> impl Iterator<Item = u64> {
     let chosen = std::env::var("SEED").ok().map(|s| s.parse().unwrap());
     let count = std::env::var("SEEDS").ok().map_or(n, |s| s.parse().unwrap());
     let range = chosen.map_or(0..count, |seed| seed..seed + 1);
@@ -23,10 +23,13 @@ pub fn seeds(n: u64) -> impl Iterator<Item = u64> {
 type Row = (Vec<u8>, Vec<u8>);
 
 /// All versions ever written.
+/// One version: who wrote it, and the value unless it is a deletion.
+type Version = (LogPosition, Option<Vec<u8>>);
+
 #[derive(Default)]
-pub struct Model {
+pub(crate) struct Model {
     /// Versions of each key, oldest first.
-    versions: BTreeMap<(u32, Vec<u8>), Vec<(LogPosition, Option<Vec<u8>>)>>,
+    versions: BTreeMap<(u32, Vec<u8>), Vec<Version>>,
     drops: BTreeMap<u32, Vec<LogPosition>>,
 }
 
@@ -36,7 +39,7 @@ impl Model {
         drops.iter().copied().filter(|p| *p <= at).max().unwrap_or(LogPosition::ZERO)
     }
 
-    fn newest(&self, tree: u32, key: &[u8], at: LogPosition) -> Option<(LogPosition, Option<Vec<u8>>)> {
+    fn newest(&self, tree: u32, key: &[u8], at: LogPosition) -> Option<Version> {
         let versions = self.versions.get(&(tree, key.to_vec()))?;
         let newest = versions.iter().rev().find(|(p, _)| *p <= at)?;
         (newest.0 >= self.floor(tree, at)).then(|| newest.clone())
@@ -73,9 +76,9 @@ impl LogDurability for Log {
     }
 }
 
-pub struct Harness {
-    pub env: SimEnv,
-    pub random: Random,
+pub(crate) struct Harness {
+    pub(crate) env: SimEnv,
+    pub(crate) random: Random,
     seed: u64,
     store: Option<Arc<Store>>,
     model: Model,
@@ -96,7 +99,7 @@ const TREES: u64 = 4;
 const APPENDED: u32 = 9;
 
 impl Harness {
-    pub fn new(env: SimEnv, seed: u64) -> Harness {
+    pub(crate) fn new(env: SimEnv, seed: u64) -> Harness {
         let mut harness = Harness {
             env,
             random: Random::new(seed),
@@ -115,7 +118,7 @@ impl Harness {
         harness
     }
 
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         self.store.as_ref().unwrap()
     }
 
@@ -137,14 +140,14 @@ impl Harness {
     }
 
     /// One random step, which succeeds.
-    pub fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         if let Some(error) = self.step_or_failure() {
             panic!("seed {}: {error}", self.seed);
         }
     }
 
     /// One random step; what went wrong, if something did.
-    pub fn step_or_failure(&mut self) -> Option<StoreError> {
+    pub(crate) fn step_or_failure(&mut self) -> Option<StoreError> {
         match self.random.below(100) {
             0..60 => self.write(),
             60..66 => self.move_visible(),
@@ -187,6 +190,14 @@ impl Harness {
             TREES => APPENDED,
             tree => tree as u32,
         };
+        if self.random.chance(1, 200) {
+            // Like a queue: the head goes.
+            let first = self.random.below(self.next_append + 1);
+            for number in first.saturating_sub(60)..first {
+                self.add(batch, APPENDED, number.to_be_bytes().to_vec(), None);
+            }
+            return;
+        }
         if self.random.chance(1, 300) {
             // A drop takes effect before the rest of its batch.
             batch.drop_tree(TreeId(tree));
@@ -198,6 +209,10 @@ impl Harness {
         }
         let key = self.key(tree, true);
         let value = (!self.random.chance(1, 4)).then(|| self.value());
+        self.add(batch, tree, key, value);
+    }
+
+    fn add(&mut self, batch: &mut WriteBatch, tree: u32, key: Vec<u8>, value: Option<Vec<u8>>) {
         match &value {
             Some(value) => batch.put(TreeId(tree), &key, value),
             None => batch.delete(TreeId(tree), &key),
@@ -208,6 +223,10 @@ impl Harness {
     }
 
     fn key(&mut self, tree: u32, is_write: bool) -> Vec<u8> {
+        if tree == APPENDED && is_write && self.random.chance(1, 8) {
+            // Like a queue: most of what is deleted is old.
+            return self.random.below(self.next_append / 2 + 1).to_be_bytes().to_vec();
+        }
         if tree == APPENDED && is_write && self.random.chance(3, 4) {
             self.next_append += 1;
             return self.next_append.to_be_bytes().to_vec();
@@ -234,7 +253,7 @@ impl Harness {
         *self.visible.lock() = self.last;
     }
 
-    pub fn checkpoint(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn checkpoint(&mut self) -> Result<(), StoreError> {
         let notes = self.last.to_string();
         let done = self.store().checkpoint(notes.as_bytes())?;
         self.acknowledged = done;
@@ -243,7 +262,7 @@ impl Harness {
     }
 
     /// Ends the process and starts it again, power on.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.snapshots.clear();
         self.store = None;
         self.open().unwrap();
@@ -251,7 +270,7 @@ impl Harness {
     }
 
     /// Cuts the power and starts again.
-    pub fn reboot(&mut self) {
+    pub(crate) fn reboot(&mut self) {
         self.snapshots.clear();
         self.store = None;
         self.env = self.env.reboot();
@@ -360,7 +379,7 @@ impl Harness {
     }
 
     /// Compares all rows of all trees at all snapshots, both ways.
-    pub fn check_everything(&mut self) {
+    pub(crate) fn check_everything(&mut self) {
         self.try_check_everything().unwrap_or_else(|e| panic!("seed {}: {e}", self.seed));
     }
 
@@ -408,7 +427,7 @@ impl Harness {
     }
 
     /// Changes bytes of a file; whatever is still answered must be right.
-    pub fn damage_and_read(&mut self) {
+    pub(crate) fn damage_and_read(&mut self) {
         self.restart();
         self.store = None;
         let files: Vec<PathBuf> = self.env.read_dir(Path::new(DIR)).unwrap();
