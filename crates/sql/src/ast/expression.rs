@@ -412,8 +412,8 @@ pub enum GetFormatOf {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchMode {
     NaturalLanguage,
-    NaturalLanguageWithQueryExpansion,
     Boolean,
+    /// `WITH QUERY EXPANSION`, which implies natural language.
     QueryExpansion,
 }
 

@@ -172,7 +172,7 @@ impl Parser<'_> {
             TableElement::Key(key) => A::AddKey(key),
             TableElement::ForeignKey(key) => A::AddForeignKey(key),
             TableElement::Check(check) => A::AddCheck(check),
-            TableElement::Column(column) => A::AddColumns(vec![(column, self.column_place()?)]),
+            TableElement::Column(column) => A::AddColumns(vec![(*column, self.column_place()?)]),
         })
     }
 

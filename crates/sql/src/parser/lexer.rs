@@ -67,29 +67,32 @@ impl<'a> Lexer<'a> {
 
     /// The next token. At the end it's [`Token::End`] for ever.
     pub(crate) fn next(&mut self) -> Lexeme {
-        let closed = self.skip_blanks();
-        let start = self.at;
-        let token = if closed { self.token() } else { Token::Bad };
+        let (start, token) = match self.skip_blanks() {
+            Ok(()) => (self.at, self.token()),
+            Err(unclosed) => (unclosed, Token::Bad),
+        };
         Lexeme { token, start: start as u32, end: self.at as u32 }
     }
 
-    /// Skips blanks and comments; false at a comment that is never closed.
-    fn skip_blanks(&mut self) -> bool {
+    /// Skips blanks and comments; an error where a comment begins that is never closed.
+    fn skip_blanks(&mut self) -> Result<(), usize> {
         loop {
             match self.peek(0) {
                 b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => self.at += 1,
                 b'#' => self.skip_line(),
                 b'-' if self.peek(1) == b'-' && self.is_blank_at(2) => self.skip_line(),
                 b'/' if self.peek(1) == b'*' => {
+                    let start = self.at;
                     if !self.comment() {
-                        return false;
+                        return Err(start);
                     }
                 }
                 b'*' if self.in_versioned_comment && self.peek(1) == b'/' => {
                     self.in_versioned_comment = false;
                     self.at += 2;
                 }
-                _ => return self.at < self.text.len() || !self.in_versioned_comment,
+                _ if self.at == self.text.len() && self.in_versioned_comment => return Err(self.at),
+                _ => return Ok(()),
             }
         }
     }
@@ -433,7 +436,7 @@ mod tests {
         check("/*!080400 1*/ /*!080500 2*/ /*!401 a*/", "Integer:1 Integer:401 name:a");
         check("/*!40101 1 /* 2 */ 3 */ 4", "Integer:1 Integer:3 Integer:4");
         check("/*!99999 1 /* 2 */ 3 */ 4", "Integer:4");
-        check("1 /* open", "Integer:1 Bad:");
+        check("1 /* open", "Integer:1 Bad:/* open");
         check("/*! 1", "Integer:1 Bad:");
         check("/*+ hint */ 1", "Integer:1");
     }

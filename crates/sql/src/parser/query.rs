@@ -74,7 +74,7 @@ impl Parser<'_> {
         self.into = self.into.take().or(outer_into);
         loop {
             if self.is(K::INTO) && self.into.is_none() {
-                self.into_target()?;
+                self.target_of_into()?;
             } else if let Some(clause) = self.locking()? {
                 locking.push(clause);
             } else {
@@ -171,7 +171,7 @@ impl Parser<'_> {
         let options = self.select_options()?;
         let items = self.list(Self::select_item)?;
         if self.is(K::INTO) {
-            self.into_target()?;
+            self.target_of_into()?;
         }
         let mut select = Select {
             options,
@@ -351,7 +351,7 @@ impl Parser<'_> {
     }
 
     /// At `INTO`. Kept aside until the query ends, for it may stand before FROM.
-    fn into_target(&mut self) -> Parsed<()> {
+    fn target_of_into(&mut self) -> Parsed<()> {
         if self.into.is_some() {
             return Err(self.unexpected());
         }

@@ -30,10 +30,7 @@ impl Parser<'_> {
         }
         let extended = self.take_word(K::EXTENDED);
         let full = self.take_word(K::FULL);
-        let global = match self.take_any(&[K::GLOBAL, K::SESSION, K::LOCAL]) {
-            Some(word) => Some(word == K::GLOBAL),
-            None => None,
-        };
+        let global = self.take_any(&[K::GLOBAL, K::SESSION, K::LOCAL]).map(|word| word == K::GLOBAL);
         let word = self.word();
         let allows_full = matches!(word, K::TABLES | K::COLUMNS | K::FIELDS | K::TRIGGERS | K::PROCESSLIST);
         let allows_extended =
@@ -46,19 +43,19 @@ impl Parser<'_> {
         let global = global.unwrap_or(false);
         Ok(match word {
             K::DATABASES | K::SCHEMAS => ShowWhat::Databases,
-            K::TABLES => ShowWhat::Tables { database: self.from_database()?, full, extended },
+            K::TABLES => ShowWhat::Tables { database: self.database_clause()?, full, extended },
             K::TABLE => {
                 self.expect_word(K::STATUS)?;
-                ShowWhat::TableStatus { database: self.from_database()? }
+                ShowWhat::TableStatus { database: self.database_clause()? }
             }
             K::OPEN => {
                 self.expect_word(K::TABLES)?;
-                ShowWhat::OpenTables { database: self.from_database()? }
+                ShowWhat::OpenTables { database: self.database_clause()? }
             }
-            K::COLUMNS | K::FIELDS => ShowWhat::Columns { table: self.from_table()?, full, extended },
-            K::INDEX | K::INDEXES | K::KEYS => ShowWhat::Index { table: self.from_table()?, extended },
-            K::TRIGGERS => ShowWhat::Triggers { database: self.from_database()?, full },
-            K::EVENTS => ShowWhat::Events { database: self.from_database()? },
+            K::COLUMNS | K::FIELDS => ShowWhat::Columns { table: self.table_clause()?, full, extended },
+            K::INDEX | K::INDEXES | K::KEYS => ShowWhat::Index { table: self.table_clause()?, extended },
+            K::TRIGGERS => ShowWhat::Triggers { database: self.database_clause()?, full },
+            K::EVENTS => ShowWhat::Events { database: self.database_clause()? },
             K::CREATE => return self.show_create(),
             K::FUNCTION | K::PROCEDURE => {
                 let kind = match word {
@@ -157,7 +154,7 @@ impl Parser<'_> {
     }
 
     /// `[{FROM | IN} database]`
-    fn from_database(&mut self) -> Parsed<Option<Ident>> {
+    fn database_clause(&mut self) -> Parsed<Option<Ident>> {
         match self.take_any(&[K::FROM, K::IN]) {
             Some(_) => self.ident().map(Some),
             None => Ok(None),
@@ -165,10 +162,10 @@ impl Parser<'_> {
     }
 
     /// `{FROM | IN} table [{FROM | IN} database]`
-    fn from_table(&mut self) -> Parsed<ObjectName> {
+    fn table_clause(&mut self) -> Parsed<ObjectName> {
         self.expect_any(&[K::FROM, K::IN])?;
         let table = self.object_name()?;
-        Ok(match self.from_database()? {
+        Ok(match self.database_clause()? {
             Some(database) => ObjectName { database: Some(database), ..table },
             None => table,
         })

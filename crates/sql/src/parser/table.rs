@@ -13,7 +13,7 @@ use crate::ast::{
 
 /// An element of a table's definition.
 pub(super) enum TableElement {
-    Column(ColumnDefinition),
+    Column(Box<ColumnDefinition>),
     Key(KeyDefinition),
     ForeignKey(ForeignKey),
     Check(Check),
@@ -103,7 +103,7 @@ impl Parser<'_> {
             self.advance();
             loop {
                 match self.table_element()? {
-                    TableElement::Column(column) => table.columns.push(column),
+                    TableElement::Column(column) => table.columns.push(*column),
                     TableElement::Key(key) => table.keys.push(key),
                     TableElement::ForeignKey(key) => table.foreign_keys.push(key),
                     TableElement::Check(check) => table.checks.push(check),
@@ -158,7 +158,7 @@ impl Parser<'_> {
                 let kind = if word == K::FULLTEXT { KeyKind::Fulltext } else { KeyKind::Spatial };
                 self.key(kind, None).map(TableElement::Key)
             }
-            _ => self.column_definition().map(TableElement::Column),
+            _ => Ok(TableElement::Column(Box::new(self.column_definition()?))),
         }
     }
 

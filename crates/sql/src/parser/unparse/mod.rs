@@ -293,9 +293,6 @@ impl Writer {
                 self.list(columns, |writer, column| writer.column_name(column));
                 let mode = match mode {
                     MatchMode::NaturalLanguage => "",
-                    MatchMode::NaturalLanguageWithQueryExpansion => {
-                        " in natural language mode with query expansion"
-                    }
                     MatchMode::Boolean => " in boolean mode",
                     MatchMode::QueryExpansion => " with query expansion",
                 };

@@ -28,7 +28,7 @@ impl Writer {
             self.locking(locking);
         }
         if let Some(into) = &query.into {
-            self.into_target(into);
+            self.target_of_into(into);
         }
     }
 
@@ -267,7 +267,7 @@ impl Writer {
         });
     }
 
-    fn into_target(&mut self, into: &IntoTarget) {
+    fn target_of_into(&mut self, into: &IntoTarget) {
         match into {
             IntoTarget::Variables(variables) => {
                 self.put(" into ");
