@@ -183,4 +183,8 @@ impl ReplayTarget for NoTables {
     }
 
     fn row_seen(&mut self, _schema: &TableSchema, _after: &[u8]) {}
+
+    fn notes(&self) -> Vec<u8> {
+        Vec::new()
+    }
 }

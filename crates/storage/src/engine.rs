@@ -251,7 +251,8 @@ impl Engine {
     /// A snapshot of the newest versions, which may not be visible yet: what locking reads look at.
     pub(crate) fn newest_snapshot(&self) -> Snapshot {
         loop {
-            let snapshot = self.store.snapshot(self.applied());
+            // A rotation moves the visible position too, and applies nothing.
+            let snapshot = self.store.snapshot(self.applied().max(self.log.visible()));
             // Versions are dropped by what is visible. Nothing that this snapshot sees can have been, unless the
             // visible position passed it before it was registered.
             if self.log.visible() <= snapshot.position() {

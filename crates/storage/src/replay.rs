@@ -19,6 +19,7 @@ use binlog::event::{Event, EventError, QueryEvent, RowsEvent, TableMapEvent, dec
 use binlog::log::{Log, LogError, ReplayedEvent};
 use binlog::position::LogPosition;
 use binlog::row::{RowError, RowImage};
+use parking_lot::Mutex;
 
 use crate::batch::WriteBatch;
 use crate::error::StoreError;
@@ -65,6 +66,10 @@ pub trait ReplayTarget {
 
     /// A row that was inserted or changed: for counters that go by rows, as AUTO_INCREMENT does.
     fn row_seen(&mut self, schema: &TableSchema, after: &[u8]);
+
+    /// The checkpoint's notes as of what was replayed so far: a long replay makes checkpoints of its own. See
+    /// [`crate::engine::Engine::set_notes_source`].
+    fn notes(&self) -> Vec<u8>;
 }
 
 /// What a replay did.
@@ -87,8 +92,11 @@ pub(crate) fn replay(
     target: &mut dyn ReplayTarget,
 ) -> Result<Replayed, ReplayError> {
     let from = store.checkpoint_position();
-    let mut replay =
-        Replay { store, target, group: Group::default(), done: Replayed { from, ..Replayed::default() } };
+    let notes = Arc::new(Mutex::new(Vec::new()));
+    let noted = notes.clone();
+    store.set_notes_source(move |_| noted.lock().clone());
+    let done = Replayed { from, ..Replayed::default() };
+    let mut replay = Replay { store, target, group: Group::default(), notes, done };
     log.replay(from, &mut |event| replay.event(&event))?;
     if replay.done.groups > 0 {
         tracing::info!(done = ?replay.done, "binary log replayed");
@@ -100,6 +108,8 @@ struct Replay<'a> {
     store: &'a Arc<Store>,
     target: &'a mut dyn ReplayTarget,
     group: Group,
+    /// What the store notes if it freezes its memtable at the end of the next write.
+    notes: Arc<Mutex<Vec<u8>>>,
     done: Replayed,
 }
 
@@ -179,6 +189,7 @@ impl Replay<'_> {
         let group = std::mem::take(&mut self.group);
         let batch = group.ddl.unwrap_or_else(|| group.writes.to_batch());
         self.store.admit(batch.size())?;
+        *self.notes.lock() = self.target.notes();
         self.store.write(&batch, position);
         self.done.groups += 1;
         Ok(())

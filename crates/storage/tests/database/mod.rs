@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
 use binlog::event::QueryEvent;
@@ -178,6 +179,10 @@ impl ReplayTarget for Catalog {
     fn row_seen(&mut self, _: &TableSchema, after: &[u8]) {
         self.id_max = self.id_max.max(Row::from_image(after).id);
     }
+
+    fn notes(&self) -> Vec<u8> {
+        self.id_max.to_le_bytes().to_vec()
+    }
 }
 
 /// An engine, and the catalog on it.
@@ -185,6 +190,8 @@ impl ReplayTarget for Catalog {
 pub struct Database {
     pub engine: Arc<Engine>,
     pub catalog: Arc<Mutex<Catalog>>,
+    /// The largest id that was ever used, which checkpoints note.
+    pub id_max: Arc<AtomicI64>,
 }
 
 /// Small sizes, so that everything happens often; no threads.
@@ -208,7 +215,10 @@ impl Database {
     pub fn open(env: &(impl Env + Clone), options: EngineOptions) -> Result<Database, EngineError> {
         let mut catalog = Catalog::default();
         let engine = Engine::open(Arc::new(env.clone()), Path::new(DIR), options, &mut catalog)?;
-        Ok(Database { engine, catalog: Arc::new(Mutex::new(catalog)) })
+        let id_max = Arc::new(AtomicI64::new(catalog.id_max));
+        let noted = id_max.clone();
+        engine.set_notes_source(move |_| noted.load(Relaxed).to_le_bytes().to_vec());
+        Ok(Database { engine, catalog: Arc::new(Mutex::new(catalog)), id_max })
     }
 
     /// A database with table `t`.

@@ -1,0 +1,450 @@
+//! A database, a model of it, and random steps for both, on one thread: sessions take turns, and several commits are
+//! queued before the first of them is waited for, so that they share a group.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+mod session;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use binlog::event::{Event, decode};
+use binlog::log::{CommitError, LogError};
+use binlog::position::LogPosition;
+use env::SimEnv;
+use stdx::random::Random;
+use storage::engine::{EngineOptions, PendingCommit};
+use storage::transaction::TransactionError;
+use storage::{EngineError, Snapshot};
+
+use crate::database::{self, Database, Row, all_rows};
+use session::Session;
+
+pub type Rows = BTreeMap<i64, Row>;
+
+/// What the tables hold between two transactions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    pub tables: BTreeMap<String, Arc<Rows>>,
+    /// The largest id that a row ever had.
+    pub id_max: i64,
+}
+
+/// What became of an action.
+pub enum Outcome {
+    /// It did or did not do what it should, but the world goes on.
+    GoesOn,
+    /// The power is gone, or the log has latched: nothing more can be done here.
+    Ended,
+}
+
+/// The database and everything that is known of it from outside.
+pub struct World {
+    pub env: SimEnv,
+    pub random: Random,
+    pub database: Database,
+    /// The state behind each transaction in commit order, the empty database first; the last ones are pending.
+    pub history: Vec<State>,
+    /// The position of each of them that was acknowledged.
+    pub positions: Vec<LogPosition>,
+    /// How many of them no crash may take back.
+    pub certain: usize,
+    pending: Vec<PendingCommit>,
+    sessions: Vec<Option<Session>>,
+    snapshots: Vec<(Snapshot, usize)>,
+    options: EngineOptions,
+    pub acknowledged: u64,
+}
+
+const SESSIONS: usize = 5;
+const TABLES: [&str; 2] = ["t", "u"];
+
+impl World {
+    /// A new database with all tables.
+    pub fn new(env: SimEnv, mut random: Random) -> World {
+        let options = random_options(&mut random);
+        let database = Database::open(&env, options.clone()).unwrap();
+        let mut world = World {
+            env,
+            random,
+            database,
+            history: vec![State::default()],
+            positions: vec![LogPosition::ZERO],
+            certain: 0,
+            pending: Vec::new(),
+            sessions: (0..SESSIONS).map(|_| None).collect(),
+            snapshots: Vec::new(),
+            options,
+            acknowledged: 0,
+        };
+        for name in TABLES {
+            world.ddl(&format!("CREATE {name}")).unwrap();
+        }
+        world
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.random.chance(percent, 100)
+    }
+
+    /// One random step.
+    pub fn step(&mut self) -> Outcome {
+        let outcome = match self.random.below(100) {
+            0..75 => self.session_step(),
+            75..85 => self.wait_for_pending(),
+            85..87 => self.ddl_step(),
+            87..90 => self.look(),
+            _ => self.chore(),
+        };
+        self.learn_durable();
+        match outcome {
+            Ok(()) => Outcome::GoesOn,
+            Err(Ended) => Outcome::Ended,
+        }
+    }
+
+    /// What the log says is durable is certain: replicas may have it (C3).
+    fn learn_durable(&mut self) {
+        let durable = self.database.engine.log().durable();
+        self.certain = self.certain.max(self.positions.partition_point(|&p| p <= durable) - 1);
+    }
+
+    fn session_step(&mut self) -> Result<(), Ended> {
+        let number = self.random.below(SESSIONS as u64) as usize;
+        let Some(mut session) = self.sessions[number].take() else {
+            self.sessions[number] = Some(Session::begin(&self.database, &mut self.random));
+            return Ok(());
+        };
+        match self.random.below(10) {
+            0..6 => {
+                let state = self.history.last().expect("the empty state is there");
+                match session.statement(&self.database, state, self.pending.is_empty(), &mut self.random) {
+                    Ok(true) => self.sessions[number] = Some(session),
+                    Ok(false) => {}
+                    Err(error) => self.failed(&error)?,
+                }
+                Ok(())
+            }
+            6 => {
+                session.rollback();
+                Ok(())
+            }
+            _ => self.enqueue(session),
+        }
+    }
+
+    fn enqueue(&mut self, session: Session) -> Result<(), Ended> {
+        let (transaction, after) = session.finish(self.history.last().expect("the empty state is there"));
+        match transaction.enqueue() {
+            Ok(Some(pending)) => {
+                self.pending.push(pending);
+                self.history.push(after);
+                if self.chance(40) { self.wait_for_pending() } else { Ok(()) }
+            }
+            Ok(None) => Ok(()),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Waits for all that is queued: one group.
+    fn wait_for_pending(&mut self) -> Result<(), Ended> {
+        let first = self.history.len() - self.pending.len();
+        let outcomes: Vec<_> = self.pending.drain(..).map(PendingCommit::wait).collect();
+        let mut result = Ok(());
+        for outcome in outcomes {
+            match outcome {
+                Ok(position) => {
+                    assert!(
+                        self.positions.last() < Some(&position),
+                        "commits are acknowledged in their order"
+                    );
+                    assert!(self.database.engine.log().visible() >= position);
+                    if self.is_strict() {
+                        assert!(self.database.engine.log().durable() >= position, "G2");
+                    }
+                    self.positions.push(position);
+                    self.acknowledged += 1;
+                }
+                Err(TransactionError::Commit(CommitError::Refused(_))) if self.env.is_powered() => {
+                    // The whole group is gone, and will never come back.
+                    assert_eq!(self.positions.len(), first, "a part of a group was refused");
+                    self.history.truncate(first);
+                }
+                Err(_) => result = Err(Ended),
+            }
+        }
+        self.check_log_works(result)
+    }
+
+    fn is_strict(&self) -> bool {
+        self.options.log.sync_binlog == 1 || self.options.log.trx_commit == 1
+    }
+
+    /// A failure is excused by the power, a latched log, or a full disk.
+    fn failed(&mut self, error: &TransactionError) -> Result<(), Ended> {
+        match error {
+            TransactionError::Store(error) if error.is_disk_full() => Ok(()),
+            _ if !self.env.is_powered() => Err(Ended),
+            _ => panic!("{error}"),
+        }
+    }
+
+    fn check_log_works(&self, result: Result<(), Ended>) -> Result<(), Ended> {
+        if self.env.is_powered() && self.database.engine.log().check().is_ok() { result } else { Err(Ended) }
+    }
+
+    /// DDL has its tables for itself: open transactions end first.
+    fn ddl_step(&mut self) -> Result<(), Ended> {
+        self.sessions.iter_mut().for_each(|session| *session = None);
+        self.wait_for_pending()?;
+        let name = TABLES[self.random.below(2) as usize];
+        let verb = match self.database.catalog.lock().tables.contains_key(name) {
+            true if self.random.chance(1, 2) => "TRUNCATE",
+            true => "DROP",
+            false => "CREATE",
+        };
+        self.ddl(&format!("{verb} {name}"))
+    }
+
+    fn ddl(&mut self, sql: &str) -> Result<(), Ended> {
+        let mut after = self.history.last().expect("the empty state is there").clone();
+        let (verb, name) = sql.split_once(' ').expect("verb and name");
+        after.tables.remove(name);
+        if verb != "DROP" {
+            after.tables.insert(name.to_owned(), Arc::default());
+        }
+        match self.database.ddl(sql) {
+            Ok(position) => {
+                self.history.push(after);
+                self.positions.push(position);
+                self.acknowledged += 1;
+                Ok(())
+            }
+            Err(TransactionError::Commit(CommitError::Refused(_))) if self.env.is_powered() => {
+                self.check_log_works(Ok(()))
+            }
+            Err(TransactionError::Commit(_)) => {
+                self.history.push(after);
+                Err(Ended)
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Takes a snapshot, or looks through one that was taken a while ago.
+    fn look(&mut self) -> Result<(), Ended> {
+        if self.snapshots.len() < 3 && self.chance(50) {
+            let snapshot = self.database.engine.snapshot();
+            assert!(
+                self.positions.last() <= Some(&snapshot.position()),
+                "all that is acknowledged is visible"
+            );
+            self.snapshots.push((snapshot, self.positions.len() - 1));
+            return Ok(());
+        }
+        let Some((snapshot, number)) = self.snapshots.pop() else { return Ok(()) };
+        let (then, now) = (&self.history[number], self.database.catalog.lock().clone());
+        for (name, rows) in &then.tables {
+            // A table that was dropped or truncated since has another tree, or none.
+            let alive = |state: &State| state.tables.contains_key(name);
+            let Some(schema) = now.tables.get(name).filter(|_| self.history[number..].iter().all(alive))
+            else {
+                continue;
+            };
+            let mut cursor = self.database.engine.store().cursor(schema.primary.tree(), snapshot.position());
+            let mut seen = Rows::new();
+            if cursor.seek_first().is_err() {
+                return self.check_log_works(Err(Ended));
+            }
+            while cursor.valid() {
+                let row = Row::from_image(cursor.value());
+                seen.insert(row.id, row);
+                if cursor.next().is_err() {
+                    return self.check_log_works(Err(Ended));
+                }
+            }
+            if !self.truncated_since(name, number) {
+                assert_eq!(&seen, &**rows, "a snapshot changed");
+            }
+        }
+        Ok(())
+    }
+
+    /// TRUNCATE gives a table new trees, in which an old snapshot sees nothing.
+    fn truncated_since(&self, name: &str, number: usize) -> bool {
+        let states = &self.history[number..];
+        states.windows(2).any(|pair| {
+            let (before, after) = (&pair[0].tables[name], &pair[1].tables[name]);
+            after.is_empty() && !Arc::ptr_eq(before, after)
+        })
+    }
+
+    fn chore(&mut self) -> Result<(), Ended> {
+        let engine = self.database.engine.clone();
+        let done: Result<(), EngineError> = match self.random.below(10) {
+            0 => engine.log().rotate().map_err(EngineError::from),
+            1 | 2 => engine.log().maintain().map_err(EngineError::from),
+            3 | 4 => engine.checkpoint().map(drop),
+            5 | 6 => engine.store().flush_once().map(drop).map_err(EngineError::from),
+            7 => engine.store().compact_once().map(drop).map_err(EngineError::from),
+            8 => {
+                let files = engine.log().files();
+                let keep = files[self.random.below(files.len() as u64) as usize].number;
+                engine.purge_log_to(keep).map(drop)
+            }
+            _ => {
+                self.options.log.sync_binlog = [0, 1, 1, 2, 5][self.random.below(5) as usize];
+                self.options.log.trx_commit = [0, 1, 2][self.random.below(3) as usize];
+                engine.log().set_sync_binlog(self.options.log.sync_binlog);
+                engine.log().set_trx_commit(self.options.log.trx_commit);
+                engine.log().set_prealloc_num(self.random.below(3) as u32);
+                Ok(())
+            }
+        };
+        match done {
+            Err(EngineError::Log(LogError::InUse(file))) => {
+                panic!("file {} is not purged, for no reason", file.0)
+            }
+            _ => self.check_log_works(Ok(())),
+        }
+    }
+
+    /// Leaves the engine without closing it, as a crash does.
+    fn abandon(&mut self) {
+        self.sessions.iter_mut().for_each(|session| *session = None);
+        self.pending.clear();
+        self.snapshots.clear();
+    }
+
+    /// Cuts the power and starts again, or closes cleanly and starts again; then checks everything.
+    pub fn restart(mut self, clean: bool) -> World {
+        self.abandon();
+        if clean {
+            self.database.engine.close().expect("a clean end");
+            self.certain = self.positions.len() - 1;
+        }
+        let World { env, mut random, database, mut history, positions, certain, acknowledged, .. } = self;
+        drop(database);
+        let mut env = if clean { env } else { env.reboot_with(random.next_u64()) };
+        let options = random_options(&mut random);
+        let database = loop {
+            // Recovery itself may be cut short, again and again.
+            if random.chance(1, 3) && !clean {
+                env.cut_at(1 + random.below(30));
+            }
+            match Database::open(&env, options.clone()) {
+                Ok(database) if env.is_powered() => break database,
+                Ok(database) => drop(database),
+                Err(error) => assert!(!env.is_powered(), "{error}"),
+            }
+            env = env.reboot_with(random.next_u64());
+        };
+        env.cut_at(u64::MAX / 2);
+        let found = found_transactions(&database);
+        assert!(found >= certain, "{found} transactions are left, {certain} were certain");
+        assert!(found < history.len(), "{found} transactions are left of {}", history.len() - 1);
+        history.truncate(found + 1);
+        let mut positions = positions;
+        // Those that were queued when the power went have no known position; any below the new file will do.
+        positions.resize(found + 1, database.engine.log().visible());
+        positions.truncate(found + 1);
+        let world = World {
+            env,
+            random,
+            database,
+            history,
+            positions,
+            certain: found,
+            pending: Vec::new(),
+            sessions: (0..SESSIONS).map(|_| None).collect(),
+            snapshots: Vec::new(),
+            options,
+            acknowledged,
+        };
+        world.check(clean);
+        world
+    }
+
+    /// C2: tables and log hold exactly the same transactions.
+    fn check(&self, clean: bool) {
+        let expected = self.history.last().expect("the empty state is there");
+        let tables = self.database.catalog.lock().tables.clone();
+        assert_eq!(tables.keys().collect::<Vec<_>>(), expected.tables.keys().collect::<Vec<_>>());
+        for name in tables.keys() {
+            let rows = all_rows(&self.database, name).unwrap();
+            assert_eq!(rows, *expected.tables[name], "table {name}");
+        }
+        let id_max = self.database.catalog.lock().id_max;
+        assert!(id_max >= expected.id_max, "an id could be given out again");
+        if clean {
+            assert_eq!(self.database.engine.replayed().groups, 0, "a clean end leaves nothing to replay");
+        }
+        if self.database.engine.recovered().files[0].0 == 1 {
+            assert_eq!(&in_log(&self.database), expected, "the log tells another story than the tables");
+        }
+    }
+}
+
+/// The world has ended.
+#[derive(Debug)]
+pub struct Ended;
+
+fn random_options(random: &mut Random) -> EngineOptions {
+    let mut options = database::options();
+    let mut choose = |from: &[u64]| from[random.below(from.len() as u64) as usize];
+    options.log.max_binlog_size = choose(&[4 << 10, 16 << 10, 128 << 10]);
+    options.log.sync_binlog = choose(&[0, 1, 1, 2, 5]) as u32;
+    options.log.trx_commit = choose(&[0, 1, 2]) as u8;
+    options.log.binlog_prealloc_num = choose(&[0, 0, 2]) as u32;
+    options.memtable_size = choose(&[4 << 10, 16 << 10, 256 << 10]) as usize;
+    options.log_distance_max = choose(&[8 << 10, 64 << 10, 1 << 20]);
+    options
+}
+
+/// How many transactions the log knows, those in purged files too.
+fn found_transactions(database: &Database) -> usize {
+    let executed = database.engine.log().gtid_executed();
+    let count = executed.next_gno(database::UUID) as usize - 1;
+    assert_eq!(executed.count(), count as u128, "the log's transactions have gaps");
+    count
+}
+
+/// What the log alone says that the tables hold, from its first file on.
+fn in_log(database: &Database) -> State {
+    let mut state = State::default();
+    let mut maps = BTreeMap::new();
+    let log = database.engine.log();
+    let replayed = log.replay::<LogError>(LogPosition::ZERO, &mut |replayed| {
+        match decode(replayed.event.bytes, replayed.event.fde).unwrap() {
+            Event::Query(query) if &*query.sql == b"BEGIN" => {}
+            Event::Query(query) => {
+                let sql = std::str::from_utf8(&query.sql).unwrap();
+                let (verb, name) = sql.split_once(' ').unwrap();
+                state.tables.remove(name);
+                if verb != "DROP" {
+                    state.tables.insert(name.to_owned(), Arc::default());
+                }
+            }
+            Event::TableMap(map) => drop(maps.insert(map.table_id, map)),
+            Event::Rows(event) => {
+                let map = &maps[&event.table_id];
+                let name = std::str::from_utf8(&map.table).unwrap();
+                let rows = Arc::make_mut(state.tables.get_mut(name).unwrap());
+                let bytes = event.rows.bytes(usize::MAX).unwrap();
+                for change in event.iter(map, &bytes).unwrap() {
+                    let change = change.unwrap();
+                    if let Some(before) = change.before.map(|image| Row::from_image(image.bytes())) {
+                        assert_eq!(rows.remove(&before.id), Some(before));
+                    }
+                    if let Some(after) = change.after.map(|image| Row::from_image(image.bytes())) {
+                        state.id_max = state.id_max.max(after.id);
+                        assert_eq!(rows.insert(after.id, after), None);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    replayed.unwrap();
+    state
+}
