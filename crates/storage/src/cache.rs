@@ -47,7 +47,8 @@ pub(crate) struct BlockCache {
 impl BlockCache {
     /// A cache of at most `capacity` bytes.
     pub(crate) fn new(capacity: usize) -> BlockCache {
-        let blocks = (capacity / (8 << 10)).max(16);
+        // Only a first guess: more would cost memory at once, and time at each start.
+        let blocks = (capacity / (8 << 10)).clamp(16, 1024);
         let cache = Cache::with_weighter(blocks, capacity as u64, Size);
         BlockCache { cache, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }

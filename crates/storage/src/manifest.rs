@@ -1,8 +1,8 @@
 //! The record of which tables make up the store, and of the position that they stand for.
 //!
 //! 1. Open: `CURRENT` names a manifest file; its records, applied in order, give the tables, the checkpoint and the
-//!    drops. Then a new manifest is begun with all of it in one record, so that nothing is ever appended behind a torn
-//!    record.
+//!    drops. The first commit begins a new manifest with all of it in one record, so that nothing is ever appended
+//!    behind a torn record, and opening a store costs no flush.
 //! 2. Commit: an edit is appended as one record and flushed; from then on it is the truth.
 //! 3. Rotate: when the file has grown, a new one is begun, and `CURRENT` replaced atomically.
 //!
@@ -137,7 +137,8 @@ fn manifest_name(number: u64) -> String {
     format!("{number:06}.manifest")
 }
 
-fn manifest_path(dir: &Path, number: u64) -> PathBuf {
+/// The path of manifest `number`.
+pub(crate) fn manifest_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(manifest_name(number))
 }
 

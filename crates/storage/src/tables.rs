@@ -9,15 +9,16 @@
 
 use crate::entry::TreeId;
 use crate::error::StoreError;
-use crate::manifest::{Manifest, manifest_number};
+use crate::manifest::{Manifest, manifest_number, manifest_path};
 use crate::memtable::Checkpoint;
 use crate::sstable::table::table_number;
-use crate::sstable::{Table, TableContext};
+use crate::sstable::{Table, TableContext, TableMeta};
 use crate::version::{Edit, Version};
 use crate::view::{CurrentView, Drops, View};
 use binlog::position::LogPosition;
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,32 +41,24 @@ struct Durable {
 }
 
 impl Tables {
-    /// Reads the manifest, begins a new one, then removes files that it doesn't name. In this order: the last record
-    /// read may not be durable yet, so nothing is removed on its word.
+    /// Reads the manifest and removes files that it doesn't name.
     pub(crate) fn open(context: Arc<TableContext>) -> Result<(Tables, Arc<CurrentView>), StoreError> {
         let (edits, manifest) = Manifest::read(&context.env, &context.dir)?;
-        let checkpoint = Checkpoint { position: LogPosition::ZERO, notes: [].into() };
-        let (mut whole, mut drops) =
-            (Edit { checkpoint: Some(checkpoint), ..Edit::default() }, Drops::default());
-        for edit in edits {
-            whole.added.retain(|(level, meta)| !edit.removed.contains(&(*level, meta.number)));
-            whole.added.extend(edit.added);
-            whole.checkpoint = edit.checkpoint.or(whole.checkpoint);
-            edit.drops_added.iter().for_each(|&(tree, position)| drops.add(tree, position));
-            edit.drops_removed.iter().for_each(|&(tree, position)| drops.remove(tree, position));
-        }
-        let version = Version::default().apply(&whole, &context);
+        let last_removed: HashSet<u64> =
+            edits.last().into_iter().flat_map(|e| &e.removed).map(|r| r.1).collect();
+        let (checkpoint, added, drops) = replay(edits);
+        let version = Version::default().apply(&Edit { added, ..Edit::default() }, &context);
         version.check_invariants(&context)?;
-        let next_number = last_number(&context, &version)? + 1;
+        let files = Files::list(&context)?;
         let view = View {
             active: Arc::default(),
             frozen: Vec::new(),
             version: Arc::new(version),
             drops: Arc::new(drops.clone()),
         };
+        let next_number = files.numbers().chain(view.version.numbers()).max().unwrap_or(0) + 1;
         let current = Arc::new(CurrentView::new(view));
         let manifest = Manifest::new(context.env.clone(), &context.dir, manifest);
-        let checkpoint = whole.checkpoint.expect("set above, and never unset");
         let durable = Durable { manifest, checkpoint, drops, doubtful: Vec::new() };
         let tables = Tables {
             context,
@@ -73,9 +66,35 @@ impl Tables {
             current: current.clone(),
             durable: Mutex::new(durable),
         };
-        tables.commit(Edit::default(), |_| {})?;
-        tables.remove_orphans()?;
+        tables.remove_orphans(files, &last_removed)?;
         Ok((tables, current))
+    }
+
+    /// Removes files that are left over from before.
+    ///
+    /// The process before this one may have ended between writing and flushing, so what was read may not be durable:
+    /// the last record of the manifest, or `CURRENT` itself if two manifests are there. So tables that the last record
+    /// removed stay until the next commit succeeded, and with two manifests a new one is begun first.
+    fn remove_orphans(&self, files: Files, last_removed: &HashSet<u64>) -> Result<(), StoreError> {
+        let is_doubtful = files.manifests.len() > 1;
+        if is_doubtful {
+            self.commit(Edit::default(), |_| {})?;
+        }
+        let named: HashSet<u64> = self.current.load().version.numbers().collect();
+        let durable = &mut *self.durable.lock();
+        for number in files.tables.into_iter().filter(|n| !named.contains(n)) {
+            match !is_doubtful && last_removed.contains(&number) {
+                true => durable.doubtful.push(number),
+                false => self.context.graveyard.add(number),
+            }
+        }
+        self.bury();
+        let old_manifests = files.manifests.into_iter().filter(|n| *n != durable.manifest.number());
+        for path in old_manifests.map(|n| manifest_path(&self.context.dir, n)).chain(files.temporary) {
+            // As with tables: what can't be removed now goes another time.
+            let _ = self.context.env.remove_file(&path);
+        }
+        Ok(())
     }
 
     /// The last durable checkpoint.
@@ -123,31 +142,11 @@ impl Tables {
 
     /// Lets go of tables that `new` does not name any more, and of those that failed edits left over.
     fn retire(&self, old: &Version, new: &Version, doubtful: &mut Vec<u64>) {
-        let named: HashSet<u64> = new.tables().map(|(_, t)| t.meta.number).collect();
+        let named: HashSet<u64> = new.numbers().collect();
         old.tables().filter(|(_, t)| !named.contains(&t.meta.number)).for_each(|(_, t)| Table::retire(t));
         for number in doubtful.drain(..).filter(|n| !named.contains(n)) {
             self.context.graveyard.add(number);
         }
-    }
-
-    /// Removes tables and manifests that are left over from before.
-    fn remove_orphans(&self) -> Result<(), StoreError> {
-        let context = &self.context;
-        let failed = |e| StoreError::io(format!("clean up {}", context.dir.display()), e);
-        let view = self.current.load();
-        let named: HashSet<u64> = view.version.tables().map(|(_, t)| t.meta.number).collect();
-        let manifest = self.durable.lock().manifest.number();
-        for path in context.env.read_dir(&context.dir).map_err(failed)? {
-            let is_orphan = match (table_number(&path), manifest_number(&path)) {
-                (Some(number), _) => !named.contains(&number),
-                (_, Some(number)) => number != manifest,
-                _ => path.extension().is_some_and(|e| e == "tmp"),
-            };
-            if is_orphan {
-                context.env.remove_file(&path).map_err(failed)?;
-            }
-        }
-        Ok(())
     }
 
     /// Removes files of retired tables that nobody reads any more.
@@ -178,17 +177,48 @@ fn useless_drops(drops: &Drops, version: &Version) -> Vec<(TreeId, LogPosition)>
     drops.iter().filter(is_useless).collect()
 }
 
-/// The largest number that any file has or that the manifest names.
-fn last_number(context: &TableContext, version: &Version) -> Result<u64, StoreError> {
-    let failed = |e| StoreError::io(format!("list {}", context.dir.display()), e);
-    let paths = context.env.read_dir(&context.dir).map_err(failed)?;
-    let of_files = paths.iter().filter_map(|path| table_number(path).or_else(|| manifest_number(path)));
-    let named = version.tables().map(|(_, t)| t.meta.number);
-    let last = of_files.chain(named).max().unwrap_or(0);
-    // A name from elsewhere must not make numbers overflow.
-    if last < u64::MAX / 2 {
-        Ok(last)
-    } else {
-        Err(failed(std::io::Error::other("a file's number is too large")))
+/// What the edits of a manifest come to: the checkpoint, the tables with their levels, the drops.
+fn replay(edits: Vec<Edit>) -> (Checkpoint, Vec<(usize, TableMeta)>, Drops) {
+    let mut checkpoint = Checkpoint { position: LogPosition::ZERO, notes: [].into() };
+    let (mut tables, mut drops) = (Vec::new(), Drops::default());
+    for edit in edits {
+        tables.retain(|(level, meta): &(usize, TableMeta)| !edit.removed.contains(&(*level, meta.number)));
+        tables.extend(edit.added);
+        checkpoint = edit.checkpoint.unwrap_or(checkpoint);
+        edit.drops_added.iter().for_each(|&(tree, position)| drops.add(tree, position));
+        edit.drops_removed.iter().for_each(|&(tree, position)| drops.remove(tree, position));
+    }
+    (checkpoint, tables, drops)
+}
+
+/// The store's files, by kind.
+#[derive(Default)]
+struct Files {
+    tables: Vec<u64>,
+    manifests: Vec<u64>,
+    temporary: Vec<PathBuf>,
+}
+
+impl Files {
+    fn list(context: &TableContext) -> Result<Files, StoreError> {
+        let failed = |e| StoreError::io(format!("list {}", context.dir.display()), e);
+        let mut files = Files::default();
+        for path in context.env.read_dir(&context.dir).map_err(failed)? {
+            match (table_number(&path), manifest_number(&path)) {
+                (Some(number), _) => files.tables.push(number),
+                (_, Some(number)) => files.manifests.push(number),
+                _ if path.extension().is_some_and(|e| e == "tmp") => files.temporary.push(path),
+                _ => {}
+            }
+        }
+        // A name from elsewhere must not make numbers overflow.
+        if files.numbers().any(|n| n >= u64::MAX / 2) {
+            return Err(failed(std::io::Error::other("a file's number is too large")));
+        }
+        Ok(files)
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.tables.iter().chain(&self.manifests).copied()
     }
 }

@@ -70,6 +70,11 @@ impl Version {
         self.levels.iter().enumerate().flat_map(|(level, tables)| tables.iter().map(move |t| (level, t)))
     }
 
+    /// The numbers of all tables.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.tables().map(|(_, t)| t.meta.number)
+    }
+
     /// The newest version of `key` (a full key) at or below `at`.
     pub(crate) fn newest(&self, key: &[u8], at: LogPosition) -> Result<Found, StoreError> {
         let hash = key_hash(key);

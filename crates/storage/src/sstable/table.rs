@@ -247,5 +247,5 @@ impl Drop for Table {
 
 /// A shared buffer that is written once before it is shared.
 fn zeroed(len: usize) -> Arc<[u8]> {
-    std::iter::repeat_n(0, len).collect()
+    vec![0; len].into()
 }
