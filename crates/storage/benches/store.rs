@@ -28,12 +28,16 @@ impl LogDurability for Durable {
 }
 
 fn open(dir: &Path) -> Arc<Store> {
+    open_with(dir, false)
+}
+
+fn open_with(dir: &Path, background: bool) -> Arc<Store> {
     let options = StoreOptions {
         memtable_size: 1 << 30,
         memtables_max: 2,
         block_cache_size: 1 << 30,
         log_distance_max: u64::MAX,
-        background: false,
+        background,
         durability: Arc::new(Durable),
     };
     Store::open(Arc::new(RealEnv), dir, options).unwrap()
@@ -173,7 +177,7 @@ fn sequential() {
 
 fn random() {
     let dir = tempfile::tempdir().unwrap();
-    let store = open(dir.path());
+    let store = open_with(dir.path(), true);
     load(&store, true);
     gets(&store, "memtable", "2.4..3.6 µs");
     ranges(&store, "memtable");
@@ -185,8 +189,6 @@ fn random() {
     gets(&store, "cached blocks", "2.5..3.2 µs");
     ranges(&store, "cached blocks");
     scans(&store, "cached blocks", "0.2 µs (5 M/s)", "");
-    let compaction = time(|| while store.compact_once().unwrap() {});
-    report("compaction of all rows, if any", compaction, 1, "");
 }
 
 fn reopen() {

@@ -216,6 +216,7 @@ impl Core {
         let options = OutputOptions {
             compression: if is_packed { Compression::Lz4 } else { Compression::None },
             table_size: self.options.table_size(),
+            overlap_flushes: self.options.background,
             below: if target + 1 < LEVELS {
                 version.overlapping(target + 1, &first, &last)
             } else {

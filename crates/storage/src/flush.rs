@@ -61,6 +61,7 @@ impl Core {
             compression: Compression::None,
             table_size: self.options.table_size(),
             below: Vec::new(),
+            overlap_flushes: self.options.background,
         };
         let mut output = Output::new(&self.tables.context, &self.tables.next_number, options);
         let written = pass_survivors(&mut merge, &retention, &mut output).and_then(|()| output.finish());

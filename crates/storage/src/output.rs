@@ -13,12 +13,16 @@ use crate::sstable::{Compression, Table, TableBuilder, TableContext, TableMeta};
 use crate::survivors::Sink;
 use binlog::position::LogPosition;
 use env::OpenMode;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
 
 /// A tree with more output than this has tables of its own (U2), in bytes.
 const SMALL_TREE: usize = 256 << 10;
+/// Flushes of finished tables under way at a time.
+const FLUSHES_MAX: usize = 2;
 
 /// How output is cut into tables.
 pub(crate) struct OutputOptions {
@@ -28,6 +32,8 @@ pub(crate) struct OutputOptions {
     /// The tables of the level below the one written to: an output that overlaps too many of them would be dear to
     /// merge down later.
     pub(crate) below: Vec<Arc<Table>>,
+    /// Flush finished tables in threads, while the next ones are built.
+    pub(crate) overlap_flushes: bool,
 }
 
 /// Writes entries into as many tables as it takes.
@@ -43,6 +49,7 @@ pub(crate) struct Output<'a> {
     below_overlap: u64,
     started: Vec<u64>,
     finished: Vec<TableMeta>,
+    flushes: Vec<JoinHandle<io::Result<()>>>,
 }
 
 /// Entries that are held back, back to back.
@@ -76,13 +83,15 @@ impl<'a> Output<'a> {
             below_overlap: 0,
             started: Vec::new(),
             finished: Vec::new(),
+            flushes: Vec::new(),
         }
     }
 
-    /// Ends the last table, and makes the names of all durable (N3).
+    /// Ends the last table, and makes all durable, content and names (N3).
     pub(crate) fn finish(&mut self) -> Result<Vec<TableMeta>, StoreError> {
         self.release_held()?;
         self.end_table()?;
+        self.await_flushes(0)?;
         if !self.finished.is_empty() {
             let dir = &self.context.dir;
             self.context
@@ -134,8 +143,25 @@ impl<'a> Output<'a> {
     fn end_table(&mut self) -> Result<(), StoreError> {
         self.below_overlap = 0;
         if let Some(builder) = self.builder.take() {
-            let meta = builder.finish().map_err(|e| self.failed(e))?;
+            let (meta, file) = builder.finish().map_err(|e| self.failed(e))?;
             self.finished.push(meta);
+            if !self.options.overlap_flushes {
+                return file.sync_all().map_err(|e| self.failed(e));
+            }
+            let thread = std::thread::Builder::new().name("store-sync".into());
+            let flush = thread.spawn(move || file.sync_all()).map_err(|e| self.failed(e))?;
+            self.flushes.push(flush);
+            self.await_flushes(FLUSHES_MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no more than `left` flushes are under way.
+    fn await_flushes(&mut self, left: usize) -> Result<(), StoreError> {
+        while self.flushes.len() > left {
+            let flushed = self.flushes.remove(0).join();
+            let flushed = flushed.unwrap_or_else(|_| Err(io::Error::other("the flushing thread panicked")));
+            flushed.map_err(|e| self.failed(e))?;
         }
         Ok(())
     }
@@ -161,7 +187,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn failed(&self, error: std::io::Error) -> StoreError {
+    fn failed(&self, error: io::Error) -> StoreError {
         let number = self.started.last().copied().unwrap_or(0);
         StoreError::io(format!("write {}", self.context.table_path(number).display()), error)
     }

@@ -259,18 +259,15 @@ impl SkipList {
 
     /// The first entry at or behind `(key, position)`.
     pub(crate) fn seek(&self, key: &[u8], position: LogPosition) -> Option<Entry<'_>> {
-        let node = self.first_from(key, position);
+        let (_, node) = self.around(key, position);
         // SAFETY: a node of this list, which is borrowed for the entry's lifetime.
         (!node.is_none()).then(|| unsafe { node.entry() })
     }
 
-    fn first_from(&self, key: &[u8], position: LogPosition) -> Node {
-        // SAFETY: the node is of this list and has at least one level.
-        unsafe { self.last_before(key, position).next(0) }
-    }
-
-    /// The last node in front of `(key, position)`, or the head.
-    fn last_before(&self, key: &[u8], position: LogPosition) -> Node {
+    /// The neighbours of the place `(key, position)`: the last node in front of it, or the head, and the first one at or
+    /// behind it, or none. Both as they were met: asking the first for its link again could lead to a node that was
+    /// put in between meanwhile, and still is in front of the place.
+    fn around(&self, key: &[u8], position: LogPosition) -> (Node, Node) {
         let mut node = self.head;
         let mut behind = Node::NONE;
         for level in (0..self.height.load(Ordering::Relaxed)).rev() {
@@ -285,7 +282,7 @@ impl SkipList {
                 node = next;
             }
         }
-        node
+        (node, behind)
     }
 
     /// The node in front of `node`, exactly (S3), or the head.
@@ -384,12 +381,12 @@ impl ListCursor {
 
     /// Moves to the first entry at or behind `(key, position)`.
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) {
-        self.node = self.list.first_from(key, position);
+        (_, self.node) = self.list.around(key, position);
     }
 
     /// Moves to the last entry in front of `(key, position)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) {
-        let node = self.list.last_before(key, position);
+        let (node, _) = self.list.around(key, position);
         self.set(node);
     }
 
@@ -474,6 +471,26 @@ mod tests {
             let found = list.seek(&key, position);
             assert_eq!(found.map(|e| (e.key, e.position)), expected.map(|((k, p), _)| (k.as_slice(), p.0)));
         }
+    }
+
+    /// A reader once met an entry in front of the place it had asked for: one that was inserted between finding the
+    /// node in front and following its link.
+    #[test]
+    fn a_seek_never_ends_in_front_of_its_place() {
+        let list = Arc::new(SkipList::new());
+        list.writer().insert(b"b", at(1), Some(b""));
+        let (count, is_over) = (if cfg!(miri) { 50 } else { 100_000_u64 }, AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..count {
+                    list.writer().insert(&[b"a".as_slice(), &i.to_be_bytes()].concat(), at(2), Some(b""));
+                }
+                is_over.store(1, Ordering::Release);
+            });
+            while is_over.load(Ordering::Acquire) == 0 {
+                assert_eq!(list.seek(b"b", LogPosition::MAX).unwrap().key, b"b");
+            }
+        });
     }
 
     #[test]

@@ -56,11 +56,10 @@ impl View {
 
     /// Sources of all entries of a tree, newest first (M1).
     pub(crate) fn sources(&self, tree: TreeId) -> Vec<Source> {
-        let mut sources: Vec<_> = self
-            .lists()
-            .filter(|list| !list.is_empty())
-            .map(|list| Source::Memtable(ListCursor::new(list.clone())))
-            .collect();
+        // The active memtable even if it is empty: a reader that looks for a gap has to meet what is put meanwhile.
+        let frozen = self.frozen.iter().map(|f| &f.list).filter(|list| !list.is_empty());
+        let lists = std::iter::once(&self.active).chain(frozen);
+        let mut sources: Vec<_> = lists.map(|list| Source::Memtable(ListCursor::new(list.clone()))).collect();
         self.version.sources(tree, &mut sources);
         sources
     }

@@ -1,4 +1,4 @@
-//! Writing a table: entries in order, front to back, one flush at the end.
+//! Writing a table: entries in order, front to back; the flush of the file is left to the caller.
 
 use super::block::BlockBuilder;
 use super::{FORMAT_VERSION, Handle, MAGIC, PACKED_LZ4, PACKED_NOT, TableMeta, checksum, filter, key_hash};
@@ -104,8 +104,8 @@ impl TableBuilder {
         &self.last_key
     }
 
-    /// Writes the rest and makes the file durable (its name is up to the caller). At least one entry was added.
-    pub(crate) fn finish(mut self) -> io::Result<TableMeta> {
+    /// Writes the rest; the file is returned to be flushed. At least one entry was added.
+    pub(crate) fn finish(mut self) -> io::Result<(TableMeta, Arc<dyn File>)> {
         assert!(self.meta.entries > 0, "a table has entries");
         if !self.data.is_empty() {
             self.end_block()?;
@@ -121,8 +121,7 @@ impl TableBuilder {
         self.put_footer(index, filter, properties);
         self.write_pending()?;
         self.meta.size = self.written;
-        self.file.sync_all()?;
-        Ok(self.meta)
+        Ok((self.meta, self.file))
     }
 
     fn end_block(&mut self) -> io::Result<()> {
