@@ -78,7 +78,7 @@ fn check_queue(store: &Store, forward: bool) -> u64 {
         found.reverse();
     }
     let first = (last + 1).saturating_sub(QUEUED).max(100);
-    let put_back = Some(last / 2).filter(|old| last % 10 == 0 && *old < first);
+    let put_back = Some(last / 2).filter(|old| last.is_multiple_of(10) && *old < first);
     let expected: Vec<u64> = put_back.into_iter().chain(first..=last).collect();
     assert_eq!(found, expected, "queue at {last}");
     last
