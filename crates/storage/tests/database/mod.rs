@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,12 +31,19 @@ pub const UUID: Uuid = Uuid([7; 16]);
 pub const DIR: &str = "/data";
 
 /// A row of `CREATE TABLE t (id BIGINT PRIMARY KEY, u INT UNIQUE, v INT NOT NULL, s BLOB NOT NULL, KEY (v))`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     pub id: i64,
     pub u: Option<i64>,
     pub v: i64,
     pub s: Vec<u8>,
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.s.iter().take(4).copied().collect::<Vec<_>>();
+        write!(f, "({}, {:?}, {}, {} bytes {s:?})", self.id, self.u, self.v, self.s.len())
+    }
 }
 
 pub const BY_U: usize = 1;
