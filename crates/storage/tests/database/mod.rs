@@ -303,7 +303,8 @@ pub fn all_rows(database: &Database, name: &str) -> Result<BTreeMap<i64, Row>, T
         let order = |row: &Row| if index == BY_U { row.u } else { Some(row.v) };
         assert!(secondary.is_sorted_by_key(order), "index {index} is out of order");
         secondary.sort();
-        assert_eq!(primary, secondary, "index {index} and the rows disagree");
+        let lost: Vec<_> = primary.iter().filter(|row| !secondary.contains(row)).collect();
+        assert!(primary == secondary, "index {index} and the rows disagree; it lacks {lost:?}");
     }
     Ok(primary.into_iter().map(|row| (row.id, row)).collect())
 }
