@@ -41,10 +41,15 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
+    /// True if a manifest was ever begun in this folder.
+    pub(crate) fn is_there(env: &dyn Env, dir: &Path) -> bool {
+        env.exists(&dir.join(CURRENT))
+    }
+
     /// Reads the edits of the current manifest; none if there is no store yet. Returns them with the file's number.
     pub(crate) fn read(env: &Arc<dyn Env>, dir: &Path) -> Result<(Vec<Edit>, u64), StoreError> {
         let current = dir.join(CURRENT);
-        if !env.exists(&current) {
+        if !Manifest::is_there(&**env, dir) {
             return Ok((Vec::new(), 0));
         }
         let failed = |path: &Path| {

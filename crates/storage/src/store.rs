@@ -16,6 +16,7 @@ use crate::core::{Core, Counters, Signals, Writing};
 use crate::cursor::Cursor;
 use crate::entry::{TREE_LEN, TreeId, Value};
 use crate::error::StoreError;
+use crate::manifest::Manifest;
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::sstable::{Graveyard, TableContext};
 use crate::tables::Tables;
@@ -322,8 +323,12 @@ pub struct StoreStats {
     pub compaction_failure: Option<StoreError>,
 }
 
-/// Makes a folder, durable in name, with those above it.
+/// Makes the store's folder, durable in name, with those above it.
 fn make_dir(env: &dyn Env, dir: &Path) -> io::Result<()> {
+    if Manifest::is_there(env, dir) {
+        // A manifest was begun: whoever did that came past this.
+        return Ok(());
+    }
     let missing: Vec<&Path> =
         dir.ancestors().take_while(|d| !d.as_os_str().is_empty() && !env.exists(d)).collect();
     env.create_dir_all(dir)?;
