@@ -15,6 +15,10 @@
 //! (X4) What was read through a lock may not be durable yet (C5). [`Transaction::newest_read`] names the newest
 //!      position read; a session waits for it before it tells its client.
 //! (X5) After a deadlock or an abort the transaction can only roll back.
+//! (X6) A snapshot taken after a row was read through a lock is not older than that row. The other way round it can be:
+//!      then a row that the transaction has changed is newer than what its snapshot has of it, and its index entries
+//!      in the snapshot are those of another row version. Entries that lead to a row of other keys are skipped, and
+//!      entries that the change left alone are shadowed in the write set, so that own scans meet each row once.
 
 mod error;
 mod read;
@@ -155,10 +159,20 @@ impl Transaction {
     }
 
     /// The snapshot of consistent reads, taken now if there is none yet (`START TRANSACTION WITH CONSISTENT SNAPSHOT`
-    /// asks for it at once).
+    /// asks for it at once). It sees all that the transaction has read through locks (X6), which may have to be waited
+    /// for.
     pub fn snapshot(&mut self) -> &Snapshot {
-        let store = self.engine.store();
-        self.snapshot.get_or_insert_with(|| store.snapshot_visible())
+        let (engine, newest_read) = (&self.engine, self.newest_read);
+        self.snapshot.get_or_insert_with(|| {
+            // Fails if the log has stopped. Then the transaction can't commit, but it may look at what was visible.
+            let _ = engine.wait_visible(newest_read);
+            engine.snapshot()
+        })
+    }
+
+    /// True if a row that was read through a lock may be newer than the snapshot.
+    fn reads_behind(&self) -> bool {
+        self.snapshot.as_ref().is_some_and(|snapshot| self.newest_read > snapshot.position())
     }
 
     /// Begins a statement, or one inside of a running one. `timestamp` (seconds since 1970) is that of its events;

@@ -7,6 +7,10 @@
 //! - the set *as of* a mark is still readable: from a newer change one goes back along the replaced ones. A statement
 //!   that changes what it scans reads as of its start, and so never meets its own changes (the Halloween problem).
 //!
+//! Beside changes there are *shadows*: keys that the transaction must meet in its own scans though it doesn't change them.
+//! Under a snapshot that is older than a row it has changed, an index entry of that row that stays as it is would not be
+//! found: the snapshot doesn't have it yet. Shadows are never written.
+//!
 //! (S1) The change in the map was made by the undo record it names, and each record names, through the change that it
 //!      replaced, the one before. Numbers descend along that chain.
 
@@ -31,6 +35,7 @@ impl Mark {
 struct Change {
     /// `None` if it deleted the key.
     value: Option<Value>,
+    is_shadow: bool,
     /// The undo record that takes this change back.
     number: usize,
 }
@@ -77,17 +82,24 @@ impl WriteSet {
 
     /// Sets a key's value.
     pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.change(tree, key, Some(Value::copied(value)));
+        self.change(tree, key, Some(Value::copied(value)), false);
     }
 
     /// Deletes a key, whether or not anything is there.
     pub fn delete(&mut self, tree: TreeId, key: &[u8]) {
-        self.change(tree, key, None);
+        self.change(tree, key, None, false);
     }
 
-    fn change(&mut self, tree: TreeId, key: &[u8], value: Option<Value>) {
+    /// Lets own scans meet a key, with an empty value, if it isn't changed anyway.
+    pub fn shadow(&mut self, tree: TreeId, key: &[u8]) {
+        if self.get(tree, key, Mark::NOW).is_none() {
+            self.change(tree, key, Some(Value::copied(&[])), true);
+        }
+    }
+
+    fn change(&mut self, tree: TreeId, key: &[u8], value: Option<Value>, is_shadow: bool) {
         tree.full_key(key, &mut self.scratch);
-        let change = Change { value, number: self.undo.len() };
+        let change = Change { value, is_shadow, number: self.undo.len() };
         self.bytes += cost(&self.scratch, &change);
         // The key is allocated once, and shared by the map and all undo records of this key.
         let undo = match self.changes.get_mut(self.scratch.as_slice()) {
@@ -175,7 +187,7 @@ impl WriteSet {
     /// All that the transaction changed, as the store wants it, in key order.
     pub fn to_batch(&self) -> WriteBatch {
         let mut batch = WriteBatch::new();
-        for (full_key, change) in &self.changes {
+        for (full_key, change) in self.changes.iter().filter(|(_, change)| !change.is_shadow) {
             let (tree, key) = (TreeId::of(full_key), &full_key[TREE_LEN..]);
             match &change.value {
                 Some(value) => batch.put(tree, key, value),
@@ -240,6 +252,22 @@ mod tests {
         backward.reverse();
         assert_eq!(forward, backward);
         forward
+    }
+
+    #[test]
+    fn a_shadow_is_met_but_not_written() {
+        let mut set = WriteSet::new();
+        set.put(TREE, b"a", b"1");
+        set.shadow(TREE, b"a");
+        set.shadow(TREE, b"b");
+        assert_eq!(
+            all(&set, Mark::NOW),
+            [(b"a".to_vec(), Some(b"1".to_vec())), (b"b".to_vec(), Some(vec![]))]
+        );
+        assert_eq!(set.to_batch().len(), 1);
+        set.delete(TREE, b"b");
+        assert_eq!(set.to_batch().len(), 2, "a change of the key is one");
+        set.check_invariants();
     }
 
     #[test]

@@ -132,6 +132,34 @@ fn a_locking_read_sees_the_newest_version_where_the_snapshot_does_not() {
     assert_eq!(all_rows(&database, "t").unwrap()[&1].v, 8);
 }
 
+/// The snapshot has the row's old index entries. A scan by the index met the changed row twice when the entry was
+/// another one since, and not at all when the transaction left the newer entry as it was.
+#[test]
+fn a_scan_by_an_index_meets_a_row_once_that_was_changed_over_a_newer_version() {
+    let (database, table) = fresh();
+    fill(&database, &table, [1, 2, 3]);
+    let mut transaction = database.begin();
+    assert_eq!(get(&mut transaction, &table, 1).unwrap().u, Some(1));
+    let mut other = database.begin();
+    update(&mut other, &table, 1, |row| row.u = Some(11)).unwrap();
+    update(&mut other, &table, 2, |row| row.u = Some(22)).unwrap();
+    update(&mut other, &table, 3, |row| row.u = None).unwrap();
+    other.commit().unwrap();
+    let before = transaction.savepoint();
+    update(&mut transaction, &table, 1, |row| row.u = Some(111)).unwrap();
+    update(&mut transaction, &table, 2, |row| row.v = 7).unwrap();
+    delete(&mut transaction, &table, 3).unwrap();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut seen =
+            rows(&mut transaction, &table, BY_U, KeyRange::all(), direction, Access::Snapshot).unwrap();
+        seen.sort();
+        assert_eq!(seen, [Row::new(1, Some(111), 1), Row::new(2, Some(22), 7)]);
+    }
+    transaction.rollback_to(before);
+    let seen = rows(&mut transaction, &table, BY_U, KeyRange::all(), Direction::Forward, Access::Snapshot);
+    assert_eq!(seen.unwrap(), [Row::new(1, Some(1), 1), Row::new(2, Some(2), 2), Row::new(3, Some(3), 3)]);
+}
+
 #[test]
 fn duplicates_name_their_index_and_the_row_that_is_there() {
     let (database, table) = fresh();

@@ -48,8 +48,15 @@ impl Transaction {
         self.take_unique(schema, Some(&old), &new)?;
         self.map_table(schema);
         self.group.update_row(schema.id, schema.columns.len(), before, after);
-        let (old, new) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
-        self.write(schema, Some(old), Some(new))
+        let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
+        self.write(schema, Some(before), Some(after))?;
+        if self.reads_behind() {
+            let unchanged = |number: &usize| old.of(*number) == new.of(*number);
+            for number in (1..=schema.secondary.len()).filter(unchanged) {
+                self.writes.shadow(schema.secondary[number - 1].tree(), new.of(number)); // X6
+            }
+        }
+        Ok(())
     }
 
     /// Deletes a row, given as its full image, which must be what a locking read returned.

@@ -382,10 +382,17 @@ impl IndexScan {
             },
             Access::Newest | Access::Snapshot => {
                 if let Some(own) = transaction.writes.get(tree, key, mark) {
-                    return Ok(own.cloned());
+                    return self.own_row(own);
                 }
                 Ok(transaction.engine.store().get(tree, key, self.scan.position())?)
             }
         }
+    }
+
+    /// A row that the transaction has changed, if the entry is one of it as it is now (X6).
+    fn own_row(&self, own: Option<&Value>) -> Result<Option<Value>, TransactionError> {
+        let Some(row) = own else { return Ok(None) };
+        let is_its_entry = self.schema.keys(row)?.of(self.index) == self.scan.key();
+        Ok(is_its_entry.then(|| row.clone()))
     }
 }

@@ -25,7 +25,7 @@ use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 use storage::transaction::{
     Access, Direction, Isolation, KeyRange, Transaction, TransactionError, TransactionOptions,
 };
-use storage::{Store, TreeId, WriteBatch};
+use storage::{Store, StoreError, TreeId, WriteBatch};
 
 pub const UUID: Uuid = Uuid([7; 16]);
 pub const DIR: &str = "/data";
@@ -149,9 +149,9 @@ impl Catalog {
         Ok(())
     }
 
-    fn load(&mut self, store: &Store) {
+    fn load(&mut self, store: &Store) -> Result<(), StoreError> {
         let mut cursor = store.cursor(CATALOG, LogPosition::MAX);
-        cursor.seek_first().unwrap();
+        cursor.seek_first()?;
         while cursor.valid() {
             let tree = u32::from_be_bytes(cursor.value().try_into().unwrap());
             match cursor.key() {
@@ -161,14 +161,15 @@ impl Catalog {
                     self.tables.insert(name.clone(), schema(&name, tree));
                 }
             }
-            cursor.next().unwrap();
+            cursor.next()?;
         }
+        Ok(())
     }
 }
 
 impl ReplayTarget for Catalog {
     fn begin(&mut self, store: &Arc<Store>) -> Result<(), ReplayError> {
-        self.load(store);
+        self.load(store)?;
         let notes = store.checkpoint_notes();
         self.noted = notes.try_into().map_or(0, i64::from_le_bytes);
         self.id_max = self.noted;

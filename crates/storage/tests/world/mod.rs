@@ -17,7 +17,7 @@ use storage::transaction::TransactionError;
 use storage::{EngineError, Snapshot};
 
 use crate::database::{self, Database, Row, all_rows};
-use session::Session;
+use session::{Now, Session};
 
 pub type Rows = BTreeMap<i64, Row>;
 
@@ -122,8 +122,10 @@ impl World {
         };
         match self.random.below(10) {
             0..6 => {
-                let state = self.history.last().expect("the empty state is there");
-                match session.statement(&self.database, state, self.pending.is_empty(), &mut self.random) {
+                let newest = self.history.last().expect("the empty state is there");
+                let visible = &self.history[self.positions.len() - 1];
+                let now = Now { database: &self.database, newest, visible };
+                match session.statement(&now, &mut self.random) {
                     Ok(true) => self.sessions[number] = Some(session),
                     Ok(false) => {}
                     Err(error) => self.failed(&error)?,

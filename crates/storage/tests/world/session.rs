@@ -31,13 +31,25 @@ pub struct Session {
     transaction: Transaction,
     changes: Changes,
     savepoint: Option<(Savepoint, Changes)>,
+    isolation: Isolation,
+    /// What its snapshot holds, once it has one.
+    seen: Option<State>,
+}
+
+/// What a session may know of the world when it runs a statement.
+pub struct Now<'a> {
+    pub database: &'a Database,
+    /// Behind the last transaction that was queued: what locks lead to.
+    pub newest: &'a State,
+    /// Behind the last that was acknowledged: what a snapshot taken now holds.
+    pub visible: &'a State,
 }
 
 impl Session {
     pub fn begin(database: &Database, random: &mut Random) -> Session {
         let isolation = [Isolation::ReadCommitted, Isolation::RepeatableRead][random.below(2) as usize];
         let transaction = database.begin_with(isolation, Duration::ZERO);
-        Session { transaction, changes: Changes::default(), savepoint: None }
+        Session { transaction, changes: Changes::default(), savepoint: None, isolation, seen: None }
     }
 
     pub fn rollback(self) {
@@ -58,18 +70,12 @@ impl Session {
         (self.transaction, after)
     }
 
-    /// One statement, or a savepoint; false if it ended the transaction. `settled` says that nothing is queued: what is
-    /// can't be scanned yet, though its rows are locked.
-    pub fn statement(
-        &mut self,
-        database: &Database,
-        state: &State,
-        settled: bool,
-        random: &mut Random,
-    ) -> Result<bool, TransactionError> {
+    /// One statement, or a savepoint; false if it ended the transaction.
+    pub fn statement(&mut self, now: &Now<'_>, random: &mut Random) -> Result<bool, TransactionError> {
+        let (database, state) = (now.database, now.newest);
         let names: Vec<&String> = state.tables.keys().collect();
         let Some(name) = names.get(random.below(names.len() as u64) as usize) else { return Ok(true) };
-        match random.below(12) {
+        match random.below(16) {
             0 => {
                 self.savepoint = Some((self.transaction.savepoint(), self.changes.clone()));
                 return Ok(true);
@@ -81,17 +87,13 @@ impl Session {
                 }
                 return Ok(true);
             }
+            2..6 => return self.look(now, name, random).map(|()| true),
             _ => {}
         }
         let schema = database.table(name);
-        let mut view = (*state.tables[*name]).clone();
-        for ((table, id), row) in &self.changes.rows {
-            match row {
-                _ if table != *name => None,
-                Some(row) => view.insert(*id, row.clone()),
-                None => view.remove(id),
-            };
-        }
+        let view = self.with_own_changes(state, name);
+        // What is queued can't be scanned yet, though its rows are locked.
+        let settled = std::ptr::eq(now.newest, now.visible);
         let before = self.changes.clone();
         let ids = database.id_max.clone();
         self.transaction.begin_statement(1_767_225_600, random.chance(1, 4).then_some(b"a statement"));
@@ -113,6 +115,45 @@ impl Session {
                 }
             }
         }
+    }
+}
+
+impl Session {
+    /// A table's rows as of `state`, with what this transaction did to them.
+    fn with_own_changes(&self, state: &State, name: &str) -> Rows {
+        let mut view = (*state.tables[name]).clone();
+        for ((table, id), row) in &self.changes.rows {
+            match row {
+                _ if table != name => None,
+                Some(row) => view.insert(*id, row.clone()),
+                None => view.remove(id),
+            };
+        }
+        view
+    }
+
+    /// A consistent read: it sees its snapshot and its own changes, whatever happened since.
+    fn look(&mut self, now: &Now<'_>, name: &str, random: &mut Random) -> Result<(), TransactionError> {
+        let schema = now.database.table(name);
+        self.transaction.begin_statement(1_767_225_600, None);
+        if self.isolation == Isolation::ReadCommitted {
+            self.seen = None;
+        }
+        let seen = self.seen.get_or_insert_with(|| now.visible.clone()).clone();
+        let expected = self.with_own_changes(&seen, name);
+        let (from, to) = (random.below(IDS) as i64, random.below(IDS) as i64);
+        let index = random.below(3) as usize;
+        let range = if index == 0 { id_range(&schema, from, to) } else { KeyRange::all() };
+        let direction = [Direction::Forward, Direction::Backward][random.below(2) as usize];
+        let mut found = rows(&mut self.transaction, &schema, index, range, direction, Access::Snapshot)?;
+        found.sort();
+        let inside = |row: &&Row| index != 0 || (from..to).contains(&row.id);
+        let expected_rows: Vec<Row> = expected.values().filter(inside).cloned().collect();
+        assert_eq!(found, expected_rows, "a consistent read of {name} by index {index}, {direction:?}");
+        let got = self.transaction.get(schema.primary.tree(), &primary_key(&schema, from))?;
+        assert_eq!(got.map(|image| Row::from_image(&image)).as_ref(), expected.get(&from));
+        self.transaction.end_statement();
+        Ok(())
     }
 }
 
