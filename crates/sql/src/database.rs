@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use binlog::LogPosition;
 use binlog::event::QueryEvent;
+use binlog::group::GroupContext;
 use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
-use storage::{Engine, ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
+use storage::lock::Killed;
+use storage::{Engine, Interrupt, WriteBatch};
 
+use crate::catalog::ddl::{self, Settings};
+use crate::catalog::{Catalog, Replay, parse_one, record};
 use crate::error::{Result, SqlError};
 use crate::session::{Connection, Session};
 use crate::status::{self, Status};
+use crate::types::{Charset, Collation};
 use crate::variables::{self, GlobalVariables};
 
 /// A user account, as authentication needs it.
@@ -41,33 +46,87 @@ pub enum Kill {
     Connection,
 }
 
-/// Counters that the layers around this crate show in SHOW STATUS.
-pub type StatusSource = Box<dyn Fn() -> Vec<(String, String)> + Send + Sync>;
-
 /// A session as others see it: for SHOW PROCESSLIST and KILL.
 pub struct Process {
     /// The connection's id.
     pub id: u64,
-    interrupt: Arc<AtomicU8>,
+    user: (String, String),
+    interrupt: Arc<Interrupt>,
     on_kill: Box<dyn Fn(Kill) + Send + Sync>,
+    running: Mutex<Running>,
 }
 
+/// What a session does, and since when (monotonic).
+struct Running {
+    /// The start of the text that runs.
+    statement: Option<Vec<u8>>,
+    since: Duration,
+}
+
+/// How much of a statement is kept for SHOW FULL PROCESSLIST.
+const STATEMENT_KEPT_MAX: usize = 1024;
+
 impl Process {
+    pub(crate) fn new(
+        id: u64,
+        user: (String, String),
+        interrupt: Arc<Interrupt>,
+        on_kill: Box<dyn Fn(Kill) + Send + Sync>,
+    ) -> Self {
+        let running = Mutex::new(Running { statement: None, since: Duration::ZERO });
+        Self { id, user, interrupt, on_kill, running }
+    }
+
     /// Asks the session to stop.
     pub fn kill(&self, what: Kill) {
-        self.interrupt.fetch_max(if what == Kill::Query { 1 } else { 2 }, Ordering::Relaxed);
+        self.interrupt.kill(match what {
+            Kill::Query => Killed::Query,
+            Kill::Connection => Killed::Connection,
+        });
         (self.on_kill)(what);
     }
+
+    /// Name and host.
+    pub fn user(&self) -> &(String, String) {
+        &self.user
+    }
+
+    /// What it runs, if anything, and since when it does or does not (monotonic).
+    pub fn running(&self) -> (Option<Vec<u8>>, Duration) {
+        let running = self.running.lock();
+        (running.statement.clone(), running.since)
+    }
+
+    pub(crate) fn begin(&self, text: &[u8], now: Duration) {
+        let mut running = self.running.lock();
+        // The allocation is kept from statement to statement.
+        let statement = running.statement.get_or_insert_default();
+        statement.clear();
+        statement.extend_from_slice(&text[..text.len().min(STATEMENT_KEPT_MAX)]);
+        running.since = now;
+    }
+
+    pub(crate) fn end(&self, now: Duration) {
+        let mut running = self.running.lock();
+        running.statement = None;
+        running.since = now;
+    }
 }
+
+/// Makes what an authentication plugin keeps of a password: plugin, password.
+pub type PasswordHasher = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
 /// The server's side of SQL.
 pub struct Database {
     env: Arc<dyn Env>,
     globals: Arc<GlobalVariables>,
     engine: Arc<Engine>,
+    catalog: Arc<Catalog>,
     processes: Mutex<BTreeMap<u64, Arc<Process>>>,
     next_id: AtomicU64,
-    status: RwLock<Vec<StatusSource>>,
+    status: Arc<Status>,
+    on_shutdown: Box<dyn Fn() + Send + Sync>,
+    hasher: RwLock<Option<PasswordHasher>>,
 }
 
 impl Database {
@@ -81,14 +140,32 @@ impl Database {
         &self.globals
     }
 
-    /// Adds counters to SHOW STATUS.
-    pub fn add_status_source(&self, source: StatusSource) {
-        self.status.write().push(source);
+    /// The engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The catalog.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What SHOW STATUS shows.
+    pub fn status(&self) -> &Status {
+        &self.status
     }
 
     /// The sessions connected now, by id.
     pub fn processes(&self) -> Vec<Arc<Process>> {
         self.processes.lock().values().cloned().collect()
+    }
+
+    pub(crate) fn register(&self, process: Arc<Process>) {
+        self.processes.lock().insert(process.id, process);
+    }
+
+    pub(crate) fn unregister(&self, id: u64) {
+        self.processes.lock().remove(&id);
     }
 
     /// The id of the next connection, for its handshake.
@@ -99,6 +176,20 @@ impl Database {
     /// A new session of an authenticated user.
     pub fn connect(self: &Arc<Self>, connection: Connection) -> Result<Session> {
         Session::new(self.clone(), connection)
+    }
+
+    /// Says how passwords become what the catalog keeps of them; without it `IDENTIFIED BY` is refused.
+    pub fn set_password_hasher(&self, hasher: PasswordHasher) {
+        *self.hasher.write() = Some(hasher);
+    }
+
+    pub(crate) fn hash_password(&self, plugin: &str, password: &[u8]) -> Result<Vec<u8>> {
+        let hashed = self.hasher.read().as_ref().and_then(|hash| hash(plugin, password));
+        hashed.ok_or_else(|| SqlError::unsupported(format_args!("passwords of plugin {plugin}")))
+    }
+
+    pub(crate) fn request_shutdown(&self) {
+        (self.on_shutdown)();
     }
 }
 
@@ -124,18 +215,65 @@ impl Database {
         let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
         let engine_options =
             variables::engine::engine_options(&options.globals, &options.log_base_name, uuid);
-        let engine = Engine::open(env.clone(), &options.datadir, engine_options, &mut NoTables)
+        let mut replay = Replay::default();
+        let engine = Engine::open(env.clone(), &options.datadir, engine_options, &mut replay)
             .map_err(SqlError::internal)?;
+        let catalog = Arc::new(replay.finish());
+        let counters = catalog.clone();
+        engine.set_notes_source(move |_| counters.notes());
         variables::engine::follow(&options.globals, engine.log());
         status::engine::register(&options.status, &engine);
-        Ok(Arc::new(Self {
+        let database = Self {
             env,
             globals: options.globals,
             engine,
+            catalog,
             processes: Mutex::default(),
             next_id: AtomicU64::new(1),
-            status: RwLock::default(),
-        }))
+            status: options.status,
+            on_shutdown: options.on_shutdown,
+            hasher: RwLock::new(None),
+        };
+        database.make_root()?;
+        Ok(Arc::new(database))
+    }
+
+    /// A new data directory has one account: root, from this machine, without a password.
+    fn make_root(&self) -> Result<()> {
+        const STATEMENTS: [&str; 2] = [
+            "CREATE USER IF NOT EXISTS 'root'@'localhost' IDENTIFIED WITH 'caching_sha2_password'",
+            "GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION",
+        ];
+        // Without an administrator nobody could make one. The second may be missing after a crash between the two.
+        if self.catalog.state().users.values().any(|u| u.administrator) {
+            return Ok(());
+        }
+        let server_id = self.globals.uint(variables::ids::SERVER_ID) as u32;
+        let seconds = (self.env.now() / 1_000_000) as u32;
+        for sql in STATEMENTS {
+            let settings = Settings {
+                database: None,
+                sql_mode: 0,
+                client: Charset::Utf8mb4,
+                connection: Collation::UTF8MB4_0900_AI_CI,
+                server: Collation::UTF8MB4_0900_AI_CI,
+                zone: 0,
+                account: ("root".to_owned(), "localhost".to_owned()),
+            };
+            let statement = parse_one(sql.as_bytes(), 0)?;
+            let state = self.catalog.state();
+            let plan = ddl::plan(&statement, sql.as_bytes(), &state, &settings, &ddl::no_passwords)?;
+            if plan.changes.is_empty() {
+                continue;
+            }
+            let mut batch = WriteBatch::new();
+            plan.changes.iter().for_each(|change| record::write(change, &mut batch));
+            let context = GroupContext::new(server_id, seconds, crate::parser::VERSION);
+            let event = QueryEvent::new(0, b"", sql.as_bytes());
+            self.engine.commit_ddl(context, &event, batch, None)?;
+            self.catalog.publish(&plan.changes);
+        }
+        Ok(())
     }
 
     /// Checkpoints the tables and closes the log, once no session is left.
@@ -150,41 +288,14 @@ impl Database {
 
     /// The account that MySQL's matching picks for a user name and a client's host.
     pub fn account(&self, user: &str, host: &str) -> Option<Account> {
-        let root = user == "root" && host == "localhost";
-        root.then(|| Account {
-            user: "root".into(),
-            host: "localhost".into(),
-            plugin: "caching_sha2_password".into(),
-            auth_string: Vec::new(),
-            locked: false,
+        let state = self.catalog.state();
+        let found = state.user(user, host)?;
+        Some(Account {
+            user: found.user.clone(),
+            host: found.host.clone(),
+            plugin: found.plugin.clone(),
+            auth_string: found.auth_string.clone(),
+            locked: found.locked,
         })
-    }
-}
-
-/// The catalog of a database without any table.
-struct NoTables;
-
-impl ReplayTarget for NoTables {
-    fn begin(&mut self, _store: &Arc<Store>) -> Result<(), ReplayError> {
-        Ok(())
-    }
-
-    fn ddl(
-        &mut self,
-        _query: &QueryEvent<'_>,
-        _position: LogPosition,
-        _batch: &mut WriteBatch,
-    ) -> Result<(), String> {
-        Err("DDL is not supported yet".into())
-    }
-
-    fn table(&mut self, _database: &str, _name: &str) -> Option<Arc<TableSchema>> {
-        None
-    }
-
-    fn row_seen(&mut self, _schema: &TableSchema, _after: &[u8]) {}
-
-    fn notes(&self) -> Vec<u8> {
-        Vec::new()
     }
 }

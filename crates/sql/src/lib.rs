@@ -1,16 +1,33 @@
 //! SQL: from the text of a statement to rows for a client and row events for the log.
 //!
-//! - [`ast`]: what a statement says; [`parser`]: from its text to that, and back.
-//! - [`error`]: what it can fail with.
-//! - [`value`], [`types`]: what it computes with.
-//! - [`variables`]: what SET sets; [`status`]: what SHOW STATUS counts.
-//! - [`sink`]: where its results go.
-//! - [`session`]: who runs it; [`database`]: what all sessions share.
+//! A statement's journey:
+//!
+//! 1. text      A packet's bytes reach [`session::Session::execute`].
+//! 2. parse     [`parser`] takes the next statement off the text, as a tree ([`ast`]).
+//! 3. dispatch  [`executor::execute`] opens the statement in the session's transaction and hands it to its module.
+//! 4. resolve   Names become tables of the [`catalog`], columns, functions; expressions get types
+//!    ([`expression::resolve`]).
+//! 5. plan      The condition chooses the path to the rows ([`executor::access`]).
+//! 6. run       Rows come as binlog row images and are decoded column by column, when asked ([`value::image`]). What is
+//!    changed becomes an image again, and goes to the storage's transaction, which logs and stores those very bytes.
+//! 7. end       The statement keeps its changes or takes them back; outside of a longer transaction it commits, and waits
+//!    until the log has made it durable.
+//! 8. reply     Rows went to the [`sink`] as they were found; OK or the error follows.
+//!
+//! Around it: [`routine`] (stored functions: statements within a statement), [`variables`] and [`status`] (what SET sets
+//! and SHOW STATUS counts), [`error`] (everything a client can be told), [`types`] and [`value`] (what it all computes
+//! with), [`database`] (what the sessions share).
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod ast;
+pub mod catalog;
 pub mod database;
 pub mod error;
+pub mod executor;
+pub mod expression;
 pub mod parser;
+pub mod routine;
 pub mod session;
 pub mod sink;
 pub mod status;

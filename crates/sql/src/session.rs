@@ -1,12 +1,32 @@
 //! A session: one client's state, and the statements it runs.
+//!
+//! 1. [`Session::execute`] takes the statements off the text, one by one.
+//! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]), and ends: outside of a
+//!    longer transaction its changes are committed, or taken back if it failed.
+//! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not committed.
+//!
+//! A result set's rows go out as they are found, before the statement's end is known; the error comes behind them.
+
+mod context;
+pub mod transaction;
+pub mod variables;
+pub mod zone;
 
 use std::sync::Arc;
 
-use crate::database::{Database, Kill};
-use crate::error::{Result, SqlError};
-use crate::sink::{ResultSink, status_flag};
+use crate::ast::{Statement, StatementKind};
+use crate::catalog::metadata_lock;
+use crate::database::{Database, Kill, Process};
+use crate::error::{self, Level, Result, SqlError};
+use crate::executor;
+use crate::parser::{ParseOptions, Parser};
+use crate::sink::{OkInfo, ResultSink, status_flag};
+use crate::status::Counter;
+use crate::types::Collation;
 use crate::value::Datum;
-use crate::variables::SessionVariables;
+use crate::variables::{SessionVariables, ids};
+
+pub use context::{Context, Modes, StatementStatus};
 
 /// What is known of a client when it has authenticated.
 pub struct Connection {
@@ -31,39 +51,152 @@ pub struct Connection {
     pub on_kill: Box<dyn Fn(Kill) + Send + Sync>,
 }
 
-/// One client's state.
+/// One client's state. Dropping it rolls back what is open.
 pub struct Session {
-    database: Arc<Database>,
-    id: u64,
-    variables: SessionVariables,
+    cx: Context,
+    process: Arc<Process>,
+    collation: Collation,
     multi_statements: bool,
+    /// RELEASE: the connection is to be closed.
+    released: bool,
 }
 
 impl Session {
     pub(crate) fn new(database: Arc<Database>, connection: Connection) -> Result<Self> {
-        let variables = SessionVariables::new(database.globals());
-        Ok(Self { database, id: connection.id, variables, multi_statements: connection.multi_statements })
+        let mut cx = Context::new(database.clone(), &connection);
+        let collation = Collation::by_id(connection.collation).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+        variables::put_charsets(&mut cx, collation.charset(), collation);
+        cx.set_default_database(None);
+        let user = (connection.user, connection.host);
+        let process = Arc::new(Process::new(connection.id, user, cx.interrupt.clone(), connection.on_kill));
+        database.register(process.clone());
+        let mut session = Session {
+            cx,
+            process,
+            collation,
+            multi_statements: connection.multi_statements,
+            released: false,
+        };
+        if let Some(name) = connection.database.filter(|name| !name.is_empty()) {
+            session.use_database(&name)?;
+        }
+        Ok(session)
     }
 
     /// The connection's id.
     pub fn id(&self) -> u64 {
-        self.id
+        self.cx.id
     }
 
     /// Runs the statements of `text`, one after the other, until one fails.
     pub fn execute(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
-        let _ = (text, sink, &self.database, self.multi_statements);
-        Err(SqlError::unsupported("statements"))
+        self.process.begin(text, self.cx.database.env().monotonic());
+        let outcome = self.statements(text, sink);
+        self.process.end(self.cx.database.env().monotonic());
+        self.cx.interrupt.statement_ended();
+        outcome
+    }
+
+    fn statements(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
+        let mut at = 0;
+        loop {
+            // The settings may change from statement to statement, and the parser goes by them.
+            let options =
+                ParseOptions { sql_mode: self.cx.variables().uint(ids::SQL_MODE), ..ParseOptions::default() };
+            let rest = &text[at..];
+            let mut parser = Parser::new(rest, &options);
+            let parsed = parser.next_statement().map_err(SqlError::from);
+            let end = parser.position();
+            let last = rest[end..].iter().all(|b| b.is_ascii_whitespace() || *b == b';');
+            let statement = match parsed {
+                Ok(Some(statement)) if last || self.multi_statements => statement,
+                Ok(Some(_)) => {
+                    let near = String::from_utf8_lossy(&rest[end..]).trim().to_owned();
+                    return self.fail(syntax_error(&near));
+                }
+                Ok(None) => return self.fail(error::EMPTY_QUERY.plain()),
+                Err(e) => return self.fail(e),
+            };
+            self.statement(&statement, rest, !last, sink)?;
+            if last {
+                return Ok(());
+            }
+            at += end;
+        }
+    }
+
+    /// A statement that could not even begin.
+    fn fail(&mut self, e: SqlError) -> Result<()> {
+        self.cx.diagnostics.clear();
+        self.cx.diagnostics.push(Level::Error, e.clone());
+        self.cx.status.row_count = -1;
+        Err(e)
+    }
+
+    fn statement(
+        &mut self,
+        statement: &Statement,
+        text: &[u8],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let cx = &mut self.cx;
+        cx.begin_moment();
+        cx.count(Counter::Questions);
+        if !executor::keeps_diagnostics(&statement.kind) {
+            cx.diagnostics.clear();
+        }
+        cx.status.affected = 0;
+        cx.status.insert_id = 0;
+        cx.status.info.clear();
+        cx.storing = false;
+        let outcome = executor::execute(cx, statement, text, sink);
+        let outcome = finish_transaction(cx, outcome);
+        cx.end_series();
+        match outcome {
+            Ok(done) => {
+                let cx = &mut self.cx;
+                cx.status.row_count = if done.has_rows { -1 } else { cx.status.affected as i64 };
+                self.released |= done.release;
+                let ok = self.ok(more);
+                sink.finish(&ok).map_err(client_gone)
+            }
+            Err(e) => {
+                self.cx.status.row_count = -1;
+                self.cx.diagnostics.push(Level::Error, e.clone());
+                Err(e)
+            }
+        }
+    }
+
+    fn ok(&self, more: bool) -> OkInfo {
+        let status = &self.cx.status;
+        OkInfo {
+            affected_rows: status.affected,
+            last_insert_id: status.insert_id,
+            status: self.status() | if more { status_flag::MORE_RESULTS_EXISTS } else { 0 },
+            warnings: self.cx.diagnostics.warning_count().min(u16::MAX.into()) as u16,
+            info: status.info.clone(),
+        }
     }
 
     /// COM_INIT_DB, and USE.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
-        Err(SqlError::unsupported(format_args!("USE {name}")))
+        executor::use_database(&mut self.cx, name)
     }
 
     /// COM_RESET_CONNECTION: rolls back, and makes everything as it was right after the connect.
     pub fn reset(&mut self) -> Result<()> {
-        self.variables = SessionVariables::new(self.database.globals());
+        self.cx.rollback();
+        let globals = self.cx.database.globals().clone();
+        self.cx.change_variables(|v| *v = SessionVariables::new(&globals));
+        variables::put_charsets(&mut self.cx, self.collation.charset(), self.collation);
+        let database = self.cx.default_database().map(str::to_owned);
+        self.cx.set_default_database(database);
+        self.cx.clear_user_variables();
+        self.cx.next_transaction = transaction::Characteristics::default();
+        self.cx.status = StatementStatus::default();
+        self.cx.diagnostics.clear();
         Ok(())
     }
 
@@ -74,21 +207,109 @@ impl Session {
 
     /// Status flags for a packet that is no statement's.
     pub fn status(&self) -> u16 {
-        status_flag::AUTOCOMMIT
+        let mut flags = 0;
+        if self.cx.autocommit() {
+            flags |= status_flag::AUTOCOMMIT;
+        }
+        if let Some(open) = self.cx.transaction.as_ref().filter(|t| t.explicit) {
+            flags |= status_flag::IN_TRANS;
+            if open.read_only {
+                flags |= status_flag::IN_TRANS_READONLY;
+            }
+        }
+        if self.cx.modes().no_backslash_escapes {
+            flags |= status_flag::NO_BACKSLASH_ESCAPES;
+        }
+        flags
     }
 
-    /// True once someone killed the connection: the server closes it.
+    /// True once someone killed the connection, or it released itself: the server closes it.
     pub fn is_killed(&self) -> bool {
-        false
+        self.released || self.cx.interrupt.killed() == Some(storage::lock::Killed::Connection)
     }
 
     /// The session's variables.
     pub fn variables(&self) -> &SessionVariables {
-        &self.variables
+        self.cx.variables()
     }
 
     /// A user variable's value; NULL if it was never set. `name` is without `@`.
-    pub fn user_variable(&self, _name: &str) -> Datum<'static> {
-        Datum::Null
+    pub fn user_variable(&self, name: &str) -> Datum<'static> {
+        self.cx.user_variable(name)
     }
+
+    /// Counts what this session does into `counters` from now on.
+    pub fn set_counters(&mut self, counters: Arc<crate::status::Counters>) {
+        self.cx.counters = counters;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.cx.rollback();
+        self.cx.database.unregister(self.cx.id);
+    }
+}
+
+/// Commits or takes back what the statement did, unless the transaction goes on behind it.
+fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Result<executor::Done> {
+    let Some(open) = &cx.transaction else { return outcome };
+    let lost = open.engine.must_roll_back() || outcome.as_ref().is_err_and(SqlError::ends_transaction);
+    match outcome {
+        Err(e) if lost || !open.explicit => {
+            cx.rollback();
+            Err(e)
+        }
+        Ok(done) if !open.explicit => {
+            cx.commit()?;
+            Ok(done)
+        }
+        Ok(done) => {
+            // What was read through a lock may not be durable yet.
+            let newest = open.engine.newest_read();
+            cx.database.engine().wait_visible(newest)?;
+            Ok(done)
+        }
+        failed => failed,
+    }
+}
+
+fn syntax_error(near: &str) -> SqlError {
+    let near: String = near.trim_start_matches(';').trim_start().chars().take(80).collect();
+    let what = "You have an error in your SQL syntax; check the manual that corresponds to your Duramen server \
+                version for the right syntax to use";
+    error::PARSE_ERROR.with(&[&what, &near, &1])
+}
+
+/// The client does not read any more: its statement ends.
+pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
+    SqlError {
+        number: 1160,
+        sqlstate: *b"08S01",
+        message: format!("Got an error writing communication packets ({e})"),
+    }
+}
+
+impl From<crate::parser::ParseError> for SqlError {
+    fn from(e: crate::parser::ParseError) -> Self {
+        SqlError { number: e.number, sqlstate: e.sqlstate, message: e.message }
+    }
+}
+
+/// Statements that end an open transaction before they run.
+pub(crate) fn commits_implicitly(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    crate::catalog::ddl::is_ddl(kind)
+        || matches!(kind, S::Begin(_) | S::LockTables(_) | S::TableMaintenance(_))
+        || matches!(kind, S::Flush(flush) if !flush.local)
+}
+
+/// Exclusive locks of the tables that a DDL statement changes, in the order of their names (M1).
+pub(crate) fn lock_tables(
+    cx: &Context,
+    mut tables: Vec<Arc<crate::catalog::TableDef>>,
+) -> Result<Vec<metadata_lock::ExclusiveGuard>> {
+    tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
+    let timeout = std::time::Duration::from_secs(cx.variables().uint(ids::LOCK_WAIT_TIMEOUT));
+    tables.iter().map(|table| table.lock.exclusive(&cx.interrupt, timeout)).collect()
 }

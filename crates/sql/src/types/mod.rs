@@ -1,4 +1,15 @@
-//! Types: what a column can hold, and what character sets and collations are.
+//! Types: what a column can hold, what an expression gives, and what character sets and collations are.
+//!
+//! - [`data_type`]: a column's declared type, its limits and its form in the log.
+//! - [`expression_type`]: an expression's static type, from which comparisons and result columns are made.
+//! - [`collation`]: text.
+//! - [`code`]: the protocol's type numbers.
+
 pub mod code;
 pub mod collation;
+pub mod data_type;
+pub mod expression_type;
+
 pub use collation::{Charset, Collation};
+pub use data_type::DataType;
+pub use expression_type::{Coercibility, Family, Type};

@@ -108,6 +108,31 @@ impl Decimal {
         (v.abs() < 1e65).then_some(d)
     }
 
+    /// Reads a row image's DECIMAL: groups of nine digits in four bytes, shorter ones at both ends, the first bit
+    /// flipped, and all bits of a negative number. Missing bytes count as zero.
+    pub fn from_binary(bytes: &[u8], precision: u8, scale: u8) -> Self {
+        const GROUP_LEN: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
+        let negative = bytes.first().is_some_and(|b| b & 0x80 == 0);
+        let mask = if negative { 0xff } else { 0 };
+        let mut at = 0;
+        let mut mantissa = I256::ZERO;
+        let mut take = |digits: usize| {
+            let mut group = 0_u32;
+            for _ in 0..GROUP_LEN[digits] {
+                let sign = if at == 0 { 0x80 } else { 0 };
+                group = group << 8 | u32::from(bytes.get(at).copied().unwrap_or(mask) ^ mask ^ sign);
+                at += 1;
+            }
+            let unit = 10_u32.pow(digits as u32);
+            mantissa = mantissa * I256::from(unit) + I256::from(group % unit);
+        };
+        let whole = usize::from(precision.min(PRECISION_MAX).saturating_sub(scale));
+        take(whole % 9);
+        (0..whole / 9 + usize::from(scale) / 9).for_each(|_| take(9));
+        take(usize::from(scale) % 9);
+        Self::new(if negative { -mantissa } else { mantissa }, scale)
+    }
+
     /// The largest number of a DECIMAL(precision, scale), or the smallest.
     pub fn largest(precision: u8, scale: u8, negative: bool) -> Self {
         let mantissa = pow10(u32::from(precision)) - 1;

@@ -7,10 +7,12 @@
 //! - [`decimal`], [`temporal`], [`temporal_text`], [`number`]: what the parts are and how they read from text.
 //! - [`text`]: how each prints.
 //! - [`store`]: a datum becomes a column's value, with MySQL's ranges, strictness and warnings.
-//! - [`load`]: a row image's column becomes a datum.
+//! - [`image`]: to and from the columns of a row image.
 
 pub mod decimal;
+pub mod image;
 pub mod number;
+pub mod store;
 pub mod temporal;
 pub mod temporal_text;
 pub mod text;

@@ -50,6 +50,7 @@ names! {
     INSERT_ID = "insert_id";
     INTERACTIVE_TIMEOUT = "interactive_timeout";
     LAST_INSERT_ID = "last_insert_id";
+    LOCK_WAIT_TIMEOUT = "lock_wait_timeout";
     LOG_BIN_BASENAME = "log_bin_basename";
     LOG_BIN_INDEX = "log_bin_index";
     LOG_ERROR_VERBOSITY = "log_error_verbosity";

@@ -113,6 +113,19 @@ impl Transaction {
         }
     }
 
+    /// As [`Self::get_for_update`], but with the changes of the running statement too: for REPLACE and ON DUPLICATE KEY
+    /// UPDATE, whose rows may meet rows of the same statement.
+    pub fn get_newest_for_update(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+    ) -> Result<Option<Value>, TransactionError> {
+        match self.get_locked_as_of(tree, key, Locking::UPDATE, Mark::NOW)? {
+            LockedRow::Locked { row, .. } => Ok(row),
+            LockedRow::Skipped => Ok(None),
+        }
+    }
+
     /// Under READ COMMITTED, gives back the lock on the row that was read last, because the statement's condition
     /// rejects it. Only right after a read that said `new`. Under other levels the lock stays, as InnoDB has it.
     pub fn unlock_rejected(&mut self) {

@@ -1,0 +1,214 @@
+//! DDL statements become changes of the catalog.
+//!
+//! [`plan`] does nothing but look: at the statement, the catalog's state, and the session's [`Settings`], which are those
+//! that a query event of the log carries. It is called for a client's statement and again by replay (see C1 in
+//! [`super`]). Where the statement's text would not do the same again (a password in clear, a key that was generated),
+//! the plan has another text for the log.
+
+mod routine;
+mod table;
+mod user;
+
+pub use user::text as user_text;
+
+use std::sync::Arc;
+
+use super::build::{Environment, check_name};
+use super::objects::State;
+use super::record::Change;
+use super::{TableDef, check_not_system, database_or, show};
+use crate::ast::{DatabaseOptions, ObjectName, Statement, StatementKind};
+use crate::error::{self, Result, SqlError};
+use crate::types::{Charset, Collation};
+use crate::value::temporal::DateRules;
+use crate::variables::sql_mode;
+
+/// What a session says that a DDL statement depends on.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The default database.
+    pub database: Option<String>,
+    /// `sql_mode`
+    pub sql_mode: u64,
+    /// `character_set_client`
+    pub client: Charset,
+    /// `collation_connection`
+    pub connection: Collation,
+    /// `collation_server`
+    pub server: Collation,
+    /// Seconds that the time zone is ahead of UTC.
+    pub zone: i32,
+    /// The account: user and host.
+    pub account: (String, String),
+}
+
+/// What a DDL statement does.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// In order; empty if there is nothing to do.
+    pub changes: Vec<Change>,
+    /// Notes for the client: `IF EXISTS` of what does not exist.
+    pub notes: Vec<SqlError>,
+    /// The text for the log, if it isn't the statement's own.
+    pub logged: Option<Vec<u8>>,
+    /// Rows that the client is told of.
+    pub affected: u64,
+}
+
+impl Plan {
+    fn one(change: Change) -> Self {
+        Plan { changes: vec![change], ..Plan::default() }
+    }
+
+    fn nothing(note: SqlError) -> Self {
+        Plan { notes: vec![note], ..Plan::default() }
+    }
+
+    /// Tables that it changes or drops, for their locks.
+    pub fn tables(&self) -> Vec<Arc<TableDef>> {
+        let of = |change: &Change| match change {
+            Change::DropTable(table) | Change::RenameTable(table, _) => Some(table.clone()),
+            _ => None,
+        };
+        self.changes.iter().filter_map(of).collect()
+    }
+}
+
+/// Makes what an authentication plugin keeps of a password: plugin, password.
+pub type PasswordHasher<'a> = &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>>;
+
+/// During replay no password is met: the log has what the plugin keeps.
+pub fn no_passwords(_: &str, _: &[u8]) -> Result<Vec<u8>> {
+    Err(SqlError::internal("a password in the binary log"))
+}
+
+/// True for the statements that [`plan`] knows.
+pub fn is_ddl(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    matches!(
+        kind,
+        S::CreateDatabase(_)
+            | S::AlterDatabase { .. }
+            | S::DropDatabase { .. }
+            | S::CreateTable(_)
+            | S::DropTable(_)
+            | S::TruncateTable(_)
+            | S::RenameTable(_)
+            | S::CreateRoutine(_)
+            | S::DropRoutine { .. }
+            | S::CreateUser(_)
+            | S::AlterUser(_)
+            | S::DropUser { .. }
+            | S::RenameUser(_)
+            | S::Grant(_)
+    )
+}
+
+/// What `statement` does to `state`. `text` is the text that its spans point into.
+pub fn plan(
+    statement: &Statement,
+    text: &[u8],
+    state: &State,
+    settings: &Settings,
+    hasher: PasswordHasher<'_>,
+) -> Result<Plan> {
+    use StatementKind as S;
+    match &statement.kind {
+        S::CreateDatabase(create) => {
+            create_database(&create.name, create.if_not_exists, &create.options, state, settings)
+        }
+        S::AlterDatabase { name, options } => {
+            let name = database_or(name.as_deref(), settings.database.as_deref())?;
+            alter_database(name, options, state)
+        }
+        S::DropDatabase { name, if_exists } => drop_database(name, *if_exists, state),
+        S::CreateTable(create) => table::create(create, state, settings),
+        S::DropTable(drop) => table::drop(drop, state, settings),
+        S::TruncateTable(name) => table::truncate(name, state, settings),
+        S::RenameTable(pairs) => table::rename(pairs, state, settings),
+        S::CreateRoutine(create) => routine::create(create, text, state, settings),
+        S::DropRoutine { kind, name, if_exists } => routine::drop(*kind, name, *if_exists, state, settings),
+        S::CreateUser(create) => user::create(create, state, settings, hasher),
+        S::AlterUser(alter) => user::alter(alter, state, settings, hasher),
+        S::DropUser { names, if_exists } => user::drop(names, *if_exists, state, settings),
+        S::RenameUser(pairs) => user::rename(pairs, state, settings),
+        S::Grant(grant) => user::grant(grant, state, settings),
+        _ => Err(SqlError::internal("a statement that is no DDL")),
+    }
+}
+
+impl Settings {
+    fn object<'a>(&'a self, name: &'a ObjectName) -> Result<(&'a str, &'a str)> {
+        Ok((database_or(name.database.as_deref(), self.database.as_deref())?, &name.name))
+    }
+
+    /// Which incomplete dates the sql_mode allows.
+    pub fn dates(&self) -> DateRules {
+        let has = |bit| self.sql_mode & bit != 0;
+        DateRules {
+            no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
+            no_zero_date: has(sql_mode::NO_ZERO_DATE),
+            allow_invalid: has(sql_mode::ALLOW_INVALID_DATES),
+        }
+    }
+
+    fn environment(&self, database: Collation) -> Environment {
+        Environment { collation: database, charset: self.client, dates: self.dates(), zone: self.zone }
+    }
+}
+
+fn collation_of(options: &DatabaseOptions, default: Collation) -> Result<Collation> {
+    if options.encryption.as_ref().is_some_and(|e| e.eq_ignore_ascii_case(b"Y")) {
+        return Err(SqlError::unsupported("encryption"));
+    }
+    if options.read_only == Some(true) {
+        return Err(SqlError::unsupported("READ ONLY databases"));
+    }
+    let words = crate::ast::Charset {
+        charset: options.charset.clone(),
+        collation: options.collation.clone(),
+        binary: false,
+    };
+    crate::types::data_type::resolve_collation(&words, default)
+}
+
+fn create_database(
+    name: &str,
+    if_not_exists: bool,
+    options: &DatabaseOptions,
+    state: &State,
+    settings: &Settings,
+) -> Result<Plan> {
+    check_name(name, error::WRONG_DB_NAME)?;
+    check_not_system(name)?;
+    let collation = collation_of(options, settings.server)?;
+    if state.databases.contains_key(name) {
+        let e = error::DB_CREATE_EXISTS.with(&[&name]);
+        return if if_not_exists { Ok(Plan { affected: 1, ..Plan::nothing(e) }) } else { Err(e) };
+    }
+    Ok(Plan { affected: 1, ..Plan::one(Change::PutDatabase(name.to_owned(), collation)) })
+}
+
+fn alter_database(name: &str, options: &DatabaseOptions, state: &State) -> Result<Plan> {
+    let database = state.database(name).ok_or_else(|| error::BAD_DB_ERROR.with(&[&name]))?;
+    let collation = collation_of(options, database.collation)?;
+    Ok(Plan { affected: 1, ..Plan::one(Change::PutDatabase(name.to_owned(), collation)) })
+}
+
+fn drop_database(name: &str, if_exists: bool, state: &State) -> Result<Plan> {
+    check_not_system(name)?;
+    let Some(database) = state.database(name) else {
+        let e = error::DB_DROP_EXISTS.with(&[&name]);
+        return if if_exists { Ok(Plan::nothing(e)) } else { Err(e) };
+    };
+    let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
+    let functions =
+        database.functions.values().map(|f| Change::DropFunction(name.to_owned(), f.name.clone()));
+    let mut changes: Vec<Change> = tables.chain(functions).collect();
+    changes.push(Change::DropDatabase(name.to_owned()));
+    Ok(Plan { changes, affected: database.tables.len() as u64, ..Plan::default() })
+}
+
+fn quoted_account((user, host): (&str, &str)) -> String {
+    format!("{}@{}", show::quote_text(user), show::quote_text(host))
+}

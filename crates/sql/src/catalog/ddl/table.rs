@@ -1,0 +1,151 @@
+//! CREATE, DROP, TRUNCATE and RENAME TABLE.
+
+use std::sync::Arc;
+
+use super::{Plan, Settings, check_name, check_not_system};
+use crate::ast::{CreateTable, DropTable, ObjectName, TableContent};
+use crate::catalog::build::{self, GENERATED_KEY, Numbers};
+use crate::catalog::objects::{NextNumbers, State};
+use crate::catalog::record::Change;
+use crate::catalog::{TableDef, parse_one, show};
+use crate::error::{self, Result, SqlError};
+use crate::types::Collation;
+
+pub(super) fn create(create: &CreateTable, state: &State, settings: &Settings) -> Result<Plan> {
+    if create.temporary {
+        return Err(SqlError::unsupported("temporary tables"));
+    }
+    let (database, name) = settings.object(&create.name)?;
+    check_name(name, error::WRONG_TABLE_NAME)?;
+    check_not_system(database)?;
+    let collation = existing_database(state, database)?;
+    if state.table(database, name).is_some() {
+        let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
+        return if create.if_not_exists { Ok(Plan::nothing(e)) } else { Err(e) };
+    }
+    let numbers = Numbers { table: state.next.table, tree: state.next.tree };
+    let table = match &create.content {
+        TableContent::Definition(definition) => {
+            build::build(database, name, definition, settings.environment(collation), numbers)?
+        }
+        TableContent::Like(other) => {
+            let (other_database, other_name) = settings.object(other)?;
+            let other = existing(state, other_database, other_name)?;
+            rebuild(&other, database, name, 1, numbers)?
+        }
+    };
+    let generated = table.columns[0].name == GENERATED_KEY && !table.columns[0].visible;
+    let logged = generated.then(|| {
+        let text = show::create_table(&table, table.auto_start, settings.zone);
+        let qualified = format!("{}.{}", show::quote(database), show::quote(name));
+        text.replacen(&show::quote(name), &qualified, 1).into_bytes()
+    });
+    Ok(Plan { logged, ..Plan::one(put(table)) })
+}
+
+fn put(table: TableDef) -> Change {
+    let next =
+        NextNumbers { table: table.id + 1, tree: table.schema.primary.tree().0 + table.indexes.len() as u32 };
+    Change::PutTable(Arc::new(table), next)
+}
+
+fn existing_database(state: &State, database: &str) -> Result<Collation> {
+    state.database(database).map(|d| d.collation).ok_or_else(|| error::BAD_DB_ERROR.with(&[&database]))
+}
+
+fn existing(state: &State, database: &str, name: &str) -> Result<Arc<TableDef>> {
+    existing_database(state, database)?;
+    state.table(database, name).cloned().ok_or_else(|| error::NO_SUCH_TABLE.with(&[&database, &name]))
+}
+
+/// The same definition with another name or other numbers.
+fn rebuild(
+    table: &TableDef,
+    database: &str,
+    name: &str,
+    auto_start: u64,
+    numbers: Numbers,
+) -> Result<TableDef> {
+    use crate::ast::StatementKind;
+    let text = show::create_table(table, auto_start, 0);
+    let StatementKind::CreateTable(create) = parse_one(text.as_bytes(), 0)?.kind else {
+        return Err(SqlError::internal("a table's text makes no table"));
+    };
+    let TableContent::Definition(definition) = create.content else {
+        return Err(SqlError::internal("a table's text defines no columns"));
+    };
+    let dates = crate::value::temporal::DateRules { allow_invalid: true, ..Default::default() };
+    let environment = build::Environment {
+        collation: table.collation,
+        charset: crate::types::Charset::Utf8mb4,
+        dates,
+        zone: 0,
+    };
+    build::build(database, name, &definition, environment, numbers)
+}
+
+pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let mut missing = Vec::new();
+    for name in &drop.names {
+        let (database, table) = settings.object(name)?;
+        check_not_system(database)?;
+        match state.table(database, table) {
+            _ if drop.temporary => missing.push(format!("{database}.{table}")),
+            Some(found) if plan.changes.iter().any(|c| is_drop_of(c, found)) => {
+                return Err(error::NONUNIQ_TABLE.with(&[&table]));
+            }
+            Some(found) => plan.changes.push(Change::DropTable(found.clone())),
+            None => missing.push(format!("{database}.{table}")),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(plan);
+    }
+    if !drop.if_exists {
+        return Err(error::BAD_TABLE_ERROR.with(&[&missing.join(",")]));
+    }
+    plan.notes = missing.iter().map(|name| error::BAD_TABLE_ERROR.with(&[name])).collect();
+    Ok(plan)
+}
+
+fn is_drop_of(change: &Change, table: &Arc<TableDef>) -> bool {
+    matches!(change, Change::DropTable(dropped) if Arc::ptr_eq(dropped, table))
+}
+
+/// The table is dropped and made again, with new numbers: its rows go with their trees, at no cost per row.
+pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) -> Result<Plan> {
+    let (database, name) = settings.object(name)?;
+    check_not_system(database)?;
+    let table = existing(state, database, name)?;
+    let numbers = Numbers { table: state.next.table, tree: state.next.tree };
+    let mut new = rebuild(&table, database, name, 1, numbers)?;
+    // Whoever waits for the table waits for its name.
+    new.lock = table.lock.clone();
+    Ok(Plan { changes: vec![Change::DropTable(table), put(new)], ..Plan::default() })
+}
+
+pub(super) fn rename(pairs: &[(ObjectName, ObjectName)], state: &State, settings: &Settings) -> Result<Plan> {
+    let mut state = state.clone();
+    let mut plan = Plan::default();
+    for (from, to) in pairs {
+        let (from_database, from_name) = settings.object(from)?;
+        let (to_database, to_name) = settings.object(to)?;
+        check_not_system(from_database)?;
+        check_not_system(to_database)?;
+        check_name(to_name, error::WRONG_TABLE_NAME)?;
+        let table = existing(&state, from_database, from_name)?;
+        existing_database(&state, to_database)?;
+        if state.table(to_database, to_name).is_some() {
+            return Err(error::TABLE_EXISTS_ERROR.with(&[&to_name]));
+        }
+        let numbers = Numbers { table: table.id, tree: table.schema.primary.tree().0 };
+        let mut renamed = rebuild(&table, to_database, to_name, table.auto_start, numbers)?;
+        renamed.counter = table.counter.clone();
+        renamed.lock = table.lock.clone();
+        let change = Change::RenameTable(table, Arc::new(renamed));
+        crate::catalog::record::apply(&change, &mut state);
+        plan.changes.push(change);
+    }
+    Ok(plan)
+}

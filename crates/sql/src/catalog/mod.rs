@@ -1,0 +1,171 @@
+//! The catalog: databases, tables, stored functions and users.
+//!
+//! It lives twice: as records in a tree of the store ([`record`]), and in memory as a [`State`], which statements read. A
+//! DDL statement becomes a list of [`Change`]s ([`ddl::plan`]), which are written to a batch and made in memory.
+//!
+//! 1. plan     From the statement, the state, and what the session says: names checked, numbers given.
+//! 2. commit   The engine logs the statement's text and applies the batch at its position. DDL is atomic: both or none.
+//! 3. publish  The changes are made in memory; statements from now on see them.
+//!
+//! At a start the records are read as of the store's checkpoint, and the DDL statements behind it are planned and applied
+//! again, in their places among the row events ([`Replay`]).
+//!
+//! (C1) What a DDL statement does is a function of its logged text and settings and of the state before it, numbers
+//!      included; so replay gives each table and tree the number that it had.
+//! (C2) One DDL statement at a time, from plan to publish.
+//! (C3) A definition that a transaction uses is not changed before it ends ([`metadata_lock`]).
+
+pub mod auto_increment;
+pub mod build;
+pub mod collations;
+pub mod ddl;
+pub mod metadata_lock;
+pub mod objects;
+pub mod record;
+mod replay;
+pub mod show;
+pub mod table;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+
+pub use objects::{FunctionDef, State, UserDef};
+pub use record::Change;
+pub use replay::Replay;
+pub use table::{ColumnDef, IndexDef, TableDef};
+
+use crate::ast::Statement;
+use crate::error::{self, Result, SqlError};
+use crate::parser::{ParseOptions, parse};
+
+/// The catalog in memory.
+#[derive(Default)]
+pub struct Catalog {
+    state: RwLock<Arc<State>>,
+    /// Held by the DDL statement that runs (C2).
+    ddl: Mutex<()>,
+}
+
+impl Catalog {
+    /// A catalog of what was read at the start.
+    pub fn new(state: State) -> Self {
+        Self { state: RwLock::new(Arc::new(state)), ddl: Mutex::new(()) }
+    }
+
+    /// Everything as it is now. What is held stays as it is.
+    pub fn state(&self) -> Arc<State> {
+        self.state.read().clone()
+    }
+
+    /// A table; errors 1049 and 1146.
+    pub fn table(&self, database: &str, name: &str) -> Result<Arc<TableDef>> {
+        let state = self.state.read();
+        match state.table(database, name) {
+            Some(table) => Ok(table.clone()),
+            None if state.databases.contains_key(database) => {
+                Err(error::NO_SUCH_TABLE.with(&[&database, &name]))
+            }
+            None => Err(error::BAD_DB_ERROR.with(&[&database])),
+        }
+    }
+
+    /// True if this is still the table's definition.
+    pub fn is_current(&self, table: &Arc<TableDef>) -> bool {
+        let state = self.state.read();
+        state.table(&table.database, &table.name).is_some_and(|now| Arc::ptr_eq(now, table))
+    }
+
+    /// A stored function.
+    pub fn function(&self, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
+        self.state.read().function(database, name).cloned()
+    }
+
+    /// Keeps other DDL away.
+    pub fn lock_ddl(&self) -> MutexGuard<'_, ()> {
+        self.ddl.lock()
+    }
+
+    /// Makes committed changes visible; the caller has [`Self::lock_ddl`].
+    pub fn publish(&self, changes: &[Change]) {
+        let mut state = self.state.write();
+        let state = Arc::make_mut(&mut state);
+        changes.iter().for_each(|change| record::apply(change, state));
+    }
+
+    /// All AUTO_INCREMENT counters, for a checkpoint's notes: table number and next value, both u64.
+    pub fn notes(&self) -> Vec<u8> {
+        notes(&self.state.read())
+    }
+}
+
+/// See [`Catalog::notes`].
+pub fn notes(state: &State) -> Vec<u8> {
+    let mut out = Vec::new();
+    for table in state.databases.values().flat_map(|d| d.tables.values()).filter(|t| t.auto_column.is_some())
+    {
+        out.extend_from_slice(&table.id.to_le_bytes());
+        out.extend_from_slice(&table.counter.next().to_le_bytes());
+    }
+    out
+}
+
+/// Raises counters to what a checkpoint's notes say. Notes of tables that are gone mean nothing.
+pub fn read_notes(state: &State, notes: &[u8]) {
+    let mut next = HashMap::new();
+    let mut c = stdx::cursor::Cursor::new(notes);
+    while let (Ok(table), Ok(value)) = (c.u64(), c.u64()) {
+        next.insert(table, value);
+    }
+    for table in state.databases.values().flat_map(|d| d.tables.values()) {
+        match next.get(&table.id) {
+            Some(0) => table.counter.used(u64::MAX),
+            Some(&value) => table.counter.used(value - 1),
+            None => {}
+        }
+    }
+}
+
+/// Parses a text that holds one statement.
+pub fn parse_one(text: &[u8], sql_mode: u64) -> Result<Statement> {
+    let options = ParseOptions { sql_mode, ..ParseOptions::default() };
+    parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())
+}
+
+/// The value of a column that counts, in a row image.
+fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
+    let column = table.auto_column?;
+    let mut offsets = crate::expression::row::Offsets::default();
+    offsets.find(table, image).ok()?;
+    let row = crate::expression::row::ImageRow { table, image, offsets: &offsets };
+    match row.column(column, 0) {
+        Ok(value) => u64::try_from(value.to_integer().value).ok(),
+        Err(_) => None,
+    }
+}
+
+impl TableDef {
+    /// Tells the counter of a row that was written.
+    pub fn count_row(&self, image: &[u8]) {
+        if let Some(value) = counted_value(self, image) {
+            self.counter.used(value);
+        }
+    }
+}
+
+/// The name of a database, or error 1046.
+pub fn database_or<'a>(given: Option<&'a str>, default: Option<&'a str>) -> Result<&'a str> {
+    given.or(default).ok_or_else(|| error::NO_DB_SELECTED.plain())
+}
+
+/// Errors of names that clients may not change.
+pub fn check_not_system(database: &str) -> Result<()> {
+    if ["information_schema", "performance_schema", "mysql", "sys"]
+        .iter()
+        .any(|s| database.eq_ignore_ascii_case(s))
+    {
+        return Err(SqlError::unsupported(format_args!("the system schema {database}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What the catalog holds besides tables: databases, functions, users; and all of them together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::show::quote;
+use super::table::TableDef;
+use crate::ast::{Characteristics, DataAccess, SqlSecurity};
+use crate::types::Collation;
+
+/// Everything, at one position of the log.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// Databases by name.
+    pub databases: BTreeMap<String, DatabaseDef>,
+    /// Users by name and host.
+    pub users: BTreeMap<(String, String), UserDef>,
+    /// Numbers not given out yet.
+    pub next: NextNumbers,
+}
+
+/// Numbers that are given to tables and trees, once each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextNumbers {
+    /// The next table's.
+    pub table: u64,
+    /// The next tree's.
+    pub tree: u32,
+}
+
+impl std::default::Default for NextNumbers {
+    fn default() -> Self {
+        // Trees below 256 are the server's own.
+        Self { table: 1, tree: 256 }
+    }
+}
+
+/// A database.
+#[derive(Debug, Clone)]
+pub struct DatabaseDef {
+    /// Its default collation.
+    pub collation: Collation,
+    /// Its tables by name.
+    pub tables: BTreeMap<String, Arc<TableDef>>,
+    /// Its stored functions by name in lower case.
+    pub functions: BTreeMap<String, Arc<FunctionDef>>,
+}
+
+/// A stored function, as it was created.
+#[derive(Debug)]
+pub struct FunctionDef {
+    /// Its database.
+    pub database: String,
+    /// Its name.
+    pub name: String,
+    /// Whose it is: user and host.
+    pub definer: (String, String),
+    /// The text between the parentheses.
+    pub parameters: String,
+    /// The type behind RETURNS, with character set.
+    pub returns: String,
+    /// What was said of it.
+    pub characteristics: Characteristics,
+    /// Its body's text.
+    pub body: Vec<u8>,
+    /// The sql_mode it was created under, and runs under.
+    pub sql_mode: u64,
+    /// `collation_connection` at its creation.
+    pub connection: Collation,
+    /// The database's collation at its creation.
+    pub database_collation: Collation,
+    /// What it was compiled to, at its first call.
+    pub compiled: std::sync::OnceLock<Arc<crate::routine::Routine>>,
+}
+
+impl FunctionDef {
+    /// The text of CREATE FUNCTION, as SHOW CREATE FUNCTION and the log have it.
+    pub fn text(&self) -> Vec<u8> {
+        let (user, host) = &self.definer;
+        let mut out = format!(
+            "CREATE DEFINER={}@{} FUNCTION {}({}) RETURNS {}\n",
+            quote(user),
+            quote(host),
+            quote(&self.name),
+            self.parameters,
+            self.returns
+        );
+        let c = &self.characteristics;
+        match c.data_access {
+            Some(DataAccess::NoSql) => out += "    NO SQL\n",
+            Some(DataAccess::ReadsSqlData) => out += "    READS SQL DATA\n",
+            Some(DataAccess::ModifiesSqlData) => out += "    MODIFIES SQL DATA\n",
+            Some(DataAccess::ContainsSql) | None => {}
+        }
+        if c.deterministic == Some(true) {
+            out += "    DETERMINISTIC\n";
+        }
+        if c.security == Some(SqlSecurity::Invoker) {
+            out += "    SQL SECURITY INVOKER\n";
+        }
+        if let Some(comment) = &c.comment {
+            out += &format!("    COMMENT {}\n", super::show::quote_text(&comment.to_str_lossy()));
+        }
+        let mut out = out.into_bytes();
+        out.extend_from_slice(&self.body);
+        out
+    }
+}
+
+/// A user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserDef {
+    /// Its name; empty for the anonymous user.
+    pub user: String,
+    /// The hosts it may come from: a name, an address, a pattern.
+    pub host: String,
+    /// The authentication plugin.
+    pub plugin: String,
+    /// What the plugin keeps of the password.
+    pub auth_string: Vec<u8>,
+    /// ACCOUNT LOCK.
+    pub locked: bool,
+    /// It has all privileges.
+    pub administrator: bool,
+}
+
+impl State {
+    /// A database.
+    pub fn database(&self, name: &str) -> Option<&DatabaseDef> {
+        self.databases.get(name)
+    }
+
+    /// A table.
+    pub fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
+        self.databases.get(database)?.tables.get(name)
+    }
+
+    /// A stored function, its name in any case.
+    pub fn function(&self, database: &str, name: &str) -> Option<&Arc<FunctionDef>> {
+        self.databases.get(database)?.functions.get(&name.to_lowercase())
+    }
+
+    /// The user that MySQL's matching picks: the most specific host first, a name before the anonymous user.
+    pub fn user(&self, user: &str, host: &str) -> Option<&UserDef> {
+        let fits = |u: &&UserDef| (u.user == user || u.user.is_empty()) && host_matches(&u.host, host);
+        self.users.values().filter(fits).max_by_key(|u| {
+            let literal = u.host.find(['%', '_']).unwrap_or(usize::MAX);
+            (literal, !u.user.is_empty())
+        })
+    }
+}
+
+fn host_matches(pattern: &str, host: &str) -> bool {
+    let loopback = |h: &str| matches!(h, "localhost" | "127.0.0.1" | "::1");
+    if pattern == "localhost" && loopback(host) {
+        return true;
+    }
+    crate::expression::like::matches(host.as_bytes(), pattern.as_bytes(), None, Collation(33))
+        .unwrap_or(false)
+}

@@ -1,0 +1,92 @@
+//! The catalog during replay: DDL is done again where the log has it.
+
+use std::sync::Arc;
+
+use binlog::LogPosition;
+use binlog::event::QueryEvent;
+use storage::{ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
+
+use super::ddl::{self, Settings};
+use super::{Catalog, State, parse_one, read_notes, record};
+use crate::error::{Result, SqlError};
+use crate::types::Collation;
+
+/// Builds the catalog while the engine opens.
+#[derive(Default)]
+pub struct Replay {
+    state: State,
+}
+
+impl Replay {
+    /// The catalog, once the engine is open.
+    pub fn finish(self) -> Catalog {
+        Catalog::new(self.state)
+    }
+
+    fn again(&mut self, query: &QueryEvent<'_>, batch: &mut WriteBatch) -> Result<()> {
+        let status = &query.status;
+        let database = String::from_utf8_lossy(&query.database).into_owned();
+        let [client, connection, server] = status.charset.unwrap_or([255; 3]);
+        let collation = |id| Collation::by_id(id).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+        let settings = Settings {
+            database: (!database.is_empty()).then_some(database),
+            sql_mode: status.sql_mode.unwrap_or(0),
+            client: collation(client).charset(),
+            connection: collation(connection),
+            server: collation(server),
+            zone: status.time_zone.as_deref().and_then(zone_seconds).unwrap_or(0),
+            account: status.invoker.as_ref().map_or_else(
+                || ("root".to_owned(), "localhost".to_owned()),
+                |account| {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    (text(&account.user), text(&account.host))
+                },
+            ),
+        };
+        let statement = parse_one(&query.sql, settings.sql_mode)?;
+        let plan = ddl::plan(&statement, &query.sql, &self.state, &settings, &ddl::no_passwords)?;
+        for change in &plan.changes {
+            record::write(change, batch);
+            record::apply(change, &mut self.state);
+        }
+        Ok(())
+    }
+}
+
+/// `+02:00` as seconds; `SYSTEM` is UTC.
+fn zone_seconds(name: &[u8]) -> Option<i32> {
+    crate::session::zone::offset_seconds(std::str::from_utf8(name).ok()?)
+}
+
+impl ReplayTarget for Replay {
+    fn begin(&mut self, store: &Arc<Store>) -> std::result::Result<(), ReplayError> {
+        let position = store.checkpoint_position();
+        self.state =
+            record::load(store).map_err(|e: SqlError| ReplayError::Event { position, what: e.message })?;
+        read_notes(&self.state, &store.checkpoint_notes());
+        Ok(())
+    }
+
+    fn ddl(
+        &mut self,
+        query: &QueryEvent<'_>,
+        _position: LogPosition,
+        batch: &mut WriteBatch,
+    ) -> std::result::Result<(), String> {
+        self.again(query, batch).map_err(|e| format!("{e}: {}", String::from_utf8_lossy(&query.sql)))
+    }
+
+    fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
+        self.state.table(database, name).map(|table| table.schema.clone())
+    }
+
+    fn row_seen(&mut self, schema: &TableSchema, after: &[u8]) {
+        if let Some(table) = self.state.table(&schema.database, &schema.name) {
+            table.count_row(after);
+        }
+    }
+
+    fn notes(&self) -> Vec<u8> {
+        super::notes(&self.state)
+    }
+}

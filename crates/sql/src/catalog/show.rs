@@ -1,0 +1,182 @@
+//! Definitions as SQL: the text of SHOW CREATE, which is also what the catalog keeps of a table.
+
+use std::fmt::Write;
+
+use storage::schema::KeyPart;
+
+use super::table::{ColumnDef, Default, IndexDef, TableDef};
+use crate::types::{Charset, Collation, DataType};
+use crate::value::{Datum, store};
+
+/// A name in backquotes.
+pub fn quote(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A text in quotes.
+pub fn quote_text(text: &str) -> String {
+    let mut out = Vec::new();
+    store::quoted(&Datum::borrowed(text.as_bytes()), &mut out);
+    String::from_utf8(out).expect("quoting keeps UTF-8")
+}
+
+/// The text of CREATE TABLE. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
+pub fn create_table(table: &TableDef, auto_increment: u64, zone: i32) -> String {
+    let mut lines: Vec<String> = (0..table.columns.len()).map(|i| column(table, i, zone)).collect();
+    lines.extend(table.indexes.iter().map(|index| key(table, index)));
+    let mut out =
+        format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", quote(&table.name), lines.join(",\n  "));
+    if auto_increment > 1 {
+        out += &format!(" AUTO_INCREMENT={auto_increment}");
+    }
+    out += &format!(" DEFAULT CHARSET={}", table.collation.charset().name());
+    if !table.collation.is_default() || table.collation.charset() == Charset::Utf8mb4 {
+        out += &format!(" COLLATE={}", table.collation.name());
+    }
+    out += &table.options;
+    if !table.comment.is_empty() {
+        out += &format!(" COMMENT={}", quote_text(&table.comment));
+    }
+    out
+}
+
+fn column(table: &TableDef, number: usize, zone: i32) -> String {
+    let column = &table.columns[number];
+    let mut out = format!("{} {}", quote(&column.name), column.ty);
+    if column.ty.is_character() {
+        out += &column_charset(column.ty.collation(), table.collation);
+    }
+    if !column.nullable {
+        out += " NOT NULL";
+    } else if matches!(column.ty, DataType::Timestamp(_)) {
+        out += " NULL";
+    }
+    if let Some(default) = default_text(column, zone)
+        && !(matches!(column.ty, DataType::Lob { .. }) && default == "NULL")
+    {
+        out += &format!(" DEFAULT {default}");
+    }
+    if column.on_update_now {
+        out += &format!(" ON UPDATE {}", now_text(&column.ty));
+    }
+    if table.auto_column == Some(number) {
+        out += " AUTO_INCREMENT";
+    }
+    if !column.visible {
+        out += " /*!80023 INVISIBLE */";
+    }
+    if !column.comment.is_empty() {
+        out += &format!(" COMMENT {}", quote_text(&column.comment));
+    }
+    out
+}
+
+fn column_charset(of: Collation, table: Collation) -> String {
+    let mut out = String::new();
+    if of != table {
+        write!(out, " CHARACTER SET {}", of.charset().name()).expect("writing to a String cannot fail");
+    }
+    if !of.is_default() || of != table && of.charset() == Charset::Utf8mb4 {
+        write!(out, " COLLATE {}", of.name()).expect("writing to a String cannot fail");
+    }
+    out
+}
+
+fn now_text(ty: &DataType) -> String {
+    match ty.decimals() {
+        0 => "CURRENT_TIMESTAMP".to_owned(),
+        fsp => format!("CURRENT_TIMESTAMP({fsp})"),
+    }
+}
+
+/// The default as it stands behind DEFAULT; `None` if there is none.
+pub fn default_text(column: &ColumnDef, zone: i32) -> Option<String> {
+    let value = match &column.default {
+        Default::None => return None,
+        Default::Now => return Some(now_text(&column.ty)),
+        Default::Value(value) => value,
+    };
+    Some(match (value, &column.ty) {
+        (Datum::Null, _) => "NULL".to_owned(),
+        (Datum::UInt(bits), DataType::Bit(_)) => format!("b'{bits:b}'"),
+        _ => {
+            let mut out = Vec::new();
+            store::quoted(&default_value(column, value, zone), &mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        }
+    })
+}
+
+/// The default's value in the reader's time zone and in UTF-8.
+fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: i32) -> Datum<'a> {
+    match (value, &column.ty) {
+        (Datum::DateTime(utc), DataType::Timestamp(_)) if !utc.is_zero() => {
+            let local = utc.add_micros(i64::from(zone) * crate::value::temporal::SECOND);
+            Datum::DateTime(local.unwrap_or(*utc))
+        }
+        (Datum::Bytes(text), ty) if ty.is_character() => {
+            Datum::Bytes(ty.collation().charset().convert(text[..].into(), Charset::Utf8mb4).0)
+        }
+        _ => value.borrow(),
+    }
+}
+
+/// The default as SHOW COLUMNS has it: bare.
+pub fn plain_default(column: &ColumnDef, zone: i32) -> Option<String> {
+    match &column.default {
+        Default::None | Default::Value(Datum::Null) => None,
+        Default::Now => Some(now_text(&column.ty)),
+        Default::Value(Datum::UInt(bits)) if matches!(column.ty, DataType::Bit(_)) => {
+            Some(format!("b'{bits:b}'"))
+        }
+        Default::Value(value) => {
+            let value = default_value(column, value, zone);
+            Some(String::from_utf8_lossy(&value.to_bytes()).into_owned())
+        }
+    }
+}
+
+fn key(table: &TableDef, index: &IndexDef) -> String {
+    let parts: Vec<String> = index.parts.iter().map(|part| key_part(table, part)).collect();
+    let parts = parts.join(",");
+    let mut out = match (index.name.as_str(), index.unique) {
+        ("PRIMARY", _) => format!("PRIMARY KEY ({parts})"),
+        (name, true) => format!("UNIQUE KEY {} ({parts})", quote(name)),
+        (name, false) => format!("KEY {} ({parts})", quote(name)),
+    };
+    if !index.comment.is_empty() {
+        out += &format!(" COMMENT {}", quote_text(&index.comment));
+    }
+    if !index.visible {
+        out += " /*!80000 INVISIBLE */";
+    }
+    out
+}
+
+fn key_part(table: &TableDef, part: &KeyPart) -> String {
+    let mut out = quote(&table.columns[part.column].name);
+    if let Some(length) = part.prefix_len {
+        out += &format!("({length})");
+    }
+    if part.descending {
+        out += " DESC";
+    }
+    out
+}
+
+/// The text of CREATE DATABASE.
+pub fn create_database(name: &str, collation: Collation, if_not_exists: bool) -> String {
+    let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+    let charset = collation.charset();
+    let collate = if !collation.is_default() || charset == Charset::Utf8mb4 {
+        format!(" COLLATE {}", collation.name())
+    } else {
+        String::new()
+    };
+    format!(
+        "CREATE DATABASE {condition}{} /*!40100 DEFAULT CHARACTER SET {}{collate} */ \
+         /*!80016 DEFAULT ENCRYPTION='N' */",
+        quote(name),
+        charset.name()
+    )
+}

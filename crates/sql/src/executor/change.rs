@@ -1,0 +1,337 @@
+//! UPDATE and DELETE of one table.
+//!
+//! Rows are found under exclusive locks, in their newest versions, and the whole condition is tested on those. A row is
+//! changed by copying the columns that nobody assigns to, as bytes, and writing the others; a row that comes out equal is
+//! counted as matched, not as changed.
+
+use std::sync::Arc;
+
+use binlog::row::RowImageBuilder;
+use storage::TransactionError;
+use storage::transaction::{Access, Locking};
+
+use super::access::{self, Path, Rows};
+use super::insert::{check_key_text, duplicate_entry, now};
+use super::select::{self, order_terms};
+use crate::ast::{self, ExprKind, TableReference};
+use crate::catalog::TableDef;
+use crate::error::{self, Result, SqlError};
+use crate::expression::row::{ImageRow, Offsets};
+use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::session::Context;
+use crate::status::Counter;
+use crate::types::Charset;
+use crate::value::{Datum, image, store};
+
+/// `SET a = .., b = ..`
+pub(super) struct Assignments {
+    list: Vec<(usize, Assigned)>,
+    /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
+    touched: Vec<usize>,
+    /// A later assignment reads a column that an earlier one writes: each must be applied before the next.
+    sequential: bool,
+}
+
+enum Assigned {
+    Expr(Expr),
+    Default,
+}
+
+impl Assignments {
+    /// Resolves them; the table is the scope's source 0.
+    pub(super) fn resolve(
+        cx: &mut Context,
+        table: &Arc<TableDef>,
+        assignments: &[ast::Assignment],
+        scope: Scope,
+    ) -> Result<Self> {
+        let mut resolver = Resolver::new(cx, scope);
+        let mut list = Vec::with_capacity(assignments.len());
+        let mut sequential = false;
+        for assignment in assignments {
+            let target = resolver.scope.find(&assignment.column)?.and_then(|e| e.as_column());
+            let shown = &assignment.column.column;
+            let column = target.ok_or_else(|| error::BAD_FIELD_ERROR.with(&[shown, &"field list"]))?;
+            let value = match &assignment.value.kind {
+                ExprKind::Default(None) => Assigned::Default,
+                _ => {
+                    let expr = resolver.expr(&assignment.value)?;
+                    let earlier: Vec<usize> = list.iter().map(|(c, _)| *c).collect();
+                    expr.walk(&mut |e| sequential |= e.as_column().is_some_and(|c| earlier.contains(&c)));
+                    Assigned::Expr(expr)
+                }
+            };
+            list.push((column, value));
+        }
+        let untouched = |c: &usize| !list.iter().any(|(column, _)| column == c);
+        let touched = (0..table.columns.len()).filter(|&c| table.columns[c].on_update_now).filter(untouched);
+        Ok(Self { touched: touched.collect(), list, sequential })
+    }
+
+    /// The row after them; `None` if it stays as it is. `new` is what VALUES(column) reads.
+    pub(super) fn apply(
+        &self,
+        cx: &mut Context,
+        table: &TableDef,
+        before: &[u8],
+        new: Option<Row<'_>>,
+        rules: store::Rules,
+        number: u64,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut after = before.to_vec();
+        let all: Vec<&(usize, Assigned)> = self.list.iter().collect();
+        let steps: Vec<&[&(usize, Assigned)]> =
+            if self.sequential { all.chunks(1).collect() } else { vec![&all] };
+        for step in steps {
+            after = self.step(cx, table, &after, new, rules, number, step)?;
+        }
+        if after == before {
+            return Ok(None);
+        }
+        if !self.touched.is_empty() {
+            let moments = self.touched.iter().map(|&c| (c, now(cx, &table.columns[c].ty))).collect();
+            after = rebuild(table, &after, moments)?;
+        }
+        Ok(Some(after))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one step of `apply`, with all that it has")]
+    fn step(
+        &self,
+        cx: &mut Context,
+        table: &TableDef,
+        image: &[u8],
+        new: Option<Row<'_>>,
+        rules: store::Rules,
+        number: u64,
+        assignments: &[&(usize, Assigned)],
+    ) -> Result<Vec<u8>> {
+        let mut offsets = Offsets::default();
+        offsets.find(table, image)?;
+        let old = Row::Image(ImageRow { table, image, offsets: &offsets });
+        let both;
+        let row = match new {
+            Some(new) => {
+                both = [old, new];
+                Row::Joined(&both)
+            }
+            None => old,
+        };
+        let mut values = Vec::with_capacity(assignments.len());
+        for (column, assigned) in assignments {
+            let definition = &table.columns[*column];
+            let (value, charset) = match assigned {
+                Assigned::Default => match &definition.default {
+                    crate::catalog::table::Default::Now => {
+                        values.push((*column, now(cx, &definition.ty)));
+                        continue;
+                    }
+                    crate::catalog::table::Default::Value(value) => {
+                        values.push((*column, value.clone()));
+                        continue;
+                    }
+                    crate::catalog::table::Default::None => {
+                        return Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name]));
+                    }
+                },
+                Assigned::Expr(expr) => {
+                    let text = expr.ty.family.is_text();
+                    let charset = if text { expr.ty.collation.charset() } else { Charset::Ascii };
+                    (expr.eval(cx, row)?, charset)
+                }
+            };
+            if value.is_null() && !definition.nullable {
+                let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
+                if rules.strict {
+                    return Err(e);
+                }
+                cx.warn(e);
+                values.push((*column, store::implicit_default(&definition.ty)));
+                continue;
+            }
+            let mut target = store::Target {
+                column: &definition.name,
+                row: number,
+                rules,
+                diagnostics: &mut cx.diagnostics,
+            };
+            let fitted = store::fit(value, charset, &definition.ty, &mut target)?;
+            check_key_text(table, *column, &fitted)?;
+            values.push((*column, fitted));
+        }
+        rebuild(table, image, values)
+    }
+}
+
+/// The image with some columns replaced; a later value of the same column wins.
+fn rebuild(table: &TableDef, image: &[u8], values: Vec<(usize, Datum<'_>)>) -> Result<Vec<u8>> {
+    let mut offsets = Offsets::default();
+    offsets.find(table, image)?;
+    let mut out = Vec::with_capacity(image.len() + 16);
+    let mut builder = RowImageBuilder::new(&table.column_types, &mut out);
+    for (number, column) in table.columns.iter().enumerate() {
+        match values.iter().rev().find(|(c, _)| *c == number) {
+            Some((_, value)) => image::push(&mut builder, value, &column.ty)?,
+            None => builder.push_raw(offsets.raw(image, number)).map_err(SqlError::internal)?,
+        }
+    }
+    builder.finish().map_err(SqlError::internal)?;
+    Ok(out)
+}
+
+/// The one table of an UPDATE or DELETE, opened.
+fn single_table(
+    cx: &mut Context,
+    tables: &[TableReference],
+    verb: &str,
+) -> Result<(Arc<TableDef>, Scope, Vec<ast::IndexHint>)> {
+    let [TableReference::Table(factor)] = tables else {
+        return Err(SqlError::unsupported(format_args!("{verb} of several tables")));
+    };
+    if !factor.partitions.is_empty() {
+        return Err(SqlError::unsupported("partitions"));
+    }
+    cx.check_writable()?;
+    let table = cx.open_table(factor.name.database.as_deref(), &factor.name.name)?;
+    let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
+    let mut scope = Scope::of_table(table.clone(), alias);
+    scope.locals = crate::routine::locals(cx);
+    Ok((table, scope, factor.hints.clone()))
+}
+
+/// What both statements have in common: which rows, in which order, how many.
+struct Target {
+    table: Arc<TableDef>,
+    path: Path,
+    filter: Option<Expr>,
+    /// The rows have to be sorted by these first.
+    order: Vec<(Expr, bool)>,
+    limit: u64,
+}
+
+impl Target {
+    fn resolve(
+        cx: &mut Context,
+        table: Arc<TableDef>,
+        scope: Scope,
+        filter: Option<&ast::Expr>,
+        order_by: &[ast::OrderItem],
+        limit: Option<&ast::Limit>,
+        hints: &[ast::IndexHint],
+    ) -> Result<Self> {
+        let mut resolver = Resolver::new(cx, scope);
+        resolver.scope.clause = "where clause";
+        let filter = filter.map(|f| resolver.expr(f)).transpose()?;
+        resolver.scope.clause = "order clause";
+        let mut order = order_terms(&mut resolver, order_by, &[])?;
+        let (limit, _) = select::resolve_limit(resolver.cx, limit)?;
+        let mut path = access::choose(resolver.cx, &table, filter.as_ref(), hints)?;
+        let columns: Option<Vec<(usize, bool)>> =
+            order.iter().map(|(e, desc)| e.as_column().map(|c| (c, *desc))).collect();
+        if columns.is_some_and(|columns| path.gives_order(&table, &columns)) {
+            order.clear();
+        }
+        Ok(Self { table, path, filter, order, limit })
+    }
+
+    /// Calls `each` with the rows, each locked.
+    fn for_each(
+        &self,
+        cx: &mut Context,
+        mut each: impl FnMut(&mut Context, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if self.limit == 0 {
+            return Ok(());
+        }
+        let mut rows = Rows::new(self.table.clone(), self.path.clone(), Access::Locking(Locking::UPDATE));
+        let mut sorted = select::Sorter::new(&self.order, self.limit);
+        let mut done = 0;
+        while rows.advance(cx)? {
+            if let Some(filter) = &self.filter
+                && filter.truth(cx, rows.row())? != Some(true)
+            {
+                continue;
+            }
+            if self.order.is_empty() {
+                let image = rows.image().to_vec();
+                each(cx, &image)?;
+                done += 1;
+                if done == self.limit {
+                    return Ok(());
+                }
+            } else {
+                let image = Datum::borrowed(rows.image()).into_owned();
+                sorted.push(cx, rows.row(), vec![image])?;
+            }
+        }
+        for row in sorted.finish() {
+            each(cx, &row[0].to_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// UPDATE.
+pub(super) fn update(cx: &mut Context, update: &ast::Update) -> Result<()> {
+    if update.with.is_some() {
+        return Err(SqlError::unsupported("WITH"));
+    }
+    cx.storing = !update.ignore;
+    let (table, scope, hints) = single_table(cx, &update.tables, "UPDATE")?;
+    let other = Scope { sources: scope.sources.clone(), locals: scope.locals.clone(), ..Scope::empty() };
+    let assignments = Assignments::resolve(cx, &table, &update.assignments, scope)?;
+    let limit = update.limit.as_ref();
+    let target =
+        Target::resolve(cx, table.clone(), other, update.filter.as_ref(), &update.order_by, limit, &hints)?;
+    let rules = cx.store_rules(update.ignore);
+    let (mut matched, mut changed) = (0_u64, 0_u64);
+    target.for_each(cx, |cx, before| {
+        matched += 1;
+        let Some(after) = assignments.apply(cx, &table, before, None, rules, matched)? else { return Ok(()) };
+        match cx.transaction().engine.update_row(&table.schema, before, &after) {
+            Ok(()) => {
+                table.count_row(&after);
+                changed += 1;
+                cx.count(Counter::HandlerUpdate);
+                Ok(())
+            }
+            Err(TransactionError::DuplicateKey { index, .. }) => {
+                let e = duplicate_entry(cx, &table, index, &after)?;
+                if !update.ignore {
+                    return Err(e);
+                }
+                cx.warn(e);
+                Ok(())
+            }
+            Err(e) => Err(e.into()),
+        }
+    })?;
+    cx.status.affected = if cx.count_found_rows { matched } else { changed };
+    let warnings = cx.diagnostics.warning_count();
+    cx.status.info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+    Ok(())
+}
+
+/// DELETE.
+pub(super) fn delete(cx: &mut Context, delete: &ast::Delete) -> Result<()> {
+    if delete.with.is_some() {
+        return Err(SqlError::unsupported("WITH"));
+    }
+    if !delete.targets.is_empty() {
+        return Err(SqlError::unsupported("DELETE of several tables"));
+    }
+    cx.storing = !delete.ignore;
+    let (table, scope, hints) = single_table(cx, &delete.from, "DELETE")?;
+    let limit = delete.limit.as_ref();
+    let target =
+        Target::resolve(cx, table.clone(), scope, delete.filter.as_ref(), &delete.order_by, limit, &hints)?;
+    let mut deleted = 0;
+    target.for_each(cx, |cx, before| {
+        cx.transaction().engine.delete_row(&table.schema, before)?;
+        cx.count(Counter::HandlerDelete);
+        deleted += 1;
+        Ok(())
+    })?;
+    cx.status.affected = deleted;
+    Ok(())
+}

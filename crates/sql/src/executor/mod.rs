@@ -1,0 +1,243 @@
+//! Executing statements.
+//!
+//! [`execute`] is where every statement comes through: it says for each kind whether it opens or ends a transaction, who may
+//! run it, and which module does it.
+//!
+//! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`access`]: how they find them. [`output`]: how they reach
+//!   the client.
+//! - [`ddl`]: definitions. [`show`]: looking at them. [`admin`]: KILL, FLUSH, PURGE and their like.
+
+pub mod access;
+mod admin;
+mod change;
+mod ddl;
+mod insert;
+pub mod output;
+mod select;
+mod show;
+
+use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
+use crate::error::{self, Result, SqlError};
+use crate::expression::{Resolver, Row};
+use crate::session::{self, Context};
+use crate::sink::{ColumnMeta, OkInfo, ResultSink};
+use crate::status::Counter;
+use crate::value::Datum;
+
+/// How a statement went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Done {
+    /// It had a result set.
+    pub has_rows: bool,
+    /// The connection is to be closed (RELEASE).
+    pub release: bool,
+}
+
+const OK: Done = Done { has_rows: false, release: false };
+const ROWS: Done = Done { has_rows: true, release: false };
+
+/// Statements that show the list of warnings leave it as it is.
+pub fn keeps_diagnostics(kind: &StatementKind) -> bool {
+    matches!(
+        kind,
+        StatementKind::Show(show)
+            if matches!(
+                show.what,
+                ShowWhat::Warnings { .. } | ShowWhat::Errors { .. } | ShowWhat::CountWarnings | ShowWhat::CountErrors
+            )
+    ) || matches!(kind, StatementKind::GetDiagnostics(_))
+}
+
+/// Executes a client's statement.
+pub fn execute(
+    cx: &mut Context,
+    statement: &Statement,
+    text: &[u8],
+    sink: &mut dyn ResultSink,
+) -> Result<Done> {
+    use StatementKind as S;
+    if session::commits_implicitly(&statement.kind) {
+        cx.commit()?;
+    }
+    match &statement.kind {
+        kind if crate::catalog::ddl::is_ddl(kind) => ddl::execute(cx, statement, text).map(|()| OK),
+        S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::Do(_) => {
+            rows(cx, statement, text, sink)
+        }
+        S::Set(items) => match items.as_slice() {
+            [SetItem::Password { user, password, .. }] => {
+                cx.commit()?;
+                ddl::set_password(cx, user.as_ref(), password.as_deref()).map(|()| OK)
+            }
+            _ => {
+                cx.count(Counter::ComSetOption);
+                in_statement(cx, text, |cx| session::variables::set(cx, items)).map(|()| OK)
+            }
+        },
+        S::Use(name) => {
+            cx.count(Counter::ComChangeDb);
+            use_database(cx, name).map(|()| OK)
+        }
+        S::Begin(options) => {
+            cx.count(Counter::ComBegin);
+            cx.begin(*options).map(|()| OK)
+        }
+        S::Commit(completion) => {
+            cx.count(Counter::ComCommit);
+            cx.commit()?;
+            complete(cx, *completion)
+        }
+        S::Rollback(completion) => {
+            cx.count(Counter::ComRollback);
+            cx.rollback();
+            complete(cx, *completion)
+        }
+        S::Savepoint(name) => {
+            cx.savepoint(name);
+            Ok(OK)
+        }
+        S::RollbackTo(name) => cx.rollback_to(name).map(|()| OK),
+        S::ReleaseSavepoint(name) => cx.release(name).map(|()| OK),
+        S::Show(show) => show::execute(cx, show, sink),
+        S::Explain(explain) => show::explain(cx, explain, sink),
+        S::Kill { what, id } => admin::kill(cx, *what, id).map(|()| OK),
+        S::Flush(flush) => admin::flush(cx, flush).map(|()| OK),
+        S::PurgeBinaryLogs(to) => admin::purge(cx, to).map(|()| OK),
+        S::Shutdown => admin::shutdown(cx).map(|()| OK),
+        S::UnlockTables => Ok(OK),
+        other => Err(SqlError::unsupported(name_of(other))),
+    }
+}
+
+/// Executes a statement of a stored function, within the calling one.
+pub fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+    cx.status.affected = 0;
+    cx.status.insert_id = 0;
+    let storing = cx.storing;
+    let outcome = match &statement.kind {
+        StatementKind::Set(items) => session::variables::set(cx, items),
+        _ => rows(cx, statement, text, &mut Discard).map(|_| ()),
+    };
+    cx.storing = storing;
+    outcome?;
+    cx.status.row_count = cx.status.affected as i64;
+    Ok(())
+}
+
+/// Statements that read or change rows.
+fn rows(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn ResultSink) -> Result<Done> {
+    use StatementKind as S;
+    let own = statement.span.of(text);
+    match &statement.kind {
+        S::Query(query) => {
+            cx.count(Counter::ComSelect);
+            in_statement(cx, own, |cx| select::execute(cx, query, text, sink))
+        }
+        S::Insert(insert) => {
+            cx.count(if insert.replace { Counter::ComReplace } else { Counter::ComInsert });
+            in_statement(cx, own, |cx| insert::execute(cx, insert)).map(|()| OK)
+        }
+        S::Update(update) => {
+            cx.count(Counter::ComUpdate);
+            in_statement(cx, own, |cx| change::update(cx, update)).map(|()| OK)
+        }
+        S::Delete(delete) => {
+            cx.count(Counter::ComDelete);
+            in_statement(cx, own, |cx| change::delete(cx, delete)).map(|()| OK)
+        }
+        S::Do(list) => {
+            cx.count(Counter::ComDo);
+            in_statement(cx, own, |cx| evaluate_all(cx, list)).map(|()| OK)
+        }
+        other => Err(SqlError::unsupported(name_of(other))),
+    }
+}
+
+/// Runs a statement's part of the transaction: its changes stay if it succeeds, and are taken back if it fails.
+fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    cx.begin_statement(text);
+    let outcome = run(cx);
+    cx.end_statement(outcome.is_ok());
+    outcome
+}
+
+fn evaluate_all(cx: &mut Context, list: &[Expr]) -> Result<()> {
+    for ast in list {
+        let scope = crate::routine::scope(cx);
+        let expr = Resolver::new(cx, scope).expr(ast)?;
+        expr.eval(cx, Row::None)?;
+    }
+    Ok(())
+}
+
+fn complete(cx: &mut Context, completion: Completion) -> Result<Done> {
+    if completion.chain == Some(true) {
+        cx.begin(crate::ast::TransactionOptions::default())?;
+    }
+    Ok(Done { release: completion.release == Some(true), ..OK })
+}
+
+/// USE.
+pub fn use_database(cx: &mut Context, name: &str) -> Result<()> {
+    if cx.catalog().state().database(name).is_none() && !is_schema(name) {
+        return Err(error::BAD_DB_ERROR.with(&[&name]));
+    }
+    cx.set_default_database(Some(name.to_owned()));
+    Ok(())
+}
+
+/// The schema that clients expect to be there; it has no tables yet.
+fn is_schema(name: &str) -> bool {
+    name.eq_ignore_ascii_case("information_schema")
+}
+
+/// Takes no rows: where a stored function's statements send theirs, which have none.
+struct Discard;
+
+impl ResultSink for Discard {
+    fn columns(&mut self, _: &[ColumnMeta]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Datum<'_>]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &OkInfo) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What error 1235 calls a statement.
+fn name_of(kind: &StatementKind) -> &'static str {
+    use StatementKind as S;
+    match kind {
+        S::LoadData(_) => "LOAD DATA",
+        S::Call { .. } => "CALL",
+        S::Handler(_) => "HANDLER",
+        S::AlterTable(_) => "ALTER TABLE",
+        S::CreateIndex(_) => "CREATE INDEX",
+        S::DropIndex(_) => "DROP INDEX",
+        S::CreateView(_) | S::DropView { .. } => "views",
+        S::AlterRoutine { .. } => "ALTER FUNCTION",
+        S::CreateTrigger(_) | S::DropTrigger { .. } => "triggers",
+        S::Xa(_) => "XA",
+        S::LockTables(_) => "LOCK TABLES",
+        S::LockInstance | S::UnlockInstance => "LOCK INSTANCE",
+        S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => "PREPARE",
+        S::Signal(_) => "SIGNAL",
+        S::GetDiagnostics(_) => "GET DIAGNOSTICS",
+        S::Help(_) => "HELP",
+        S::Reset(_) | S::ResetPersist { .. } => "RESET",
+        S::TableMaintenance(_) => "table maintenance",
+        S::Restart => "RESTART",
+        S::Binlog(_) => "BINLOG",
+        S::CreateRole { .. } | S::DropRole { .. } | S::SetRole(_) | S::SetDefaultRole { .. } => "roles",
+        S::Revoke(_) => "REVOKE",
+        S::ChangeReplicationSource { .. }
+        | S::ChangeReplicationFilter { .. }
+        | S::StartReplica(_)
+        | S::StopReplica { .. } => "replicas",
+        _ => "this statement",
+    }
+}

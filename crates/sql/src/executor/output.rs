@@ -1,0 +1,212 @@
+//! Result sets: columns described, text brought into the client's character set.
+
+use std::borrow::Cow;
+
+use crate::catalog::TableDef;
+use crate::error::Result;
+use crate::expression::Expr;
+use crate::session::{Context, client_gone};
+use crate::sink::{ColumnMeta, ResultSink, column_flag};
+use crate::types::{Charset, Coercibility, Collation, DataType, Type, code};
+use crate::value::{Datum, text};
+
+/// A result set on its way to the client.
+pub struct Output<'s> {
+    sink: &'s mut dyn ResultSink,
+    columns: Vec<Column>,
+}
+
+/// What has to be done to a column's values.
+struct Column {
+    /// Conversion from and to these sets.
+    convert: Option<(Charset, Charset)>,
+    /// A double with a fixed number of digits.
+    fixed: Option<u8>,
+    /// A decimal with fewer or more digits than it carries.
+    scale: Option<u8>,
+    /// ZEROFILL to this width.
+    zerofill: Option<usize>,
+}
+
+/// A column of a result set: its description, and its type.
+#[derive(Debug, Clone)]
+pub struct OutputColumn {
+    /// What the client is told; the collation is filled in by [`Output::begin`].
+    pub meta: ColumnMeta,
+    /// What the values are.
+    pub ty: Type,
+    /// ZEROFILL to this width.
+    pub zerofill: Option<usize>,
+}
+
+impl OutputColumn {
+    /// A column that is made, not stored.
+    pub fn computed(name: &str, ty: Type) -> Self {
+        OutputColumn { meta: ColumnMeta { name: name.to_owned(), ..ty.column_meta() }, ty, zerofill: None }
+    }
+
+    /// A text column of a SHOW statement.
+    pub fn text(name: &str, length: u32) -> Self {
+        Self::computed(name, Type::text(Collation(33), Coercibility::System, length))
+    }
+
+    /// An integer column of a SHOW statement.
+    pub fn number(name: &str) -> Self {
+        Self::computed(name, Type::UINT)
+    }
+
+    /// A table's column under an alias.
+    pub fn stored(table: &TableDef, alias: &str, number: usize, name: &str) -> Self {
+        let column = &table.columns[number];
+        let ty = Type::of_column(&column.ty, column.nullable);
+        let mut meta = ty.column_meta();
+        meta.database = table.database.clone();
+        meta.table = alias.to_owned();
+        meta.org_table = table.name.clone();
+        meta.name = name.to_owned();
+        meta.org_name = column.name.clone();
+        meta.type_code = protocol_code(&column.ty);
+        meta.length = column.ty.byte_length();
+        meta.flags |= column_flags(table, number);
+        let zerofill = column.ty.is_zerofill().then(|| column.ty.display_length() as usize);
+        OutputColumn { meta, ty, zerofill }
+    }
+
+    /// A select item.
+    pub fn of_expr(expr: &Expr, name: &str, sources: &[crate::expression::resolve::Source]) -> Self {
+        if let crate::expression::Node::Column { source, column } = expr.node
+            && let Some(s) = sources.get(source)
+        {
+            return Self::stored(&s.table, &s.alias, column, name);
+        }
+        Self::computed(name, expr.ty)
+    }
+}
+
+fn protocol_code(ty: &DataType) -> u8 {
+    use crate::ast::IntegerSize as S;
+    match ty {
+        DataType::Integer { size, .. } => match size {
+            S::Tiny => code::TINY,
+            S::Small => code::SHORT,
+            S::Medium => code::INT24,
+            S::Int => code::LONG,
+            S::Big => code::LONGLONG,
+        },
+        DataType::Decimal { .. } => code::NEWDECIMAL,
+        DataType::Floating { double: true, .. } => code::DOUBLE,
+        DataType::Floating { .. } => code::FLOAT,
+        DataType::Bit(_) => code::BIT,
+        DataType::Char { .. } | DataType::Enum { .. } | DataType::Set { .. } => code::STRING,
+        DataType::VarChar { .. } => code::VAR_STRING,
+        DataType::Lob { .. } => code::BLOB,
+        DataType::Date => code::DATE,
+        DataType::Time(_) => code::TIME,
+        DataType::DateTime(_) => code::DATETIME,
+        DataType::Timestamp(_) => code::TIMESTAMP,
+        DataType::Year => code::YEAR,
+    }
+}
+
+fn column_flags(table: &TableDef, number: usize) -> u16 {
+    let column = &table.columns[number];
+    let mut flags = 0;
+    for (i, index) in table.indexes.iter().enumerate() {
+        let first = index.parts[0].column == number;
+        if i == 0 && index.parts.iter().any(|p| p.column == number) {
+            flags |= column_flag::PRI_KEY;
+        } else if first && index.unique && index.parts.len() == 1 {
+            flags |= column_flag::UNIQUE_KEY;
+        } else if first {
+            flags |= column_flag::MULTIPLE_KEY;
+        }
+    }
+    let set = |on: bool, flag: u16| if on { flag } else { 0 };
+    flags
+        | set(table.auto_column == Some(number), column_flag::AUTO_INCREMENT)
+        | set(column.ty.is_zerofill(), column_flag::ZEROFILL)
+        | set(matches!(column.ty, DataType::Lob { .. }), column_flag::BLOB)
+        | set(matches!(column.ty, DataType::Enum { .. }), column_flag::ENUM)
+        | set(matches!(column.ty, DataType::Set { .. }), column_flag::SET)
+        | set(matches!(column.ty, DataType::Timestamp(_)), column_flag::TIMESTAMP)
+        | set(
+            matches!(column.default, crate::catalog::table::Default::None)
+                && table.auto_column != Some(number),
+            column_flag::NO_DEFAULT_VALUE,
+        )
+}
+
+impl<'s> Output<'s> {
+    /// Tells the client the columns.
+    pub fn begin(cx: &Context, sink: &'s mut dyn ResultSink, columns: Vec<OutputColumn>) -> Result<Self> {
+        let results = cx.results_charset();
+        let mut metas = Vec::with_capacity(columns.len());
+        let mut conversions = Vec::with_capacity(columns.len());
+        for OutputColumn { mut meta, ty, zerofill } in columns {
+            let from = ty.collation.charset();
+            let is_text = ty.family.is_text() && from != Charset::Binary;
+            let to = results.filter(|&to| is_text && to != Charset::Binary);
+            if let Some(to) = to {
+                meta.length = meta.length / from.char_len_max() * to.char_len_max();
+                meta.collation = to.default_collation().0;
+            }
+            let decimal = ty.family == crate::types::Family::Decimal;
+            let double = ty.family == crate::types::Family::Double;
+            conversions.push(Column {
+                convert: to.filter(|&to| to != from).map(|to| (from, to)),
+                fixed: (double && ty.decimals < crate::types::expression_type::NOT_FIXED)
+                    .then_some(ty.decimals),
+                scale: decimal.then_some(ty.decimals),
+                zerofill,
+            });
+            metas.push(meta);
+        }
+        sink.columns(&metas).map_err(client_gone)?;
+        Ok(Output { sink, columns: conversions })
+    }
+
+    /// Sends a row.
+    pub fn row(&mut self, values: &mut [Datum<'_>]) -> Result<()> {
+        for (column, value) in self.columns.iter().zip(values.iter_mut()) {
+            column.finish(value);
+        }
+        self.sink.row(values).map_err(client_gone)
+    }
+}
+
+impl Column {
+    fn finish(&self, value: &mut Datum<'_>) {
+        match value {
+            Datum::Bytes(bytes) | Datum::Label(_, bytes) => {
+                if let Some((from, to)) = self.convert
+                    && !bytes.is_ascii()
+                {
+                    *bytes = from.convert(std::mem::take(bytes), to).0;
+                }
+            }
+            Datum::Decimal(d) => {
+                if let Some(scale) = self.scale.filter(|&s| s != d.shown()) {
+                    *d = d.round(scale);
+                }
+            }
+            Datum::Double(v) => {
+                if let Some(decimals) = self.fixed {
+                    let mut out = Vec::new();
+                    text::write_fixed(*v, decimals, &mut out);
+                    *value = Datum::owned(out);
+                }
+            }
+            _ => {}
+        }
+        if let Some(width) = self.zerofill
+            && !value.is_null()
+        {
+            let digits = value.to_bytes();
+            if digits.len() < width {
+                let mut padded = vec![b'0'; width - digits.len()];
+                padded.extend_from_slice(&digits);
+                *value = Datum::Bytes(Cow::Owned(padded));
+            }
+        }
+    }
+}

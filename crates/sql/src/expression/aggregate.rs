@@ -1,0 +1,221 @@
+//! Aggregates: COUNT, SUM, AVG, MIN, MAX and the bit ones, one [`State`] for each group.
+
+use super::compare::{self, By};
+use super::{Expr, Row, arithmetic};
+use crate::ast::AggregateFunction;
+use crate::error::{Result, SqlError};
+use crate::session::Context;
+use crate::types::expression_type::NOT_FIXED;
+use crate::types::{Family, Type};
+use crate::value::{Datum, Decimal};
+
+/// A resolved aggregate.
+#[derive(Debug, Clone)]
+pub struct Aggregate {
+    /// Which one.
+    pub function: AggregateFunction,
+    /// COUNT(DISTINCT x) and the like.
+    pub distinct: bool,
+    /// The argument; none for COUNT(*).
+    pub argument: Option<Expr>,
+    /// What it gives.
+    pub ty: Type,
+}
+
+impl Aggregate {
+    /// Derives the result's type; 1235 for the aggregates that don't exist yet.
+    pub fn new(function: AggregateFunction, distinct: bool, argument: Option<Expr>) -> Result<Self> {
+        use AggregateFunction as F;
+        let of = argument.as_ref().map_or(Type::NULL, |a| a.ty);
+        let exact = matches!(of.family, Family::Integer | Family::Decimal | Family::Bit | Family::Year);
+        let scale = if of.decimals == NOT_FIXED { 0 } else { of.decimals };
+        let ty = match function {
+            F::Count => Type::INT.not_null(),
+            F::Sum if exact => Type::decimal((of.integer_digits() + 22 + u32::from(scale)).min(65), scale),
+            F::Avg if exact => {
+                let scale = (scale + 4).min(30);
+                Type::decimal((of.integer_digits() + u32::from(scale)).min(65), scale)
+            }
+            F::Sum | F::Avg => Type::DOUBLE,
+            F::Min | F::Max | F::AnyValue => Type { nullable: true, ..of },
+            F::BitAnd | F::BitOr | F::BitXor => Type::UINT.not_null(),
+            other => return Err(SqlError::unsupported(format_args!("the aggregate {other:?}"))),
+        };
+        Ok(Self { function, distinct, argument, ty })
+    }
+}
+
+/// What has been seen of a group.
+#[derive(Debug, Clone)]
+pub struct State {
+    count: u64,
+    sum: Sum,
+    best: Datum<'static>,
+    bits: u64,
+    seen: std::collections::HashSet<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sum {
+    Exact(Decimal),
+    Double(f64),
+}
+
+impl State {
+    /// Nothing yet.
+    pub fn new(aggregate: &Aggregate) -> Self {
+        let exact = aggregate.ty.family == Family::Decimal;
+        Self {
+            count: 0,
+            sum: if exact { Sum::Exact(Decimal::ZERO) } else { Sum::Double(0.0) },
+            best: Datum::Null,
+            bits: if aggregate.function == AggregateFunction::BitAnd { u64::MAX } else { 0 },
+            seen: std::collections::HashSet::new(),
+        }
+    }
+
+    /// Takes a row in. Returns the bytes of memory that it made the state grow by.
+    pub fn add(&mut self, aggregate: &Aggregate, cx: &mut Context, row: Row<'_>) -> Result<usize> {
+        use AggregateFunction as F;
+        let Some(argument) = &aggregate.argument else {
+            self.count += 1;
+            return Ok(0);
+        };
+        let value = argument.eval(cx, row)?;
+        if value.is_null() {
+            return Ok(0);
+        }
+        let mut grown = 0;
+        if aggregate.distinct {
+            let mut key = Vec::new();
+            sort_key(&value, &argument.ty, &mut key)?;
+            grown += key.len() + 48;
+            if !self.seen.insert(key) {
+                return Ok(0);
+            }
+        }
+        self.count += 1;
+        match aggregate.function {
+            F::Sum | F::Avg => match &mut self.sum {
+                Sum::Exact(sum) => {
+                    let value = cx.decimal(&value)?;
+                    *sum = sum
+                        .add(&value)
+                        .ok_or_else(|| crate::error::DATA_OUT_OF_RANGE.with(&[&"DECIMAL", &"sum()"]))?;
+                }
+                Sum::Double(sum) => *sum += cx.double(&value)?,
+            },
+            F::Min | F::Max => {
+                let by: By = compare::own_order(&argument.ty);
+                let better = match by.compare(cx, &value, &self.best)? {
+                    None => true,
+                    Some(order) => {
+                        if aggregate.function == F::Min {
+                            order.is_lt()
+                        } else {
+                            order.is_gt()
+                        }
+                    }
+                };
+                if better {
+                    self.best = value.into_owned();
+                }
+            }
+            F::AnyValue if self.best.is_null() => self.best = value.into_owned(),
+            F::BitAnd => self.bits &= arithmetic::to_bits(cx, &value)?,
+            F::BitOr => self.bits |= arithmetic::to_bits(cx, &value)?,
+            F::BitXor => self.bits ^= arithmetic::to_bits(cx, &value)?,
+            _ => {}
+        }
+        Ok(grown)
+    }
+
+    /// The group's value.
+    pub fn finish(self, aggregate: &Aggregate) -> Datum<'static> {
+        use AggregateFunction as F;
+        match aggregate.function {
+            F::Count => Datum::Int(self.count as i64),
+            F::BitAnd | F::BitOr | F::BitXor => Datum::UInt(self.bits),
+            F::Sum | F::Avg if self.count == 0 => Datum::Null,
+            F::Sum => match self.sum {
+                Sum::Exact(sum) => Datum::Decimal(sum),
+                Sum::Double(sum) => Datum::Double(sum),
+            },
+            F::Avg => match self.sum {
+                Sum::Exact(sum) => match sum.div(&Decimal::from(self.count)) {
+                    Some(mean) => Datum::Decimal(mean.round(aggregate.ty.decimals)),
+                    None => Datum::Null,
+                },
+                Sum::Double(sum) => Datum::Double(sum / self.count as f64),
+            },
+            _ => self.best,
+        }
+    }
+}
+
+/// Appends bytes that are equal for values that are equal, and in their order; prefix-free.
+pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
+    if value.is_null() {
+        out.push(0);
+        return Ok(());
+    }
+    out.push(1);
+    match compare::own_order(ty) {
+        By::Integer => {
+            let n = value.to_integer().value;
+            out.extend_from_slice(&(n as u128 ^ (1 << 127)).to_be_bytes());
+        }
+        By::Double => out.extend_from_slice(&double_key(value.to_f64().value)),
+        By::Decimal => decimal_key(&value.to_decimal().value, out),
+        By::Time => {
+            let micros = value.to_time().unwrap_or_default().micros;
+            out.extend_from_slice(&(micros as u64 ^ (1 << 63)).to_be_bytes());
+        }
+        By::DateTime => {
+            let value = value.to_datetime(crate::value::Date::ZERO).unwrap_or_default();
+            out.extend_from_slice(&value.date.to_number().to_be_bytes());
+            out.extend_from_slice(&value.micros.to_be_bytes());
+        }
+        By::Text(collation) => {
+            let mut weights = Vec::new();
+            collation.sort_key(&value.to_bytes(), &mut weights)?;
+            if collation.pads_space() && collation.is_binary() {
+                pad_space_key(&weights, out);
+            } else {
+                escaped(&weights, out);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    for &b in bytes {
+        out.push(b);
+        if b == 0 {
+            out.push(0xff);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}
+
+/// Trailing spaces are cut already; the end sorts like a space.
+fn pad_space_key(bytes: &[u8], out: &mut Vec<u8>) {
+    for &b in bytes {
+        out.extend_from_slice(if b == b' ' { &[b' ', 1] } else { std::slice::from_ref(&b) });
+    }
+    out.extend_from_slice(b" \0");
+}
+
+fn double_key(v: f64) -> [u8; 8] {
+    let bits = if v == 0.0 { 0 } else { v.to_bits() };
+    (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
+}
+
+/// Sixty-five digits before the point and thirty behind it, of the complement where negative.
+fn decimal_key(d: &Decimal, out: &mut Vec<u8>) {
+    let (negative, integer, fraction) = d.digit_parts();
+    let digits = format!("{integer:0>65}{fraction:0<30}");
+    out.push(u8::from(!negative));
+    out.extend(digits.bytes().map(|b| if negative { b'9' - b + b'0' } else { b }));
+}

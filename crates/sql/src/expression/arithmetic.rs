@@ -1,0 +1,255 @@
+//! Arithmetic: integers with 64 bits of either sign, exact decimals, doubles; and the bit operators.
+//!
+//! The kind of numbers is chosen from the operands' types: a double makes it double, else a decimal makes it decimal, else
+//! integers. What leaves the range of the result's type is error 1690. Division by zero is NULL, with warning or
+//! error 1365 as the sql_mode has it.
+
+use crate::ast::BinaryOp;
+use crate::error::{self, Result};
+use crate::session::Context;
+use crate::types::expression_type::NOT_FIXED;
+use crate::types::{Family, Type};
+use crate::value::Datum;
+
+/// The kind of numbers an operation works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// 64-bit integers; the result is unsigned if either operand is.
+    Integer {
+        /// The result's sign.
+        unsigned: bool,
+    },
+    /// Exact decimals.
+    Decimal,
+    /// Doubles.
+    Double,
+}
+
+/// An operator and the numbers that it works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// The operator.
+    pub op: BinaryOp,
+    /// The numbers.
+    pub numbers: Numbers,
+}
+
+/// What kind of number a value of this type counts as.
+fn class(ty: &Type) -> Family {
+    match ty.family {
+        Family::Integer | Family::Bit | Family::Year | Family::Null => Family::Integer,
+        Family::Decimal => Family::Decimal,
+        Family::Date => Family::Integer,
+        Family::Time | Family::DateTime if ty.decimals == 0 => Family::Integer,
+        Family::Time | Family::DateTime => Family::Decimal,
+        Family::Label | Family::Text | Family::Float | Family::Double => Family::Double,
+    }
+}
+
+/// The operation on operands of these types, and the result's type.
+pub fn choose(op: BinaryOp, left: &Type, right: &Type) -> (Operation, Type) {
+    use BinaryOp as B;
+    if matches!(op, B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight) {
+        return (Operation { op, numbers: Numbers::Integer { unsigned: true } }, Type::UINT);
+    }
+    let (a, b) = (class(left), class(right));
+    let double = a == Family::Double || b == Family::Double;
+    let unsigned = left.unsigned || right.unsigned;
+    let integers = a == Family::Integer && b == Family::Integer;
+    let numbers = match op {
+        B::IntDivide if integers => Numbers::Integer { unsigned },
+        B::IntDivide => Numbers::Decimal,
+        _ if double => Numbers::Double,
+        B::Divide => Numbers::Decimal,
+        B::Modulo if integers => Numbers::Integer { unsigned: left.unsigned },
+        _ if integers => Numbers::Integer { unsigned },
+        _ => Numbers::Decimal,
+    };
+    let ty = match numbers {
+        _ if op == B::IntDivide => Type { unsigned, ..Type::INT },
+        Numbers::Double => Type::DOUBLE,
+        Numbers::Integer { unsigned } => Type { unsigned, ..Type::INT },
+        Numbers::Decimal => decimal_type(op, left, right),
+    };
+    (Operation { op, numbers }, ty)
+}
+
+/// Digits of a decimal result, as MySQL derives them.
+fn decimal_type(op: BinaryOp, left: &Type, right: &Type) -> Type {
+    let scale = |t: &Type| if t.decimals == NOT_FIXED { 0 } else { t.decimals };
+    let (ls, rs) = (scale(left), scale(right));
+    let (li, ri) = (left.integer_digits(), right.integer_digits());
+    let (digits, scale) = match op {
+        BinaryOp::Multiply => (li + ri, ls + rs),
+        BinaryOp::Divide => (li + u32::from(rs), ls + 4),
+        BinaryOp::Modulo => (li.max(ri), ls.max(rs)),
+        _ => (li.max(ri) + 1, ls.max(rs)),
+    };
+    let scale = scale.min(30);
+    Type::decimal((digits + u32::from(scale)).min(65), scale)
+}
+
+impl Operation {
+    /// Applies it; NULL if either operand is.
+    pub fn apply<'a>(self, cx: &mut Context, left: &Datum<'_>, right: &Datum<'_>) -> Result<Datum<'a>> {
+        if left.is_null() || right.is_null() {
+            return Ok(Datum::Null);
+        }
+        use BinaryOp as B;
+        match (self.op, self.numbers) {
+            (B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight, _) => {
+                self.bits(to_bits(cx, left)?, to_bits(cx, right)?)
+            }
+            (_, Numbers::Integer { unsigned }) => self.integers(cx, left, right, unsigned),
+            (B::IntDivide, _) => self.integer_quotient(cx, left, right),
+            (_, Numbers::Decimal) => self.decimals(cx, left, right),
+            (_, Numbers::Double) => self.doubles(cx, left, right),
+        }
+    }
+
+    fn bits<'a>(self, a: u64, b: u64) -> Result<Datum<'a>> {
+        let shift = |f: fn(u64, u32) -> Option<u64>| u32::try_from(b).ok().and_then(|n| f(a, n)).unwrap_or(0);
+        Ok(Datum::UInt(match self.op {
+            BinaryOp::BitAnd => a & b,
+            BinaryOp::BitOr => a | b,
+            BinaryOp::BitXor => a ^ b,
+            BinaryOp::ShiftLeft => shift(u64::checked_shl),
+            _ => shift(u64::checked_shr),
+        }))
+    }
+
+    fn integers<'a>(
+        self,
+        cx: &mut Context,
+        left: &Datum<'_>,
+        right: &Datum<'_>,
+        unsigned: bool,
+    ) -> Result<Datum<'a>> {
+        // Sixty-four bits of either sign, so no sum, difference or product leaves 128 bits.
+        let (a, b) = (cx.integer(left)?, cx.integer(right)?);
+        let signed_difference = self.op == BinaryOp::Subtract && cx.modes().no_unsigned_subtraction;
+        let unsigned = unsigned && !signed_difference;
+        let exact = match self.op {
+            BinaryOp::Add => a + b,
+            BinaryOp::Subtract => a - b,
+            BinaryOp::Multiply => a.saturating_mul(b),
+            _ if b == 0 => return cx.division_by_zero(),
+            BinaryOp::Modulo => a % b,
+            _ => a / b,
+        };
+        integer_result(exact, unsigned).ok_or_else(|| self.out_of_range(left, right, unsigned))
+    }
+
+    fn integer_quotient<'a>(
+        self,
+        cx: &mut Context,
+        left: &Datum<'_>,
+        right: &Datum<'_>,
+    ) -> Result<Datum<'a>> {
+        let (a, b) = (cx.decimal(left)?, cx.decimal(right)?);
+        if b.is_zero() {
+            return cx.division_by_zero();
+        }
+        let quotient = a.div(&b).map(|q| q.truncate(0));
+        match quotient.and_then(|q| q.to_i64().map(Datum::Int).or_else(|| q.to_u64().map(Datum::UInt))) {
+            Some(value) => Ok(value),
+            None => Err(self.out_of_range(left, right, false)),
+        }
+    }
+
+    fn decimals<'a>(self, cx: &mut Context, left: &Datum<'_>, right: &Datum<'_>) -> Result<Datum<'a>> {
+        let (a, b) = (cx.decimal(left)?, cx.decimal(right)?);
+        let result = match self.op {
+            BinaryOp::Add => a.add(&b),
+            BinaryOp::Subtract => a.sub(&b),
+            BinaryOp::Multiply => a.mul(&b),
+            _ if b.is_zero() => return cx.division_by_zero(),
+            BinaryOp::Divide => a.div(&b),
+            _ => a.rem(&b),
+        };
+        result.map(Datum::Decimal).ok_or_else(|| {
+            let shown = self.show(left, right);
+            error::DATA_OUT_OF_RANGE.with(&[&"DECIMAL", &shown])
+        })
+    }
+
+    fn doubles<'a>(self, cx: &mut Context, left: &Datum<'_>, right: &Datum<'_>) -> Result<Datum<'a>> {
+        let (a, b) = (cx.double(left)?, cx.double(right)?);
+        let result = match self.op {
+            BinaryOp::Add => a + b,
+            BinaryOp::Subtract => a - b,
+            BinaryOp::Multiply => a * b,
+            _ if b == 0.0 => return cx.division_by_zero(),
+            BinaryOp::Divide => a / b,
+            _ => a % b,
+        };
+        if result.is_finite() {
+            return Ok(Datum::Double(result));
+        }
+        Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &self.show(left, right)]))
+    }
+
+    fn out_of_range(self, left: &Datum<'_>, right: &Datum<'_>, unsigned: bool) -> error::SqlError {
+        let kind = if unsigned { "BIGINT UNSIGNED" } else { "BIGINT" };
+        error::DATA_OUT_OF_RANGE.with(&[&kind, &self.show(left, right)])
+    }
+
+    fn show(self, left: &Datum<'_>, right: &Datum<'_>) -> String {
+        let sign = match self.op {
+            BinaryOp::Add => "+",
+            BinaryOp::Subtract => "-",
+            BinaryOp::Multiply => "*",
+            BinaryOp::Divide => "/",
+            BinaryOp::IntDivide => "DIV",
+            _ => "%",
+        };
+        let text = |d: &Datum<'_>| String::from_utf8_lossy(&d.to_bytes()).into_owned();
+        format!("({} {sign} {})", text(left), text(right))
+    }
+}
+
+/// A result in the range of its type, or `None`.
+pub fn integer_result<'a>(exact: i128, unsigned: bool) -> Option<Datum<'a>> {
+    if unsigned {
+        u64::try_from(exact).ok().map(Datum::UInt)
+    } else {
+        i64::try_from(exact).ok().map(Datum::Int)
+    }
+}
+
+/// The 64 bits that a bit operator works on: negative numbers are their two's complement.
+pub fn to_bits(cx: &mut Context, v: &Datum<'_>) -> Result<u64> {
+    let n = cx.integer(v)?;
+    Ok(match i64::try_from(n) {
+        Ok(n) => n as u64,
+        Err(_) => u64::try_from(n).unwrap_or(if n < 0 { 1 << 63 } else { u64::MAX }),
+    })
+}
+
+/// `-value`.
+pub fn negate<'a>(cx: &mut Context, value: Datum<'_>, ty: &Type) -> Result<Datum<'a>> {
+    Ok(match value {
+        Datum::Null => Datum::Null,
+        Datum::Decimal(d) => Datum::Decimal(d.negate()),
+        Datum::Double(v) => Datum::Double(-v),
+        Datum::Float(v) => Datum::Double(-f64::from(v)),
+        v if ty.family == Family::Double => Datum::Double(-cx.double(&v)?),
+        v if ty.family == Family::Decimal => Datum::Decimal(cx.decimal(&v)?.negate()),
+        v => {
+            let n = cx.integer(&v)?;
+            match integer_result(-n, false) {
+                Some(result) => result,
+                None => return Err(error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &format!("-({n})")])),
+            }
+        }
+    })
+}
+
+/// The type of `-x`.
+pub fn negated_type(ty: &Type) -> Type {
+    match class(ty) {
+        Family::Integer => Type { unsigned: false, nullable: ty.nullable, ..Type::INT },
+        Family::Decimal => Type { unsigned: false, ..*ty },
+        _ => Type { nullable: ty.nullable, ..Type::DOUBLE },
+    }
+}

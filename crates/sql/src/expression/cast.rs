@@ -1,0 +1,188 @@
+//! CAST, CONVERT and the conversions that a result's type implies.
+
+use crate::error::{self, Result};
+use crate::session::Context;
+use crate::types::{Charset, Collation, Family, Type};
+use crate::value::{DateTime, Datum, Decimal, Time};
+
+/// What a value is cast to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum To {
+    /// SIGNED.
+    Signed,
+    /// UNSIGNED.
+    Unsigned,
+    /// DECIMAL(precision, scale).
+    Decimal(u8, u8),
+    /// FLOAT.
+    Float,
+    /// DOUBLE.
+    Double,
+    /// CHAR in a character set (from, to), cut to a number of characters.
+    Char(Charset, Charset, Option<u32>),
+    /// BINARY, cut or padded with zero bytes to a number of bytes.
+    Binary(Option<u32>),
+    /// DATE.
+    Date,
+    /// TIME(fsp).
+    Time(u8),
+    /// DATETIME(fsp).
+    DateTime(u8),
+    /// YEAR.
+    Year,
+}
+
+/// Converts; NULL stays NULL, and what is no date becomes NULL with warning 1292.
+pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>> {
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    Ok(match *to {
+        To::Signed => {
+            let n = match &value {
+                Datum::Bytes(_) => whole_number(cx, &value)?,
+                _ => value.to_integer().value,
+            };
+            Datum::Int(match i64::try_from(n) {
+                Ok(n) => n,
+                Err(_) => u64::try_from(n).map_or(if n < 0 { i64::MIN } else { i64::MAX }, |n| n as i64),
+            })
+        }
+        To::Unsigned => {
+            let n = match &value {
+                Datum::Bytes(_) => whole_number(cx, &value)?,
+                _ => value.to_integer().value,
+            };
+            Datum::UInt(match u64::try_from(n) {
+                Ok(n) => n,
+                Err(_) => i64::try_from(n).map_or(if n < 0 { 0 } else { u64::MAX }, |n| n as u64),
+            })
+        }
+        To::Decimal(precision, scale) => {
+            let exact = cx.decimal(&value)?;
+            let rounded = exact.round(scale);
+            if rounded.digits() > u32::from(precision) {
+                cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&"DECIMAL", &exact]));
+                return Ok(Datum::Decimal(Decimal::largest(precision, scale, exact.is_negative())));
+            }
+            Datum::Decimal(rounded)
+        }
+        To::Float => Datum::Float(cx.double(&value)? as f32),
+        To::Double => Datum::Double(cx.double(&value)?),
+        To::Char(from, to, length) => {
+            let is_text = matches!(value, Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_));
+            let (bytes, _) =
+                if is_text { from.convert(value.into_bytes(), to) } else { (value.into_bytes(), false) };
+            let end = length.map_or(bytes.len(), |n| to.char_offset(&bytes, n as usize));
+            if end < bytes.len() {
+                return Ok(Datum::owned(&bytes[..end]));
+            }
+            Datum::Bytes(bytes)
+        }
+        To::Binary(length) => {
+            let mut bytes = value.into_bytes();
+            if let Some(n) = length.map(|n| n as usize)
+                && n != bytes.len()
+                && n <= cx.max_allowed_packet()
+            {
+                bytes.to_mut().resize(n, 0);
+            }
+            Datum::Bytes(bytes)
+        }
+        To::Date => match datetime(cx, &value, "date") {
+            Some(d) => Datum::Date(d.date),
+            None => Datum::Null,
+        },
+        To::DateTime(fsp) => match datetime(cx, &value, "datetime").and_then(|d| d.round(fsp)) {
+            Some(d) => Datum::DateTime(d),
+            None => Datum::Null,
+        },
+        To::Time(fsp) => match time(cx, &value) {
+            Some(t) => Datum::Time(t.round(fsp).clamp().0),
+            None => Datum::Null,
+        },
+        To::Year => match value.to_integer().value {
+            0 => Datum::Year(0),
+            n @ 1..=69 => Datum::Year(2000 + n as u16),
+            n @ 70..=99 => Datum::Year(1900 + n as u16),
+            n @ 1901..=2155 => Datum::Year(n as u16),
+            _ => Datum::Null,
+        },
+    })
+}
+
+/// A value in a result's family, where it is of another.
+pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datum<'a>> {
+    let to = match (ty.family, &value) {
+        (Family::Decimal, Datum::Decimal(_)) | (Family::Integer, Datum::Int(_) | Datum::UInt(_)) => {
+            return Ok(value);
+        }
+        (Family::Decimal, _) => To::Decimal(65, ty.decimals),
+        (Family::Double, _) => To::Double,
+        (Family::Integer, _) if ty.unsigned => To::Unsigned,
+        (Family::Integer, _) => To::Signed,
+        (Family::DateTime, Datum::Date(_)) => To::DateTime(ty.decimals),
+        _ => return Ok(value),
+    };
+    cast(cx, value, &to)
+}
+
+/// The integer that text starts with: digits only, as CAST reads it.
+fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> {
+    let bytes = value.to_bytes();
+    let trimmed = bytes.trim_ascii();
+    let signs = usize::from(matches!(trimmed.first(), Some(b'-' | b'+')));
+    let digits = trimmed[signs..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let number = crate::value::number::parse_integer(&trimmed[..signs + digits]);
+    if digits == 0 || signs + digits < trimmed.len() {
+        cx.truncated("INTEGER", value)?;
+    }
+    Ok(number.value)
+}
+
+/// As a date with a time, or a warning.
+pub fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateTime> {
+    if value.is_null() {
+        return None;
+    }
+    let found = value.to_datetime(cx.today()).filter(|d| d.date.check(cx.modes().dates));
+    if found.is_none() {
+        warn_incorrect(cx, value, kind);
+    }
+    found
+}
+
+/// As a time, or a warning.
+pub fn time(cx: &mut Context, value: &Datum<'_>) -> Option<Time> {
+    let found = value.to_time();
+    if found.is_none() && !value.is_null() {
+        warn_incorrect(cx, value, "time");
+    }
+    found
+}
+
+fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
+    let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
+    let mut e = error::TRUNCATED_WRONG_VALUE.plain();
+    e.message = format!("Incorrect {kind} value: '{shown}'");
+    cx.warn(e);
+}
+
+/// The type that a cast gives.
+pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
+    use crate::types::Coercibility::Implicit;
+    let ty = match *to {
+        To::Signed => Type::INT,
+        To::Unsigned => Type::UINT,
+        To::Decimal(precision, scale) => Type::decimal(precision.into(), scale),
+        To::Float => Type { family: Family::Float, length: 12, ..Type::DOUBLE },
+        To::Double => Type::DOUBLE,
+        To::Char(_, _, length) => Type::text(collation, Implicit, length.unwrap_or(of.length)),
+        To::Binary(length) => Type::text(Collation::BINARY, Implicit, length.unwrap_or(of.length)),
+        To::Date => Type::DATE,
+        To::Time(fsp) => Type::time(fsp),
+        To::DateTime(fsp) => Type::datetime(fsp),
+        To::Year => Type { family: Family::Year, unsigned: true, length: 4, ..Type::INT },
+    };
+    Type { nullable: true, ..ty }
+}

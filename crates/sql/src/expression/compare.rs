@@ -1,0 +1,136 @@
+//! How two operands compare: chosen from their types once, applied to each pair of values.
+//!
+//! The manual's "Type Conversion in Expression Evaluation", in order: two texts as text, two integers as integers, exact
+//! numbers as decimals, a date or time against anything that reads as one as dates, everything else as doubles.
+
+use std::cmp::Ordering;
+
+use crate::ast::BinaryOp;
+use crate::error::Result;
+use crate::session::Context;
+use crate::types::{Collation, Family, Type};
+use crate::value::{Date, Datum};
+
+/// What values are compared as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Integers of any sign.
+    Integer,
+    /// Exact decimals.
+    Decimal,
+    /// Doubles.
+    Double,
+    /// Text under a collation.
+    Text(Collation),
+    /// Times.
+    Time,
+    /// Dates with times.
+    DateTime,
+}
+
+/// How values of these two types compare; texts have been brought to `collation` already.
+pub fn choose(left: &Type, right: &Type, collation: Collation) -> By {
+    use Family as F;
+    let (a, b) = (left.family, right.family);
+    let exact = |f: F| matches!(f, F::Integer | F::Decimal | F::Bit | F::Year);
+    let integer = |f: F| matches!(f, F::Integer | F::Bit | F::Year);
+    match (a, b) {
+        (F::Null, F::Null) => By::Text(collation),
+        (F::Null, other) | (other, F::Null) => alone(other, collation),
+        _ if a.is_text() && b.is_text() => By::Text(collation),
+        (F::Label, f) | (f, F::Label) if integer(f) => By::Integer,
+        _ if integer(a) && integer(b) => By::Integer,
+        _ if exact(a) && exact(b) => By::Decimal,
+        (F::Time, F::Time) => By::Time,
+        (F::Time, f) | (f, F::Time) if f.is_text() => By::Time,
+        _ if a.is_temporal() && (b.is_temporal() || b.is_text()) => By::DateTime,
+        _ if b.is_temporal() && a.is_text() => By::DateTime,
+        (F::Time, f) | (f, F::Time) if exact(f) => By::Decimal,
+        _ if a.is_temporal() && exact(b) || b.is_temporal() && exact(a) => By::DateTime,
+        _ => By::Double,
+    }
+}
+
+fn alone(family: Family, collation: Collation) -> By {
+    match family {
+        Family::Integer | Family::Bit | Family::Year => By::Integer,
+        Family::Decimal => By::Decimal,
+        Family::Float | Family::Double => By::Double,
+        Family::Time => By::Time,
+        Family::Date | Family::DateTime => By::DateTime,
+        Family::Text | Family::Label | Family::Null => By::Text(collation),
+    }
+}
+
+/// How values of one type sort among themselves.
+pub fn own_order(ty: &Type) -> By {
+    alone(ty.family, ty.collation)
+}
+
+impl By {
+    /// Compares; `None` if either is NULL.
+    pub fn compare(self, cx: &mut Context, a: &Datum<'_>, b: &Datum<'_>) -> Result<Option<Ordering>> {
+        if a.is_null() || b.is_null() {
+            return Ok(None);
+        }
+        Ok(Some(match self {
+            By::Integer => match (a, b) {
+                (Datum::Int(a), Datum::Int(b)) => a.cmp(b),
+                (Datum::UInt(a), Datum::UInt(b)) => a.cmp(b),
+                _ => a.to_integer().value.cmp(&b.to_integer().value),
+            },
+            By::Decimal => cx.decimal(a)?.cmp(&cx.decimal(b)?),
+            By::Double => {
+                let (a, b) = (cx.double(a)?, cx.double(b)?);
+                a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+            }
+            By::Text(collation) => match (a, b) {
+                (Datum::Bytes(a), Datum::Bytes(b)) => collation.compare(a, b)?,
+                _ => collation.compare(&a.to_bytes(), &b.to_bytes())?,
+            },
+            By::Time => a.to_time().unwrap_or_default().micros.cmp(&b.to_time().unwrap_or_default().micros),
+            By::DateTime => {
+                let key = |d: Option<crate::value::DateTime>| d.map(|d| (d.date, d.micros));
+                let today = cx.today();
+                let (a, b) = (datetime(cx, a, today)?, datetime(cx, b, today)?);
+                key(a).cmp(&key(b))
+            }
+        }))
+    }
+}
+
+/// As a date with a time; text that is none: warning or error 1292, and it sorts before all.
+fn datetime(cx: &mut Context, v: &Datum<'_>, today: Date) -> Result<Option<crate::value::DateTime>> {
+    match v.to_datetime(today) {
+        Some(value) => Ok(Some(value)),
+        None if v.is_text() => {
+            let shown = String::from_utf8_lossy(&v.to_bytes()).into_owned();
+            Err(crate::error::WRONG_VALUE.with(&[&"DATETIME", &shown]))
+        }
+        None => {
+            let _ = cx;
+            Ok(None)
+        }
+    }
+}
+
+/// True if `order` is what the operator asks for.
+pub fn holds(op: BinaryOp, order: Ordering) -> bool {
+    match op {
+        BinaryOp::Equal | BinaryOp::NullSafeEqual => order.is_eq(),
+        BinaryOp::NotEqual => order.is_ne(),
+        BinaryOp::Less => order.is_lt(),
+        BinaryOp::LessOrEqual => order.is_le(),
+        BinaryOp::Greater => order.is_gt(),
+        BinaryOp::GreaterOrEqual => order.is_ge(),
+        _ => false,
+    }
+}
+
+/// A value as a condition. Text that is no number counts as what it starts with, with a warning.
+pub fn truth(cx: &mut Context, value: &Datum<'_>) -> Result<Option<bool>> {
+    match value {
+        Datum::Bytes(_) => Ok(Some(cx.double(value)? != 0.0)),
+        other => Ok(other.truth()),
+    }
+}

@@ -1,0 +1,216 @@
+//! Evaluating an expression for a row.
+
+use std::borrow::Cow;
+
+use super::compare::{self, truth};
+use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
+use crate::ast::{BinaryOp, TrimSide, Truth};
+use crate::error::Result;
+use crate::session::Context;
+use crate::value::Datum;
+
+impl Expr {
+    /// Its value for `row`.
+    pub fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        match &self.node {
+            Node::Constant(value) => Ok(value.borrow()),
+            Node::Column { source, column } => row.column(*source, *column, cx.zone()),
+            Node::Local(index) => Ok(cx.local(*index).clone()),
+            Node::UserVariable(name) => Ok(cx.user_variable(name)),
+            Node::Assign(name, value) => {
+                let datum = value.eval(cx, row)?;
+                cx.set_user_variable(name, datum.clone().into_owned(), value.ty);
+                Ok(datum)
+            }
+            Node::SystemVariable(variable) => cx.system_variable(variable),
+            Node::Negate(x) => {
+                let value = x.eval(cx, row)?;
+                arithmetic::negate(cx, value, &self.ty)
+            }
+            Node::BitNot(x) => Ok(match x.eval(cx, row)? {
+                Datum::Null => Datum::Null,
+                value => Datum::UInt(!arithmetic::to_bits(cx, &value)?),
+            }),
+            Node::Not(x) => Ok(tri(x.truth(cx, row)?.map(|t| !t))),
+            Node::Arithmetic(operation, pair) => {
+                let left = pair[0].eval(cx, row)?;
+                if left.is_null() {
+                    return Ok(Datum::Null);
+                }
+                let right = pair[1].eval(cx, row)?;
+                operation.apply(cx, &left, &right)
+            }
+            Node::Compare(op, by, pair) => {
+                let (left, right) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                Ok(tri(compare_op(*op, by.compare(cx, &left, &right)?, &left, &right)))
+            }
+            Node::And(_) | Node::Or(_) | Node::Xor(_) | Node::Is(..) | Node::In(..) => {
+                Ok(tri(self.truth(cx, row)?))
+            }
+            Node::Like(like) => like.eval(cx, row),
+            Node::Case(case) => case.eval(cx, row),
+            Node::Coalesce(list) => {
+                for x in list {
+                    let value = x.eval(cx, row)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Datum::Null)
+            }
+            Node::Cast(to, x) => {
+                let value = x.eval(cx, row)?;
+                cast::cast(cx, value, to)
+            }
+            Node::Transcode(from, to, x) => Ok(match x.eval(cx, row)? {
+                Datum::Null => Datum::Null,
+                value => Datum::Bytes(from.convert(value.into_bytes(), *to).0),
+            }),
+            Node::DateArithmetic(pair, unit, subtract) => {
+                let (date, amount) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                interval::add(cx, &date, &amount, *unit, *subtract, &self.ty)
+            }
+            Node::Extract(unit, x) => {
+                let value = x.eval(cx, row)?;
+                Ok(interval::extract(cx, &value, *unit))
+            }
+            Node::TimestampDiff(unit, pair) => {
+                let (from, to) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                Ok(interval::difference(cx, *unit, &from, &to))
+            }
+            Node::Trim(side, pair) => {
+                let (text, remove) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                if text.is_null() || remove.is_null() {
+                    return Ok(Datum::Null);
+                }
+                Ok(Datum::Bytes(trim(text.into_bytes(), &remove.to_bytes(), *side)))
+            }
+            Node::Call(function, arguments) => {
+                (function.eval)(cx, functions::Call { arguments, row, ty: &self.ty })
+            }
+            Node::Stored(routine, arguments) => {
+                let mut values = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    values.push(argument.eval(cx, row)?.into_owned());
+                }
+                crate::routine::call(cx, routine, values)
+            }
+        }
+    }
+
+    /// Its truth for `row`; `None` is UNKNOWN.
+    pub fn truth(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+        match &self.node {
+            Node::And(list) => all(list, true, cx, row),
+            Node::Or(list) => all(list, false, cx, row),
+            Node::Xor(pair) => {
+                let (a, b) = (pair[0].truth(cx, row)?, pair[1].truth(cx, row)?);
+                Ok(a.zip(b).map(|(a, b)| a != b))
+            }
+            Node::Not(x) => Ok(x.truth(cx, row)?.map(|t| !t)),
+            Node::Is(x, test, negated) => {
+                let found = match test {
+                    Truth::Null | Truth::Unknown => x.eval(cx, row)?.is_null(),
+                    Truth::True => x.truth(cx, row)? == Some(true),
+                    Truth::False => x.truth(cx, row)? == Some(false),
+                };
+                Ok(Some(found != *negated))
+            }
+            Node::In(x, list, negated) => is_in(x, list, cx, row).map(|t| t.map(|t| t != *negated)),
+            _ => {
+                let value = self.eval(cx, row)?;
+                truth(cx, &value)
+            }
+        }
+    }
+}
+
+fn tri<'a>(truth: Option<bool>) -> Datum<'a> {
+    truth.map_or(Datum::Null, Datum::from_bool)
+}
+
+/// AND (`wanted` true) or OR (`wanted` false) of a list.
+fn all(list: &[Expr], wanted: bool, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+    let mut result = Some(wanted);
+    for x in list {
+        match x.truth(cx, row)? {
+            Some(t) if t == wanted => {}
+            Some(t) => return Ok(Some(t)),
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+fn compare_op(
+    op: BinaryOp,
+    order: Option<std::cmp::Ordering>,
+    left: &Datum<'_>,
+    right: &Datum<'_>,
+) -> Option<bool> {
+    if op == BinaryOp::NullSafeEqual {
+        return Some(match order {
+            Some(order) => order.is_eq(),
+            None => left.is_null() && right.is_null(),
+        });
+    }
+    order.map(|order| compare::holds(op, order))
+}
+
+fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+    let value = x.eval(cx, row)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let mut unknown = false;
+    for (by, candidate) in list {
+        let candidate = candidate.eval(cx, row)?;
+        match by.compare(cx, &value, &candidate)? {
+            Some(order) if order.is_eq() => return Ok(Some(true)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}
+
+impl Case {
+    fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        for (when, then) in &self.branches {
+            if when.truth(cx, row)? == Some(true) {
+                return then.eval(cx, row);
+            }
+        }
+        match &self.otherwise {
+            Some(x) => x.eval(cx, row),
+            None => Ok(Datum::Null),
+        }
+    }
+}
+
+impl like::Like {
+    fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        let (text, pattern) = (self.operand.eval(cx, row)?, self.pattern.eval(cx, row)?);
+        if text.is_null() || pattern.is_null() {
+            return Ok(Datum::Null);
+        }
+        let found = self.matches(&text.to_bytes(), &pattern.to_bytes())?;
+        Ok(Datum::from_bool(found != self.negated))
+    }
+}
+
+fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide) -> Cow<'a, [u8]> {
+    let (mut start, mut end) = (0, text.len());
+    if !remove.is_empty() {
+        while side != TrimSide::Trailing && text[start..end].starts_with(remove) {
+            start += remove.len();
+        }
+        while side != TrimSide::Leading && text[start..end].ends_with(remove) {
+            end -= remove.len();
+        }
+    }
+    match text {
+        Cow::Borrowed(b) => Cow::Borrowed(&b[start..end]),
+        Cow::Owned(b) => Cow::Owned(b[start..end].to_vec()),
+    }
+}

@@ -1,0 +1,96 @@
+//! Functions that tell of the session and the server.
+
+use super::{Call, Typing, not_null};
+use crate::error::{self, Result};
+use crate::expression::Expr;
+use crate::session::Context;
+use crate::types::{Coercibility, Collation, Type};
+use crate::value::Datum;
+
+type Value<'a> = Result<Datum<'a>>;
+
+pub(super) fn uuid_type(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation(33), Coercibility::Literal, 36).not_null()
+}
+
+fn text<'a>(text: impl Into<String>) -> Value<'a> {
+    Ok(Datum::owned(text.into()))
+}
+
+pub(super) fn version<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    text(cx.version())
+}
+
+pub(super) fn user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    text(cx.user())
+}
+
+pub(super) fn current_user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    text(cx.current_user())
+}
+
+pub(super) fn database<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    match cx.default_database() {
+        Some(name) => text(name),
+        None => Ok(Datum::Null),
+    }
+}
+
+pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::UInt(cx.connection_id()))
+}
+
+pub(super) fn row_count<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(cx.status.row_count))
+}
+
+pub(super) fn found_rows<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::UInt(cx.status.found_rows))
+}
+
+pub(super) fn last_insert_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    if call.len() == 0 {
+        return Ok(Datum::UInt(cx.status.last_insert_id));
+    }
+    let value = call.value(cx, 0)?;
+    let id = if value.is_null() { 0 } else { cx.integer(&value)? as u64 };
+    cx.set_last_insert_id(id);
+    Ok(if value.is_null() { Datum::Null } else { Datum::UInt(id) })
+}
+
+pub(super) fn charset<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
+    text(call.charset(0).name())
+}
+
+pub(super) fn collation<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
+    text(call.arguments[0].ty.collation.name())
+}
+
+pub(super) fn coercibility<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(call.arguments[0].ty.coercibility as i64))
+}
+
+pub(super) fn uuid<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    let mut b = cx.random_bytes();
+    // Version 4, variant 1: random.
+    b[6] = b[6] & 0x0f | 0x40;
+    b[8] = b[8] & 0x3f | 0x80;
+    let hex: String = b.iter().map(|b| format!("{b:02x}")).collect();
+    text(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+}
+
+pub(super) fn sleep<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let Some(seconds) = call.double(cx, 0)?.filter(|s| *s >= 0.0) else {
+        return Err(error::WRONG_ARGUMENTS.with(&[&"sleep."]));
+    };
+    Ok(Datum::Int(cx.sleep(seconds).into()))
+}
+
+pub(super) fn benchmark<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let count = not_null!(call.int(cx, 0));
+    for _ in 0..count {
+        cx.check_interrupt()?;
+        call.value(cx, 1)?;
+    }
+    Ok(Datum::Int(0))
+}

@@ -1,0 +1,348 @@
+//! Built-in functions: one table, one line for each.
+//!
+//! A [`Function`] says how many arguments it takes, what it gives (from the arguments' types), and how it is evaluated.
+//! The evaluator gets its arguments unevaluated, so that it may leave some out. A name may have several lines only as
+//! synonyms. Adding a function is adding a line.
+//!
+//! - [`string`], [`numeric`], [`temporal`], [`information`]: the evaluators by subject.
+
+pub mod information;
+pub mod numeric;
+pub mod string;
+pub mod temporal;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::{Expr, Row};
+use crate::error::Result;
+use crate::session::Context;
+use crate::types::{Charset, Coercibility, Collation, Type};
+use crate::value::Datum;
+
+/// A built-in function.
+pub struct Function {
+    /// Its name, in lower case.
+    pub name: &'static str,
+    /// The fewest arguments.
+    pub arguments_min: usize,
+    /// The most arguments.
+    pub arguments_max: usize,
+    /// Text arguments are brought to one collation before it is called.
+    pub unify: bool,
+    /// It gives another value each time, or does something: never evaluated early.
+    pub volatile: bool,
+    /// Its type.
+    pub ty: fn(&[Expr], &Typing) -> Type,
+    /// Its value.
+    pub eval: for<'a> fn(&mut Context, Call<'a>) -> Result<Datum<'a>>,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// What a function's type may depend on besides its arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct Typing {
+    /// `collation_connection`.
+    pub connection: Collation,
+}
+
+/// A call being evaluated.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The arguments.
+    pub arguments: &'a [Expr],
+    /// The row.
+    pub row: Row<'a>,
+    /// The call's type.
+    pub ty: &'a Type,
+}
+
+impl<'a> Call<'a> {
+    /// The number of arguments.
+    pub fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// An argument's value.
+    pub fn value(&self, cx: &mut Context, i: usize) -> Result<Datum<'a>> {
+        self.arguments[i].eval(cx, self.row)
+    }
+
+    /// An argument as text; `None` for NULL.
+    pub fn text(&self, cx: &mut Context, i: usize) -> Result<Option<Cow<'a, [u8]>>> {
+        Ok(match self.value(cx, i)? {
+            Datum::Null => None,
+            value => Some(value.into_bytes()),
+        })
+    }
+
+    /// An argument as an integer, saturated to 64 bits; `None` for NULL.
+    pub fn int(&self, cx: &mut Context, i: usize) -> Result<Option<i64>> {
+        let value = self.value(cx, i)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let n = cx.integer(&value)?;
+        Ok(Some(i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX })))
+    }
+
+    /// An argument as a double; `None` for NULL.
+    pub fn double(&self, cx: &mut Context, i: usize) -> Result<Option<f64>> {
+        let value = self.value(cx, i)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        cx.double(&value).map(Some)
+    }
+
+    /// The character set of an argument's text.
+    pub fn charset(&self, i: usize) -> Charset {
+        self.arguments[i].ty.collation.charset()
+    }
+}
+
+/// Unwraps an argument, or makes the function's value NULL.
+macro_rules! not_null {
+    ($value:expr) => {
+        match $value? {
+            Some(value) => value,
+            None => return Ok(Datum::Null),
+        }
+    };
+}
+pub(crate) use not_null;
+
+/// Any number of arguments.
+const MANY: usize = usize::MAX;
+
+type Evaluator = for<'a> fn(&mut Context, Call<'a>) -> Result<Datum<'a>>;
+type Typer = fn(&[Expr], &Typing) -> Type;
+
+const fn f(name: &'static str, arguments: (usize, usize), ty: Typer, eval: Evaluator) -> Function {
+    Function {
+        name,
+        arguments_min: arguments.0,
+        arguments_max: arguments.1,
+        unify: false,
+        volatile: false,
+        ty,
+        eval,
+    }
+}
+
+impl Function {
+    const fn unified(mut self) -> Self {
+        self.unify = true;
+        self
+    }
+
+    const fn volatile(mut self) -> Self {
+        self.volatile = true;
+        self
+    }
+}
+
+fn int(_: &[Expr], _: &Typing) -> Type {
+    Type::INT
+}
+
+fn uint(_: &[Expr], _: &Typing) -> Type {
+    Type::UINT
+}
+
+fn double(_: &[Expr], _: &Typing) -> Type {
+    Type::DOUBLE
+}
+
+fn date(_: &[Expr], _: &Typing) -> Type {
+    Type::DATE
+}
+
+/// Text of the first argument's collation and length.
+fn like_first(arguments: &[Expr], typing: &Typing) -> Type {
+    text_of(arguments, typing, |lengths| lengths.first().copied().unwrap_or(0).into())
+}
+
+/// Text as long as all arguments together.
+fn joined(arguments: &[Expr], typing: &Typing) -> Type {
+    text_of(arguments, typing, |lengths| lengths.iter().map(|&l| u64::from(l)).sum())
+}
+
+/// Text of any length.
+fn long_text(arguments: &[Expr], typing: &Typing) -> Type {
+    text_of(arguments, typing, |_| 4_294_967_295)
+}
+
+/// Text in the connection's character set, whatever the arguments are.
+fn connection_text(_: &[Expr], typing: &Typing) -> Type {
+    Type::text(typing.connection, Coercibility::Literal, 255)
+}
+
+/// Names of the system: users, databases, versions.
+fn system_text(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation(33), Coercibility::System, 288)
+}
+
+fn text_of(arguments: &[Expr], typing: &Typing, length: impl Fn(&[u32]) -> u64) -> Type {
+    let lengths: Vec<u32> = arguments.iter().map(|a| a.ty.length).collect();
+    let length = u32::try_from(length(&lengths)).unwrap_or(u32::MAX);
+    match arguments.iter().filter(|a| a.ty.family.is_text()).min_by_key(|a| a.ty.coercibility) {
+        Some(text) => Type::text(text.ty.collation, text.ty.coercibility, length),
+        None => Type::text(typing.connection, Coercibility::Literal, length),
+    }
+}
+
+/// Every built-in function with plain arguments.
+pub static FUNCTIONS: &[Function] = &[
+    // Text.
+    f("ascii", (1, 1), int, string::ascii),
+    f("bin", (1, 1), connection_text, string::bin),
+    f("bit_length", (1, 1), int, string::bit_length),
+    f("char_length", (1, 1), int, string::char_length),
+    f("character_length", (1, 1), int, string::char_length),
+    f("concat", (1, MANY), joined, string::concat).unified(),
+    f("concat_ws", (2, MANY), long_text, string::concat_ws).unified(),
+    f("elt", (2, MANY), joined, string::elt).unified(),
+    f("field", (2, MANY), int, string::field).unified(),
+    f("find_in_set", (2, 2), int, string::find_in_set).unified(),
+    f("hex", (1, 1), connection_text, string::hex),
+    f("insert", (4, 4), long_text, string::insert).unified(),
+    f("instr", (2, 2), int, string::instr).unified(),
+    f("lcase", (1, 1), like_first, string::lower),
+    f("left", (2, 2), like_first, string::left),
+    f("length", (1, 1), int, string::length),
+    f("locate", (2, 3), int, string::locate).unified(),
+    f("lower", (1, 1), like_first, string::lower),
+    f("lpad", (3, 3), long_text, string::lpad).unified(),
+    f("ltrim", (1, 1), like_first, string::ltrim),
+    f("mid", (2, 3), like_first, string::substr),
+    f("oct", (1, 1), connection_text, string::oct),
+    f("octet_length", (1, 1), int, string::length),
+    f("position", (2, 2), int, string::locate).unified(),
+    f("quote", (1, 1), long_text, string::quote),
+    f("repeat", (2, 2), string::repeat_type, string::repeat),
+    f("replace", (3, 3), long_text, string::replace).unified(),
+    f("reverse", (1, 1), like_first, string::reverse),
+    f("right", (2, 2), like_first, string::right),
+    f("rpad", (3, 3), long_text, string::rpad).unified(),
+    f("rtrim", (1, 1), like_first, string::rtrim),
+    f("space", (1, 1), long_text, string::space),
+    f("strcmp", (2, 2), int, string::strcmp).unified(),
+    f("substr", (2, 3), like_first, string::substr),
+    f("substring", (2, 3), like_first, string::substr),
+    f("substring_index", (3, 3), like_first, string::substring_index).unified(),
+    f("ucase", (1, 1), like_first, string::upper),
+    f("unhex", (1, 1), string::binary_type, string::unhex),
+    f("upper", (1, 1), like_first, string::upper),
+    // Numbers.
+    f("abs", (1, 1), numeric::same_type, numeric::abs),
+    f("acos", (1, 1), double, numeric::acos),
+    f("asin", (1, 1), double, numeric::asin),
+    f("atan", (1, 2), double, numeric::atan),
+    f("atan2", (2, 2), double, numeric::atan),
+    f("bit_count", (1, 1), int, numeric::bit_count),
+    f("ceil", (1, 1), numeric::whole_type, numeric::ceil),
+    f("ceiling", (1, 1), numeric::whole_type, numeric::ceil),
+    f("conv", (3, 3), connection_text, numeric::conv),
+    f("cos", (1, 1), double, numeric::cos),
+    f("cot", (1, 1), double, numeric::cot),
+    f("crc32", (1, 1), uint, numeric::crc32),
+    f("degrees", (1, 1), double, numeric::degrees),
+    f("exp", (1, 1), double, numeric::exp),
+    f("floor", (1, 1), numeric::whole_type, numeric::floor),
+    f("greatest", (2, MANY), numeric::widest_type, numeric::greatest).unified(),
+    f("least", (2, MANY), numeric::widest_type, numeric::least).unified(),
+    f("ln", (1, 1), double, numeric::ln),
+    f("log", (1, 2), double, numeric::log),
+    f("log10", (1, 1), double, numeric::log10),
+    f("log2", (1, 1), double, numeric::log2),
+    f("pi", (0, 0), numeric::pi_type, numeric::pi),
+    f("pow", (2, 2), double, numeric::pow),
+    f("power", (2, 2), double, numeric::pow),
+    f("radians", (1, 1), double, numeric::radians),
+    f("rand", (0, 1), double, numeric::rand).volatile(),
+    f("round", (1, 2), numeric::round_type, numeric::round),
+    f("sign", (1, 1), int, numeric::sign),
+    f("sin", (1, 1), double, numeric::sin),
+    f("sqrt", (1, 1), double, numeric::sqrt),
+    f("tan", (1, 1), double, numeric::tan),
+    f("truncate", (2, 2), numeric::round_type, numeric::truncate),
+    // Dates and times.
+    f("curdate", (0, 0), date, temporal::curdate),
+    f("current_date", (0, 0), date, temporal::curdate),
+    f("current_time", (0, 1), temporal::time_type, temporal::curtime),
+    f("current_timestamp", (0, 1), temporal::now_type, temporal::now),
+    f("curtime", (0, 1), temporal::time_type, temporal::curtime),
+    f("date", (1, 1), date, temporal::date),
+    f("date_format", (2, 2), connection_text, temporal::date_format),
+    f("datediff", (2, 2), int, temporal::datediff),
+    f("day", (1, 1), int, temporal::day),
+    f("dayname", (1, 1), connection_text, temporal::dayname),
+    f("dayofmonth", (1, 1), int, temporal::day),
+    f("dayofweek", (1, 1), int, temporal::dayofweek),
+    f("dayofyear", (1, 1), int, temporal::dayofyear),
+    f("from_days", (1, 1), date, temporal::from_days),
+    f("from_unixtime", (1, 2), temporal::from_unixtime_type, temporal::from_unixtime),
+    f("hour", (1, 1), int, temporal::hour),
+    f("last_day", (1, 1), date, temporal::last_day),
+    f("localtime", (0, 1), temporal::now_type, temporal::now),
+    f("localtimestamp", (0, 1), temporal::now_type, temporal::now),
+    f("makedate", (2, 2), date, temporal::makedate),
+    f("maketime", (3, 3), temporal::maketime_type, temporal::maketime),
+    f("microsecond", (1, 1), int, temporal::microsecond),
+    f("minute", (1, 1), int, temporal::minute),
+    f("month", (1, 1), int, temporal::month),
+    f("monthname", (1, 1), connection_text, temporal::monthname),
+    f("now", (0, 1), temporal::now_type, temporal::now),
+    f("quarter", (1, 1), int, temporal::quarter),
+    f("sec_to_time", (1, 1), temporal::argument_time_type, temporal::sec_to_time),
+    f("second", (1, 1), int, temporal::second),
+    f("sysdate", (0, 1), temporal::now_type, temporal::sysdate).volatile(),
+    f("time", (1, 1), temporal::argument_time_type, temporal::time),
+    f("time_to_sec", (1, 1), int, temporal::time_to_sec),
+    f("timediff", (2, 2), temporal::argument_time_type, temporal::timediff),
+    f("timestamp", (1, 1), temporal::argument_datetime_type, temporal::timestamp),
+    f("to_days", (1, 1), int, temporal::to_days),
+    f("to_seconds", (1, 1), int, temporal::to_seconds),
+    f("unix_timestamp", (0, 1), temporal::unix_timestamp_type, temporal::unix_timestamp),
+    f("utc_date", (0, 0), date, temporal::utc_date),
+    f("utc_time", (0, 1), temporal::time_type, temporal::utc_time),
+    f("utc_timestamp", (0, 1), temporal::now_type, temporal::utc_timestamp),
+    f("week", (1, 2), int, temporal::week_function),
+    f("weekday", (1, 1), int, temporal::weekday),
+    f("weekofyear", (1, 1), int, temporal::weekofyear),
+    f("year", (1, 1), int, temporal::year),
+    f("yearweek", (1, 2), int, temporal::yearweek),
+    // The session and the server.
+    f("benchmark", (2, 2), int, information::benchmark).volatile(),
+    f("charset", (1, 1), system_text, information::charset),
+    f("coercibility", (1, 1), int, information::coercibility),
+    f("collation", (1, 1), system_text, information::collation),
+    f("connection_id", (0, 0), uint, information::connection_id),
+    f("current_user", (0, 0), system_text, information::current_user),
+    f("database", (0, 0), system_text, information::database),
+    f("found_rows", (0, 0), uint, information::found_rows).volatile(),
+    f("last_insert_id", (0, 1), uint, information::last_insert_id).volatile(),
+    f("row_count", (0, 0), int, information::row_count).volatile(),
+    f("schema", (0, 0), system_text, information::database),
+    f("session_user", (0, 0), system_text, information::user),
+    f("sleep", (1, 1), int, information::sleep).volatile(),
+    f("system_user", (0, 0), system_text, information::user),
+    f("user", (0, 0), system_text, information::user),
+    f("uuid", (0, 0), information::uuid_type, information::uuid).volatile(),
+    f("version", (0, 0), system_text, information::version),
+];
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
+    LazyLock::new(|| FUNCTIONS.iter().map(|f| (f.name, f)).collect());
+
+/// The function of this name, in any case.
+pub fn find(name: &str) -> Option<&'static Function> {
+    BY_NAME.get(name.to_ascii_lowercase().as_str()).copied()
+}

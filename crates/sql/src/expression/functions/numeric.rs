@@ -1,0 +1,350 @@
+//! Functions on numbers. Exact numbers stay exact.
+
+use super::{Call, Typing, not_null};
+use crate::error::{self, Result};
+use crate::expression::{Expr, arithmetic, compare};
+use crate::session::Context;
+use crate::types::expression_type::NOT_FIXED;
+use crate::types::{Family, Type};
+use crate::value::{Datum, Decimal};
+
+type Value<'a> = Result<Datum<'a>>;
+
+fn is_exact(ty: &Type) -> bool {
+    matches!(ty.family, Family::Integer | Family::Decimal | Family::Bit | Family::Year)
+}
+
+pub(super) fn same_type(arguments: &[Expr], _: &Typing) -> Type {
+    let ty = arguments[0].ty;
+    match ty.family {
+        Family::Integer | Family::Decimal => ty,
+        Family::Bit | Family::Year => Type::UINT,
+        _ => Type::DOUBLE,
+    }
+}
+
+pub(super) fn whole_type(arguments: &[Expr], _: &Typing) -> Type {
+    let ty = arguments[0].ty;
+    match ty.family {
+        Family::Decimal if ty.integer_digits() > 18 => Type::decimal(ty.integer_digits(), 0),
+        Family::Decimal => Type::INT,
+        Family::Integer | Family::Bit | Family::Year => Type { unsigned: ty.unsigned, ..Type::INT },
+        _ => Type::DOUBLE,
+    }
+}
+
+pub(super) fn round_type(arguments: &[Expr], _: &Typing) -> Type {
+    let ty = arguments[0].ty;
+    let places = match arguments.get(1) {
+        Some(n) => n.as_constant().map(|n| n.to_integer().value.clamp(-30, 30)),
+        None => Some(0),
+    };
+    match ty.family {
+        Family::Integer | Family::Bit | Family::Year => Type { unsigned: ty.unsigned, ..Type::INT },
+        Family::Decimal => {
+            let scale = places.map_or(ty.decimals, |p| p.clamp(0, ty.decimals.into()) as u8);
+            Type::decimal((ty.integer_digits() + 1 + u32::from(scale)).min(65), scale)
+        }
+        _ => Type { decimals: places.map_or(NOT_FIXED, |p| p.max(0) as u8), ..Type::DOUBLE },
+    }
+}
+
+pub(super) fn pi_type(_: &[Expr], _: &Typing) -> Type {
+    Type { decimals: 6, length: 8, ..Type::DOUBLE }
+}
+
+/// The type that holds every argument's value.
+pub(super) fn widest_type(arguments: &[Expr], typing: &Typing) -> Type {
+    crate::expression::resolve::common_type(arguments.iter().map(|a| &a.ty), typing.connection)
+}
+
+/// A double, or error 1690 if it is none.
+fn finite<'a>(name: &str, v: f64) -> Value<'a> {
+    if v.is_finite() {
+        return Ok(Datum::Double(v));
+    }
+    Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{name}()")]))
+}
+
+fn map<'a>(cx: &mut Context, call: Call<'a>, name: &str, f: fn(f64) -> f64) -> Value<'a> {
+    let x = not_null!(call.double(cx, 0));
+    finite(name, f(x))
+}
+
+/// For functions with a restricted domain: NULL outside.
+fn map_domain<'a>(cx: &mut Context, call: Call<'a>, f: fn(f64) -> f64) -> Value<'a> {
+    let y = f(not_null!(call.double(cx, 0)));
+    Ok(if y.is_finite() { Datum::Double(y) } else { Datum::Null })
+}
+
+/// A logarithm: NULL and warning 3020 for what has none.
+fn logarithm<'a>(cx: &mut Context, name: &str, x: f64, f: impl Fn(f64) -> f64) -> Value<'a> {
+    if x > 0.0 {
+        return Ok(Datum::Double(f(x)));
+    }
+    cx.warn(error::INVALID_ARGUMENT_FOR_LOGARITHM.plain());
+    let _ = name;
+    Ok(Datum::Null)
+}
+
+pub(super) fn abs<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let value = call.value(cx, 0)?;
+    Ok(match value {
+        Datum::Null => Datum::Null,
+        Datum::Int(i64::MIN) => {
+            return Err(error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &format!("abs({})", i64::MIN)]));
+        }
+        Datum::Int(v) => Datum::Int(v.abs()),
+        Datum::UInt(v) => Datum::UInt(v),
+        Datum::Decimal(d) => Datum::Decimal(if d.is_negative() { d.negate() } else { d }),
+        Datum::Bits(_) | Datum::Year(_) => Datum::UInt(value.to_integer().value as u64),
+        v => Datum::Double(cx.double(&v)?.abs()),
+    })
+}
+
+pub(super) fn sign<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let x = not_null!(call.double(cx, 0));
+    Ok(Datum::Int(if x > 0.0 {
+        1
+    } else if x < 0.0 {
+        -1
+    } else {
+        0
+    }))
+}
+
+fn to_whole<'a>(
+    cx: &mut Context,
+    call: Call<'a>,
+    exact: fn(&Decimal) -> Decimal,
+    double: fn(f64) -> f64,
+) -> Value<'a> {
+    let value = call.value(cx, 0)?;
+    Ok(match value {
+        Datum::Null => Datum::Null,
+        Datum::Int(_) | Datum::UInt(_) => value,
+        Datum::Decimal(d) => {
+            let whole = exact(&d);
+            match (call.ty.family, whole.to_i64()) {
+                (Family::Integer, Some(n)) => Datum::Int(n),
+                _ => Datum::Decimal(whole),
+            }
+        }
+        v if is_exact(&call.arguments[0].ty) => Datum::UInt(v.to_integer().value as u64),
+        v => Datum::Double(double(cx.double(&v)?)),
+    })
+}
+
+pub(super) fn floor<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    to_whole(cx, call, Decimal::floor, f64::floor)
+}
+
+pub(super) fn ceil<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    to_whole(cx, call, Decimal::ceil, f64::ceil)
+}
+
+fn round_at<'a>(cx: &mut Context, call: Call<'a>, truncate: bool) -> Value<'a> {
+    let value = call.value(cx, 0)?;
+    let places = if call.len() > 1 { not_null!(call.int(cx, 1)).clamp(-100, 100) } else { 0 };
+    match value {
+        Datum::Null => Ok(Datum::Null),
+        v if is_exact(&call.arguments[0].ty) => {
+            let integer = call.ty.family == Family::Integer;
+            if integer && places >= 0 {
+                return Ok(v);
+            }
+            let exact = cx.decimal(&v)?;
+            let rounded = match u32::try_from(-places) {
+                Ok(tens) if tens > 0 => exact.round_tens(tens, truncate),
+                _ => {
+                    let scale = places.clamp(0, call.ty.decimals.into()) as u8;
+                    if truncate { exact.truncate(scale) } else { exact.round(scale) }
+                }
+            };
+            if !integer {
+                return Ok(Datum::Decimal(rounded));
+            }
+            let n = rounded.to_i64().map(i128::from).or(rounded.to_u64().map(i128::from));
+            let result = n.and_then(|n| arithmetic::integer_result(n, call.ty.unsigned));
+            result.ok_or_else(|| error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &"round()"]))
+        }
+        v => {
+            let x = cx.double(&v)?;
+            let unit = 10_f64.powi(places as i32);
+            let scaled = if places >= 0 { x * unit } else { x / 10_f64.powi(-places as i32) };
+            let whole = if truncate { scaled.trunc() } else { scaled.round_ties_even() };
+            let result = if places >= 0 { whole / unit } else { whole * 10_f64.powi(-places as i32) };
+            Ok(Datum::Double(if scaled.is_finite() && result.is_finite() { result } else { x }))
+        }
+    }
+}
+
+pub(super) fn round<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    round_at(cx, call, false)
+}
+
+pub(super) fn truncate<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    round_at(cx, call, true)
+}
+
+pub(super) fn pow<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let x = not_null!(call.double(cx, 0));
+    let y = not_null!(call.double(cx, 1));
+    finite("pow", x.powf(y))
+}
+
+pub(super) fn exp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map(cx, call, "exp", f64::exp)
+}
+
+pub(super) fn sin<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map(cx, call, "sin", f64::sin)
+}
+
+pub(super) fn cos<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map(cx, call, "cos", f64::cos)
+}
+
+pub(super) fn tan<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map(cx, call, "tan", f64::tan)
+}
+
+pub(super) fn cot<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map(cx, call, "cot", |x| 1.0 / x.tan())
+}
+
+pub(super) fn degrees<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map(cx, call, "degrees", f64::to_degrees)
+}
+
+pub(super) fn radians<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map(cx, call, "radians", f64::to_radians)
+}
+
+pub(super) fn sqrt<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map_domain(cx, call, f64::sqrt)
+}
+
+pub(super) fn acos<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map_domain(cx, call, f64::acos)
+}
+
+pub(super) fn asin<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    map_domain(cx, call, f64::asin)
+}
+
+pub(super) fn atan<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let y = not_null!(call.double(cx, 0));
+    if call.len() == 1 {
+        return Ok(Datum::Double(y.atan()));
+    }
+    let x = not_null!(call.double(cx, 1));
+    Ok(Datum::Double(y.atan2(x)))
+}
+
+pub(super) fn ln<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let x = not_null!(call.double(cx, 0));
+    logarithm(cx, "ln", x, f64::ln)
+}
+
+pub(super) fn log10<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let x = not_null!(call.double(cx, 0));
+    logarithm(cx, "log10", x, f64::log10)
+}
+
+pub(super) fn log2<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let x = not_null!(call.double(cx, 0));
+    logarithm(cx, "log2", x, f64::log2)
+}
+
+pub(super) fn log<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let a = not_null!(call.double(cx, 0));
+    if call.len() == 1 {
+        return logarithm(cx, "log", a, f64::ln);
+    }
+    let x = not_null!(call.double(cx, 1));
+    if a <= 0.0 || a == 1.0 {
+        return logarithm(cx, "log", -1.0, f64::ln);
+    }
+    logarithm(cx, "log", x, |x| x.ln() / a.ln())
+}
+
+pub(super) fn pi<'a>(_: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::Double(std::f64::consts::PI))
+}
+
+pub(super) fn rand<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    if call.len() == 0 {
+        return Ok(Datum::Double(cx.random()));
+    }
+    let seed = call.int(cx, 0)?.unwrap_or(0);
+    let constant = call.arguments[0].as_constant().is_some();
+    Ok(Datum::Double(cx.random_from(seed, constant)))
+}
+
+pub(super) fn bit_count<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let value = call.value(cx, 0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::Int(arithmetic::to_bits(cx, &value)?.count_ones().into()))
+}
+
+pub(super) fn crc32<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let text = not_null!(call.text(cx, 0));
+    Ok(Datum::UInt(crc32fast::hash(&text).into()))
+}
+
+pub(super) fn conv<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let text = not_null!(call.text(cx, 0));
+    let from = not_null!(call.int(cx, 1));
+    let to = not_null!(call.int(cx, 2));
+    let (base, target) = (from.unsigned_abs(), to.unsigned_abs());
+    if !(2..=36).contains(&base) || !(2..=36).contains(&target) {
+        return Ok(Datum::Null);
+    }
+    let text = text.trim_ascii();
+    let (negative, digits) = match text.strip_prefix(b"-") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let mut n = 0_u64;
+    for digit in digits.iter().map_while(|&b| char::from(b).to_digit(base as u32)) {
+        n = n.checked_mul(base).and_then(|n| n.checked_add(digit.into())).unwrap_or(u64::MAX);
+    }
+    let n = if negative { n.wrapping_neg() } else { n };
+    let (sign, mut rest) = if to < 0 && (n as i64) < 0 { ("-", (n as i64).unsigned_abs()) } else { ("", n) };
+    let mut out = Vec::new();
+    loop {
+        out.push(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[(rest % target) as usize]);
+        rest /= target;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(sign.as_bytes());
+    out.reverse();
+    Ok(Datum::owned(out))
+}
+
+fn extreme<'a>(cx: &mut Context, call: Call<'a>, wanted: std::cmp::Ordering) -> Value<'a> {
+    let by = compare::own_order(call.ty);
+    let mut best = call.value(cx, 0)?;
+    for i in 1..call.len() {
+        let value = call.value(cx, i)?;
+        match by.compare(cx, &value, &best)? {
+            None => return Ok(Datum::Null),
+            Some(order) if order == wanted => best = value,
+            Some(_) => {}
+        }
+    }
+    super::super::cast::to_type(cx, best, call.ty)
+}
+
+pub(super) fn greatest<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    extreme(cx, call, std::cmp::Ordering::Greater)
+}
+
+pub(super) fn least<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    extreme(cx, call, std::cmp::Ordering::Less)
+}

@@ -1,0 +1,514 @@
+//! Functions on dates and times. A statement has one moment: NOW() is the same in all of it, SYSDATE() is not.
+
+use super::{Call, Typing, not_null};
+use crate::error::Result;
+use crate::expression::{Expr, cast};
+use crate::session::Context;
+use crate::types::{Family, Type};
+use crate::value::temporal::{Date, DateTime, SECOND, Time, days_in_month, is_leap};
+use crate::value::{Datum, Decimal};
+
+type Value<'a> = Result<Datum<'a>>;
+
+fn constant_fsp(arguments: &[Expr]) -> u8 {
+    let fsp = arguments.first().and_then(Expr::as_constant).map_or(0, |n| n.to_integer().value);
+    fsp.clamp(0, 6) as u8
+}
+
+pub(super) fn now_type(arguments: &[Expr], _: &Typing) -> Type {
+    Type::datetime(constant_fsp(arguments)).not_null()
+}
+
+pub(super) fn time_type(arguments: &[Expr], _: &Typing) -> Type {
+    Type::time(constant_fsp(arguments)).not_null()
+}
+
+/// Digits of an argument's seconds.
+fn fsp_of(ty: &Type) -> u8 {
+    match ty.family {
+        Family::Time | Family::DateTime | Family::Decimal => ty.decimals.min(6),
+        Family::Text | Family::Double | Family::Float => 6,
+        _ => 0,
+    }
+}
+
+pub(super) fn argument_time_type(arguments: &[Expr], _: &Typing) -> Type {
+    Type::time(arguments.iter().map(|a| fsp_of(&a.ty)).max().unwrap_or(0))
+}
+
+pub(super) fn argument_datetime_type(arguments: &[Expr], _: &Typing) -> Type {
+    Type::datetime(fsp_of(&arguments[0].ty))
+}
+
+pub(super) fn maketime_type(arguments: &[Expr], _: &Typing) -> Type {
+    Type::time(fsp_of(&arguments[2].ty))
+}
+
+pub(super) fn unix_timestamp_type(arguments: &[Expr], _: &Typing) -> Type {
+    match arguments.first().map(|a| fsp_of(&a.ty)) {
+        Some(fsp @ 1..) => Type::decimal(12 + u32::from(fsp), fsp),
+        _ => Type::UINT,
+    }
+}
+
+pub(super) fn from_unixtime_type(arguments: &[Expr], typing: &Typing) -> Type {
+    if arguments.len() > 1 {
+        return super::connection_text(arguments, typing);
+    }
+    Type::datetime(fsp_of(&arguments[0].ty))
+}
+
+fn fsp<'a>(cx: &mut Context, call: Call<'a>) -> Result<u8> {
+    Ok(if call.len() == 0 { 0 } else { call.int(cx, 0)?.unwrap_or(0).clamp(0, 6) as u8 })
+}
+
+pub(super) fn now<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let fsp = fsp(cx, call)?;
+    Ok(Datum::DateTime(cx.now().truncate(fsp)))
+}
+
+pub(super) fn sysdate<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let fsp = fsp(cx, call)?;
+    Ok(Datum::DateTime(cx.wall_clock().truncate(fsp)))
+}
+
+pub(super) fn utc_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let fsp = fsp(cx, call)?;
+    Ok(Datum::DateTime(cx.now_utc().truncate(fsp)))
+}
+
+pub(super) fn curdate<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::Date(cx.today()))
+}
+
+pub(super) fn utc_date<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::Date(cx.now_utc().date))
+}
+
+pub(super) fn curtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let fsp = fsp(cx, call)?;
+    Ok(Datum::Time(cx.now().truncate(fsp).time()))
+}
+
+pub(super) fn utc_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let fsp = fsp(cx, call)?;
+    Ok(Datum::Time(cx.now_utc().truncate(fsp).time()))
+}
+
+fn datetime_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<DateTime>> {
+    let value = call.value(cx, i)?;
+    Ok(cast::datetime(cx, &value, "datetime"))
+}
+
+fn time_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<Time>> {
+    let value = call.value(cx, i)?;
+    Ok(cast::time(cx, &value))
+}
+
+/// A real day of the calendar, and its number.
+fn day_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<(Date, i64)>> {
+    let found = datetime_argument(cx, call, i)?;
+    Ok(found.and_then(|d| Some((d.date, d.date.day_number()?))))
+}
+
+pub(super) fn date<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Date(not_null!(datetime_argument(cx, call, 0)).date))
+}
+
+pub(super) fn timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let value = not_null!(datetime_argument(cx, call, 0));
+    Ok(value.round(call.ty.decimals.max(value.fsp)).map_or(Datum::Null, Datum::DateTime))
+}
+
+pub(super) fn time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Time(not_null!(time_argument(cx, call, 0))))
+}
+
+pub(super) fn year<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(datetime_argument(cx, call, 0)).date.year.into()))
+}
+
+pub(super) fn quarter<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(((not_null!(datetime_argument(cx, call, 0)).date.month + 2) / 3).into()))
+}
+
+pub(super) fn month<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(datetime_argument(cx, call, 0)).date.month.into()))
+}
+
+pub(super) fn day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(datetime_argument(cx, call, 0)).date.day.into()))
+}
+
+pub(super) fn hour<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(time_argument(cx, call, 0)).parts().0.into()))
+}
+
+pub(super) fn minute<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(time_argument(cx, call, 0)).parts().1.into()))
+}
+
+pub(super) fn second<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(time_argument(cx, call, 0)).parts().2.into()))
+}
+
+pub(super) fn microsecond<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(time_argument(cx, call, 0)).parts().3.into()))
+}
+
+/// 0 is Monday.
+fn weekday_of(day_number: i64) -> i64 {
+    (day_number + 5).rem_euclid(7)
+}
+
+pub(super) fn weekday<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(weekday_of(not_null!(day_argument(cx, call, 0)).1)))
+}
+
+pub(super) fn dayofweek<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int((weekday_of(not_null!(day_argument(cx, call, 0)).1) + 1) % 7 + 1))
+}
+
+fn day_of_year(date: Date) -> i64 {
+    let before: i64 = (1..date.month).map(|m| i64::from(days_in_month(date.year, m))).sum();
+    before + i64::from(date.day)
+}
+
+pub(super) fn dayofyear<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(day_of_year(not_null!(day_argument(cx, call, 0)).0)))
+}
+
+const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+pub(super) fn dayname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let (_, n) = not_null!(day_argument(cx, call, 0));
+    Ok(Datum::borrowed(DAYS[weekday_of(n) as usize].as_bytes()))
+}
+
+pub(super) fn monthname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let month = not_null!(datetime_argument(cx, call, 0)).date.month;
+    Ok(match MONTHS.get(usize::from(month).wrapping_sub(1)) {
+        Some(name) => Datum::borrowed(name.as_bytes()),
+        None => Datum::Null,
+    })
+}
+
+pub(super) fn to_days<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(day_argument(cx, call, 0)).1))
+}
+
+pub(super) fn to_seconds<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let value = not_null!(datetime_argument(cx, call, 0));
+    let day = value.date.day_number();
+    Ok(day.map_or(Datum::Null, |day| Datum::Int(day * 86_400 + value.micros / SECOND)))
+}
+
+pub(super) fn from_days<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let n = not_null!(call.int(cx, 0));
+    Ok(Datum::Date(if n < 366 { Date::ZERO } else { Date::from_day_number(n).unwrap_or(Date::ZERO) }))
+}
+
+pub(super) fn datediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let (_, a) = not_null!(day_argument(cx, call, 0));
+    let (_, b) = not_null!(day_argument(cx, call, 1));
+    Ok(Datum::Int(a - b))
+}
+
+pub(super) fn timediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let (a, b) = (call.value(cx, 0)?, call.value(cx, 1)?);
+    let is_time = |v: &Datum<'_>| match v {
+        Datum::Time(_) => true,
+        Datum::Bytes(text) => !text.contains(&b'-') || text.starts_with(b"-"),
+        _ => false,
+    };
+    let micros = match (is_time(&a), is_time(&b)) {
+        (true, true) => {
+            let (a, b) = (cast::time(cx, &a), cast::time(cx, &b));
+            a.zip(b).map(|(a, b)| a.micros - b.micros)
+        }
+        (false, false) => {
+            let (a, b) = (cast::datetime(cx, &a, "datetime"), cast::datetime(cx, &b, "datetime"));
+            a.and_then(DateTime::unix_micros).zip(b.and_then(DateTime::unix_micros)).map(|(a, b)| a - b)
+        }
+        _ => None,
+    };
+    Ok(micros.map_or(Datum::Null, |micros| {
+        let fraction = if micros % SECOND == 0 { 0 } else { 6 };
+        Datum::Time(Time { micros, fsp: fraction }.clamp().0)
+    }))
+}
+
+pub(super) fn last_day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    Ok(match days_in_month(date.year, date.month) {
+        0 => Datum::Null,
+        day => Datum::Date(Date { day, ..date }),
+    })
+}
+
+pub(super) fn makedate<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let year = not_null!(call.int(cx, 0));
+    let day = not_null!(call.int(cx, 1));
+    let year = match year {
+        0..=69 => year + 2000,
+        70..=99 => year + 1900,
+        _ => year,
+    };
+    let first = u16::try_from(year).ok().and_then(|year| Date { year, month: 1, day: 1 }.day_number());
+    let date = first.filter(|_| day > 0).and_then(|n| Date::from_day_number(n.checked_add(day - 1)?));
+    Ok(date.map_or(Datum::Null, Datum::Date))
+}
+
+pub(super) fn maketime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let hours = not_null!(call.int(cx, 0));
+    let minutes = not_null!(call.int(cx, 1));
+    let seconds = call.value(cx, 2)?;
+    let Some(micros) = cx.decimal(&seconds)?.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64()) else {
+        return Ok(Datum::Null);
+    };
+    if seconds.is_null() || !(0..60).contains(&minutes) || !(0..60 * SECOND).contains(&micros) {
+        return Ok(Datum::Null);
+    }
+    let total = hours.unsigned_abs().min(839) as i64 * 3600 * SECOND + minutes * 60 * SECOND + micros;
+    let signed = if hours < 0 { -total } else { total };
+    Ok(Datum::Time(Time { micros: signed, fsp: call.ty.decimals }.clamp().0))
+}
+
+pub(super) fn time_to_sec<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(Datum::Int(not_null!(time_argument(cx, call, 0)).micros / SECOND))
+}
+
+pub(super) fn sec_to_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let value = call.value(cx, 0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let micros = cx.decimal(&value)?.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
+    let micros = micros.unwrap_or(i64::MAX);
+    Ok(Datum::Time(Time { micros, fsp: call.ty.decimals }.clamp().0))
+}
+
+pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    if call.len() == 0 {
+        return Ok(Datum::UInt((cx.now_utc().unix_micros().unwrap_or(0) / SECOND) as u64));
+    }
+    let local = not_null!(datetime_argument(cx, call, 0));
+    let micros = local.unix_micros().map_or(0, |us| us - i64::from(cx.zone()) * SECOND);
+    // Beyond what it knows it is 0, as MySQL's.
+    let micros = if (0..=32_536_771_199 * SECOND).contains(&micros) { micros } else { 0 };
+    if call.ty.family == Family::Integer {
+        return Ok(Datum::UInt((micros / SECOND) as u64));
+    }
+    let exact = Decimal::from_parts(micros.into(), 6).unwrap_or(Decimal::ZERO);
+    Ok(Datum::Decimal(exact.truncate(call.ty.decimals)))
+}
+
+pub(super) fn from_unixtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let value = call.value(cx, 0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let micros = cx.decimal(&value)?.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
+    let Some(micros) = micros.filter(|us| (0..32_536_771_200 * SECOND).contains(us)) else {
+        return Ok(Datum::Null);
+    };
+    let fsp = fsp_of(&call.arguments[0].ty);
+    let local = DateTime::from_unix_micros(micros + i64::from(cx.zone()) * SECOND, fsp);
+    let Some(local) = local else { return Ok(Datum::Null) };
+    if call.len() == 1 {
+        return Ok(Datum::DateTime(local));
+    }
+    let format = not_null!(call.text(cx, 1));
+    Ok(format_datetime(local, &format))
+}
+
+/// Week numbers by MySQL's modes: bit 0 Monday first, bit 1 weeks count from 1 to 53 with the year they belong to, bit
+/// 2 the first week is the one with the first such weekday (else the one with four days in the year).
+fn week_of(date: Date, mode: u8) -> Option<(i64, i64)> {
+    let n = date.day_number()?;
+    let monday_first = mode & 1 != 0;
+    let of_year = mode & 2 != 0;
+    let first_weekday = mode & 4 != 0;
+    let weekday = |day: i64| if monday_first { weekday_of(day) } else { (weekday_of(day) + 1) % 7 };
+    let mut year = i64::from(date.year);
+    let first = Date { month: 1, day: 1, ..date }.day_number()?;
+    let mut lead = weekday(first);
+    if date.month == 1 && i64::from(date.day) <= 7 - lead {
+        let in_first = if first_weekday { lead == 0 } else { lead < 4 };
+        if !of_year && !in_first {
+            return Some((0, year));
+        }
+        if !in_first {
+            year -= 1;
+            let length = if u16::try_from(year).is_ok_and(is_leap) { 366 } else { 365 };
+            let start = first - length;
+            lead = weekday(start);
+            return Some((week_from(n, start, lead, first_weekday), year));
+        }
+    }
+    let week = week_from(n, first, lead, first_weekday);
+    if of_year && week >= 53 {
+        let length = if is_leap(date.year) { 366 } else { 365 };
+        let next = weekday(first + length);
+        let next_has_first = if first_weekday { next == 0 } else { next < 4 };
+        if next_has_first && n >= first + length - next {
+            return Some((1, year + 1));
+        }
+    }
+    Some((week, year))
+}
+
+/// The week that day `n` is in, of the year that starts at day `start` on weekday `lead`.
+fn week_from(n: i64, start: i64, lead: i64, first_weekday: bool) -> i64 {
+    let starts_at_first = if first_weekday { lead == 0 } else { lead < 4 };
+    let base = if starts_at_first { start - lead } else { start + 7 - lead };
+    (n - base) / 7 + 1
+}
+
+/// WEEK(date, mode); `None` unless the date is real.
+pub fn week(date: Date, mode: u8) -> Option<u8> {
+    // The manual's table: modes 1 and 3 count by four days, as do 4 and 6; 0, 2, 5 and 7 by the first weekday.
+    week_of(date, internal_mode(mode)).map(|(week, _)| week as u8)
+}
+
+fn internal_mode(mode: u8) -> u8 {
+    let mode = mode & 7;
+    if mode & 1 == 0 { mode ^ 4 } else { mode }
+}
+
+pub(super) fn week_function<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    let mode = if call.len() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { cx.default_week_format() };
+    Ok(week(date, mode).map_or(Datum::Null, |w| Datum::Int(w.into())))
+}
+
+pub(super) fn weekofyear<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    Ok(week(date, 3).map_or(Datum::Null, |w| Datum::Int(w.into())))
+}
+
+pub(super) fn yearweek<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    let mode = if call.len() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { 0 };
+    let found = week_of(date, internal_mode(mode) | 2);
+    Ok(found.map_or(Datum::Null, |(week, year)| Datum::Int(year * 100 + week)))
+}
+
+pub(super) fn date_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let value = not_null!(datetime_argument(cx, call, 0));
+    let format = not_null!(call.text(cx, 1));
+    Ok(format_datetime(value, &format))
+}
+
+/// The manual's table of specifiers under DATE_FORMAT.
+fn format_datetime<'a>(d: DateTime, format: &[u8]) -> Datum<'a> {
+    let (h, m, s, us) = d.time().parts();
+    let Date { year, month, day } = d.date;
+    let half = if h < 12 { "AM" } else { "PM" };
+    let twelve = (h + 11) % 12 + 1;
+    let number = d.date.day_number();
+    let mut out = Vec::with_capacity(format.len() + 16);
+    let mut rest = format.iter();
+    while let Some(&b) = rest.next() {
+        if b != b'%' {
+            out.push(b);
+            continue;
+        }
+        let Some(&specifier) = rest.next() else { break };
+        let needs_day =
+            matches!(specifier, b'a' | b'W' | b'w' | b'j' | b'u' | b'U' | b'v' | b'V' | b'x' | b'X');
+        if needs_day && number.is_none() || matches!(specifier, b'b' | b'M') && month == 0 {
+            return Datum::Null;
+        }
+        let n = number.unwrap_or(0);
+        let month_name = MONTHS[usize::from(month.clamp(1, 12) - 1)];
+        let day_name = DAYS[weekday_of(n) as usize];
+        let week_by = |mode: u8| week_of(d.date, internal_mode(mode)).unwrap_or((0, 0));
+        let text = match specifier {
+            b'Y' => format!("{year:04}"),
+            b'y' => format!("{:02}", year % 100),
+            b'm' => format!("{month:02}"),
+            b'c' => month.to_string(),
+            b'd' => format!("{day:02}"),
+            b'e' => day.to_string(),
+            b'D' => format!("{day}{}", ordinal(day)),
+            b'M' => month_name.to_owned(),
+            b'b' => month_name[..3].to_owned(),
+            b'W' => day_name.to_owned(),
+            b'a' => day_name[..3].to_owned(),
+            b'w' => ((weekday_of(n) + 1) % 7).to_string(),
+            b'j' => format!("{:03}", day_of_year(d.date)),
+            b'H' => format!("{h:02}"),
+            b'k' => h.to_string(),
+            b'h' | b'I' => format!("{twelve:02}"),
+            b'l' => twelve.to_string(),
+            b'i' => format!("{m:02}"),
+            b's' | b'S' => format!("{s:02}"),
+            b'f' => format!("{us:06}"),
+            b'p' => half.to_owned(),
+            b'r' => format!("{twelve:02}:{m:02}:{s:02} {half}"),
+            b'T' => format!("{h:02}:{m:02}:{s:02}"),
+            b'U' => format!("{:02}", week_by(0).0),
+            b'u' => format!("{:02}", week_by(1).0),
+            b'V' => format!("{:02}", week_by(2).0),
+            b'v' => format!("{:02}", week_by(3).0),
+            b'X' => format!("{:04}", week_by(2).1),
+            b'x' => format!("{:04}", week_by(3).1),
+            other => char::from(other).to_string(),
+        };
+        out.extend_from_slice(text.as_bytes());
+    }
+    Datum::owned(out)
+}
+
+fn ordinal(day: u8) -> &'static str {
+    match (day, day % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weeks_as_the_manual_has_them() {
+        let date = |year, month, day| Date { year, month, day };
+        assert_eq!(week(date(2008, 2, 20), 0), Some(7));
+        assert_eq!(week(date(2008, 2, 20), 1), Some(8));
+        assert_eq!(week(date(2008, 12, 31), 1), Some(53));
+        assert_eq!(week(date(2000, 1, 1), 0), Some(0));
+        assert_eq!(week(date(2000, 1, 1), 2), Some(52));
+        assert_eq!(week_of(date(1987, 1, 1), internal_mode(0) | 2), Some((52, 1986)));
+        assert_eq!(week(date(2008, 12, 31), 3), Some(1));
+    }
+
+    #[test]
+    fn formats() {
+        use crate::value::temporal::DAY;
+        let d = Date { year: 2009, month: 10, day: 4 }.midnight().add_micros(DAY - SECOND * 3600).unwrap();
+        let show =
+            |f: &str| String::from_utf8(format_datetime(d, f.as_bytes()).into_bytes().into_owned()).unwrap();
+        assert_eq!(show("%W %M %Y"), "Sunday October 2009");
+        assert_eq!(show("%D %y %a %d %m %b %j"), "4th 09 Sun 04 10 Oct 277");
+        assert_eq!(show("%H %k %I %r %T %S %w %%"), "23 23 11 11:00:00 PM 23:00:00 00 0 %");
+    }
+}

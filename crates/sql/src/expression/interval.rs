@@ -1,0 +1,240 @@
+//! INTERVAL arithmetic, EXTRACT and TIMESTAMPDIFF.
+
+use super::cast;
+use crate::ast::IntervalUnit;
+use crate::error::{self, Result};
+use crate::session::Context;
+use crate::types::{Coercibility, Collation, Family, Type};
+use crate::value::temporal::{DAY, SECOND};
+use crate::value::{DateTime, Datum, Decimal, Time};
+
+/// A span: months and microseconds, each of either sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    months: i64,
+    micros: i64,
+}
+
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+
+/// True if the unit has a part below a day.
+fn has_time(unit: IntervalUnit) -> bool {
+    use IntervalUnit as U;
+    !matches!(unit, U::Day | U::Week | U::Month | U::Quarter | U::Year | U::YearMonth)
+}
+
+/// The result's type: a date stays one if whole days are added; text stays text.
+pub fn result_type(date: &Type, unit: IntervalUnit, connection: Collation) -> Type {
+    let micros = matches!(
+        unit,
+        IntervalUnit::Microsecond
+            | IntervalUnit::SecondMicrosecond
+            | IntervalUnit::MinuteMicrosecond
+            | IntervalUnit::HourMicrosecond
+            | IntervalUnit::DayMicrosecond
+    );
+    let fsp = if micros {
+        6
+    } else if date.decimals > 6 {
+        0
+    } else {
+        date.decimals
+    };
+    match date.family {
+        Family::Date if !has_time(unit) => Type::DATE,
+        Family::Date | Family::DateTime => Type::datetime(fsp),
+        Family::Time if has_time(unit) => Type::time(fsp),
+        Family::Time => Type::datetime(fsp),
+        _ => Type::text(connection, Coercibility::Literal, 29),
+    }
+}
+
+/// `date + INTERVAL amount unit`, or minus; NULL if the date is none or the result leaves the calendar.
+pub fn add<'a>(
+    cx: &mut Context,
+    date: &Datum<'_>,
+    amount: &Datum<'_>,
+    unit: IntervalUnit,
+    subtract: bool,
+    ty: &Type,
+) -> Result<Datum<'a>> {
+    if date.is_null() || amount.is_null() {
+        return Ok(Datum::Null);
+    }
+    let Some(mut span) = span(cx, amount, unit)? else { return Ok(Datum::Null) };
+    if subtract {
+        span = Span { months: -span.months, micros: -span.micros };
+    }
+    if let (Datum::Time(t), Family::Time) = (date, ty.family) {
+        let moved = Time { micros: t.micros.saturating_add(span.micros), fsp: ty.decimals };
+        let (clamped, beyond) = moved.clamp();
+        return Ok(if beyond { Datum::Null } else { Datum::Time(clamped) });
+    }
+    let date_only = matches!(date, Datum::Date(_)) || is_date_text(date);
+    let Some(from) = cast::datetime(cx, date, "datetime") else { return Ok(Datum::Null) };
+    let moved = from.add_months(span.months).and_then(|d| d.add_micros(span.micros));
+    let Some(moved) = moved else {
+        cx.warn(error::DATETIME_FUNCTION_OVERFLOW.with(&[&"datetime"]));
+        return Ok(Datum::Null);
+    };
+    let fraction = if moved.micros % SECOND != 0 { 6 } else { 0 };
+    let shown = match ty.family {
+        Family::Text => fraction,
+        _ => ty.decimals.max(from.fsp.min(6)),
+    };
+    let moved = DateTime { fsp: shown, ..moved };
+    Ok(match ty.family {
+        Family::Date => Datum::Date(moved.date),
+        Family::DateTime => Datum::DateTime(moved),
+        _ if date_only && !has_time(unit) => Datum::owned(moved.date.to_string()),
+        _ => Datum::owned(moved.to_string()),
+    })
+}
+
+fn is_date_text(v: &Datum<'_>) -> bool {
+    v.is_text() && v.to_bytes().trim_ascii().len() <= 10
+}
+
+/// The amount as a span. `DAY_HOUR` and its like read `'1 2'`: the parts are the text's numbers, the last one the
+/// smallest unit.
+fn span(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Option<Span>> {
+    use IntervalUnit as U;
+    let units: &[i64] = match unit {
+        U::SecondMicrosecond => &[SECOND, 1],
+        U::MinuteMicrosecond => &[MINUTE, SECOND, 1],
+        U::MinuteSecond => &[MINUTE, SECOND],
+        U::HourMicrosecond => &[HOUR, MINUTE, SECOND, 1],
+        U::HourSecond => &[HOUR, MINUTE, SECOND],
+        U::HourMinute => &[HOUR, MINUTE],
+        U::DayMicrosecond => &[DAY, HOUR, MINUTE, SECOND, 1],
+        U::DaySecond => &[DAY, HOUR, MINUTE, SECOND],
+        U::DayMinute => &[DAY, HOUR, MINUTE],
+        U::DayHour => &[DAY, HOUR],
+        U::YearMonth => &[12, 1],
+        _ => return single(cx, amount, unit),
+    };
+    let text = amount.to_bytes();
+    let negative = text.trim_ascii_start().starts_with(b"-");
+    let numbers: Vec<&[u8]> = text.split(|b| !b.is_ascii_digit()).filter(|n| !n.is_empty()).collect();
+    if numbers.len() > units.len() {
+        return Ok(None);
+    }
+    let micro_unit = units.last() == Some(&1) && unit != U::YearMonth;
+    let skipped = units.len() - numbers.len();
+    let mut total = 0_i64;
+    for (i, number) in numbers.iter().enumerate() {
+        let digits = std::str::from_utf8(number).unwrap_or("0");
+        let mut value: i64 = digits.parse().unwrap_or(i64::MAX);
+        // '1.5' SECOND_MICROSECOND is one second and 500000 microseconds.
+        if micro_unit && i + 1 == numbers.len() && digits.len() < 6 {
+            value *= 10_i64.pow(6 - digits.len() as u32);
+        }
+        total = total.saturating_add(value.saturating_mul(units[skipped + i]));
+    }
+    let total = if negative { -total } else { total };
+    Ok(Some(if unit == U::YearMonth {
+        Span { months: total, micros: 0 }
+    } else {
+        Span { months: 0, micros: total }
+    }))
+}
+
+fn single(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Option<Span>> {
+    use IntervalUnit as U;
+    if unit == U::Second {
+        let exact = cx.decimal(amount)?.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
+        return Ok(exact.map(|micros| Span { months: 0, micros }));
+    }
+    let n = i64::try_from(cx.integer(amount)?).unwrap_or(i64::MAX);
+    let (months, micros) = match unit {
+        U::Month => (n, 0),
+        U::Quarter => (n.saturating_mul(3), 0),
+        U::Year => (n.saturating_mul(12), 0),
+        U::Week => (0, n.saturating_mul(7 * DAY)),
+        U::Day => (0, n.saturating_mul(DAY)),
+        U::Hour => (0, n.saturating_mul(HOUR)),
+        U::Minute => (0, n.saturating_mul(MINUTE)),
+        _ => (0, n),
+    };
+    Ok(Some(Span { months, micros }))
+}
+
+/// `EXTRACT(unit FROM value)`.
+pub fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUnit) -> Datum<'a> {
+    use IntervalUnit as U;
+    if value.is_null() {
+        return Datum::Null;
+    }
+    let time_only = matches!(unit, U::Hour | U::Minute | U::Second | U::Microsecond)
+        || has_time(unit) && !matches!(value, Datum::Date(_) | Datum::DateTime(_));
+    let is_time = time_only && !matches!(value, Datum::Date(_) | Datum::DateTime(_));
+    let (date, time) = if is_time {
+        match cast::time(cx, value) {
+            Some(t) => (crate::value::Date::ZERO, t),
+            None => return Datum::Null,
+        }
+    } else {
+        match cast::datetime(cx, value, "datetime") {
+            Some(d) => (d.date, d.time()),
+            None => return Datum::Null,
+        }
+    };
+    let (h, m, s, us) = time.parts();
+    let (h, m, s, us) = (i64::from(h), i64::from(m), i64::from(s), i64::from(us));
+    let (year, month, day) = (i64::from(date.year), i64::from(date.month), i64::from(date.day));
+    let magnitude = match unit {
+        U::Microsecond => us,
+        U::Second => s,
+        U::Minute => m,
+        U::Hour => h,
+        U::Day => day,
+        U::Week => super::functions::temporal::week(date, cx.default_week_format()).map_or(0, i64::from),
+        U::Month => month,
+        U::Quarter => (month + 2) / 3,
+        U::Year => year,
+        U::SecondMicrosecond => s * SECOND + us,
+        U::MinuteMicrosecond => (m * 100 + s) * SECOND + us,
+        U::MinuteSecond => m * 100 + s,
+        U::HourMicrosecond => (h * 10_000 + m * 100 + s) * SECOND + us,
+        U::HourSecond => h * 10_000 + m * 100 + s,
+        U::HourMinute => h * 100 + m,
+        U::DayMicrosecond => (day * 1_000_000 + h * 10_000 + m * 100 + s) * SECOND + us,
+        U::DaySecond => day * 1_000_000 + h * 10_000 + m * 100 + s,
+        U::DayMinute => day * 10_000 + h * 100 + m,
+        U::DayHour => day * 100 + h,
+        U::YearMonth => year * 100 + month,
+    };
+    Datum::Int(if is_time && time.micros < 0 { -magnitude } else { magnitude })
+}
+
+/// `TIMESTAMPDIFF(unit, from, to)`: whole units.
+pub fn difference<'a>(cx: &mut Context, unit: IntervalUnit, from: &Datum<'_>, to: &Datum<'_>) -> Datum<'a> {
+    use IntervalUnit as U;
+    let (Some(a), Some(b)) = (cast::datetime(cx, from, "datetime"), cast::datetime(cx, to, "datetime"))
+    else {
+        return Datum::Null;
+    };
+    let (Some(start), Some(end)) = (a.unix_micros(), b.unix_micros()) else { return Datum::Null };
+    let micros = end - start;
+    Datum::Int(match unit {
+        U::Microsecond => micros,
+        U::Second => micros / SECOND,
+        U::Minute => micros / MINUTE,
+        U::Hour => micros / HOUR,
+        U::Day => micros / DAY,
+        U::Week => micros / (7 * DAY),
+        U::Quarter => months_between(a, b) / 3,
+        U::Year => months_between(a, b) / 12,
+        _ => months_between(a, b),
+    })
+}
+
+fn months_between(a: DateTime, b: DateTime) -> i64 {
+    if (b.date, b.micros) < (a.date, a.micros) {
+        return -months_between(b, a);
+    }
+    let months = |d: DateTime| i64::from(d.date.year) * 12 + i64::from(d.date.month);
+    let short = (b.date.day, b.micros) < (a.date.day, a.micros);
+    months(b) - months(a) - i64::from(short)
+}

@@ -1,0 +1,190 @@
+//! Expressions: resolved once, evaluated for each row.
+//!
+//! 1. [`resolve`] turns a syntax tree into an [`Expr`]: names become places, every node gets its static [`Type`], and
+//!    how operands compare or add is chosen there, not per row.
+//! 2. [`Expr::eval`] walks the tree for one [`Row`]. Values borrow from the row and from the tree's constants; nothing is
+//!    allocated unless text is made.
+//!
+//! (X1) A text operand is in the character set of its type's collation; where operands differ the resolver puts a
+//!      conversion between.
+//! (X2) Evaluation changes nothing but the session's context: warnings, user variables, and what a stored function does.
+//!
+//! - [`row`]: what columns read from. [`arithmetic`], [`compare`], [`like`], [`cast`], [`interval`]: the operators.
+//! - [`functions`]: the table of built-in functions.
+//! - [`aggregate`]: COUNT, SUM and their like.
+
+pub mod aggregate;
+pub mod arithmetic;
+pub mod cast;
+pub mod compare;
+mod eval;
+pub mod functions;
+pub mod interval;
+pub mod like;
+pub mod resolve;
+pub mod row;
+
+use std::sync::Arc;
+
+pub use resolve::{Resolver, Scope};
+pub use row::Row;
+
+use crate::ast::{BinaryOp, IntervalUnit, SystemVariable, TrimSide, Truth};
+use crate::routine::Routine;
+use crate::types::{Charset, Type};
+use crate::value::Datum;
+
+/// A resolved expression.
+#[derive(Debug, Clone)]
+pub struct Expr {
+    /// What it does.
+    pub node: Node,
+    /// What it gives.
+    pub ty: Type,
+}
+
+/// What an expression does.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// Always the same.
+    Constant(Datum<'static>),
+    /// A column of one of the row's sources.
+    Column {
+        /// Which source.
+        source: usize,
+        /// Which column of it.
+        column: usize,
+    },
+    /// A variable or parameter of the routine that runs.
+    Local(usize),
+    /// `@name`
+    UserVariable(Box<str>),
+    /// `@name := value`
+    Assign(Box<str>, Box<Expr>),
+    /// `@@name`
+    SystemVariable(Box<SystemVariable>),
+    /// `-x`
+    Negate(Box<Expr>),
+    /// `~x`
+    BitNot(Box<Expr>),
+    /// `NOT x`
+    Not(Box<Expr>),
+    /// `+`, `-`, `*`, `/`, DIV, `%`, and the bit operators.
+    Arithmetic(arithmetic::Operation, Box<[Expr; 2]>),
+    /// `=` and the others.
+    Compare(BinaryOp, compare::By, Box<[Expr; 2]>),
+    /// All of them.
+    And(Vec<Expr>),
+    /// One of them.
+    Or(Vec<Expr>),
+    /// One of the two.
+    Xor(Box<[Expr; 2]>),
+    /// `x IS [NOT] NULL`, TRUE, FALSE.
+    Is(Box<Expr>, Truth, bool),
+    /// `x IN (list)`: the operand, and each candidate with how it compares.
+    In(Box<Expr>, Vec<(compare::By, Expr)>, bool),
+    /// `x LIKE pattern`
+    Like(Box<like::Like>),
+    /// `CASE [operand] WHEN .. END`, and IF, IFNULL, NULLIF, COALESCE in its terms.
+    Case(Box<Case>),
+    /// The first operand that isn't NULL.
+    Coalesce(Vec<Expr>),
+    /// CAST, CONVERT and implied conversions.
+    Cast(cast::To, Box<Expr>),
+    /// Text into another character set.
+    Transcode(Charset, Charset, Box<Expr>),
+    /// `date ± INTERVAL amount unit`
+    DateArithmetic(Box<[Expr; 2]>, IntervalUnit, bool),
+    /// `EXTRACT(unit FROM x)`
+    Extract(IntervalUnit, Box<Expr>),
+    /// `TIMESTAMPDIFF(unit, from, to)`
+    TimestampDiff(IntervalUnit, Box<[Expr; 2]>),
+    /// `TRIM(side remove FROM x)`: operand, then what is removed.
+    Trim(TrimSide, Box<[Expr; 2]>),
+    /// A built-in function.
+    Call(&'static functions::Function, Vec<Expr>),
+    /// A stored function.
+    Stored(Arc<Routine>, Vec<Expr>),
+}
+
+/// A CASE: the first branch whose condition holds.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Conditions and results.
+    pub branches: Vec<(Expr, Expr)>,
+    /// The result if none holds; NULL if absent.
+    pub otherwise: Option<Expr>,
+}
+
+impl Expr {
+    /// An expression that is always `value`.
+    pub fn constant(value: Datum<'static>, ty: Type) -> Expr {
+        Expr { node: Node::Constant(value), ty }
+    }
+
+    /// The value, if it is a constant.
+    pub fn as_constant(&self) -> Option<&Datum<'static>> {
+        match &self.node {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The column of source 0, if it is one.
+    pub fn as_column(&self) -> Option<usize> {
+        match self.node {
+            Node::Column { source: 0, column } => Some(column),
+            _ => None,
+        }
+    }
+
+    /// Its operands.
+    pub fn children(&self) -> Vec<&Expr> {
+        match &self.node {
+            Node::Constant(_)
+            | Node::Column { .. }
+            | Node::Local(_)
+            | Node::UserVariable(_)
+            | Node::SystemVariable(_) => Vec::new(),
+            Node::Assign(_, x)
+            | Node::Negate(x)
+            | Node::BitNot(x)
+            | Node::Not(x)
+            | Node::Is(x, ..)
+            | Node::Cast(_, x)
+            | Node::Transcode(_, _, x)
+            | Node::Extract(_, x) => vec![x],
+            Node::Arithmetic(_, pair)
+            | Node::Compare(_, _, pair)
+            | Node::Xor(pair)
+            | Node::DateArithmetic(pair, ..)
+            | Node::TimestampDiff(_, pair)
+            | Node::Trim(_, pair) => pair.iter().collect(),
+            Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter().collect(),
+            Node::Call(_, list) | Node::Stored(_, list) => list.iter().collect(),
+            Node::In(x, list, _) => std::iter::once(&**x).chain(list.iter().map(|(_, e)| e)).collect(),
+            Node::Like(like) => vec![&like.operand, &like.pattern],
+            Node::Case(case) => {
+                let branches = case.branches.iter().flat_map(|(when, then)| [when, then]);
+                branches.chain(&case.otherwise).collect()
+            }
+        }
+    }
+
+    /// True if it has the same value for every row and moment of one statement, and evaluating it early does no harm.
+    pub fn is_row_independent(&self) -> bool {
+        match &self.node {
+            Node::Column { .. } | Node::Assign(..) | Node::Stored(..) => false,
+            Node::Call(function, _) if function.volatile => false,
+            _ => self.children().into_iter().all(Expr::is_row_independent),
+        }
+    }
+
+    /// Calls `f` on this expression and everything in it.
+    pub fn walk(&self, f: &mut dyn FnMut(&Expr)) {
+        f(self);
+        for child in self.children() {
+            child.walk(f);
+        }
+    }
+}

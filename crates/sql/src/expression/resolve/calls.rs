@@ -1,0 +1,103 @@
+//! Function calls: the ones that are control flow, built-in ones from the table, stored ones from the catalog.
+
+use super::Resolver;
+use crate::ast::{self, BinaryOp, Truth};
+use crate::error::{self, Result};
+use crate::expression::{Expr, Node, functions};
+use crate::types::Type;
+use crate::value::Datum;
+
+impl Resolver<'_> {
+    pub(super) fn call(&mut self, call: &ast::FunctionCall) -> Result<Expr> {
+        if call.database.is_none() {
+            if let Some(expr) = self.control_flow(call)? {
+                return Ok(expr);
+            }
+            if let Some(function) = functions::find(&call.name) {
+                return self.built_in(function, call);
+            }
+        }
+        self.stored(call)
+    }
+
+    fn built_in(&mut self, function: &'static functions::Function, call: &ast::FunctionCall) -> Result<Expr> {
+        let given = call.arguments.len();
+        if !(function.arguments_min..=function.arguments_max).contains(&given) {
+            return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&call.name]));
+        }
+        let mut arguments = self.list(&call.arguments)?;
+        if function.unify {
+            self.unify(&mut arguments, function.name)?;
+        }
+        let ty = (function.ty)(&arguments, &self.typing());
+        Ok(Expr { node: Node::Call(function, arguments), ty })
+    }
+
+    /// Functions that are written in terms of other nodes.
+    fn control_flow(&mut self, call: &ast::FunctionCall) -> Result<Option<Expr>> {
+        let arguments = call.arguments.as_slice();
+        let name = call.name.to_ascii_lowercase();
+        let wrong_count = || error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&call.name]);
+        Ok(Some(match (name.as_str(), arguments) {
+            ("if", [condition, yes, no]) => {
+                let condition = self.expr(condition)?;
+                let results = vec![self.expr(yes)?, self.expr(no)?];
+                self.choice(vec![condition], results, true, "if")?
+            }
+            ("ifnull", [a, b]) => {
+                let list = vec![self.expr(a)?, self.expr(b)?];
+                self.coalesce(list, "ifnull")?
+            }
+            ("coalesce", [_, ..]) => {
+                let list = self.list(arguments)?;
+                self.coalesce(list, "coalesce")?
+            }
+            ("nullif", [a, b]) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                let equal = self.comparison(BinaryOp::Equal, a.clone(), b)?;
+                let null = Expr::constant(Datum::Null, Type::NULL);
+                self.choice(vec![equal], vec![null, a], true, "nullif")?
+            }
+            ("isnull", [x]) => {
+                let x = self.expr(x)?;
+                Expr { node: Node::Is(Box::new(x), Truth::Null, false), ty: Type::BOOL.not_null() }
+            }
+            ("mod", [a, b]) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                let (operation, ty) = crate::expression::arithmetic::choose(BinaryOp::Modulo, &a.ty, &b.ty);
+                Expr { node: Node::Arithmetic(operation, Box::new([a, b])), ty }
+            }
+            ("if" | "ifnull" | "coalesce" | "nullif" | "isnull" | "mod", _) => return Err(wrong_count()),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn coalesce(&mut self, list: Vec<Expr>, name: &str) -> Result<Expr> {
+        let nullable = list.iter().all(|e| e.ty.nullable);
+        let (list, ty) = self.same_type(list, name)?;
+        Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })
+    }
+
+    fn stored(&mut self, call: &ast::FunctionCall) -> Result<Expr> {
+        let database = match &call.database {
+            Some(database) => database.to_string(),
+            None => match self.cx.default_database() {
+                Some(database) => database.to_owned(),
+                None => return Err(error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &call.name])),
+            },
+        };
+        let routine = self.cx.routine(&database, &call.name)?;
+        let arguments = self.list(&call.arguments)?;
+        if arguments.len() != routine.parameters() {
+            let shown = format!("{database}.{}", routine.name());
+            return Err(error::SP_WRONG_NO_OF_ARGS.with(&[
+                &"FUNCTION",
+                &shown,
+                &routine.parameters(),
+                &arguments.len(),
+            ]));
+        }
+        let ty = Type::of_column(routine.returns(), true);
+        Ok(Expr { node: Node::Stored(routine, arguments), ty })
+    }
+}

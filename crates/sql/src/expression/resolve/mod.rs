@@ -1,0 +1,448 @@
+//! From syntax trees to expressions: names get places, nodes get types, operands get their way of comparing.
+//!
+//! - this file: operators and control flow. `names`: columns, variables, literals. `calls`: functions.
+//!   [`collate`]: bringing texts to one collation.
+
+mod calls;
+pub mod collate;
+mod names;
+
+use std::sync::Arc;
+
+pub use collate::common_type;
+pub use names::decimal_literal_type;
+
+use super::aggregate::Aggregate;
+use super::like::Like;
+use super::{Case, Expr, Node, arithmetic, cast, compare, interval};
+use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
+use crate::catalog::TableDef;
+use crate::error::{self, Result, SqlError};
+use crate::session::Context;
+use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
+use crate::value::Datum;
+
+/// Where names are looked up.
+#[derive(Default)]
+pub struct Scope {
+    /// Tables, in the order of the row's sources.
+    pub sources: Vec<Source>,
+    /// Aliases of the select list, for ORDER BY, GROUP BY and HAVING.
+    pub aliases: Vec<(Box<str>, Expr)>,
+    /// Aliases go before columns (ORDER BY).
+    pub aliases_first: bool,
+    /// Variables and parameters of the routine that is being compiled; later ones hide earlier ones.
+    pub locals: Vec<Local>,
+    /// Where aggregates go; `None` where there may be none.
+    pub aggregates: Option<Vec<Aggregate>>,
+    /// The words in error 1054: `field list`, `where clause`.
+    pub clause: &'static str,
+    /// In ON DUPLICATE KEY UPDATE: the source that VALUES(column) reads.
+    pub values_source: Option<usize>,
+}
+
+/// A table in a scope.
+#[derive(Clone)]
+pub struct Source {
+    /// Its alias, or its name.
+    pub alias: Box<str>,
+    /// What it is.
+    pub table: Arc<TableDef>,
+}
+
+/// A routine's variable or parameter.
+#[derive(Clone)]
+pub struct Local {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its type.
+    pub ty: DataType,
+    /// Its place in the routine's frame.
+    pub index: usize,
+}
+
+impl Scope {
+    /// A scope without tables.
+    pub fn empty() -> Self {
+        Scope { clause: "field list", ..Scope::default() }
+    }
+
+    /// A scope of one table.
+    pub fn of_table(table: Arc<TableDef>, alias: &str) -> Self {
+        Scope { sources: vec![Source { alias: alias.into(), table }], ..Scope::empty() }
+    }
+}
+
+/// Turns syntax trees into expressions.
+pub struct Resolver<'c> {
+    /// The session.
+    pub cx: &'c mut Context,
+    /// Where names are looked up.
+    pub scope: Scope,
+}
+
+impl<'c> Resolver<'c> {
+    /// A resolver for one scope.
+    pub fn new(cx: &'c mut Context, scope: Scope) -> Self {
+        Self { cx, scope }
+    }
+
+    /// Resolves an expression.
+    pub fn expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
+        match &ast.kind {
+            ExprKind::Literal(literal) => self.literal(literal),
+            ExprKind::Column(name) => self.column(name),
+            ExprKind::UserVariable(name) => {
+                let ty = self.cx.user_variable_type(name);
+                Ok(Expr { node: Node::UserVariable(name.to_ascii_lowercase().into()), ty })
+            }
+            ExprKind::AssignUserVariable { name, value } => {
+                let value = self.expr(value)?;
+                let ty = value.ty;
+                Ok(Expr { node: Node::Assign(name.to_ascii_lowercase().into(), Box::new(value)), ty })
+            }
+            ExprKind::SystemVariable(variable) => {
+                let ty = self.cx.system_variable_type(variable)?;
+                Ok(Expr { node: Node::SystemVariable(variable.clone()), ty })
+            }
+            ExprKind::Unary { op, operand } => self.unary(*op, operand),
+            ExprKind::Binary { op, left, right } => self.binary(*op, left, right),
+            ExprKind::And(list) => Ok(boolean(Node::And(self.list(list)?))),
+            ExprKind::Or(list) => Ok(boolean(Node::Or(self.list(list)?))),
+            ExprKind::Is { operand, test, negated } => {
+                let operand = self.expr(operand)?;
+                let node = Node::Is(Box::new(operand), *test, *negated);
+                Ok(Expr { node, ty: Type::BOOL.not_null() })
+            }
+            ExprKind::Between { operand, low, high, negated } => self.between(operand, low, high, *negated),
+            ExprKind::InList { operand, list, negated } => self.in_list(operand, list, *negated),
+            ExprKind::Like { operand, pattern, escape, negated } => {
+                self.like(operand, pattern, escape.as_deref(), *negated)
+            }
+            ExprKind::Case { operand, branches, otherwise } => {
+                self.case(operand.as_deref(), branches, otherwise.as_deref())
+            }
+            ExprKind::Cast { operand, ty } => self.cast(operand, ty),
+            ExprKind::ConvertUsing { operand, charset } => {
+                let charset =
+                    Charset::by_name(charset).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[charset]))?;
+                let operand = self.expr(operand)?;
+                let from = collate::charset_of(&operand.ty, self.typing());
+                let length = operand.ty.length;
+                let ty = Type::text(charset.default_collation(), Coercibility::Implicit, length);
+                Ok(Expr { node: Node::Cast(cast::To::Char(from, charset, None), Box::new(operand)), ty })
+            }
+            ExprKind::Collate { operand, collation } => self.collate(operand, collation),
+            ExprKind::DateArithmetic { date, amount, unit, subtract } => {
+                let (date, amount) = (self.expr(date)?, self.expr(amount)?);
+                let ty = interval::result_type(&date.ty, *unit, self.cx.connection_collation());
+                let node = Node::DateArithmetic(Box::new([date, amount]), *unit, *subtract);
+                Ok(Expr { node, ty })
+            }
+            ExprKind::Extract { unit, operand } => {
+                Ok(Expr { node: Node::Extract(*unit, Box::new(self.expr(operand)?)), ty: Type::INT })
+            }
+            ExprKind::TimestampDiff { unit, from, to } => {
+                let pair = Box::new([self.expr(from)?, self.expr(to)?]);
+                Ok(Expr { node: Node::TimestampDiff(*unit, pair), ty: Type::INT })
+            }
+            ExprKind::Trim { side, remove, operand } => {
+                let operand = self.expr(operand)?;
+                let remove = match remove {
+                    Some(remove) => self.expr(remove)?,
+                    None => Expr::constant(Datum::borrowed(b" "), operand.ty),
+                };
+                let mut pair = [operand, remove];
+                let collation = self.unify(&mut pair, "trim")?;
+                let ty = Type::text(collation, pair[0].ty.coercibility, pair[0].ty.length);
+                Ok(Expr { node: Node::Trim(*side, Box::new(pair)), ty })
+            }
+            ExprKind::Function(call) => self.call(call),
+            ExprKind::Aggregate(aggregate) => self.aggregate(aggregate),
+            ExprKind::Values(name) => self.values(name),
+            ExprKind::Default(Some(name)) => self.default_of(name),
+            ExprKind::Default(None) => Err(error::NO_DEFAULT_FOR_FIELD.with(&[&"DEFAULT"])),
+            ExprKind::Parameter(_) => Err(SqlError::unsupported("prepared statement parameters")),
+            ExprKind::Regexp { .. } => Err(SqlError::unsupported("REGEXP")),
+            ExprKind::InQuery { .. }
+            | ExprKind::Quantified { .. }
+            | ExprKind::Exists(_)
+            | ExprKind::Subquery(_) => Err(SqlError::unsupported("subqueries")),
+            ExprKind::Row(_) => Err(SqlError::unsupported("row constructors")),
+            ExprKind::Window(_) => Err(SqlError::unsupported("window functions")),
+            ExprKind::Char { .. } => Err(SqlError::unsupported("CHAR()")),
+            ExprKind::GetFormat { .. } => Err(SqlError::unsupported("GET_FORMAT()")),
+            ExprKind::WeightString { .. } => Err(SqlError::unsupported("WEIGHT_STRING()")),
+            ExprKind::Match { .. } => Err(SqlError::unsupported("MATCH .. AGAINST")),
+            ExprKind::JsonValue(_) => Err(SqlError::unsupported("JSON_VALUE()")),
+        }
+    }
+
+    /// Resolves several.
+    pub fn list(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
+        list.iter().map(|e| self.expr(e)).collect()
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &ast::Expr) -> Result<Expr> {
+        // -9223372036854775808 is an integer, though its digits alone are not.
+        if let (UnaryOp::Minus, ExprKind::Literal(ast::Literal::Integer(n))) = (op, &operand.kind)
+            && let Ok(n) = i64::try_from(-i128::from(*n))
+        {
+            return Ok(names::integer(Datum::Int(n), false));
+        }
+        let x = self.expr(operand)?;
+        Ok(match op {
+            UnaryOp::Minus => {
+                let ty = arithmetic::negated_type(&x.ty);
+                if let Some(value) = x.as_constant().filter(|v| !v.is_text()) {
+                    let value = arithmetic::negate(self.cx, value.borrow(), &ty)?;
+                    return Ok(Expr::constant(value, ty));
+                }
+                Expr { node: Node::Negate(Box::new(x)), ty }
+            }
+            UnaryOp::BitNot => Expr { node: Node::BitNot(Box::new(x)), ty: Type::UINT },
+            UnaryOp::Not => boolean(Node::Not(Box::new(x))),
+        })
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        let (left, right) = (self.expr(left)?, self.expr(right)?);
+        if op.is_comparison() {
+            return self.comparison(op, left, right);
+        }
+        match op {
+            BinaryOp::Xor => Ok(boolean(Node::Xor(Box::new([left, right])))),
+            BinaryOp::SoundsLike => Err(SqlError::unsupported("SOUNDS LIKE")),
+            BinaryOp::MemberOf => Err(SqlError::unsupported("MEMBER OF")),
+            _ => {
+                let (operation, ty) = arithmetic::choose(op, &left.ty, &right.ty);
+                Ok(Expr { node: Node::Arithmetic(operation, Box::new([left, right])), ty })
+            }
+        }
+    }
+
+    /// `left op right`.
+    pub fn comparison(&mut self, op: BinaryOp, left: Expr, right: Expr) -> Result<Expr> {
+        let mut pair = [left, right];
+        let by = self.choose(&mut pair, "=")?;
+        let node = Node::Compare(op, by, Box::new(pair));
+        let ty = if op == BinaryOp::NullSafeEqual { Type::BOOL.not_null() } else { Type::BOOL };
+        Ok(Expr { node, ty })
+    }
+
+    /// How two operands compare; texts are brought to one collation.
+    fn choose(&mut self, pair: &mut [Expr; 2], operation: &str) -> Result<compare::By> {
+        let both_text = pair[0].ty.family.is_text() && pair[1].ty.family.is_text();
+        let collation = if both_text { self.unify(pair, operation)? } else { pair[0].ty.collation };
+        self.adopt_temporal(pair);
+        Ok(compare::choose(&pair[0].ty, &pair[1].ty, collation))
+    }
+
+    /// A text constant compared with a date or time is read once, here.
+    fn adopt_temporal(&mut self, pair: &mut [Expr; 2]) {
+        let types = [pair[0].ty, pair[1].ty];
+        for (constant, other) in pair.iter_mut().zip([types[1], types[0]]) {
+            let Some(Datum::Bytes(text)) = constant.as_constant() else { continue };
+            let value = match other.family {
+                Family::Date | Family::DateTime => {
+                    crate::value::temporal_text::parse_datetime(text).map(|r| Datum::DateTime(r.value))
+                }
+                Family::Time => crate::value::temporal_text::parse_time(text).map(|r| Datum::Time(r.value)),
+                _ => None,
+            };
+            match value {
+                Some(value @ Datum::Time(_)) => *constant = Expr::constant(value, Type::time(6)),
+                Some(value) => *constant = Expr::constant(value, Type::datetime(6)),
+                None => {}
+            }
+        }
+    }
+
+    fn between(
+        &mut self,
+        operand: &ast::Expr,
+        low: &ast::Expr,
+        high: &ast::Expr,
+        negated: bool,
+    ) -> Result<Expr> {
+        let x = self.expr(operand)?;
+        let (low, high) = (self.expr(low)?, self.expr(high)?);
+        let above = self.comparison(BinaryOp::GreaterOrEqual, x.clone(), low)?;
+        let below = self.comparison(BinaryOp::LessOrEqual, x, high)?;
+        let both = boolean(Node::And(vec![above, below]));
+        Ok(if negated { boolean(Node::Not(Box::new(both))) } else { both })
+    }
+
+    fn in_list(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
+        let x = self.expr(operand)?;
+        let mut candidates = Vec::with_capacity(list.len());
+        for candidate in list {
+            let mut pair = [x.clone(), self.expr(candidate)?];
+            let by = self.choose(&mut pair, "in")?;
+            let [_, candidate] = pair;
+            candidates.push((by, candidate));
+        }
+        Ok(boolean(Node::In(Box::new(x), candidates, negated)))
+    }
+
+    fn like(
+        &mut self,
+        operand: &ast::Expr,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+        negated: bool,
+    ) -> Result<Expr> {
+        let mut pair = [self.expr(operand)?, self.expr(pattern)?];
+        let collation = self.unify(&mut pair, "like")?;
+        let escape = match escape {
+            Some(escape) => {
+                let escape = self.expr(escape)?;
+                let bytes = escape.as_constant().map(|c| c.to_bytes().into_owned());
+                match bytes.as_deref() {
+                    Some([]) => None,
+                    Some([b]) => Some(*b),
+                    _ => return Err(error::WRONG_ARGUMENTS.with(&[&"ESCAPE"])),
+                }
+            }
+            None if self.cx.modes().no_backslash_escapes => None,
+            None => Some(b'\\'),
+        };
+        let [operand, pattern] = pair;
+        Ok(boolean(Node::Like(Box::new(Like { operand, pattern, escape, collation, negated }))))
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&ast::Expr>,
+        branches: &[ast::CaseBranch],
+        otherwise: Option<&ast::Expr>,
+    ) -> Result<Expr> {
+        let operand = operand.map(|x| self.expr(x)).transpose()?;
+        let mut conditions = Vec::with_capacity(branches.len());
+        let mut results = Vec::with_capacity(branches.len() + 1);
+        for branch in branches {
+            let when = self.expr(&branch.when)?;
+            conditions.push(match &operand {
+                Some(x) => self.comparison(BinaryOp::Equal, x.clone(), when)?,
+                None => when,
+            });
+            results.push(self.expr(&branch.then)?);
+        }
+        let has_else = otherwise.is_some();
+        if let Some(x) = otherwise {
+            results.push(self.expr(x)?);
+        }
+        self.choice(conditions, results, has_else, "case")
+    }
+
+    /// A CASE of conditions and results; the last result is the ELSE's if there is one.
+    pub(super) fn choice(
+        &mut self,
+        conditions: Vec<Expr>,
+        results: Vec<Expr>,
+        has_else: bool,
+        name: &str,
+    ) -> Result<Expr> {
+        let (mut results, ty) = self.same_type(results, name)?;
+        let otherwise = if has_else { results.pop() } else { None };
+        let nullable = !has_else || ty.nullable;
+        let branches = conditions.into_iter().zip(results).collect();
+        Ok(Expr { node: Node::Case(Box::new(Case { branches, otherwise })), ty: Type { nullable, ..ty } })
+    }
+
+    /// Expressions of one type: each converted to what they have in common.
+    pub(super) fn same_type(&mut self, mut list: Vec<Expr>, name: &str) -> Result<(Vec<Expr>, Type)> {
+        let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.connection_collation());
+        if ty.family == Family::Text {
+            ty.collation = self.unify(&mut list, name)?;
+        }
+        let typing = self.typing();
+        let list = list.into_iter().map(|e| collate::coerce(e, &ty, typing)).collect();
+        Ok((list, ty))
+    }
+
+    fn cast(&mut self, operand: &ast::Expr, ty: &ast::CastType) -> Result<Expr> {
+        if ty.array || ty.time_zone.is_some() {
+            return Err(SqlError::unsupported("CAST .. ARRAY and AT TIME ZONE"));
+        }
+        let x = self.expr(operand)?;
+        let connection = self.cx.connection_collation();
+        let mut collation = connection;
+        use ast::DataType as D;
+        let to = match &ty.ty {
+            D::Integer { sign, .. } if sign.unsigned => cast::To::Unsigned,
+            D::Integer { .. } => cast::To::Signed,
+            D::Char { length, charset } => {
+                collation = crate::types::data_type::resolve_collation(charset, connection)?;
+                let from = collate::charset_of(&x.ty, self.typing());
+                cast::To::Char(from, collation.charset(), length.map(|n| n.min(u64::from(u32::MAX)) as u32))
+            }
+            D::Binary { length } => cast::To::Binary(length.map(|n| n.min(u64::from(u32::MAX)) as u32)),
+            D::Json => return Err(SqlError::unsupported("CAST AS JSON")),
+            other => match DataType::resolve(other, "cast", connection)? {
+                DataType::Decimal { precision, scale, .. } => cast::To::Decimal(precision, scale),
+                DataType::Floating { double: true, .. } => cast::To::Double,
+                DataType::Floating { .. } => cast::To::Float,
+                DataType::Date => cast::To::Date,
+                DataType::Time(fsp) => cast::To::Time(fsp),
+                DataType::DateTime(fsp) => cast::To::DateTime(fsp),
+                DataType::Year => cast::To::Year,
+                other => return Err(SqlError::unsupported(format_args!("CAST AS {other}"))),
+            },
+        };
+        let ty = cast::result_type(&to, &x.ty, collation);
+        Ok(Expr { node: Node::Cast(to, Box::new(x)), ty })
+    }
+
+    fn collate(&mut self, operand: &ast::Expr, name: &str) -> Result<Expr> {
+        let x = self.expr(operand)?;
+        let collation = Collation::by_name(name).ok_or_else(|| error::UNKNOWN_COLLATION.with(&[&name]))?;
+        let charset = collate::charset_of(&x.ty, self.typing());
+        if charset != collation.charset() && !(x.ty.family != Family::Text && charset == Charset::Binary) {
+            return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&name, &charset.name()]));
+        }
+        let ty = Type { collation, coercibility: Coercibility::Explicit, ..x.ty };
+        if x.ty.family.is_text() {
+            return Ok(Expr { ty, ..x });
+        }
+        let ty = Type { family: Family::Text, ..ty };
+        Ok(Expr { node: Node::Cast(cast::To::Char(charset, charset, None), Box::new(x)), ty })
+    }
+
+    fn aggregate(&mut self, ast: &ast::Aggregate) -> Result<Expr> {
+        if ast.over.is_some() {
+            return Err(SqlError::unsupported("window functions"));
+        }
+        // An aggregate's argument may hold no aggregate.
+        let Some(mut aggregates) = self.scope.aggregates.take() else {
+            return Err(error::INVALID_GROUP_FUNC_USE.plain());
+        };
+        let argument = match ast.arguments.as_slice() {
+            [] => None,
+            [one] => Some(self.expr(one)?),
+            _ => return Err(SqlError::unsupported("aggregates of several columns")),
+        };
+        let aggregate = Aggregate::new(ast.function, ast.distinct, argument)?;
+        let ty = aggregate.ty;
+        let column = aggregates.len();
+        aggregates.push(aggregate);
+        self.scope.aggregates = Some(aggregates);
+        Ok(Expr { node: Node::Column { source: GROUP, column }, ty })
+    }
+
+    /// Brings texts to one collation; see [`collate::unify`].
+    pub fn unify(&mut self, list: &mut [Expr], operation: &str) -> Result<Collation> {
+        collate::unify(list, self.typing(), operation)
+    }
+
+    pub(super) fn typing(&self) -> super::functions::Typing {
+        super::functions::Typing { connection: self.cx.connection_collation() }
+    }
+}
+
+/// The source of a grouped row that holds its aggregates; source 0 is one of the group's rows.
+pub const GROUP: usize = 1;
+
+fn boolean(node: Node) -> Expr {
+    Expr { node, ty: Type::BOOL }
+}

@@ -1,0 +1,168 @@
+//! Literals, columns and variables.
+
+use super::{Resolver, Scope};
+use crate::ast::{self, Literal};
+use crate::catalog::ColumnDef;
+use crate::error::{self, Result};
+use crate::expression::{Expr, Node};
+use crate::types::{Charset, Coercibility, Collation, Type};
+use crate::value::{Datum, Decimal, temporal_text};
+
+pub(super) fn integer(value: Datum<'static>, unsigned: bool) -> Expr {
+    let digits = value.to_bytes().len() as u32;
+    Expr::constant(value, Type { unsigned, length: digits, nullable: false, ..Type::INT })
+}
+
+/// The type of a literal with a point.
+pub fn decimal_literal_type(value: &Decimal) -> Type {
+    let scale = value.shown();
+    Type::decimal(value.digits().max(u32::from(scale) + 1), scale).not_null()
+}
+
+impl Resolver<'_> {
+    pub(super) fn literal(&mut self, literal: &Literal) -> Result<Expr> {
+        Ok(match literal {
+            Literal::Null => Expr::constant(Datum::Null, Type::NULL),
+            Literal::Bool(b) => integer(Datum::from_bool(*b), false),
+            Literal::Integer(n) => match i64::try_from(*n) {
+                Ok(n) => integer(Datum::Int(n), false),
+                Err(_) => integer(Datum::UInt(*n), true),
+            },
+            Literal::Decimal(digits) => {
+                let (value, _) = Decimal::parse(digits.as_bytes());
+                Expr::constant(Datum::Decimal(value), decimal_literal_type(&value))
+            }
+            Literal::Float(text) => {
+                let value: f64 = text.parse().unwrap_or(0.0);
+                if !value.is_finite() {
+                    return Err(error::ILLEGAL_VALUE_FOR_TYPE.with(&[&"double", text]));
+                }
+                Expr::constant(
+                    Datum::Double(value),
+                    Type { length: text.len() as u32, ..Type::DOUBLE }.not_null(),
+                )
+            }
+            Literal::String { bytes, introducer } => self.string(bytes, introducer.as_deref())?,
+            Literal::Hex { bytes, introducer: None } | Literal::Bit { bytes, introducer: None } => {
+                let ty = Type::text(Collation::BINARY, Coercibility::Literal, bytes.len() as u32).not_null();
+                Expr::constant(Datum::Bits(bytes.to_vec().into()), ty)
+            }
+            Literal::Hex { bytes, introducer } | Literal::Bit { bytes, introducer } => {
+                self.string(bytes, introducer.as_deref())?
+            }
+            Literal::Date(text) => match temporal_text::parse_datetime(text) {
+                Some(read) if !read.truncated && read.value.micros == 0 => {
+                    Expr::constant(Datum::Date(read.value.date), Type::DATE.not_null())
+                }
+                _ => return Err(error::WRONG_VALUE.with(&[&"DATE", &text.to_str_lossy()])),
+            },
+            Literal::Time(text) => match temporal_text::parse_time(text) {
+                Some(read) if !read.truncated => {
+                    Expr::constant(Datum::Time(read.value), Type::time(read.value.fsp).not_null())
+                }
+                _ => return Err(error::WRONG_VALUE.with(&[&"TIME", &text.to_str_lossy()])),
+            },
+            Literal::Timestamp(text) => match temporal_text::parse_datetime(text) {
+                Some(read) if !read.truncated => {
+                    Expr::constant(Datum::DateTime(read.value), Type::datetime(read.value.fsp).not_null())
+                }
+                _ => return Err(error::WRONG_VALUE.with(&[&"DATETIME", &text.to_str_lossy()])),
+            },
+        })
+    }
+
+    /// Without introducer the bytes are the client's, brought into the connection's set.
+    fn string(&mut self, bytes: &[u8], introducer: Option<&str>) -> Result<Expr> {
+        let (collation, text) = match introducer {
+            Some(name) => {
+                let charset =
+                    Charset::by_name(name).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[&name]))?;
+                let valid = charset.valid_prefix(bytes);
+                if valid < bytes.len() {
+                    let shown: String = bytes[valid..].iter().take(6).map(|b| format!("{b:02X}")).collect();
+                    return Err(error::INVALID_CHARACTER_STRING.with(&[&charset.name(), &shown]));
+                }
+                (charset.default_collation(), bytes.to_vec().into())
+            }
+            None => {
+                let connection = self.cx.connection_collation();
+                let client = self.cx.client_charset();
+                (connection, client.convert(bytes.to_vec().into(), connection.charset()).0)
+            }
+        };
+        let length = collation.charset().char_count(&text) as u32;
+        let ty = Type::text(collation, Coercibility::Literal, length).not_null();
+        Ok(Expr::constant(Datum::Bytes(text), ty))
+    }
+
+    pub(super) fn column(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let bare = name.table.is_none();
+        if bare && let Some(local) = self.scope.locals.iter().rev().find(|l| name.column.is(&l.name)) {
+            return Ok(Expr { node: Node::Local(local.index), ty: Type::of_column(&local.ty, true) });
+        }
+        let alias = self.scope.aliases.iter().find(|(alias, _)| bare && name.column.is(alias));
+        if let (true, Some((_, expr))) = (self.scope.aliases_first, alias) {
+            return Ok(expr.clone());
+        }
+        match self.scope.find(name)? {
+            Some(column) => Ok(column),
+            None => match alias {
+                Some((_, expr)) => Ok(expr.clone()),
+                None => Err(unknown_column(name, self.scope.clause)),
+            },
+        }
+    }
+
+    /// `VALUES(column)`: what the row would have had.
+    pub(super) fn values(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let found = self.scope.find(name)?.ok_or_else(|| unknown_column(name, self.scope.clause))?;
+        Ok(match (self.scope.values_source, &found.node) {
+            (Some(source), &Node::Column { column, .. }) => {
+                Expr { node: Node::Column { source, column }, ty: found.ty }
+            }
+            _ => Expr::constant(Datum::Null, Type { nullable: true, ..found.ty }),
+        })
+    }
+
+    /// `DEFAULT(column)`.
+    pub(super) fn default_of(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let found = self.scope.find(name)?.ok_or_else(|| unknown_column(name, self.scope.clause))?;
+        let Node::Column { source, column } = found.node else {
+            return Err(unknown_column(name, self.scope.clause));
+        };
+        let definition: &ColumnDef = &self.scope.sources[source].table.columns[column];
+        match definition.constant_default() {
+            Some(value) => Ok(Expr::constant(value, Type { nullable: true, ..found.ty })),
+            None => Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name])),
+        }
+    }
+}
+
+pub(super) fn unknown_column(name: &ast::ColumnName, clause: &str) -> crate::error::SqlError {
+    let parts = [name.database.as_ref(), name.table.as_ref(), Some(&name.column)];
+    let shown: Vec<&str> = parts.into_iter().flatten().map(|i| i.as_str()).collect();
+    error::BAD_FIELD_ERROR.with(&[&shown.join("."), &clause])
+}
+
+impl Scope {
+    /// The column of this name; `None` if there is none, error 1052 if there are several.
+    pub fn find(&self, name: &ast::ColumnName) -> Result<Option<Expr>> {
+        let mut found = None;
+        for (source, s) in self.sources.iter().enumerate() {
+            let qualified = name.table.as_ref().is_none_or(|t| t.is(&s.alias))
+                && name.database.as_ref().is_none_or(|d| **d == *s.table.database);
+            if !qualified {
+                continue;
+            }
+            if let Some(column) = s.table.column_index(&name.column) {
+                if found.is_some() {
+                    return Err(error::NON_UNIQ_ERROR.with(&[&name.column, &self.clause]));
+                }
+                let definition = &s.table.columns[column];
+                let ty = Type::of_column(&definition.ty, definition.nullable);
+                found = Some(Expr { node: Node::Column { source, column }, ty });
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,91 @@
+//! What an expression's columns read from.
+//!
+//! A [`Row`] is a stored row's image, or values made by a plan (groups, sorted rows), or several of these side by side.
+//! An image is decoded column by column, when asked: [`Offsets`] says where each lies, found in one walk.
+
+use crate::catalog::TableDef;
+use crate::error::{Result, SqlError};
+use crate::value::{Datum, image};
+
+/// The row that an expression is evaluated for.
+#[derive(Debug, Clone, Copy)]
+pub enum Row<'a> {
+    /// None: only constants, variables and functions can be evaluated.
+    None,
+    /// A stored row.
+    Image(ImageRow<'a>),
+    /// Values made by a plan.
+    Values(&'a [Datum<'a>]),
+    /// Several sources.
+    Joined(&'a [Row<'a>]),
+}
+
+/// A stored row.
+#[derive(Debug, Clone, Copy)]
+pub struct ImageRow<'a> {
+    /// Its table.
+    pub table: &'a TableDef,
+    /// Its bytes.
+    pub image: &'a [u8],
+    /// Where its columns lie.
+    pub offsets: &'a Offsets,
+}
+
+/// Where an image's columns lie. Kept from row to row, so that its memory is.
+#[derive(Debug, Default, Clone)]
+pub struct Offsets(Vec<(u32, u32)>);
+
+const NULL: (u32, u32) = (u32::MAX, u32::MAX);
+
+impl Offsets {
+    /// Finds the columns of `image`.
+    pub fn find(&mut self, table: &TableDef, image: &[u8]) -> Result<()> {
+        let damaged = || SqlError::internal(format_args!("a row of {} is damaged", table.name));
+        self.0.clear();
+        let mut at = table.column_types.len().div_ceil(8);
+        for (i, ty) in table.column_types.iter().enumerate() {
+            if image.get(i / 8).ok_or_else(damaged)? >> (i % 8) & 1 == 1 {
+                self.0.push(NULL);
+                continue;
+            }
+            let rest = image.get(at..).ok_or_else(damaged)?;
+            let len = ty.value_len(rest).map_err(|_| damaged())?;
+            self.0.push((at as u32, (at + len) as u32));
+            at += len;
+        }
+        Ok(())
+    }
+
+    /// A column's bytes; `None` for NULL.
+    pub fn raw<'a>(&self, image: &'a [u8], column: usize) -> Option<&'a [u8]> {
+        let &(start, end) = self.0.get(column)?;
+        image.get(start as usize..end as usize)
+    }
+}
+
+impl<'a> ImageRow<'a> {
+    /// A column's value.
+    pub fn column(&self, column: usize, zone: i32) -> Result<Datum<'a>> {
+        match self.offsets.raw(self.image, column) {
+            Some(raw) => {
+                image::read(raw, &self.table.column_types[column], &self.table.columns[column].ty, zone)
+            }
+            None => Ok(Datum::Null),
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    /// A source's column.
+    pub fn column(self, source: usize, column: usize, zone: i32) -> Result<Datum<'a>> {
+        match self {
+            Row::Image(row) => row.column(column, zone),
+            Row::Values(values) => Ok(values.get(column).map_or(Datum::Null, Datum::borrow)),
+            Row::Joined(rows) => match rows.get(source) {
+                Some(row) => row.column(0, column, zone),
+                None => Err(SqlError::internal("a column of a source that is not there")),
+            },
+            Row::None => Err(SqlError::internal("a column without a row")),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Stored functions: compiled once to a list of instructions, then run.
+//!
+//! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow becomes jumps, each
+//!    variable gets a place in the frame, and each instruction knows which variables are in scope.
+//! 2. call     A [`Frame`] with the arguments goes on the session's stack; instructions run until RETURN. SQL statements
+//!    inside are executed like others, as statements within the calling one: they fail together.
+//!
+//! (F1) A function neither commits nor sends rows: such statements are refused when it is created.
+//! (F2) A function does not call itself, directly or by others (error 1424).
+//!
+//! What a function does is in the log as row events, whatever it computes.
+
+mod compile;
+
+use std::sync::Arc;
+
+use crate::ast;
+use crate::error::{self, Result};
+use crate::executor;
+use crate::expression::resolve::Local;
+use crate::expression::{Resolver, Row, Scope};
+use crate::session::Context;
+use crate::session::Modes;
+use crate::types::{Charset, Collation, DataType};
+use crate::value::{Datum, store};
+use crate::variables::{Value, ids};
+
+/// A compiled function.
+pub struct Routine {
+    name: String,
+    database: String,
+    parameters: Vec<DataType>,
+    returns: DataType,
+    /// Types of all places in the frame, parameters first.
+    places: Vec<DataType>,
+    code: Vec<Instruction>,
+    /// What the statements' spans point into.
+    text: Vec<u8>,
+    sql_mode: u64,
+    connection: Collation,
+}
+
+impl std::fmt::Debug for Routine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.database, self.name)
+    }
+}
+
+/// A step, with the variables in scope.
+struct Instruction {
+    scope: Arc<[Local]>,
+    action: Action,
+}
+
+enum Action {
+    /// An SQL statement.
+    Statement(Box<ast::Statement>),
+    /// A variable gets a value; NULL without an expression.
+    Assign(usize, Option<ast::Expr>),
+    /// Goes on elsewhere unless the condition is true.
+    JumpUnless(ast::Expr, usize),
+    /// Goes on elsewhere.
+    Jump(usize),
+    /// The function's value.
+    Return(ast::Expr),
+    /// A CASE without a matching branch: error 1339.
+    CaseNotFound,
+}
+
+/// A function that runs.
+pub struct Frame {
+    /// Values of parameters and variables.
+    pub locals: Vec<Datum<'static>>,
+    routine: Arc<Routine>,
+    /// The instruction that runs.
+    at: usize,
+}
+
+/// The most functions that call each other.
+const DEPTH_MAX: usize = 32;
+
+impl Routine {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many arguments it takes.
+    pub fn parameters(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// What it returns.
+    pub fn returns(&self) -> &DataType {
+        &self.returns
+    }
+}
+
+/// The variables in scope where the session is now, for resolving expressions.
+pub fn scope(cx: &Context) -> Scope {
+    Scope { locals: locals(cx), ..Scope::empty() }
+}
+
+/// The variables in scope.
+pub fn locals(cx: &Context) -> Vec<Local> {
+    match cx.frames.last() {
+        Some(frame) => frame.routine.code[frame.at].scope.to_vec(),
+        None => Vec::new(),
+    }
+}
+
+/// A variable by name: its place and type.
+pub fn find_local(cx: &Context, name: &str) -> Option<(usize, DataType)> {
+    let frame = cx.frames.last()?;
+    let scope = &frame.routine.code[frame.at].scope;
+    scope.iter().rev().find(|l| l.name.eq_ignore_ascii_case(name)).map(|l| (l.index, l.ty.clone()))
+}
+
+/// Gives a variable a value, in its type.
+pub fn assign(
+    cx: &mut Context,
+    index: usize,
+    ty: &DataType,
+    value: Datum<'static>,
+    charset: Charset,
+) -> Result<()> {
+    let name = match cx.frames.last() {
+        Some(frame) => {
+            frame.routine.code[frame.at].scope.iter().find(|l| l.index == index).map(|l| l.name.clone())
+        }
+        None => None,
+    };
+    let value = fit(cx, value, charset, ty, name.as_deref().unwrap_or_default())?;
+    if let Some(place) = cx.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
+        *place = value;
+    }
+    Ok(())
+}
+
+fn fit(
+    cx: &mut Context,
+    value: Datum<'static>,
+    charset: Charset,
+    ty: &DataType,
+    name: &str,
+) -> Result<Datum<'static>> {
+    let rules = cx.store_rules(false);
+    let zoned = matches!(ty, DataType::Timestamp(_));
+    // A variable of type TIMESTAMP holds what was said, not its UTC.
+    let rules = if zoned { store::Rules { zone: 0, ..rules } } else { rules };
+    let mut target = store::Target { column: name, row: 1, rules, diagnostics: &mut cx.diagnostics };
+    store::fit(value, charset, ty, &mut target).map(Datum::into_owned)
+}
+
+/// Calls a function.
+pub fn call(
+    cx: &mut Context,
+    routine: &Arc<Routine>,
+    arguments: Vec<Datum<'static>>,
+) -> Result<Datum<'static>> {
+    if cx.frames.iter().any(|f| Arc::ptr_eq(&f.routine, routine)) || cx.frames.len() >= DEPTH_MAX {
+        return Err(error::SP_NO_RECURSION.plain());
+    }
+    let mut locals = Vec::with_capacity(routine.places.len());
+    let charset = cx.connection_collation().charset();
+    for (value, ty) in arguments.into_iter().zip(&routine.parameters) {
+        locals.push(fit(cx, value, charset, ty, &routine.name)?);
+    }
+    locals.resize(routine.places.len(), Datum::Null);
+    let outer = enter(cx, routine);
+    let status = cx.status.clone();
+    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0 });
+    let outcome = run(cx, routine);
+    cx.frames.pop();
+    // The calling statement's figures are its own again.
+    cx.status = status;
+    leave(cx, outer);
+    outcome
+}
+
+/// The settings that a function runs under: those of its creation. Returns the session's where they differ.
+fn enter(cx: &mut Context, routine: &Routine) -> Option<(Value, Value)> {
+    let variables = cx.variables();
+    let same = variables.uint(ids::SQL_MODE) == routine.sql_mode
+        && variables.text(ids::COLLATION_CONNECTION) == routine.connection.name();
+    if same {
+        return None;
+    }
+    let outer = (variables.get(ids::SQL_MODE).clone(), variables.get(ids::COLLATION_CONNECTION).clone());
+    cx.change_variables(|v| {
+        v.put(ids::SQL_MODE, Value::UInt(routine.sql_mode));
+        v.put(ids::COLLATION_CONNECTION, Value::Text(routine.connection.name().into()));
+    });
+    debug_assert_eq!(cx.modes().strict, Modes::from_bits(routine.sql_mode).strict);
+    Some(outer)
+}
+
+fn leave(cx: &mut Context, outer: Option<(Value, Value)>) {
+    if let Some((sql_mode, collation)) = outer {
+        cx.change_variables(|v| {
+            v.put(ids::SQL_MODE, sql_mode);
+            v.put(ids::COLLATION_CONNECTION, collation);
+        });
+    }
+}
+
+fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
+    let mut at = 0;
+    loop {
+        cx.check_interrupt()?;
+        let Some(instruction) = routine.code.get(at) else {
+            return Err(error::SP_NORETURNEND.with(&[&routine.name]));
+        };
+        if let Some(frame) = cx.frames.last_mut() {
+            frame.at = at;
+        }
+        at += 1;
+        match &instruction.action {
+            Action::Statement(statement) => executor::execute_nested(cx, statement, &routine.text)?,
+            Action::Assign(index, value) => {
+                let ty = &routine.places[*index];
+                let (value, charset) = match value {
+                    Some(value) => evaluate(cx, instruction, value)?,
+                    None => (Datum::Null, Charset::Binary),
+                };
+                assign(cx, *index, ty, value, charset)?;
+            }
+            Action::JumpUnless(condition, target) => {
+                let expr = Resolver::new(cx, instruction.scope()).expr(condition)?;
+                if expr.truth(cx, Row::None)? != Some(true) {
+                    at = *target;
+                }
+            }
+            Action::Jump(target) => at = *target,
+            Action::Return(value) => {
+                let (value, charset) = evaluate(cx, instruction, value)?;
+                return fit(cx, value, charset, &routine.returns, &routine.name);
+            }
+            Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
+        }
+    }
+}
+
+impl Instruction {
+    fn scope(&self) -> Scope {
+        Scope { locals: self.scope.to_vec(), ..Scope::empty() }
+    }
+}
+
+/// A value, and the character set of its text.
+fn evaluate(cx: &mut Context, at: &Instruction, ast: &ast::Expr) -> Result<(Datum<'static>, Charset)> {
+    let expr = Resolver::new(cx, at.scope()).expr(ast)?;
+    let value = expr.eval(cx, Row::None)?.into_owned();
+    let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+    Ok((value, charset))
+}

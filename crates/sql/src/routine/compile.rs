@@ -1,0 +1,290 @@
+//! From a function's text to instructions.
+
+use std::sync::Arc;
+
+use super::{Action, Instruction, Routine};
+use crate::ast::{self, Block, Compound, Declaration, Expr, ExprKind, Ident, Statement, StatementKind};
+use crate::catalog::{FunctionDef, parse_one};
+use crate::error::{self, Result, SqlError};
+use crate::expression::resolve::Local;
+use crate::types::{Collation, DataType};
+
+impl Routine {
+    /// Compiles a function; errors are those that CREATE FUNCTION gives.
+    pub fn compile(function: &FunctionDef) -> Result<Routine> {
+        let text = function.text();
+        let statement = parse_one(&text, function.sql_mode)?;
+        let StatementKind::CreateRoutine(create) = statement.kind else {
+            return Err(SqlError::internal("a function's text makes no function"));
+        };
+        let default = function.database_collation;
+        let returns =
+            create.returns.as_ref().ok_or_else(|| SqlError::internal("a function without RETURNS"))?;
+        let returns = DataType::resolve(returns, &function.name, default)?;
+        let mut compiler = Compiler {
+            default,
+            code: Vec::new(),
+            places: Vec::new(),
+            scope: Vec::new(),
+            labels: Vec::new(),
+            returns: false,
+        };
+        for parameter in &create.parameters {
+            if compiler.scope.iter().any(|l| parameter.name.is(&l.name)) {
+                return Err(error::SP_DUP_PARAM.with(&[&parameter.name]));
+            }
+            compiler.declare(&parameter.name, &parameter.ty)?;
+        }
+        let parameters = compiler.places.clone();
+        compiler.statement(create.body)?;
+        if !compiler.returns {
+            return Err(error::SP_NORETURN.with(&[&function.name]));
+        }
+        Ok(Routine {
+            name: function.name.clone(),
+            database: function.database.clone(),
+            parameters,
+            returns,
+            places: compiler.places,
+            code: compiler.code,
+            text,
+            sql_mode: function.sql_mode,
+            connection: function.connection,
+        })
+    }
+}
+
+struct Compiler {
+    default: Collation,
+    code: Vec<Instruction>,
+    places: Vec<DataType>,
+    scope: Vec<Local>,
+    labels: Vec<Label>,
+    returns: bool,
+}
+
+/// A block or loop that LEAVE and ITERATE can name.
+struct Label {
+    name: Option<Ident>,
+    /// Where ITERATE goes; none for a block.
+    start: Option<usize>,
+    /// Jumps to its end, to be filled in.
+    leaves: Vec<usize>,
+}
+
+impl Compiler {
+    fn emit(&mut self, action: Action) -> usize {
+        // Instructions in the same scope share it.
+        let scope = match self.code.last() {
+            Some(last) if same_scope(&last.scope, &self.scope) => last.scope.clone(),
+            _ => Arc::from(self.scope.as_slice()),
+        };
+        self.code.push(Instruction { scope, action });
+        self.code.len() - 1
+    }
+
+    /// Lets the jump at `at` go to what comes next.
+    fn land(&mut self, at: usize) {
+        let next = self.code.len();
+        match &mut self.code[at].action {
+            Action::JumpUnless(_, target) | Action::Jump(target) => *target = next,
+            _ => {}
+        }
+    }
+
+    fn declare(&mut self, name: &Ident, ty: &ast::DataType) -> Result<usize> {
+        let ty = DataType::resolve(ty, name, self.default)?;
+        let index = self.places.len();
+        self.places.push(ty.clone());
+        self.scope.push(Local { name: name.as_str().into(), ty, index });
+        Ok(index)
+    }
+
+    fn statements(&mut self, list: Vec<Statement>) -> Result<()> {
+        list.into_iter().try_for_each(|s| self.statement(s))
+    }
+
+    fn statement(&mut self, statement: Statement) -> Result<()> {
+        let compound = match statement.kind {
+            StatementKind::Compound(compound) => *compound,
+            kind => {
+                check_allowed(&kind)?;
+                self.emit(Action::Statement(Box::new(Statement { kind, ..statement })));
+                return Ok(());
+            }
+        };
+        match compound {
+            Compound::Block(block) => self.block(block),
+            Compound::If { branches, otherwise } => self.branches(branches, otherwise),
+            Compound::Case { operand, branches, otherwise } => {
+                let branches = match operand {
+                    None => branches,
+                    Some(x) => {
+                        branches.into_iter().map(|(when, then)| (equal(x.clone(), when), then)).collect()
+                    }
+                };
+                self.case(branches, otherwise)
+            }
+            Compound::Loop { label, body } => self.repeat(label, None, body, None),
+            Compound::While { label, condition, body } => self.repeat(label, Some(condition), body, None),
+            Compound::Repeat { label, body, until } => self.repeat(label, None, body, Some(until)),
+            Compound::Leave(name) => self.leave(&name),
+            Compound::Iterate(name) => self.iterate(&name),
+            Compound::Return(value) => {
+                self.returns = true;
+                self.emit(Action::Return(value));
+                Ok(())
+            }
+            Compound::Open(_) | Compound::Fetch { .. } | Compound::Close(_) => {
+                Err(SqlError::unsupported("cursors"))
+            }
+        }
+    }
+
+    fn block(&mut self, block: Block) -> Result<()> {
+        let outer = self.scope.len();
+        self.labels.push(Label { name: block.label, start: None, leaves: Vec::new() });
+        for declaration in block.declarations {
+            match declaration {
+                Declaration::Variables { names, ty, default } => {
+                    for name in &names {
+                        if self.scope[outer..].iter().any(|l| name.is(&l.name)) {
+                            return Err(error::SP_DUP_VAR.with(&[name]));
+                        }
+                        // The default is computed before the name is known.
+                        let at = self.emit(Action::Assign(0, default.clone()));
+                        let index = self.declare(name, &ty)?;
+                        self.code[at].action = Action::Assign(index, default.clone());
+                    }
+                }
+                Declaration::Condition { .. } => return Err(SqlError::unsupported("DECLARE .. CONDITION")),
+                Declaration::Cursor { .. } => return Err(SqlError::unsupported("cursors")),
+                Declaration::Handler { .. } => return Err(SqlError::unsupported("DECLARE .. HANDLER")),
+            }
+        }
+        self.statements(block.body)?;
+        self.end_label();
+        self.scope.truncate(outer);
+        Ok(())
+    }
+
+    fn end_label(&mut self) {
+        if let Some(label) = self.labels.pop() {
+            label.leaves.into_iter().for_each(|at| self.land(at));
+        }
+    }
+
+    fn branches(
+        &mut self,
+        branches: Vec<(Expr, Vec<Statement>)>,
+        otherwise: Option<Vec<Statement>>,
+    ) -> Result<()> {
+        let mut ends = Vec::new();
+        for (condition, body) in branches {
+            let skip = self.emit(Action::JumpUnless(condition, 0));
+            self.statements(body)?;
+            ends.push(self.emit(Action::Jump(0)));
+            self.land(skip);
+        }
+        if let Some(body) = otherwise {
+            self.statements(body)?;
+        }
+        ends.into_iter().for_each(|at| self.land(at));
+        Ok(())
+    }
+
+    fn case(
+        &mut self,
+        branches: Vec<(Expr, Vec<Statement>)>,
+        otherwise: Option<Vec<Statement>>,
+    ) -> Result<()> {
+        let mut ends = Vec::new();
+        for (condition, body) in branches {
+            let skip = self.emit(Action::JumpUnless(condition, 0));
+            self.statements(body)?;
+            ends.push(self.emit(Action::Jump(0)));
+            self.land(skip);
+        }
+        match otherwise {
+            Some(body) => self.statements(body)?,
+            None => drop(self.emit(Action::CaseNotFound)),
+        }
+        ends.into_iter().for_each(|at| self.land(at));
+        Ok(())
+    }
+
+    /// LOOP, WHILE and REPEAT.
+    fn repeat(
+        &mut self,
+        label: Option<Ident>,
+        condition: Option<Expr>,
+        body: Vec<Statement>,
+        until: Option<Expr>,
+    ) -> Result<()> {
+        let start = self.code.len();
+        self.labels.push(Label { name: label, start: Some(start), leaves: Vec::new() });
+        if let Some(condition) = condition {
+            let end = self.emit(Action::JumpUnless(condition, 0));
+            self.labels.last_mut().expect("it was pushed above").leaves.push(end);
+        }
+        self.statements(body)?;
+        match until {
+            Some(until) => drop(self.emit(Action::JumpUnless(until, start))),
+            None => drop(self.emit(Action::Jump(start))),
+        }
+        self.end_label();
+        Ok(())
+    }
+
+    fn leave(&mut self, name: &Ident) -> Result<()> {
+        let at = self.emit(Action::Jump(0));
+        let label = self.labels.iter_mut().rev().find(|l| l.name.as_ref().is_some_and(|n| n.is(name)));
+        match label {
+            Some(label) => label.leaves.push(at),
+            None => return Err(error::SP_LILABEL_MISMATCH.with(&[&"LEAVE", name])),
+        }
+        Ok(())
+    }
+
+    fn iterate(&mut self, name: &Ident) -> Result<()> {
+        let label = self.labels.iter().rev().find(|l| l.name.as_ref().is_some_and(|n| n.is(name)));
+        match label.and_then(|l| l.start) {
+            Some(start) => {
+                self.emit(Action::Jump(start));
+                Ok(())
+            }
+            None => Err(error::SP_LILABEL_MISMATCH.with(&[&"ITERATE", name])),
+        }
+    }
+}
+
+fn same_scope(a: &[Local], b: &[Local]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.index == b.index)
+}
+
+fn equal(left: Expr, right: Expr) -> Expr {
+    let span = right.span;
+    let (left, right) = (Box::new(left), Box::new(right));
+    Expr { span, kind: ExprKind::Binary { op: ast::BinaryOp::Equal, left, right } }
+}
+
+/// (F1) What a function's body may hold besides control flow.
+fn check_allowed(kind: &StatementKind) -> Result<()> {
+    use StatementKind as S;
+    match kind {
+        S::Query(query) if query.into.is_some() => Ok(()),
+        S::Query(_) | S::Show(_) | S::Explain(_) => Err(error::SP_NO_RETSET.with(&[&"function"])),
+        S::Insert(_) | S::Update(_) | S::Delete(_) | S::Set(_) | S::Do(_) => Ok(()),
+        S::Commit(_) | S::Rollback(_) | S::Begin(_) | S::Savepoint(_) | S::RollbackTo(_) => {
+            Err(error::COMMIT_NOT_ALLOWED_IN_SF_OR_TRG.plain())
+        }
+        kind if crate::session::commits_implicitly(kind) => {
+            Err(error::COMMIT_NOT_ALLOWED_IN_SF_OR_TRG.plain())
+        }
+        S::Use(_) => Err(error::SP_BADSTATEMENT.with(&[&"USE"])),
+        S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => {
+            Err(error::STMT_NOT_ALLOWED_IN_SF_OR_TRG.with(&[&"Dynamic SQL"]))
+        }
+        _ => Err(SqlError::unsupported("this statement in a stored function")),
+    }
+}

@@ -1,0 +1,556 @@
+//! What a running statement knows of its session: settings, the moment, variables, the transaction, and where warnings
+//! go. Expressions and executors are given it; nothing else of a session is theirs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use binlog::event::QueryEvent;
+use storage::Interrupt;
+
+use super::transaction::Open;
+use super::zone;
+use crate::ast::SystemVariable;
+use crate::catalog::Catalog;
+use crate::catalog::ddl::Settings;
+use crate::database::Database;
+use crate::error::{self, Diagnostics, Result, SqlError};
+use crate::routine::{Frame, Routine};
+use crate::status::{Counter, Counters};
+use crate::types::{Charset, Coercibility, Collation, Type};
+use crate::value::temporal::{DateRules, SECOND};
+use crate::value::{Date, DateTime, Datum, Decimal, store};
+use crate::variables::{SessionVariables, Value, ids, sql_mode};
+
+/// What the sql_mode means to values and expressions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Modes {
+    /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
+    pub strict: bool,
+    /// ERROR_FOR_DIVISION_BY_ZERO.
+    pub error_for_division_by_zero: bool,
+    /// NO_UNSIGNED_SUBTRACTION.
+    pub no_unsigned_subtraction: bool,
+    /// NO_BACKSLASH_ESCAPES.
+    pub no_backslash_escapes: bool,
+    /// NO_AUTO_VALUE_ON_ZERO.
+    pub no_auto_value_on_zero: bool,
+    /// ONLY_FULL_GROUP_BY.
+    pub only_full_group_by: bool,
+    /// TIME_TRUNCATE_FRACTIONAL.
+    pub truncate_fraction: bool,
+    /// Which incomplete dates are allowed.
+    pub dates: DateRules,
+}
+
+impl Modes {
+    /// From the bits of `sql_mode`.
+    pub fn from_bits(bits: u64) -> Self {
+        let has = |bit| bits & bit != 0;
+        Self {
+            strict: has(sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES),
+            error_for_division_by_zero: has(sql_mode::ERROR_FOR_DIVISION_BY_ZERO),
+            no_unsigned_subtraction: has(sql_mode::NO_UNSIGNED_SUBTRACTION),
+            no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
+            no_auto_value_on_zero: has(sql_mode::NO_AUTO_VALUE_ON_ZERO),
+            only_full_group_by: has(sql_mode::ONLY_FULL_GROUP_BY),
+            truncate_fraction: has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
+            dates: DateRules {
+                no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
+                no_zero_date: has(sql_mode::NO_ZERO_DATE),
+                allow_invalid: has(sql_mode::ALLOW_INVALID_DATES),
+            },
+        }
+    }
+}
+
+/// What a statement did, for the client and for ROW_COUNT() and its like.
+#[derive(Debug, Clone, Default)]
+pub struct StatementStatus {
+    /// ROW_COUNT(): of the statement before.
+    pub row_count: i64,
+    /// FOUND_ROWS().
+    pub found_rows: u64,
+    /// LAST_INSERT_ID(): of the last statement that made one.
+    pub last_insert_id: u64,
+    /// What this statement's OK tells.
+    pub insert_id: u64,
+    /// Rows changed by this statement.
+    pub affected: u64,
+    /// `Records: 1 ...`
+    pub info: String,
+}
+
+/// Settings in the form that expressions want, made of the session's variables.
+#[derive(Debug, Clone, Copy)]
+struct Settled {
+    modes: Modes,
+    zone: i32,
+    client: Charset,
+    connection: Collation,
+    results: Option<Charset>,
+    max_allowed_packet: usize,
+}
+
+/// A session's state, as statements need it.
+pub struct Context {
+    /// The server.
+    pub database: Arc<Database>,
+    /// The connection's id.
+    pub id: u64,
+    /// The name that the client gave, and where it comes from.
+    pub user: (String, String),
+    /// The account: user and host pattern.
+    pub account: (String, String),
+    /// CLIENT_FOUND_ROWS.
+    pub count_found_rows: bool,
+    /// Warnings of the statement.
+    pub diagnostics: Diagnostics,
+    /// What the statement did.
+    pub status: StatementStatus,
+    /// Counters for SHOW STATUS.
+    pub counters: Arc<Counters>,
+    /// The transaction, if one is open.
+    pub transaction: Option<Open>,
+    /// How the next transaction differs from the session's settings (SET TRANSACTION without scope).
+    pub next_transaction: super::transaction::Characteristics,
+    /// Routines that are running, the innermost last.
+    pub frames: Vec<Frame>,
+    /// A statement that stores: text that is no number is an error under strict modes.
+    pub storing: bool,
+    /// What KILL sets.
+    pub interrupt: Arc<Interrupt>,
+    /// The `BEGIN` event of transactions, as long as the settings in it stay.
+    pub(super) begin_event: Option<Arc<QueryEvent<'static>>>,
+    default_database: Option<String>,
+    variables: SessionVariables,
+    settled: Settled,
+    user_variables: HashMap<Box<str>, (Datum<'static>, Type)>,
+    /// The statement's moment: microseconds since 1970, UTC.
+    moment: i64,
+    random: stdx::random::Random,
+    seeded: Option<stdx::random::Random>,
+}
+
+impl Context {
+    pub(super) fn new(database: Arc<Database>, connection: &super::Connection) -> Self {
+        let variables = SessionVariables::new(database.globals());
+        let mut seed = [0; 8];
+        database.env().random(&mut seed);
+        let settled = settle(&variables);
+        Self {
+            id: connection.id,
+            user: (connection.user.clone(), connection.host.clone()),
+            account: connection.account.clone(),
+            count_found_rows: connection.found_rows,
+            diagnostics: Diagnostics::default(),
+            status: StatementStatus::default(),
+            counters: Arc::default(),
+            transaction: None,
+            next_transaction: super::transaction::Characteristics::default(),
+            frames: Vec::new(),
+            storing: false,
+            interrupt: Arc::new(Interrupt::new()),
+            begin_event: None,
+            default_database: None,
+            variables,
+            settled,
+            user_variables: HashMap::new(),
+            moment: database.env().now() as i64,
+            random: stdx::random::Random::new(u64::from_le_bytes(seed)),
+            seeded: None,
+            database,
+        }
+    }
+
+    /// The catalog.
+    pub fn catalog(&self) -> &Catalog {
+        self.database.catalog()
+    }
+
+    // Settings.
+
+    /// The session's variables.
+    pub fn variables(&self) -> &SessionVariables {
+        &self.variables
+    }
+
+    /// Changes the session's variables.
+    pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
+        let result = change(&mut self.variables);
+        self.settled = settle(&self.variables);
+        self.begin_event = None;
+        result
+    }
+
+    /// Counts something.
+    pub fn count(&self, counter: Counter) {
+        self.counters.count(counter);
+    }
+
+    /// What the sql_mode means.
+    pub fn modes(&self) -> &Modes {
+        &self.settled.modes
+    }
+
+    /// Seconds that the session's time zone is ahead of UTC.
+    pub fn zone(&self) -> i32 {
+        self.settled.zone
+    }
+
+    /// `collation_connection`
+    pub fn connection_collation(&self) -> Collation {
+        self.settled.connection
+    }
+
+    /// `character_set_client`
+    pub fn client_charset(&self) -> Charset {
+        self.settled.client
+    }
+
+    /// `character_set_results`; `None` if results are sent as they are.
+    pub fn results_charset(&self) -> Option<Charset> {
+        self.settled.results
+    }
+
+    /// `max_allowed_packet`
+    pub fn max_allowed_packet(&self) -> usize {
+        self.settled.max_allowed_packet
+    }
+
+    /// `default_week_format` has no other value yet.
+    pub fn default_week_format(&self) -> u8 {
+        0
+    }
+
+    /// What storing a value depends on.
+    pub fn store_rules(&self, ignore: bool) -> store::Rules {
+        store::Rules {
+            strict: self.settled.modes.strict && !ignore,
+            dates: self.settled.modes.dates,
+            zone: self.settled.zone,
+            truncate_fraction: self.settled.modes.truncate_fraction,
+        }
+    }
+
+    /// What DDL depends on.
+    pub fn settings(&self) -> Settings {
+        let server = Collation::by_name(self.variables.text(ids::COLLATION_SERVER));
+        Settings {
+            database: self.default_database.clone(),
+            sql_mode: self.variables.uint(ids::SQL_MODE),
+            client: self.settled.client,
+            connection: self.settled.connection,
+            server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
+            zone: self.settled.zone,
+            account: self.account.clone(),
+        }
+    }
+
+    /// The default database.
+    pub fn default_database(&self) -> Option<&str> {
+        self.default_database.as_deref()
+    }
+
+    /// USE, unchecked.
+    pub fn set_default_database(&mut self, name: Option<String>) {
+        let collation = match &name {
+            Some(name) => self.catalog().state().database(name).map(|d| d.collation),
+            None => None,
+        };
+        let collation = collation
+            .or_else(|| Collation::by_name(self.variables.text(ids::COLLATION_SERVER)))
+            .unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+        self.change_variables(|v| {
+            v.put(ids::COLLATION_DATABASE, Value::Text(collation.name().into()));
+            v.put(ids::CHARACTER_SET_DATABASE, Value::Text(collation.charset().name().into()));
+        });
+        self.default_database = name;
+    }
+
+    /// True if the account may do everything.
+    pub fn is_administrator(&self) -> bool {
+        let state = self.catalog().state();
+        state.users.get(&self.account).is_some_and(|u| u.administrator)
+    }
+
+    /// Error 1227 unless the account may do everything.
+    pub fn need_administrator(&self, privilege: &str) -> Result<()> {
+        if self.is_administrator() {
+            return Ok(());
+        }
+        Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&privilege]))
+    }
+
+    // The moment.
+
+    /// Starts a statement: the moment is now, unless `timestamp` is set.
+    pub fn begin_moment(&mut self) {
+        self.moment = match self.variables.get(ids::TIMESTAMP) {
+            Value::Double(seconds) if *seconds > 0.0 => (*seconds * SECOND as f64) as i64,
+            _ => self.database.env().now() as i64,
+        };
+    }
+
+    /// Seconds since 1970, for events.
+    pub fn timestamp(&self) -> u32 {
+        (self.moment / SECOND) as u32
+    }
+
+    /// Microseconds since 1970.
+    pub fn moment(&self) -> i64 {
+        self.moment
+    }
+
+    fn at(&self, micros: i64) -> DateTime {
+        DateTime::from_unix_micros(micros, 6).unwrap_or(DateTime::ZERO)
+    }
+
+    /// The statement's moment in the session's time zone.
+    pub fn now(&self) -> DateTime {
+        self.at(self.moment + i64::from(self.zone()) * SECOND)
+    }
+
+    /// The statement's moment in UTC.
+    pub fn now_utc(&self) -> DateTime {
+        self.at(self.moment)
+    }
+
+    /// This very moment in the session's time zone.
+    pub fn wall_clock(&self) -> DateTime {
+        self.at(self.database.env().now() as i64 + i64::from(self.zone()) * SECOND)
+    }
+
+    /// The statement's day in the session's time zone.
+    pub fn today(&self) -> Date {
+        self.now().date
+    }
+
+    // Conversions, with warnings.
+
+    /// Adds a warning.
+    pub fn warn(&mut self, e: SqlError) {
+        self.diagnostics.warn(e);
+    }
+
+    /// Text that is no number: warning 1292, or the error where a strict session stores.
+    pub fn truncated(&mut self, kind: &str, value: &Datum<'_>) -> Result<()> {
+        let bytes = value.to_bytes();
+        let shown: String = String::from_utf8_lossy(&bytes).chars().take(128).collect();
+        let e = error::TRUNCATED_WRONG_VALUE.with(&[&kind, &shown]);
+        if self.storing && self.settled.modes.strict {
+            return Err(e);
+        }
+        self.warn(e);
+        Ok(())
+    }
+
+    /// A value as a double.
+    pub fn double(&mut self, value: &Datum<'_>) -> Result<f64> {
+        let converted = value.to_f64();
+        if !converted.whole {
+            self.truncated("DOUBLE", value)?;
+        }
+        Ok(converted.value)
+    }
+
+    /// A value as an exact decimal.
+    pub fn decimal(&mut self, value: &Datum<'_>) -> Result<Decimal> {
+        let converted = value.to_decimal();
+        if !converted.whole {
+            self.truncated("DECIMAL", value)?;
+        }
+        Ok(converted.value)
+    }
+
+    /// A value as an integer.
+    pub fn integer(&mut self, value: &Datum<'_>) -> Result<i128> {
+        let converted = value.to_integer();
+        if !converted.whole {
+            self.truncated("INTEGER", value)?;
+        }
+        Ok(converted.value)
+    }
+
+    /// Division by zero: NULL, with a warning, or the error where a strict session stores.
+    pub fn division_by_zero<'a>(&mut self) -> Result<Datum<'a>> {
+        if self.settled.modes.error_for_division_by_zero {
+            if self.storing && self.settled.modes.strict {
+                return Err(error::DIVISION_BY_ZERO.plain());
+            }
+            self.warn(error::DIVISION_BY_ZERO.plain());
+        }
+        Ok(Datum::Null)
+    }
+
+    // Variables.
+
+    /// `@name`
+    pub fn user_variable<'a>(&self, name: &str) -> Datum<'a> {
+        let found = self
+            .user_variables
+            .get(name)
+            .or_else(|| self.user_variables.get(name.to_ascii_lowercase().as_str()));
+        found.map_or(Datum::Null, |(value, _)| value.clone())
+    }
+
+    /// The type of `@name`.
+    pub fn user_variable_type(&self, name: &str) -> Type {
+        self.user_variables.get(name.to_ascii_lowercase().as_str()).map_or(Type::NULL, |(_, ty)| *ty)
+    }
+
+    /// `SET @name = value`
+    pub fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
+        let value = match value {
+            Datum::Bits(b) | Datum::Label(_, b) => Datum::Bytes(b),
+            Datum::Float(v) => Datum::Double(v.into()),
+            Datum::Year(y) => Datum::UInt(y.into()),
+            Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {
+                Datum::owned(value.to_bytes().into_owned())
+            }
+            other => other,
+        };
+        use crate::types::Family as F;
+        let family = match value {
+            Datum::Null if ty.family != F::Null => ty.family,
+            Datum::Null => F::Null,
+            Datum::Int(_) | Datum::UInt(_) => F::Integer,
+            Datum::Double(_) => F::Double,
+            Datum::Decimal(_) => F::Decimal,
+            _ => F::Text,
+        };
+        let collation = if ty.family.is_text() { ty.collation } else { self.connection_collation() };
+        let ty = Type { family, collation, coercibility: Coercibility::Implicit, nullable: true, ..ty };
+        let ty = if family == F::Text { Type { length: ty.length.max(255), ..ty } } else { ty };
+        self.user_variables.insert(name.to_ascii_lowercase().into(), (value, ty));
+    }
+
+    /// Forgets all user variables.
+    pub fn clear_user_variables(&mut self) {
+        self.user_variables.clear();
+    }
+
+    /// `@@name`
+    pub fn system_variable<'a>(&mut self, variable: &SystemVariable) -> Result<Datum<'a>> {
+        super::variables::read(self, variable)
+    }
+
+    /// The type of `@@name`.
+    pub fn system_variable_type(&mut self, variable: &SystemVariable) -> Result<Type> {
+        let collation = self.connection_collation();
+        Ok(match super::variables::read(self, variable)? {
+            Datum::Int(_) => Type::INT,
+            Datum::UInt(_) => Type::UINT,
+            Datum::Double(_) => Type::DOUBLE,
+            Datum::Decimal(d) => Type::decimal(d.digits(), d.shown()),
+            text => {
+                let length = text.to_bytes().len() as u32;
+                Type::text(collation, Coercibility::System, length)
+            }
+        })
+    }
+
+    /// A variable or parameter of the innermost routine.
+    pub fn local(&self, index: usize) -> &Datum<'static> {
+        const NULL: &Datum<'static> = &Datum::Null;
+        self.frames.last().and_then(|frame| frame.locals.get(index)).unwrap_or(NULL)
+    }
+
+    // What functions ask.
+
+    /// A stored function, compiled; error 1305.
+    pub fn routine(&self, database: &str, name: &str) -> Result<Arc<Routine>> {
+        let missing = || {
+            let shown = format!("{database}.{name}");
+            error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &shown])
+        };
+        let function = self.catalog().function(database, name).ok_or_else(missing)?;
+        if let Some(compiled) = function.compiled.get() {
+            return Ok(compiled.clone());
+        }
+        let compiled = Arc::new(Routine::compile(&function)?);
+        Ok(function.compiled.get_or_init(|| compiled).clone())
+    }
+
+    /// `VERSION()`
+    pub fn version(&self) -> String {
+        self.database.globals().text(ids::VERSION).to_string()
+    }
+
+    /// `USER()`
+    pub fn user(&self) -> String {
+        format!("{}@{}", self.user.0, self.user.1)
+    }
+
+    /// `CURRENT_USER()`
+    pub fn current_user(&self) -> String {
+        format!("{}@{}", self.account.0, self.account.1)
+    }
+
+    /// `CONNECTION_ID()`
+    pub fn connection_id(&self) -> u64 {
+        self.id
+    }
+
+    /// `LAST_INSERT_ID(id)`
+    pub fn set_last_insert_id(&mut self, id: u64) {
+        self.status.last_insert_id = id;
+        self.status.insert_id = id;
+    }
+
+    /// `RAND()`
+    pub fn random(&mut self) -> f64 {
+        unit(&mut self.random)
+    }
+
+    /// `RAND(seed)`: a constant seed starts a series in each statement, another one is a series of one.
+    pub fn random_from(&mut self, seed: i64, constant: bool) -> f64 {
+        if !constant {
+            return unit(&mut stdx::random::Random::new(seed as u64));
+        }
+        unit(self.seeded.get_or_insert_with(|| stdx::random::Random::new(seed as u64)))
+    }
+
+    /// Forgets what belongs to one statement only.
+    pub fn end_series(&mut self) {
+        self.seeded = None;
+    }
+
+    /// Sixteen random bytes.
+    pub fn random_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        self.database.env().random(&mut bytes);
+        bytes
+    }
+
+    /// `SLEEP(seconds)`: true if it was interrupted.
+    pub fn sleep(&self, seconds: f64) -> bool {
+        let duration = Duration::from_secs_f64(seconds.min(1e9));
+        !self.interrupt.sleep(duration)
+    }
+
+    /// Error 1317 if somebody killed the statement.
+    pub fn check_interrupt(&self) -> Result<()> {
+        match self.interrupt.killed() {
+            None => Ok(()),
+            Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
+        }
+    }
+}
+
+fn unit(random: &mut stdx::random::Random) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn settle(variables: &SessionVariables) -> Settled {
+    let charset = |id| Charset::by_name(variables.text(id));
+    Settled {
+        modes: Modes::from_bits(variables.uint(ids::SQL_MODE)),
+        zone: zone::offset_seconds(variables.text(ids::TIME_ZONE)).unwrap_or(0),
+        client: charset(ids::CHARACTER_SET_CLIENT).unwrap_or(Charset::Utf8mb4),
+        connection: Collation::by_name(variables.text(ids::COLLATION_CONNECTION))
+            .unwrap_or(Collation::UTF8MB4_0900_AI_CI),
+        results: charset(ids::CHARACTER_SET_RESULTS),
+        max_allowed_packet: usize::try_from(variables.uint(ids::MAX_ALLOWED_PACKET)).unwrap_or(usize::MAX),
+    }
+}

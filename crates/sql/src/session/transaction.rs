@@ -1,0 +1,283 @@
+//! The session's side of transactions: when they begin, what they hold, how they end.
+//!
+//! A statement that touches tables opens a transaction if none is open. With autocommit, and unless BEGIN opened it, the
+//! transaction ends with the statement; else with COMMIT, ROLLBACK, or a statement that commits implicitly.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use binlog::event::{QueryEvent, StatusVars};
+use binlog::group::GroupContext;
+use storage::transaction::{Isolation, Savepoint};
+use storage::{Transaction, TransactionOptions};
+
+use super::Context;
+use crate::ast;
+use crate::catalog::TableDef;
+use crate::catalog::metadata_lock::SharedGuard;
+use crate::error::{self, Result};
+use crate::parser::VERSION;
+use crate::status::Counter;
+use crate::types::Collation;
+use crate::variables::ids;
+
+/// An open transaction.
+pub struct Open {
+    /// The engine's.
+    pub engine: Transaction,
+    /// BEGIN opened it, or autocommit is off: it outlives its statements.
+    pub explicit: bool,
+    /// START TRANSACTION READ ONLY.
+    pub read_only: bool,
+    /// Savepoints by name, the newest last.
+    pub savepoints: Vec<(String, Savepoint)>,
+    /// Tables in use.
+    tables: Vec<SharedGuard>,
+}
+
+/// What SET TRANSACTION says of the next one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Characteristics {
+    /// Its isolation level.
+    pub isolation: Option<ast::Isolation>,
+    /// READ ONLY, READ WRITE.
+    pub read_only: Option<bool>,
+}
+
+impl Context {
+    /// `autocommit`
+    pub fn autocommit(&self) -> bool {
+        self.variables().bool(ids::AUTOCOMMIT)
+    }
+
+    /// True inside of a transaction that outlives its statements.
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|t| t.explicit)
+    }
+
+    /// The open transaction, opened now if there is none.
+    pub fn transaction(&mut self) -> &mut Open {
+        if self.transaction.is_none() {
+            let explicit = !self.autocommit();
+            self.open_transaction(explicit, None);
+        }
+        self.transaction.as_mut().expect("it was opened above")
+    }
+
+    fn open_transaction(&mut self, explicit: bool, read_only: Option<bool>) {
+        let next = std::mem::take(&mut self.next_transaction);
+        let isolation = match next.isolation {
+            Some(isolation) => isolation_of(isolation),
+            // By the variable's list of words.
+            None => match self.variables().uint(ids::TRANSACTION_ISOLATION) {
+                0 | 1 => Isolation::ReadCommitted,
+                2 => Isolation::RepeatableRead,
+                _ => Isolation::Serializable,
+            },
+        };
+        let read_only =
+            read_only.or(next.read_only).unwrap_or(self.variables().bool(ids::TRANSACTION_READ_ONLY));
+        let options = TransactionOptions {
+            isolation,
+            lock_wait_timeout: self.lock_wait_timeout(),
+            context: self.group_context(),
+            begin: self.begin_event(),
+            gtid: None,
+        };
+        let engine = self.database.engine().begin(self.interrupt.clone(), options);
+        self.transaction =
+            Some(Open { engine, explicit, read_only, savepoints: Vec::new(), tables: Vec::new() });
+    }
+
+    fn lock_wait_timeout(&self) -> Duration {
+        Duration::from_secs(self.variables().uint(ids::INNODB_LOCK_WAIT_TIMEOUT))
+    }
+
+    /// What the events of a transaction that begins now have in common.
+    pub fn group_context(&self) -> GroupContext {
+        let globals = self.database.globals();
+        let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
+        context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
+        context
+    }
+
+    fn begin_event(&mut self) -> Arc<QueryEvent<'static>> {
+        if let Some(event) = &self.begin_event {
+            return event.clone();
+        }
+        let event = Arc::new(self.query_event(b"BEGIN".to_vec()));
+        self.begin_event = Some(event.clone());
+        event
+    }
+
+    /// A statement as the log has it, with the settings that it depends on.
+    pub fn query_event(&self, sql: Vec<u8>) -> QueryEvent<'static> {
+        let variables = self.variables();
+        let number = |id| Collation::by_name(variables.text(id)).map_or(255, |c| c.0);
+        let zone = variables.text(ids::TIME_ZONE);
+        let increments = (
+            variables.uint(ids::AUTO_INCREMENT_INCREMENT) as u16,
+            variables.uint(ids::AUTO_INCREMENT_OFFSET) as u16,
+        );
+        let mut flags2 = 0;
+        if !self.autocommit() {
+            flags2 |= binlog::event::flags2::NOT_AUTOCOMMIT;
+        }
+        if !variables.bool(ids::FOREIGN_KEY_CHECKS) {
+            flags2 |= binlog::event::flags2::NO_FOREIGN_KEY_CHECKS;
+        }
+        let status = StatusVars {
+            flags2: Some(flags2),
+            sql_mode: Some(variables.uint(ids::SQL_MODE)),
+            catalog: Some(b"std".as_slice().into()),
+            auto_increment: (increments != (1, 1)).then_some(increments),
+            charset: Some([
+                self.client_charset().default_collation().0,
+                self.connection_collation().0,
+                number(ids::COLLATION_SERVER),
+            ]),
+            time_zone: (self.zone() != 0).then(|| zone.as_bytes().to_vec().into()),
+            default_collation_for_utf8mb4: Some(Collation::UTF8MB4_0900_AI_CI.0),
+            ..StatusVars::default()
+        };
+        QueryEvent {
+            thread_id: self.id as u32,
+            exec_time: 0,
+            error_code: 0,
+            status,
+            database: self.default_database().unwrap_or_default().as_bytes().to_vec().into(),
+            sql: sql.into(),
+        }
+    }
+
+    /// A table for a statement: its definition stays as it is until the transaction ends.
+    pub fn open_table(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
+        let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
+        crate::catalog::check_not_system(&database)?;
+        loop {
+            let table = self.catalog().table(&database, name)?;
+            let timeout = self.lock_wait_timeout();
+            let interrupt = self.interrupt.clone();
+            let open = self.transaction();
+            if open.tables.iter().any(|guard| guard.is_of(&table.lock)) {
+                return Ok(table);
+            }
+            let guard = table.lock.shared(&interrupt, timeout)?;
+            // DDL may have been faster.
+            if self.catalog().is_current(&table) {
+                self.transaction().tables.push(guard);
+                return Ok(table);
+            }
+        }
+    }
+
+    /// Error 1792 in a read-only transaction.
+    pub fn check_writable(&mut self) -> Result<()> {
+        if self.transaction().read_only {
+            return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.plain());
+        }
+        Ok(())
+    }
+
+    /// BEGIN, START TRANSACTION.
+    pub fn begin(&mut self, options: ast::TransactionOptions) -> Result<()> {
+        self.commit()?;
+        self.open_transaction(true, options.read_only);
+        if options.consistent_snapshot {
+            self.transaction().engine.snapshot();
+        }
+        Ok(())
+    }
+
+    /// COMMIT, and what statements that commit implicitly do first.
+    pub fn commit(&mut self) -> Result<()> {
+        match self.transaction.take() {
+            None => Ok(()),
+            Some(Open { engine, tables, .. }) => {
+                self.count(Counter::HandlerCommit);
+                let engine_status = self.database.engine().clone();
+                let newest = engine.newest_read();
+                let outcome = engine.commit();
+                drop(tables);
+                if outcome?.is_none() {
+                    // Nothing was changed, but what was read may not be durable yet.
+                    engine_status.wait_visible(newest)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// ROLLBACK.
+    pub fn rollback(&mut self) {
+        if let Some(open) = self.transaction.take() {
+            self.count(Counter::HandlerRollback);
+            open.engine.rollback();
+        }
+    }
+
+    /// SAVEPOINT.
+    pub fn savepoint(&mut self, name: &str) {
+        if !self.in_transaction() && self.autocommit() {
+            return; // it would end with this statement
+        }
+        let open = self.transaction();
+        let savepoint = open.engine.savepoint();
+        open.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
+        open.savepoints.push((name.to_owned(), savepoint));
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let found = self
+            .transaction
+            .as_ref()
+            .and_then(|t| t.savepoints.iter().position(|(n, _)| n.eq_ignore_ascii_case(name)));
+        found.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
+    }
+
+    /// ROLLBACK TO SAVEPOINT.
+    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let place = self.find_savepoint(name)?;
+        let open = self.transaction();
+        open.savepoints.truncate(place + 1);
+        let savepoint = open.savepoints[place].1;
+        open.engine.rollback_to(savepoint);
+        Ok(())
+    }
+
+    /// RELEASE SAVEPOINT.
+    pub fn release(&mut self, name: &str) -> Result<()> {
+        let place = self.find_savepoint(name)?;
+        self.transaction().savepoints.truncate(place);
+        Ok(())
+    }
+
+    /// Begins a statement's part of the transaction.
+    pub fn begin_statement(&mut self, text: &[u8]) {
+        let timestamp = self.timestamp();
+        let log_text = self.frames.is_empty() && self.variables().bool(ids::BINLOG_ROWS_QUERY_LOG_EVENTS);
+        let timeout = self.lock_wait_timeout();
+        let open = self.transaction();
+        open.engine.set_lock_wait_timeout(timeout);
+        open.engine.begin_statement(timestamp, log_text.then_some(text));
+    }
+
+    /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a whole.
+    pub fn end_statement(&mut self, succeeded: bool) {
+        let Some(open) = &mut self.transaction else { return };
+        if succeeded {
+            open.engine.end_statement();
+        } else {
+            open.engine.rollback_statement();
+        }
+    }
+}
+
+/// READ UNCOMMITTED is READ COMMITTED.
+fn isolation_of(isolation: ast::Isolation) -> Isolation {
+    match isolation {
+        ast::Isolation::ReadUncommitted | ast::Isolation::ReadCommitted => Isolation::ReadCommitted,
+        ast::Isolation::RepeatableRead => Isolation::RepeatableRead,
+        ast::Isolation::Serializable => Isolation::Serializable,
+    }
+}

@@ -1,0 +1,222 @@
+//! An expression's static type: known before the first row, it chooses how operands compare and what a result column
+//! says of itself.
+
+use super::{Collation, DataType, code};
+use crate::sink::{ColumnMeta, column_flag};
+
+/// What kind of value an expression gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// The literal NULL.
+    Null,
+    /// Integers; the sign is in [`Type::unsigned`].
+    Integer,
+    /// Exact decimals.
+    Decimal,
+    /// Single-precision numbers (columns only).
+    Float,
+    /// Doubles.
+    Double,
+    /// Text and byte strings.
+    Text,
+    /// BIT columns.
+    Bit,
+    /// Dates.
+    Date,
+    /// Times.
+    Time,
+    /// Dates with a time, time stamps.
+    DateTime,
+    /// YEAR columns.
+    Year,
+    /// ENUM and SET columns.
+    Label,
+}
+
+impl Family {
+    /// True for what is a number without conversion.
+    pub fn is_numeric(self) -> bool {
+        matches!(
+            self,
+            Family::Integer | Family::Decimal | Family::Float | Family::Double | Family::Bit | Family::Year
+        )
+    }
+
+    /// True for dates and times.
+    pub fn is_temporal(self) -> bool {
+        matches!(self, Family::Date | Family::Time | Family::DateTime)
+    }
+
+    /// True for what has a collation.
+    pub fn is_text(self) -> bool {
+        matches!(self, Family::Text | Family::Label)
+    }
+}
+
+/// How strongly a text insists on its collation; the lower one wins. The manual's "Collation Coercibility".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coercibility {
+    /// COLLATE.
+    Explicit,
+    /// Two that can't be brought together.
+    None,
+    /// A column, a routine's variable.
+    Implicit,
+    /// USER(), VERSION().
+    System,
+    /// A literal, a user variable.
+    Literal,
+    /// A number made text.
+    Numeric,
+    /// NULL.
+    Ignorable,
+}
+
+/// An expression's static type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Type {
+    /// What kind of value.
+    pub family: Family,
+    /// The collation of text; `binary` for byte strings and everything else.
+    pub collation: Collation,
+    /// How strongly it insists on it.
+    pub coercibility: Coercibility,
+    /// The longest value in characters.
+    pub length: u32,
+    /// Digits behind the point or the second; 31 if not fixed.
+    pub decimals: u8,
+    /// Numbers: never negative.
+    pub unsigned: bool,
+    /// It can be NULL.
+    pub nullable: bool,
+}
+
+/// [`Type::decimals`] of doubles.
+pub const NOT_FIXED: u8 = 31;
+
+impl Type {
+    const fn number(family: Family, length: u32, decimals: u8) -> Type {
+        Type {
+            family,
+            collation: Collation::BINARY,
+            coercibility: Coercibility::Numeric,
+            length,
+            decimals,
+            unsigned: false,
+            nullable: true,
+        }
+    }
+
+    /// The literal NULL.
+    pub const NULL: Type = Type { coercibility: Coercibility::Ignorable, ..Type::number(Family::Null, 0, 0) };
+    /// A truth value.
+    pub const BOOL: Type = Type::number(Family::Integer, 1, 0);
+    /// BIGINT.
+    pub const INT: Type = Type::number(Family::Integer, 21, 0);
+    /// BIGINT UNSIGNED.
+    pub const UINT: Type = Type { unsigned: true, ..Type::number(Family::Integer, 21, 0) };
+    /// DOUBLE.
+    pub const DOUBLE: Type = Type::number(Family::Double, 23, NOT_FIXED);
+    /// DATE.
+    pub const DATE: Type = Type::number(Family::Date, 10, 0);
+
+    /// DECIMAL(precision, scale).
+    pub const fn decimal(precision: u32, scale: u8) -> Type {
+        Type::number(Family::Decimal, precision + 2, scale)
+    }
+
+    /// TIME(fsp).
+    pub const fn time(fsp: u8) -> Type {
+        Type::number(Family::Time, 10 + fsp as u32 + (fsp > 0) as u32, fsp)
+    }
+
+    /// DATETIME(fsp).
+    pub const fn datetime(fsp: u8) -> Type {
+        Type::number(Family::DateTime, 19 + fsp as u32 + (fsp > 0) as u32, fsp)
+    }
+
+    /// Text of at most so many characters.
+    pub const fn text(collation: Collation, coercibility: Coercibility, length: u32) -> Type {
+        Type { collation, coercibility, ..Type::number(Family::Text, length, NOT_FIXED) }
+    }
+
+    /// The same, never NULL.
+    pub const fn not_null(self) -> Type {
+        Type { nullable: false, ..self }
+    }
+
+    /// A column's type.
+    pub fn of_column(ty: &DataType, nullable: bool) -> Type {
+        let (family, is_text) = match ty {
+            DataType::Integer { .. } => (Family::Integer, false),
+            DataType::Decimal { .. } => (Family::Decimal, false),
+            DataType::Floating { double: true, .. } => (Family::Double, false),
+            DataType::Floating { double: false, .. } => (Family::Float, false),
+            DataType::Bit(_) => (Family::Bit, false),
+            DataType::Char { .. } | DataType::VarChar { .. } | DataType::Lob { .. } => (Family::Text, true),
+            DataType::Enum { .. } | DataType::Set { .. } => (Family::Label, true),
+            DataType::Date => (Family::Date, false),
+            DataType::Time(_) => (Family::Time, false),
+            DataType::DateTime(_) | DataType::Timestamp(_) => (Family::DateTime, false),
+            DataType::Year => (Family::Year, false),
+        };
+        Type {
+            family,
+            collation: ty.collation(),
+            coercibility: if is_text { Coercibility::Implicit } else { Coercibility::Numeric },
+            length: ty.display_length(),
+            decimals: ty.decimals(),
+            unsigned: ty.is_unsigned(),
+            nullable,
+        }
+    }
+
+    /// Digits of a number before the point.
+    pub fn integer_digits(&self) -> u32 {
+        match self.family {
+            Family::Decimal => self.length.saturating_sub(2 + u32::from(self.decimals)).max(1),
+            Family::Integer => self.length.saturating_sub(1).clamp(1, 20),
+            _ => 20,
+        }
+    }
+
+    /// What a result column of this type says of itself; names are left empty.
+    pub fn column_meta(&self) -> ColumnMeta {
+        let (type_code, collation) = match self.family {
+            Family::Null => (code::NULL, Collation::BINARY),
+            Family::Integer => (code::LONGLONG, Collation::BINARY),
+            Family::Decimal => (code::NEWDECIMAL, Collation::BINARY),
+            Family::Float => (code::FLOAT, Collation::BINARY),
+            Family::Double => (code::DOUBLE, Collation::BINARY),
+            Family::Bit => (code::BIT, Collation::BINARY),
+            Family::Date => (code::DATE, Collation::BINARY),
+            Family::Time => (code::TIME, Collation::BINARY),
+            Family::DateTime => (code::DATETIME, Collation::BINARY),
+            Family::Year => (code::YEAR, Collation::BINARY),
+            Family::Text | Family::Label if self.length > 65_535 => (code::LONG_BLOB, self.collation),
+            Family::Text | Family::Label => (code::VAR_STRING, self.collation),
+        };
+        let mut flags = 0;
+        if !self.nullable {
+            flags |= column_flag::NOT_NULL;
+        }
+        if self.unsigned {
+            flags |= column_flag::UNSIGNED;
+        }
+        if collation == Collation::BINARY {
+            flags |= column_flag::BINARY;
+        }
+        ColumnMeta {
+            collation: collation.0,
+            length: self.length.saturating_mul(if self.family.is_text() {
+                collation.charset().char_len_max()
+            } else {
+                1
+            }),
+            type_code,
+            flags,
+            decimals: self.decimals,
+            ..ColumnMeta::default()
+        }
+    }
+}
