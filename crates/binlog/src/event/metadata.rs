@@ -277,7 +277,7 @@ fn charsets(columns: &[ColumnType], class: fn(&ColumnType) -> bool) -> Charsets 
     let Some(default) = list.iter().copied().rev().max_by_key(|&c| times(c)) else { return Charsets::None };
     let others = list.iter().enumerate().filter(|(_, c)| **c != default);
     let exceptions: Vec<_> = others.map(|(i, &c)| (i as u64, c)).collect();
-    if 1 + 2 * exceptions.len() <= list.len() {
+    if 2 * exceptions.len() < list.len() {
         Charsets::Default(DefaultCharset { default, exceptions })
     } else {
         Charsets::Each(list)
