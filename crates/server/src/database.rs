@@ -5,6 +5,7 @@ use crate::options::Options;
 use crate::server::StartError;
 use crate::stop::Stop;
 use env::Env;
+use protocol::Plugin;
 use sql::Database;
 use sql::database::OpenOptions;
 use sql::status::Status;
@@ -27,7 +28,12 @@ pub fn open(
         status: status.clone(),
         on_shutdown: Box::new(move || stop.request("SHUTDOWN")),
     };
-    Database::open(env.clone(), options).map_err(StartError::Database)
+    let database = Database::open(env.clone(), options).map_err(StartError::Database)?;
+    let env = env.clone();
+    database.set_password_hasher(Box::new(move |plugin, password| {
+        Plugin::from_name(plugin).hash_password(password, &*env)
+    }));
+    Ok(database)
 }
 
 /// Checkpoints the tables and closes the log.

@@ -200,7 +200,8 @@ fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
         }
     };
     match open_session(server, &client.connection, &login, client.id()) {
-        Ok(session) => {
+        Ok(mut session) => {
+            session.set_counters(client.counters.clone());
             client.session = session;
             client.ok();
             Next::Reply

@@ -137,7 +137,8 @@ fn log_in<'a>(
             Some(ErrorReply::too_many_connections())
         }
         Ok(login) => match open_session(server, &connection, &login, id) {
-            Ok(session) => {
+            Ok(mut session) => {
+                session.set_counters(counters.clone());
                 let (interactive, reads_log) = (login.interactive, dump::is_mariadb_reader(&login));
                 let mut client = Client {
                     server,

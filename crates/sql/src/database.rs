@@ -61,6 +61,8 @@ struct Running {
     /// The start of the text that runs.
     statement: Option<Vec<u8>>,
     since: Duration,
+    /// The default database, as of the last statement.
+    database: Option<String>,
 }
 
 /// How much of a statement is kept for SHOW FULL PROCESSLIST.
@@ -73,7 +75,7 @@ impl Process {
         interrupt: Arc<Interrupt>,
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
-        let running = Mutex::new(Running { statement: None, since: Duration::ZERO });
+        let running = Mutex::new(Running { statement: None, since: Duration::ZERO, database: None });
         Self { id, user, interrupt, on_kill, running }
     }
 
@@ -97,6 +99,11 @@ impl Process {
         (running.statement.clone(), running.since)
     }
 
+    /// Its default database, as of its last statement.
+    pub fn database(&self) -> Option<String> {
+        self.running.lock().database.clone()
+    }
+
     pub(crate) fn begin(&self, text: &[u8], now: Duration) {
         let mut running = self.running.lock();
         // The allocation is kept from statement to statement.
@@ -106,10 +113,13 @@ impl Process {
         running.since = now;
     }
 
-    pub(crate) fn end(&self, now: Duration) {
+    pub(crate) fn end(&self, now: Duration, database: Option<&str>) {
         let mut running = self.running.lock();
         running.statement = None;
         running.since = now;
+        if running.database.as_deref() != database {
+            running.database = database.map(str::to_owned);
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl Session {
     pub fn execute(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
         self.process.begin(text, self.cx.database.env().monotonic());
         let outcome = self.statements(text, sink);
-        self.process.end(self.cx.database.env().monotonic());
+        self.process.end(self.cx.database.env().monotonic(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         outcome
     }
@@ -158,7 +158,10 @@ impl Session {
                 let cx = &mut self.cx;
                 cx.status.row_count = if done.has_rows { -1 } else { cx.status.affected as i64 };
                 self.released |= done.release;
-                let ok = self.ok(more);
+                let mut ok = self.ok(more);
+                if executor::keeps_diagnostics(&statement.kind) {
+                    ok.warnings = 0; // those it showed are not its own
+                }
                 sink.finish(&ok).map_err(client_gone)
             }
             Err(e) => {

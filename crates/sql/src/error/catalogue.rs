@@ -163,6 +163,8 @@ catalogue! {
     SP_DUP_VAR = 1331, "42000", "Duplicate variable: %";
     STMT_NOT_ALLOWED_IN_SF_OR_TRG = 1336, "0A000", "% is not allowed in stored function or trigger";
     SP_CASE_NOT_FOUND = 1339, "20000", "Case not found for CASE statement";
+    WRONG_OBJECT = 1347, "HY000", "'%.%' is not %";
+    TRG_DOES_NOT_EXIST = 1360, "HY000", "Trigger does not exist";
     NO_DEFAULT_FOR_FIELD = 1364, "HY000", "Field '%' doesn't have a default value";
     DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
     TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "HY000", "Incorrect % value: '%' for column '%' at row %";
@@ -185,11 +187,13 @@ catalogue! {
     TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for column '%' (max = %)";
     DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: % field overflow";
     CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG = 1442, "HY000", "Can't update table '%' in stored function/trigger because it is already used by statement which invoked this stored function/trigger.";
+    SP_CANT_SET_AUTOCOMMIT = 1445, "HY000", "Not allowed to set autocommit from a stored function or trigger";
     NO_SUCH_USER = 1449, "HY000", "The user specified as a definer ('%'@'%') does not exist";
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '%'";
     AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
     PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '%' is not loaded";
     WRONG_VALUE = 1525, "HY000", "Incorrect % value: '%'";
+    EVENT_DOES_NOT_EXIST = 1539, "HY000", "Unknown event '%'";
     CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
     WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '%'";
     WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '%'";

@@ -5,16 +5,14 @@
 //!
 //! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`access`]: how they find them. [`output`]: how they reach
 //!   the client.
-//! - [`ddl`]: definitions. [`show`]: looking at them. [`admin`]: KILL, FLUSH, PURGE and their like.
+//! - [`ddl`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
 pub mod access;
-mod admin;
 mod change;
 mod ddl;
 mod insert;
 pub mod output;
 mod select;
-mod show;
 
 use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
@@ -69,10 +67,7 @@ pub fn execute(
                 cx.commit()?;
                 ddl::set_password(cx, user.as_ref(), password.as_deref()).map(|()| OK)
             }
-            _ => {
-                cx.count(Counter::ComSetOption);
-                in_statement(cx, text, |cx| session::variables::set(cx, items)).map(|()| OK)
-            }
+            _ => administer(cx, statement, text, sink),
         },
         S::Use(name) => {
             cx.count(Counter::ComChangeDb);
@@ -98,14 +93,21 @@ pub fn execute(
         }
         S::RollbackTo(name) => cx.rollback_to(name).map(|()| OK),
         S::ReleaseSavepoint(name) => cx.release(name).map(|()| OK),
-        S::Show(show) => show::execute(cx, show, sink),
-        S::Explain(explain) => show::explain(cx, explain, sink),
-        S::Kill { what, id } => admin::kill(cx, *what, id).map(|()| OK),
-        S::Flush(flush) => admin::flush(cx, flush).map(|()| OK),
-        S::PurgeBinaryLogs(to) => admin::purge(cx, to).map(|()| OK),
-        S::Shutdown => admin::shutdown(cx).map(|()| OK),
         S::UnlockTables => Ok(OK),
-        other => Err(SqlError::unsupported(name_of(other))),
+        _ => administer(cx, statement, text, sink),
+    }
+}
+
+/// SET, SHOW and the other statements that are neither about rows nor about definitions.
+fn administer(
+    cx: &mut Context,
+    statement: &Statement,
+    text: &[u8],
+    sink: &mut dyn ResultSink,
+) -> Result<Done> {
+    match crate::admin::execute(cx, statement, text, sink) {
+        Some(done) => done.map(|has_rows| Done { has_rows, ..OK }),
+        None => Err(SqlError::unsupported(name_of(&statement.kind))),
     }
 }
 
@@ -115,7 +117,7 @@ pub fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
     cx.status.insert_id = 0;
     let storing = cx.storing;
     let outcome = match &statement.kind {
-        StatementKind::Set(items) => session::variables::set(cx, items),
+        StatementKind::Set(items) => crate::admin::set::set(cx, items, text),
         _ => rows(cx, statement, text, &mut Discard).map(|_| ()),
     };
     cx.storing = storing;

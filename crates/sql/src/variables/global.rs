@@ -102,19 +102,8 @@ impl GlobalVariables {
         assigned: &Assigned,
         strict: bool,
     ) -> Result<Option<Warning>, VariableError> {
-        let variable = table::definition(id);
-        if !variable.has_global() {
-            return Err(VariableError::SessionOnly(variable.name));
-        }
-        if variable.read_only {
-            return Err(VariableError::read_only(variable));
-        }
         let hooks = self.hooks.lock();
-        let Converted { value, warning } = match assigned {
-            Assigned::Default => variable.kind.default_value().into(),
-            _ => convert(variable, assigned, strict)?,
-        };
-        check_fixed(variable, &value, &self.get(id), assigned)?;
+        let Converted { value, warning } = self.converted(id, assigned, strict)?;
         for (_, hook) in hooks.iter().filter(|(of, _)| *of == id) {
             hook(&value)?;
         }
@@ -123,6 +112,32 @@ impl GlobalVariables {
         }
         self.store(id, value);
         Ok(warning)
+    }
+
+    /// What [`Self::set`] would refuse, but for hooks: nothing is changed.
+    pub fn check(&self, id: VariableId, assigned: &Assigned, strict: bool) -> Result<(), VariableError> {
+        self.converted(id, assigned, strict).map(|_| ())
+    }
+
+    fn converted(
+        &self,
+        id: VariableId,
+        assigned: &Assigned,
+        strict: bool,
+    ) -> Result<Converted, VariableError> {
+        let variable = table::definition(id);
+        if !variable.has_global() {
+            return Err(VariableError::SessionOnly(variable.name));
+        }
+        if variable.read_only {
+            return Err(VariableError::read_only(variable));
+        }
+        let converted = match assigned {
+            Assigned::Default => variable.kind.default_value().into(),
+            _ => convert(variable, assigned, strict)?,
+        };
+        check_fixed(variable, &converted.value, &self.get(id), assigned)?;
+        Ok(converted)
     }
 
     fn store(&self, id: VariableId, value: Value) {

@@ -1,0 +1,189 @@
+//! The log as clients see it: SHOW BINARY LOGS and their like, PURGE.
+//!
+//! (B1) Nothing behind the durable position is shown: a crash could take it back.
+
+use std::time::Duration;
+
+use binlog::event::{Decoder, Event, EventType};
+use binlog::gtid::GtidSet;
+use binlog::log::{FileInfo, Log, LogError};
+use binlog::{FileNumber, LogPosition};
+
+use super::event_info;
+use super::listing::{Listing, cells, int, text, uint};
+use super::need;
+use crate::ast::{LogEvents, PurgeTo};
+use crate::error::{self, Result, SqlError};
+use crate::session::Context;
+use crate::sink::ResultSink;
+use crate::value::temporal::SECOND;
+use crate::value::{Datum, temporal_text};
+
+/// Log files start with four bytes that are no event.
+const FIRST_EVENT: u64 = 4;
+
+/// SHOW BINARY LOGS.
+pub fn files(cx: &Context) -> Listing {
+    let mut out = Listing::new([text("Log_name", 255), uint("File_size"), text("Encrypted", 3)]);
+    for file in cx.database.log().files() {
+        out.push(cells![file.name, file.size, "No"]);
+    }
+    out
+}
+
+/// SHOW BINARY LOG STATUS: where the visible transactions end, and which these are.
+pub fn status(cx: &Context) -> Listing {
+    let log = cx.database.log();
+    let (position, executed) = visible(log);
+    let mut out = Listing::new([
+        text("File", 255),
+        uint("Position"),
+        text("Binlog_Do_DB", 255),
+        text("Binlog_Ignore_DB", 255),
+        text("Executed_Gtid_Set", 65_535),
+    ]);
+    out.push(cells![log.file_name(position.file()), position.offset(), "", "", executed.to_string()]);
+    out
+}
+
+/// The two are read one after the other: until nothing was published between, as far as patience goes.
+fn visible(log: &Log) -> (LogPosition, GtidSet) {
+    const PATIENCE: usize = 1000;
+    let mut position = log.visible();
+    let mut executed = log.gtid_executed();
+    for _ in 0..PATIENCE {
+        let now = log.visible();
+        if now == position {
+            break;
+        }
+        position = now;
+        executed = log.gtid_executed();
+    }
+    (position, executed)
+}
+
+/// `gtid_purged`: what the oldest file says came before it.
+pub fn purged(log: &Log) -> GtidSet {
+    let read = || -> Result<GtidSet, LogError> {
+        let mut reader = log.reader(LogPosition::ZERO)?;
+        while let Some(event) = reader.next(Duration::ZERO)? {
+            match binlog::event::decode(event.bytes, event.fde) {
+                Ok(Event::PreviousGtids(set)) => return Ok(set.0),
+                Ok(Event::FormatDescription(_)) => {}
+                _ => break,
+            }
+        }
+        Ok(GtidSet::default())
+    };
+    // A file that is purged right now leaves the question to the next one.
+    read().or_else(|_| read()).unwrap_or_default()
+}
+
+/// SHOW BINLOG EVENTS: the events of one file, the first unless one is named. Rows go out as they are read.
+pub fn events(
+    cx: &mut Context,
+    which: &LogEvents,
+    (skip, count): (u64, u64),
+    sink: &mut dyn ResultSink,
+) -> Result<()> {
+    need(cx, "REPLICATION SLAVE")?;
+    let log = cx.database.log().clone();
+    let file = match &which.file {
+        Some(name) => named(&log, name).ok_or_else(|| cannot_show("Could not find target log"))?,
+        None => log.files().into_iter().next().ok_or_else(|| cannot_show("Could not find target log"))?,
+    };
+    let from = which.from.unwrap_or(FIRST_EVENT).max(FIRST_EVENT);
+    let columns = Listing::new([
+        text("Log_name", 20),
+        int("Pos"),
+        text("Event_type", 20),
+        uint("Server_id"),
+        int("End_log_pos"),
+        text("Info", 65_535),
+    ]);
+    let mut output = columns.begin(cx, sink)?;
+    if LogPosition::new(file.number, from) >= log.durable() {
+        return Ok(());
+    }
+    let mut reader =
+        log.reader(LogPosition::new(file.number, from)).map_err(|e| cannot_show(&e.to_string()))?;
+    let mut decoder: Option<Decoder> = None;
+    let mut seen = 0;
+    while seen - skip.min(seen) < count {
+        cx.check_interrupt()?;
+        let next = reader.next(Duration::ZERO).map_err(|e| cannot_show(&e.to_string()))?;
+        let Some(event) = next.filter(|event| event.file == file.number) else { break };
+        let decoder = decoder.get_or_insert_with(|| Decoder::new(event.fde.clone()));
+        let (header, decoded) = decoder.decode(event.bytes).map_err(|e| cannot_show(&e.to_string()))?;
+        seen += 1;
+        if seen > skip {
+            let info = event_info::info(&header, &decoded);
+            output.row(&mut [
+                Datum::borrowed(file.name.as_bytes()),
+                Datum::UInt(event.start),
+                Datum::borrowed(header.event_type.name().as_bytes()),
+                Datum::UInt(header.server_id.into()),
+                Datum::UInt(header.end_log_pos.into()),
+                Datum::borrowed(&info),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn named(log: &Log, name: &[u8]) -> Option<FileInfo> {
+    let name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
+    log.files().into_iter().find(|file| file.name.as_bytes() == name)
+}
+
+fn cannot_show(why: &str) -> SqlError {
+    error::ERROR_WHEN_EXECUTING_COMMAND.with(&[&"SHOW BINLOG EVENTS", &why])
+}
+
+/// PURGE BINARY LOGS. What recovery still needs stays, whatever was asked for.
+pub fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
+    need(cx, "SUPER or BINLOG_ADMIN")?;
+    let log = cx.database.log().clone();
+    let keep = match to {
+        PurgeTo::File(name) => {
+            named(&log, name).ok_or_else(|| error::BINLOG_PURGE_UNKNOWN_LOG.plain())?.number
+        }
+        PurgeTo::Before(moment) => first_since(&log, unix_micros(cx, moment)?)?,
+    };
+    let removed = cx.database.engine().purge_log_to(keep).map_err(SqlError::internal)?;
+    tracing::info!("purged {} binary log files before {}", removed.len(), log.file_name(keep));
+    Ok(())
+}
+
+/// A date and time of the session's zone, in microseconds since 1970.
+fn unix_micros(cx: &mut Context, moment: &crate::ast::Expr) -> Result<i64> {
+    let value = super::evaluate(cx, moment)?;
+    let local = match &value {
+        Datum::DateTime(moment) => Some(*moment),
+        Datum::Date(date) => Some(date.midnight()),
+        other => temporal_text::parse_datetime(&other.to_bytes()).map(|read| read.value),
+    };
+    let local = local.and_then(|moment| moment.unix_micros());
+    let local = local.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"PURGE LOGS BEFORE"]))?;
+    Ok(local - i64::from(cx.zone()) * SECOND)
+}
+
+/// The oldest file that was still written to at or after a moment. A file was left when the next one was begun, which
+/// the next one's first event tells.
+fn first_since(log: &Log, moment: i64) -> Result<FileNumber> {
+    let files = log.files();
+    for pair in files.windows(2) {
+        if begun(log, pair[1].number)? >= moment {
+            return Ok(pair[0].number);
+        }
+    }
+    Ok(files.last().map_or(FileNumber(0), |file| file.number))
+}
+
+/// When a file was begun, in microseconds since 1970.
+fn begun(log: &Log, file: FileNumber) -> Result<i64> {
+    let mut reader = log.reader(LogPosition::new(file, FIRST_EVENT)).map_err(SqlError::internal)?;
+    let first = reader.next(Duration::ZERO).map_err(SqlError::internal)?;
+    let header = first.filter(|e| e.header.event_type == EventType::FORMAT_DESCRIPTION).map(|e| e.header);
+    Ok(header.map_or(i64::MAX, |h| i64::from(h.timestamp) * SECOND))
+}

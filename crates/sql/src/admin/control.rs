@@ -1,0 +1,87 @@
+//! What changes the server or other sessions: KILL, FLUSH, RESET, SHUTDOWN.
+
+use super::need;
+use crate::ast::{Flush, FlushLock, FlushOption, FlushWhat, KillWhat, ResetWhat};
+use crate::database::Kill;
+use crate::error::{self, Result, SqlError};
+use crate::session::Context;
+
+/// KILL. Who kills themselves gets error 1317, as from any other's KILL.
+pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
+    let unknown = || error::NO_SUCH_THREAD.with(&[&id]);
+    let process = cx.database.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
+    if process.user().0 != cx.user.0 && !cx.is_administrator() {
+        return Err(error::KILL_DENIED_ERROR.with(&[&id]));
+    }
+    process.kill(match what {
+        KillWhat::Connection => Kill::Connection,
+        KillWhat::Query => Kill::Query,
+    });
+    cx.check_interrupt()
+}
+
+/// FLUSH, which commits first.
+pub fn flush(cx: &mut Context, flush: &Flush) -> Result<()> {
+    need(cx, "RELOAD")?;
+    cx.commit()?;
+    match &flush.what {
+        // Definitions have no other form than that in memory, so there is nothing to close.
+        FlushWhat::Tables { lock: FlushLock::None, tables } => {
+            for table in tables {
+                let database = crate::catalog::database_or(table.database.as_deref(), cx.default_database())?;
+                cx.catalog().table(database, &table.name)?;
+            }
+            Ok(())
+        }
+        FlushWhat::Tables { .. } => {
+            Err(SqlError::unsupported("FLUSH TABLES .. WITH READ LOCK and FOR EXPORT"))
+        }
+        FlushWhat::Options(options) => {
+            if let Some(refused) = options.iter().find_map(unsupported) {
+                return Err(SqlError::unsupported(refused));
+            }
+            options.iter().try_for_each(|option| flush_one(cx, option))
+        }
+    }
+}
+
+fn unsupported(option: &FlushOption) -> Option<&'static str> {
+    match option {
+        FlushOption::RelayLogs { .. } => Some("FLUSH RELAY LOGS"),
+        FlushOption::UserResources => Some("FLUSH USER_RESOURCES"),
+        FlushOption::OptimizerCosts => Some("FLUSH OPTIMIZER_COSTS"),
+        FlushOption::Hosts => Some("FLUSH HOSTS"),
+        _ => None,
+    }
+}
+
+fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
+    let log = cx.database.log();
+    match option {
+        FlushOption::BinaryLogs | FlushOption::Logs => log.rotate().map_err(SqlError::internal),
+        FlushOption::EngineLogs => log.ensure_durable(log.end()).map_err(SqlError::internal),
+        FlushOption::Status => {
+            cx.database.status().restart(&cx.counters);
+            Ok(())
+        }
+        // Messages go to standard error, there are no other logs, and accounts are always as they were last changed.
+        _ => Ok(()),
+    }
+}
+
+/// RESET: the log is the database, so it is not thrown away.
+pub fn reset(what: &[ResetWhat]) -> Result<()> {
+    let refused = match what.first() {
+        Some(ResetWhat::BinaryLogsAndGtids { .. }) => "RESET BINARY LOGS AND GTIDS",
+        Some(ResetWhat::Replica { .. }) => "RESET REPLICA",
+        _ => "RESET QUERY CACHE",
+    };
+    Err(SqlError::unsupported(refused))
+}
+
+/// SHUTDOWN: the reply still goes out.
+pub fn shutdown(cx: &mut Context) -> Result<()> {
+    need(cx, "SHUTDOWN")?;
+    cx.database.request_shutdown();
+    Ok(())
+}

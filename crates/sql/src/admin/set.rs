@@ -1,0 +1,274 @@
+//! SET: variables of the server, of the session, of the user, and of the next transaction.
+//!
+//! 1. check    Every item is evaluated and converted, without changing anything but a copy of the session's variables.
+//!    The first that fails fails the statement.
+//! 2. apply    Then all take effect: the server's first, whose hooks are the last that can refuse, then the session's,
+//!    then the user's.
+//!
+//! (A1) Values are those before the statement: `SET @a = 1, @b = @a` gives `@b` the old `@a`.
+
+use crate::admin::need;
+use crate::ast::{self, ExprKind, Isolation, SetItem, VariableName, VariableScope};
+use crate::error::{self, Result, SqlError};
+use crate::expression::{Node, Resolver, Row};
+use crate::routine;
+use crate::session::Context;
+use crate::types::{Charset, Collation, DataType, Type};
+use crate::value::Datum;
+use crate::variables::{self, Assigned, SessionVariables, VariableId, Warning, ids, sql_mode};
+
+/// A checked item that is not of the session's variables.
+enum Step {
+    Global(VariableId, Assigned),
+    Local(usize, DataType, Datum<'static>, Type),
+    User(Box<str>, Datum<'static>, Type),
+    NextTransaction { isolation: Option<Isolation>, read_only: Option<bool> },
+    LastInsertId(u64),
+}
+
+/// What a SET statement will do.
+struct Plan<'t> {
+    session: SessionVariables,
+    steps: Vec<Step>,
+    warnings: Vec<Warning>,
+    /// The statement's text, for a transaction that a stored function opens.
+    text: &'t [u8],
+    in_statement: bool,
+}
+
+/// Does all items, or none. `text` is the statement's.
+pub fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
+    let session = cx.variables().clone();
+    let mut plan = Plan { session, steps: Vec::new(), warnings: Vec::new(), text, in_statement: false };
+    let checked = items.iter().try_for_each(|item| plan.check(cx, item));
+    if plan.in_statement {
+        cx.end_statement(checked.is_ok());
+    }
+    checked?;
+    plan.apply(cx)
+}
+
+impl Plan<'_> {
+    fn check(&mut self, cx: &mut Context, item: &SetItem) -> Result<()> {
+        match item {
+            SetItem::UserVariable { name, value } => {
+                let (value, ty) = self.evaluate(cx, value)?;
+                self.steps.push(Step::User(name.as_str().into(), value, ty));
+                Ok(())
+            }
+            SetItem::Variable { scope, name, value } => {
+                if let (None, None, Some((place, ty))) =
+                    (scope, &name.component, routine::find_local(cx, &name.name))
+                {
+                    return self.local(cx, place, ty, value.as_ref());
+                }
+                let id = find(name)?;
+                let assigned = match value {
+                    None => Assigned::Default,
+                    Some(value) => self.assigned(cx, value)?,
+                };
+                self.variable(cx, *scope, id, assigned)
+            }
+            SetItem::Names { charset, collation } => self.names(cx, charset.as_deref(), collation.as_deref()),
+            SetItem::CharacterSet(charset) => self.character_set(cx, charset.as_deref()),
+            SetItem::Transaction { scope, isolation, read_only } => {
+                self.transaction(cx, *scope, *isolation, *read_only)
+            }
+            SetItem::Password { .. } => Err(SqlError::unsupported("SET PASSWORD among other assignments")),
+            SetItem::ResourceGroup(_) => Err(SqlError::unsupported("resource groups")),
+        }
+    }
+
+    /// Without stored functions nothing is needed of the engine, and no transaction is opened.
+    fn evaluate(&mut self, cx: &mut Context, ast: &ast::Expr) -> Result<(Datum<'static>, Type)> {
+        let scope = routine::scope(cx);
+        let expr = Resolver::new(cx, scope).expr(ast)?;
+        let mut calls = false;
+        expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..)));
+        if calls && !self.in_statement && cx.frames.is_empty() {
+            cx.begin_statement(self.text);
+            self.in_statement = true;
+        }
+        Ok((expr.eval(cx, Row::None)?.into_owned(), expr.ty))
+    }
+
+    /// The right side of an assignment. A bare word that names nothing stands for itself: ON, utf8mb4.
+    fn assigned(&mut self, cx: &mut Context, value: &ast::Expr) -> Result<Assigned> {
+        let word = match &value.kind {
+            ExprKind::Column(name) if name.table.is_none() => Some(&name.column),
+            _ => None,
+        };
+        match (self.evaluate(cx, value), word) {
+            (Err(e), Some(word)) if e.is(error::BAD_FIELD_ERROR) => Ok(Assigned::Text(word.to_string())),
+            (evaluated, _) => evaluated.map(|(value, ty)| of_datum(value, &ty)),
+        }
+    }
+
+    /// A routine's variable; DEFAULT is NULL.
+    fn local(
+        &mut self,
+        cx: &mut Context,
+        place: usize,
+        of: DataType,
+        value: Option<&ast::Expr>,
+    ) -> Result<()> {
+        let (value, ty) = match value {
+            Some(value) => self.evaluate(cx, value)?,
+            None => (Datum::Null, Type::NULL),
+        };
+        self.steps.push(Step::Local(place, of, value, ty));
+        Ok(())
+    }
+
+    fn variable(
+        &mut self,
+        cx: &mut Context,
+        scope: Option<VariableScope>,
+        id: VariableId,
+        assigned: Assigned,
+    ) -> Result<()> {
+        match scope {
+            Some(VariableScope::Global) => self.global(cx, id, assigned),
+            Some(VariableScope::Persist | VariableScope::PersistOnly) => {
+                Err(SqlError::unsupported("SET PERSIST"))
+            }
+            Some(VariableScope::Session) | None => self.session(cx, id, assigned),
+        }
+    }
+
+    fn session(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
+        if id.variable().needs_admin() {
+            need(cx, "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN")?;
+        }
+        if id == ids::AUTOCOMMIT && !cx.frames.is_empty() {
+            return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
+        }
+        let warning = self.session.set(cx.database.globals(), id, &assigned)?;
+        self.warnings.extend(warning);
+        if id == ids::LAST_INSERT_ID || id == ids::IDENTITY {
+            self.steps.push(Step::LastInsertId(self.session.uint(id)));
+        }
+        Ok(())
+    }
+
+    fn global(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
+        need(cx, "SUPER or SYSTEM_VARIABLES_ADMIN")?;
+        cx.database.globals().check(id, &assigned, is_strict(cx))?;
+        self.steps.push(Step::Global(id, assigned));
+        Ok(())
+    }
+
+    /// The client's, the results' and the connection's character set in one.
+    fn names(&mut self, cx: &mut Context, charset: Option<&str>, collation: Option<&str>) -> Result<()> {
+        let assigned = charset.map_or(Assigned::Default, |name| Assigned::Text(name.to_owned()));
+        let all = [ids::CHARACTER_SET_CLIENT, ids::CHARACTER_SET_RESULTS, ids::CHARACTER_SET_CONNECTION];
+        for id in all {
+            self.session(cx, id, assigned.clone())?;
+        }
+        match (charset, collation) {
+            (_, None) => Ok(()),
+            (charset, Some(name)) => {
+                let found =
+                    Collation::by_name(name).ok_or_else(|| error::UNKNOWN_COLLATION.with(&[&name]))?;
+                let charset = charset.and_then(Charset::by_name);
+                if let Some(charset) = charset.filter(|c| *c != found.charset()) {
+                    return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&name, &charset.name()]));
+                }
+                self.session(cx, ids::COLLATION_CONNECTION, Assigned::Text(name.to_owned()))
+            }
+        }
+    }
+
+    /// The client's and the results' character set; the connection gets the default database's.
+    fn character_set(&mut self, cx: &mut Context, charset: Option<&str>) -> Result<()> {
+        let assigned = charset.map_or(Assigned::Default, |name| Assigned::Text(name.to_owned()));
+        self.session(cx, ids::CHARACTER_SET_CLIENT, assigned.clone())?;
+        self.session(cx, ids::CHARACTER_SET_RESULTS, assigned)?;
+        let database = self.session.text(ids::COLLATION_DATABASE).to_owned();
+        self.session(cx, ids::COLLATION_CONNECTION, Assigned::Text(database))
+    }
+
+    fn transaction(
+        &mut self,
+        cx: &mut Context,
+        scope: Option<VariableScope>,
+        isolation: Option<Isolation>,
+        read_only: Option<bool>,
+    ) -> Result<()> {
+        let Some(scope) = scope else {
+            if cx.in_transaction() {
+                return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.plain());
+            }
+            self.steps.push(Step::NextTransaction { isolation, read_only });
+            return Ok(());
+        };
+        if let Some(isolation) = isolation {
+            let place = Assigned::Int(isolation as i64);
+            self.variable(cx, Some(scope), ids::TRANSACTION_ISOLATION, place)?;
+        }
+        if let Some(read_only) = read_only {
+            self.variable(cx, Some(scope), ids::TRANSACTION_READ_ONLY, Assigned::Int(read_only.into()))?;
+        }
+        Ok(())
+    }
+
+    fn apply(self, cx: &mut Context) -> Result<()> {
+        if self.session.bool(ids::AUTOCOMMIT) && !cx.autocommit() {
+            cx.commit()?;
+        }
+        let strict = is_strict(cx);
+        let mut warnings = self.warnings;
+        for step in &self.steps {
+            if let Step::Global(id, assigned) = step {
+                warnings.extend(cx.database.globals().set(*id, assigned, strict)?);
+            }
+        }
+        let session = self.session;
+        cx.change_variables(|variables| *variables = session);
+        for step in self.steps {
+            match step {
+                Step::Global(..) => {}
+                Step::User(name, value, ty) => cx.set_user_variable(&name, value, ty),
+                Step::Local(place, of, value, ty) => {
+                    routine::assign(cx, place, &of, value, ty.collation.charset())?;
+                }
+                Step::LastInsertId(id) => cx.status.last_insert_id = id,
+                Step::NextTransaction { isolation, read_only } => {
+                    cx.next_transaction.isolation = isolation.or(cx.next_transaction.isolation);
+                    cx.next_transaction.read_only = read_only.or(cx.next_transaction.read_only);
+                }
+            }
+        }
+        for warning in warnings {
+            let Warning { number, message } = warning;
+            cx.warn(SqlError { number, message, ..error::TRUNCATED_WRONG_VALUE.plain() });
+        }
+        Ok(())
+    }
+}
+
+fn is_strict(cx: &Context) -> bool {
+    cx.variables().uint(ids::SQL_MODE) & sql_mode::STRICT_ALL_TABLES != 0
+}
+
+fn find(name: &VariableName) -> Result<VariableId> {
+    let unknown = |shown: &str| error::UNKNOWN_SYSTEM_VARIABLE.with(&[&shown]);
+    match &name.component {
+        None => variables::find(&name.name).ok_or_else(|| unknown(&name.name)),
+        Some(component) => Err(unknown(&format!("{component}.{}", name.name))),
+    }
+}
+
+fn of_datum(value: Datum<'_>, ty: &Type) -> Assigned {
+    match value {
+        Datum::Null => Assigned::Null,
+        Datum::Int(v) => Assigned::Int(v),
+        Datum::UInt(v) => Assigned::UInt(v),
+        Datum::Year(v) => Assigned::Int(v.into()),
+        Datum::Double(_) | Datum::Float(_) | Datum::Decimal(_) => Assigned::Double(value.to_f64().value),
+        _ => {
+            let (text, _) = ty.collation.charset().convert(value.to_bytes(), Charset::Utf8mb4);
+            Assigned::Text(String::from_utf8_lossy(&text).into_owned())
+        }
+    }
+}

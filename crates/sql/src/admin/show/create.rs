@@ -1,0 +1,89 @@
+//! SHOW CREATE: the statement that makes an object.
+
+use super::objects;
+use crate::admin::listing::{Listing, cells, name, text};
+use crate::ast::{Account, ObjectName, RoutineKind};
+use crate::catalog::{database_or, show};
+use crate::error::{self, Result};
+use crate::session::Context;
+use crate::variables::{Value, ids};
+
+/// The longest text of a definition that result columns speak of.
+const DEFINITION: u32 = 1 << 20;
+
+/// SHOW CREATE DATABASE.
+pub(super) fn database(cx: &Context, of: &str, if_not_exists: bool) -> Result<Listing> {
+    let state = cx.catalog().state();
+    let database = state.database(of).ok_or_else(|| error::BAD_DB_ERROR.with(&[&of]))?;
+    let mut out = Listing::new([name("Database"), text("Create Database", 1024)]);
+    out.push(cells![of, show::create_database(of, database.collation, if_not_exists)]);
+    Ok(out)
+}
+
+/// SHOW CREATE TABLE.
+pub(super) fn table(cx: &Context, of: &ObjectName) -> Result<Listing> {
+    let table = objects::table(cx, of)?;
+    let mut out = Listing::new([name("Table"), text("Create Table", DEFINITION)]);
+    let next = table.auto_column.map_or(0, |_| table.counter.next());
+    out.push(cells![table.name.as_str(), show::create_table(&table, next, cx.zone())]);
+    Ok(out)
+}
+
+/// SHOW CREATE VIEW: tables are all there is.
+pub(super) fn view(cx: &Context, of: &ObjectName) -> Result<Listing> {
+    let table = objects::table(cx, of)?;
+    Err(error::WRONG_OBJECT.with(&[&table.database, &table.name, &"VIEW" as &dyn std::fmt::Display]))
+}
+
+/// SHOW CREATE FUNCTION.
+pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Result<Listing> {
+    let database = database_or(of.database.as_deref(), cx.default_database())?;
+    let kind_name = if kind == RoutineKind::Function { "FUNCTION" } else { "PROCEDURE" };
+    let function = cx.catalog().function(database, &of.name).filter(|_| kind == RoutineKind::Function);
+    let function = function.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&kind_name, &of.name]))?;
+    let mut out = Listing::new([
+        text("Function", 64),
+        text("sql_mode", 512),
+        text("Create Function", DEFINITION).or_null(),
+        text("character_set_client", 64),
+        text("collation_connection", 64),
+        text("Database Collation", 64),
+    ]);
+    let mode = Value::UInt(function.sql_mode);
+    out.push(cells![
+        function.name.as_str(),
+        ids::SQL_MODE.variable().show(&mode),
+        function.text(),
+        function.connection.charset().name(),
+        function.connection.name(),
+        function.database_collation.name(),
+    ]);
+    Ok(out)
+}
+
+/// SHOW CREATE USER. Everybody sees their own account.
+pub(super) fn user(cx: &Context, of: &Account) -> Result<Listing> {
+    let key = super::accounts::named(cx, of)?;
+    let state = cx.catalog().state();
+    let shown = show_account(&key);
+    let user =
+        state.users.get(&key).ok_or_else(|| error::CANNOT_USER.with(&[&"SHOW CREATE USER", &shown]))?;
+    let mut out = Listing::new([text(format!("CREATE USER for {}@{}", key.0, key.1), DEFINITION)]);
+    let hash = match user.auth_string.is_empty() {
+        true => String::new(),
+        false => format!(" AS {}", show::quote_text(&String::from_utf8_lossy(&user.auth_string))),
+    };
+    let lock = if user.locked { "LOCK" } else { "UNLOCK" };
+    out.push(cells![format!(
+        "CREATE USER {}@{} IDENTIFIED WITH {}{hash} REQUIRE NONE PASSWORD EXPIRE DEFAULT ACCOUNT {lock} \
+         PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
+        show::quote(&user.user),
+        show::quote(&user.host),
+        show::quote_text(&user.plugin),
+    )]);
+    Ok(out)
+}
+
+fn show_account((user, host): &(String, String)) -> String {
+    format!("{}@{}", show::quote_text(user), show::quote_text(host))
+}

@@ -1,0 +1,300 @@
+//! What databases hold: SHOW DATABASES, TABLES, COLUMNS, INDEX, TABLE STATUS and their like.
+
+use crate::admin::listing::{Column, Listing, cells, int, moment, name, text, uint};
+use crate::ast::{ObjectName, RoutineKind};
+use crate::catalog::objects::FunctionDef;
+use crate::catalog::table::Default;
+use crate::catalog::{ColumnDef, IndexDef, TableDef, database_or, show};
+use crate::error::{self, Result};
+use crate::session::Context;
+use crate::value::Datum;
+
+/// The database that was named, or the default one; error 1049 if there is none of this name.
+fn database(cx: &Context, given: Option<&str>) -> Result<String> {
+    let name = database_or(given, cx.default_database())?;
+    match cx.catalog().state().database(name) {
+        Some(_) => Ok(name.to_owned()),
+        None => Err(error::BAD_DB_ERROR.with(&[&name])),
+    }
+}
+
+/// The table that was named; errors 1046, 1049 and 1146.
+pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<std::sync::Arc<TableDef>> {
+    cx.catalog().table(database_or(given.database.as_deref(), cx.default_database())?, &given.name)
+}
+
+/// SHOW DATABASES.
+pub(super) fn databases(cx: &Context) -> Listing {
+    let mut out = Listing::new([name("Database")]).showing_pattern();
+    for name in cx.catalog().state().databases.keys() {
+        out.push(cells![name.as_str()]);
+    }
+    out
+}
+
+/// SHOW TABLES.
+pub(super) fn tables(cx: &Context, given: Option<&str>, full: bool) -> Result<Listing> {
+    let database = database(cx, given)?;
+    let mut columns = vec![name(format!("Tables_in_{database}"))];
+    if full {
+        columns.push(text("Table_type", 11));
+    }
+    let mut out = Listing::new(columns).showing_pattern();
+    for name in cx.catalog().state().databases[&database].tables.keys() {
+        out.push(if full { cells![name.as_str(), "BASE TABLE"] } else { cells![name.as_str()] });
+    }
+    Ok(out)
+}
+
+/// SHOW OPEN TABLES: a definition is in memory as long as its table is there, and nobody locks names.
+pub(super) fn open_tables(cx: &Context, given: Option<&str>) -> Listing {
+    let mut out =
+        Listing::new([name("Database"), name("Table"), int("In_use"), int("Name_locked")]).pattern_on(1);
+    for (database, held) in &cx.catalog().state().databases {
+        if given.is_none_or(|g| g == database) {
+            for table in held.tables.keys() {
+                out.push(cells![database.as_str(), table.as_str(), 0_i64, 0_i64]);
+            }
+        }
+    }
+    out
+}
+
+/// SHOW TABLE STATUS. Nothing is counted of tables, so what would be an estimate is NULL.
+pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing> {
+    let database = database(cx, given)?;
+    let mut out = Listing::new([
+        name("Name"),
+        text("Engine", 64).or_null(),
+        int("Version").or_null(),
+        text("Row_format", 10).or_null(),
+        uint("Rows").or_null(),
+        uint("Avg_row_length").or_null(),
+        uint("Data_length").or_null(),
+        uint("Max_data_length").or_null(),
+        uint("Index_length").or_null(),
+        uint("Data_free").or_null(),
+        uint("Auto_increment").or_null(),
+        moment("Create_time").or_null(),
+        moment("Update_time").or_null(),
+        moment("Check_time").or_null(),
+        text("Collation", 64).or_null(),
+        int("Checksum").or_null(),
+        text("Create_options", 256).or_null(),
+        text("Comment", 2048),
+    ]);
+    for table in cx.catalog().state().databases[&database].tables.values() {
+        let mut row = cells![table.name.as_str(), "InnoDB", 10_i64, "Dynamic"];
+        row.extend((0..6).map(|_| Datum::Null));
+        row.extend(cells![table.auto_column.map(|_| table.counter.next())]);
+        row.extend((0..3).map(|_| Datum::Null));
+        row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
+        out.push(row);
+    }
+    Ok(out)
+}
+
+/// SHOW COLUMNS, DESCRIBE.
+pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Listing> {
+    let table = table(cx, given)?;
+    let mut columns = vec![
+        text("Field", 64),
+        text("Type", 65_535),
+        text("Null", 3),
+        text("Key", 3),
+        text("Default", 65_535).or_null(),
+        text("Extra", 256),
+    ];
+    if full {
+        columns.insert(2, text("Collation", 64).or_null());
+        columns.extend([text("Privileges", 154), text("Comment", 1024)]);
+    }
+    let mut out = Listing::new(columns);
+    for (number, column) in table.columns.iter().enumerate() {
+        let mut row = cells![
+            column.name.as_str(),
+            column.ty.to_string(),
+            yes_no(column.nullable),
+            key_of(&table, number),
+            show::plain_default(column, cx.zone()),
+            extra(&table, number),
+        ];
+        if full {
+            let collation = column.ty.is_character().then(|| column.ty.collation().name());
+            row.splice(2..2, cells![collation]);
+            row.extend(cells!["select,insert,update,references", column.comment.as_str()]);
+        }
+        out.push(row);
+    }
+    Ok(out)
+}
+
+fn yes_no(yes: bool) -> &'static str {
+    if yes { "YES" } else { "NO" }
+}
+
+/// How a column takes part in keys: it is in the primary key, is a unique key, or is the first of a key.
+fn key_of(table: &TableDef, column: usize) -> &'static str {
+    let first_of = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == column);
+    if table.indexes[0].parts.iter().any(|part| part.column == column) {
+        return "PRI";
+    }
+    let mut key = "";
+    for index in table.indexes.iter().filter(first_of) {
+        match index.unique && index.parts.len() == 1 {
+            true => return "UNI",
+            false => key = "MUL",
+        }
+    }
+    key
+}
+
+fn extra(table: &TableDef, number: usize) -> String {
+    let column: &ColumnDef = &table.columns[number];
+    let mut words = Vec::new();
+    if table.auto_column == Some(number) {
+        words.push("auto_increment".to_owned());
+    }
+    if matches!(column.default, Default::Now) {
+        words.push("DEFAULT_GENERATED".to_owned());
+    }
+    if column.on_update_now {
+        words.push(match column.ty.decimals() {
+            0 => "on update CURRENT_TIMESTAMP".to_owned(),
+            digits => format!("on update CURRENT_TIMESTAMP({digits})"),
+        });
+    }
+    if !column.visible {
+        words.push("INVISIBLE".to_owned());
+    }
+    words.join(" ")
+}
+
+/// SHOW INDEX: a row for each part of each index.
+pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
+    let table = table(cx, given)?;
+    let mut out = Listing::new([
+        name("Table"),
+        int("Non_unique"),
+        text("Key_name", 64).or_null(),
+        uint("Seq_in_index"),
+        text("Column_name", 64).or_null(),
+        text("Collation", 1).or_null(),
+        int("Cardinality").or_null(),
+        int("Sub_part").or_null(),
+        text("Packed", 0).or_null(),
+        text("Null", 3),
+        text("Index_type", 11),
+        text("Comment", 8),
+        text("Index_comment", 2048),
+        text("Visible", 3),
+        text("Expression", 65_535).or_null(),
+    ]);
+    for index in &table.indexes {
+        for (number, part) in index.parts.iter().enumerate() {
+            let column = &table.columns[part.column];
+            out.push(cells![
+                table.name.as_str(),
+                i64::from(!index.unique),
+                index.name.as_str(),
+                number as u64 + 1,
+                column.name.as_str(),
+                if part.descending { "D" } else { "A" },
+                None::<i64>,
+                part.prefix_len.map(i64::from),
+                None::<&str>,
+                if column.nullable { "YES" } else { "" },
+                "BTREE",
+                "",
+                index.comment.as_str(),
+                yes_no(index.visible),
+                None::<&str>,
+            ]);
+        }
+    }
+    Ok(out)
+}
+
+fn session_columns() -> [Column; 3] {
+    [text("character_set_client", 64), text("collation_connection", 64), text("Database Collation", 64)]
+}
+
+/// SHOW FUNCTION STATUS, SHOW PROCEDURE STATUS. When a routine was made is not kept.
+pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
+    let mut columns = vec![
+        name("Db"),
+        text("Name", 64),
+        text("Type", 9),
+        text("Definer", 288),
+        moment("Modified").or_null(),
+        moment("Created").or_null(),
+        text("Security_type", 7),
+        text("Comment", 65_535),
+    ];
+    columns.extend(session_columns());
+    let mut out = Listing::new(columns).pattern_on(1);
+    if kind == RoutineKind::Function {
+        let state = cx.catalog().state();
+        for function in state.databases.values().flat_map(|d| d.functions.values()) {
+            out.push(routine(function));
+        }
+    }
+    out
+}
+
+fn routine(function: &FunctionDef) -> Vec<Datum<'static>> {
+    let (user, host) = &function.definer;
+    let invoker = function.characteristics.security == Some(crate::ast::SqlSecurity::Invoker);
+    let comment = function.characteristics.comment.as_ref().map(|c| c.to_str_lossy().into_owned());
+    cells![
+        function.database.as_str(),
+        function.name.as_str(),
+        "FUNCTION",
+        format!("{user}@{host}"),
+        None::<&str>,
+        None::<&str>,
+        if invoker { "INVOKER" } else { "DEFINER" },
+        comment.unwrap_or_default(),
+        function.connection.charset().name(),
+        function.connection.name(),
+        function.database_collation.name(),
+    ]
+}
+
+/// SHOW TRIGGERS: there are none.
+pub(super) fn triggers(cx: &Context, given: Option<&str>) -> Result<Listing> {
+    database(cx, given)?;
+    let mut columns = vec![
+        text("Trigger", 64),
+        text("Event", 6),
+        name("Table"),
+        text("Statement", 65_535),
+        text("Timing", 6),
+        moment("Created").or_null(),
+        text("sql_mode", 512),
+        text("Definer", 288),
+    ];
+    columns.extend(session_columns());
+    Ok(Listing::new(columns).pattern_on(2))
+}
+
+/// SHOW EVENTS: there are none.
+pub(super) fn events(cx: &Context, given: Option<&str>) -> Result<Listing> {
+    database(cx, given)?;
+    let mut columns = vec![
+        name("Db"),
+        text("Name", 64),
+        text("Definer", 288),
+        text("Time zone", 64),
+        text("Type", 9),
+        moment("Execute at").or_null(),
+        text("Interval value", 256).or_null(),
+        text("Interval field", 18).or_null(),
+        moment("Starts").or_null(),
+        moment("Ends").or_null(),
+        text("Status", 21),
+        uint("Originator"),
+    ];
+    columns.extend(session_columns());
+    Ok(Listing::new(columns).pattern_on(1))
+}

@@ -1,0 +1,155 @@
+//! The server as a whole: engines, plugins, character sets, connections, conditions of the last statement.
+
+use crate::admin::listing::{Listing, cells, int, text, uint};
+use crate::error::Level;
+use crate::session::Context;
+use crate::types::{Charset, Collation};
+
+/// SHOW ENGINES. The one engine answers to InnoDB's name, which is what schemas ask for.
+pub(super) fn engines() -> Listing {
+    let mut out = Listing::new([
+        text("Engine", 64),
+        text("Support", 8),
+        text("Comment", 80),
+        text("Transactions", 3).or_null(),
+        text("XA", 3).or_null(),
+        text("Savepoints", 3).or_null(),
+    ]);
+    out.push(cells![
+        "InnoDB",
+        "DEFAULT",
+        "Duramen: log-structured trees whose only log is the binary log",
+        "YES",
+        "NO",
+        "YES",
+    ]);
+    out
+}
+
+/// SHOW PLUGINS: what is built in.
+pub(super) fn plugins() -> Listing {
+    let mut out = Listing::new([
+        text("Name", 64),
+        text("Status", 10),
+        text("Type", 80),
+        text("Library", 64).or_null(),
+        text("License", 80),
+    ]);
+    let built_in = [
+        ("binlog", "STORAGE ENGINE"),
+        ("caching_sha2_password", "AUTHENTICATION"),
+        ("mysql_native_password", "AUTHENTICATION"),
+        ("InnoDB", "STORAGE ENGINE"),
+    ];
+    for (name, kind) in built_in {
+        out.push(cells![name, "ACTIVE", kind, None::<&str>, "MIT OR Apache-2.0"]);
+    }
+    out
+}
+
+/// SHOW CHARACTER SET.
+pub(super) fn character_sets() -> Listing {
+    let mut out = Listing::new([
+        text("Charset", 64),
+        text("Description", 2048),
+        text("Default collation", 64),
+        uint("Maxlen"),
+    ]);
+    let mut sets = Charset::ALL;
+    sets.sort_by_key(|set| set.name());
+    for set in sets {
+        let longest = u64::from(set.char_len_max());
+        out.push(cells![set.name(), set.description(), set.default_collation().name(), longest]);
+    }
+    out
+}
+
+/// SHOW COLLATION.
+pub(super) fn collations() -> Listing {
+    let mut out = Listing::new([
+        text("Collation", 64),
+        text("Charset", 64),
+        uint("Id"),
+        text("Default", 3),
+        text("Compiled", 3),
+        uint("Sortlen"),
+        text("Pad_attribute", 9),
+    ]);
+    let mut all: Vec<Collation> = Collation::all().collect();
+    all.sort_by_key(|c| c.name());
+    for c in all {
+        out.push(cells![
+            c.name(),
+            c.charset().name(),
+            u64::from(c.0),
+            if c.is_default() { "Yes" } else { "" },
+            "Yes",
+            u64::from(!c.name().contains("0900") || c == Collation::BINARY),
+            if c.pads_space() { "PAD SPACE" } else { "NO PAD" },
+        ]);
+    }
+    out
+}
+
+/// SHOW WARNINGS, or with `errors` only SHOW ERRORS.
+pub(super) fn conditions(cx: &Context, errors: bool) -> Listing {
+    let mut out = Listing::new([text("Level", 7), uint("Code"), text("Message", 512)]);
+    let wanted = |level| !errors || level == Level::Error;
+    for condition in cx.diagnostics.conditions().iter().filter(|c| wanted(c.level)) {
+        let error = &condition.error;
+        out.push(cells![condition.level.name(), u64::from(error.number), error.message.as_str()]);
+    }
+    out
+}
+
+/// SHOW COUNT(*) WARNINGS and ERRORS.
+pub(super) fn condition_count(cx: &Context, errors: bool) -> Listing {
+    let (name, count) = match errors {
+        true => ("@@session.error_count", cx.diagnostics.error_count()),
+        false => ("@@session.warning_count", cx.diagnostics.warning_count()),
+    };
+    let mut out = Listing::new([uint(name)]);
+    out.push(cells![count]);
+    out
+}
+
+/// Characters of a statement that SHOW PROCESSLIST shows without FULL.
+const INFO_CHARACTERS: usize = 100;
+
+/// SHOW PROCESSLIST: an administrator sees all sessions, others their own.
+pub(super) fn processes(cx: &Context, full: bool) -> Listing {
+    let mut out = Listing::new([
+        uint("Id"),
+        text("User", 32),
+        text("Host", 261),
+        text("db", 64).or_null(),
+        text("Command", 16),
+        int("Time"),
+        text("State", 64).or_null(),
+        text("Info", 65_535).or_null(),
+    ]);
+    let all = cx.is_administrator();
+    let now = cx.database.env().monotonic();
+    for process in cx.database.processes() {
+        let (user, host) = process.user();
+        if !all && *user != cx.user.0 {
+            continue;
+        }
+        let (statement, since) = process.running();
+        let info = statement.as_deref().map(|statement| {
+            let text = String::from_utf8_lossy(statement);
+            if full { text.into_owned() } else { text.chars().take(INFO_CHARACTERS).collect() }
+        });
+        out.push(cells![
+            process.id,
+            user.as_str(),
+            host.as_str(),
+            process.database(),
+            if info.is_some() { "Query" } else { "Sleep" },
+            now.saturating_sub(since).as_secs() as i64,
+            if info.is_some() { "executing" } else { "" },
+            info,
+        ]);
+    }
+    out
+}
