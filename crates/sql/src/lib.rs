@@ -14,9 +14,9 @@
 //!    until the log has made it durable.
 //! 8. reply     Rows went to the [`sink`] as they were found; OK or the error follows.
 //!
-//! Around it: [`routine`] (stored functions: statements within a statement), [`variables`] and [`status`] (what SET sets
-//! and SHOW STATUS counts), [`error`] (everything a client can be told), [`types`] and [`value`] (what it all computes
-//! with), [`database`] (what the sessions share).
+//! Around it: [`admin`] (SET, SHOW, KILL and their like), [`routine`] (stored functions: statements within a
+//! statement), [`variables`] and [`status`] (what SET sets and SHOW STATUS counts), [`error`] (everything
+//! a client can be told), [`types`] and [`value`] (what it all computes with), [`database`] (what the sessions share).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

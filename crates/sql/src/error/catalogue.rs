@@ -198,11 +198,11 @@ catalogue! {
     WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '%'";
     WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '%'";
     NATIVE_FCT_NAME_COLLISION = 1585, "HY000", "This function '%' has the same name as a native function";
+    ERROR_ON_LOG = 1598, "HY000", "Binary logging not possible. Message: %";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
     INTERNAL_ERROR = 1815, "HY000", "Internal error: %";
-    ERROR_ON_LOG = 1598, "HY000", "Binary logging not possible. Message: %";
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
