@@ -292,7 +292,8 @@ fn a_failed_flush_latches_the_log() {
 fn a_failed_background_flush_latches_the_log() {
     let env = SimEnv::new(1);
     let (log, _) = open(&env, &options()).unwrap();
-    (log.set_sync_binlog(0), log.set_trx_commit(2));
+    log.set_sync_binlog(0);
+    log.set_trx_commit(2);
     let position = log.commit(group(1, 100), Box::new(())).unwrap();
     env.fail(Fault::Sync, "", 0);
     log.maintain().unwrap();

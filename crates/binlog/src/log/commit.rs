@@ -85,6 +85,13 @@ const LEAD: u8 = 2;
 /// The outcome is there.
 const DONE: u8 = 3;
 
+/// What a session that waits does next.
+enum Turn {
+    Lead,
+    Park,
+    Done,
+}
+
 /// A transaction on its way.
 struct Entry {
     /// Taken when it is stamped.
@@ -146,10 +153,10 @@ impl Ticket {
             if let Some(outcome) = self.seat.outcome.get() {
                 return outcome.clone();
             }
-            if self.shared.queue.lead_or_park(&self.seat) {
-                self.shared.lead();
-            } else {
-                thread::park();
+            match self.shared.queue.turn(&self.seat) {
+                Turn::Lead => self.shared.lead(),
+                Turn::Park => thread::park(),
+                Turn::Done => {}
             }
         }
     }
@@ -163,19 +170,27 @@ impl Drop for Ticket {
 }
 
 impl Queue {
-    /// Step 2: true if the seat's thread leads now; false if it may park, for somebody will wake it.
-    fn lead_or_park(&self, seat: &Seat) -> bool {
+    /// Step 2: what the seat's thread does next.
+    ///
+    /// It parks only once its state says so: a seat that is done by then was not woken, for nobody knew that it slept.
+    fn turn(&self, seat: &Seat) -> Turn {
         let mut queue = self.latch.lock();
-        if !queue.led || seat.state.load(Ordering::Relaxed) == LEAD {
+        let state = seat.state.load(Ordering::Acquire);
+        if state == DONE {
+            return Turn::Done;
+        }
+        if state == LEAD || !queue.led {
             queue.led = true;
-            // Fails when it is done: then there is nothing to lead for, and the group is empty or somebody else's.
+            // Fails where the seat was not told to lead, or is done: then what is led is a later group, or an empty one.
             let _ = seat.state.compare_exchange(LEAD, WAITING, Ordering::Relaxed, Ordering::Relaxed);
-            return true;
+            return Turn::Lead;
         }
         // Before the state says that there is someone to wake.
         seat.thread.get_or_init(thread::current);
-        let _ = seat.state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Relaxed);
-        false
+        match seat.state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Acquire) {
+            Err(DONE) => Turn::Done,
+            _ => Turn::Park,
+        }
     }
 
     /// Step 8, first half: the first parked session of the next group leads; if there is none, the next to wait does.

@@ -1,0 +1,256 @@
+//! The log under many threads, with its background at work: on the real disk, and on a simulated one that fails.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use binlog::log::{CommitError, Log, LogError};
+use binlog::position::LogPosition;
+use common::{DIR, Told, drain, group, ids, options, replayed};
+use env::sim::Fault;
+use env::{Env, RealEnv, SimEnv};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+use stdx::random::Random;
+
+/// A folder of its own for each test, removed at the end.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn new(name: &str) -> Self {
+        let mut random = [0; 8];
+        RealEnv.random(&mut random);
+        let path = std::env::temp_dir().join(format!("duramen-{name}-{:016x}", u64::from_le_bytes(random)));
+        RealEnv.create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        for path in RealEnv.read_dir(&self.0).unwrap_or_default() {
+            let _ = RealEnv.remove_file(&path);
+        }
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+fn open_with_threads(env: Arc<dyn Env>, dir: &Path, max_size: u64, prealloc: u32) -> Arc<Log> {
+    let mut options = options();
+    options.background = true;
+    options.max_binlog_size = max_size;
+    options.binlog_prealloc_num = prealloc;
+    let (log, _) = Log::open(env, dir, options).unwrap();
+    log.set_purge_floor(LogPosition::MAX);
+    log
+}
+
+/// `threads` sessions commit `each`; a reader follows; somebody rotates, purges nothing, and changes the policies.
+fn hammer(log: &Arc<Log>, threads: u64, each: u64, change_policies: bool) {
+    let told = Told::default();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let follower = scope.spawn(|| {
+            let mut reader = log.reader(LogPosition::ZERO).unwrap();
+            let mut found = Vec::new();
+            while found.len() < (threads * each) as usize {
+                // An event that it waits for opens a group, or is the log's own; its XID is still to come.
+                reader
+                    .next(Duration::from_millis(20))
+                    .unwrap()
+                    .inspect(|e| assert!(e.end() <= log.durable()));
+                found.append(&mut drain(&mut reader));
+            }
+            found
+        });
+        let meddler = scope.spawn(|| {
+            let mut random = Random::new(1);
+            while !stop.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+                match random.below(if change_policies { 4 } else { 1 }) {
+                    1 => log.set_sync_binlog(random.below(4) as u32),
+                    2 => log.set_trx_commit(random.below(3) as u8),
+                    3 => log.ensure_durable(log.visible()).unwrap(),
+                    _ if random.chance(1, 10) => log.rotate().unwrap(),
+                    _ => {}
+                }
+            }
+        });
+        let sessions: Vec<_> = (0..threads)
+            .map(|t| {
+                let (log, told) = (log.clone(), told.clone());
+                scope.spawn(move || {
+                    let mut last = LogPosition::ZERO;
+                    for i in 0..each {
+                        let id = 1 + t * each + i;
+                        let position = log.commit(group(id, (id % 300) as usize), told.hook(id)).unwrap();
+                        assert!(position > last && position <= log.visible());
+                        last = position;
+                    }
+                })
+            })
+            .collect();
+        sessions.into_iter().for_each(|s| s.join().unwrap());
+        stop.store(true, Ordering::SeqCst);
+        meddler.join().unwrap();
+        assert_eq!(follower.join().unwrap(), told.ordered(), "a reader sees the order of the hooks (G1)");
+    });
+    log.wait_durable(log.visible()).unwrap();
+    assert_eq!(ids(log), told.ordered());
+    assert_eq!(log.gtid_executed().count(), u128::from(threads * each));
+}
+
+#[test]
+fn many_threads_on_the_real_disk() {
+    for (threads, each, prealloc) in [(1, 300, 0), (4, 200, 2), (16, 100, 0), (64, 40, 2)] {
+        let dir = TempDir::new("log-threads");
+        let log = open_with_threads(Arc::new(RealEnv), &dir.0, 200_000, prealloc);
+        hammer(&log, threads, each, true);
+        log.close().unwrap();
+        drop(log);
+        let log = open_with_threads(Arc::new(RealEnv), &dir.0, 200_000, prealloc);
+        assert_eq!(ids(&log).len() as u64, threads * each);
+    }
+}
+
+#[test]
+fn many_threads_on_the_simulated_disk() {
+    for seed in 0..60 {
+        let env = SimEnv::new(seed);
+        let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 20_000, (seed % 3) as u32);
+        hammer(&log, 2 + seed % 15, 30, seed % 2 == 0);
+    }
+}
+
+/// Nobody is forgotten in its sleep: sessions that do nothing but commit, on a disk that takes no time, meet each other
+/// in every step of leading, parking and handing over.
+#[test]
+fn no_wake_up_is_lost() {
+    for threads in [2, 3, 8, 64] {
+        let env = SimEnv::new(1);
+        let log = open_with_threads(Arc::new(env), Path::new(DIR), 1 << 30, 0);
+        let left = AtomicU64::new(40_000);
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let take = |n: u64| n.checked_sub(1);
+                    while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
+                        log.commit(group(1, 1), Box::new(())).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(log.status().transactions.get(), 40_000);
+    }
+}
+
+/// While one flush is held, everybody who comes joins the next group: two flushes for 65 sessions, and hand-over to a
+/// parked one.
+#[test]
+fn sessions_that_arrive_during_a_flush_share_the_next_one() {
+    let env = SimEnv::new(3);
+    let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 1 << 30, 0);
+    let before = log.status().flushes.get();
+    env.hold_syncs();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| log.commit(group(1, 1), Box::new(())).unwrap());
+        env.wait_for_held_syncs(1);
+        assert_eq!(log.visible(), log.durable());
+        assert!(log.ordered() > log.visible(), "locks are released before the flush (C5)");
+        let tickets: Vec<_> = (2..=65).map(|id| log.enqueue(group(id, 1), Box::new(()))).collect();
+        let others: Vec<_> = tickets.into_iter().map(|t| scope.spawn(move || t.wait().unwrap())).collect();
+        thread::sleep(Duration::from_millis(20));
+        assert_eq!(log.status().groups.get(), 1);
+        env.release_syncs();
+        let first = first.join().unwrap();
+        assert!(others.into_iter().all(|other| other.join().unwrap() > first));
+    });
+    assert_eq!((log.status().groups.get(), log.status().flushes.get() - before), (2, 2));
+}
+
+#[test]
+fn a_delay_gathers_sessions_until_there_are_enough() {
+    let env = SimEnv::new(4);
+    let log = open_with_threads(Arc::new(env), Path::new(DIR), 1 << 30, 0);
+    log.set_group_commit_delay(10_000_000, 8);
+    thread::scope(|scope| {
+        for id in 0..8 {
+            let log = &log;
+            scope.spawn(move || log.commit(group(id, 1), Box::new(())).unwrap());
+        }
+    });
+    assert_eq!(log.status().groups.get(), 1, "and did not wait ten seconds");
+}
+
+/// Commits that don't wait are flushed within milliseconds all the same (C3 is not silence).
+#[test]
+fn the_background_flushes_what_nobody_waits_for() {
+    let env = SimEnv::new(5);
+    let log = open_with_threads(Arc::new(env), Path::new(DIR), 1 << 30, 0);
+    log.set_sync_binlog(0);
+    log.set_trx_commit(2);
+    let mut reader = log.reader(LogPosition::ZERO).unwrap();
+    drain(&mut reader);
+    for id in 1..=3 {
+        let position = log.commit(group(id, 1), Box::new(())).unwrap();
+        assert!(reader.next(Duration::from_secs(10)).unwrap().is_some(), "a reader that waits is woken");
+        drain(&mut reader);
+        log.wait_durable(position).unwrap();
+    }
+    assert_eq!(log.status().flushes.get(), 3);
+}
+
+/// A flush fails, or the power, under concurrent sessions: all of them learn of it, nobody hangs, nothing acknowledged
+/// is lost.
+#[test]
+fn failures_under_load_reach_every_session() {
+    for seed in 0..300 {
+        let env = SimEnv::new(seed);
+        let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 5_000, (seed % 3) as u32);
+        let mut random = Random::new(seed);
+        let strict = random.chance(2, 3);
+        if !strict {
+            log.set_sync_binlog(2);
+            log.set_trx_commit(2);
+        }
+        if random.chance(1, 2) {
+            env.fail(Fault::Sync, "", random.below(60));
+        } else {
+            env.cut_at(1 + random.below(200));
+        }
+        let acknowledged: Vec<(u64, LogPosition)> = thread::scope(|scope| {
+            let sessions: Vec<_> = (0..8_u64)
+                .map(|t| {
+                    let log = log.clone();
+                    scope.spawn(move || {
+                        let mut acknowledged = Vec::new();
+                        for i in 1.. {
+                            match log.commit(group(t * 1_000_000 + i, 100), Box::new(())) {
+                                Ok(position) => acknowledged.push((t * 1_000_000 + i, position)),
+                                Err(CommitError::Unknown(_) | CommitError::Refused(LogError::Latched(_))) => {
+                                    break;
+                                }
+                                Err(e) => panic!("seed {seed}: {e}"),
+                            }
+                            if i >= 2000 {
+                                break; // the fault hit something else
+                            }
+                        }
+                        acknowledged
+                    })
+                })
+                .collect();
+            sessions.into_iter().flat_map(|s| s.join().unwrap()).collect()
+        });
+        drop(log);
+        let (log, _) = common::open(&env.reboot(), &options()).unwrap();
+        if strict {
+            let found = replayed(&log, LogPosition::ZERO);
+            for acknowledged in acknowledged {
+                assert!(found.contains(&acknowledged), "seed {seed}: {acknowledged:?} is lost");
+            }
+        }
+    }
+}
