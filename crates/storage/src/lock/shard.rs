@@ -1,17 +1,21 @@
 //! One shard of the lock table: entries, their holders and queues. Pure data, guarded by the shard's latch.
 //!
 //! Entries lie in a slab, so that a transaction remembers a held lock in 8 bytes and releases it without hashing.
-//! A freed entry keeps its buffers for the next key, so that a warm table allocates nothing.
+//! Short keys and single holders lie in the entry itself, and a freed entry keeps what it allocated for others, so that
+//! nearly nothing is allocated for a lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
+use smallvec::SmallVec;
 
 use super::interrupt::{Interrupt, Outcome};
 use super::{Acquired, LockMode, OwnerId};
 use crate::TreeId;
 
+/// Keys up to this length, in bytes, lie in the entry: integers and dates, two or three of them.
+const KEY_LEN_INLINE: usize = 24;
 /// Buffers of a freed entry beyond this many bytes are given back.
 const KEPT_KEY_BYTES_MAX: usize = 128;
 /// A shard that becomes empty keeps this many free entries at most.
@@ -28,8 +32,8 @@ pub(super) struct Shard {
 struct Entry {
     hash: u64,
     tree: TreeId,
-    key: Vec<u8>,
-    holders: Vec<Holder>,
+    key: SmallVec<[u8; KEY_LEN_INLINE]>,
+    holders: SmallVec<[Holder; 1]>,
     queue: VecDeque<Waiting>,
 }
 
@@ -158,7 +162,7 @@ impl Shard {
     fn find(&self, hash: u64, tree: TreeId, key: &[u8]) -> Option<u32> {
         let same = |&slot: &u32| {
             let entry = &self.entries[slot as usize];
-            entry.hash == hash && entry.tree == tree && entry.key == key
+            entry.hash == hash && entry.tree == tree && entry.key.as_slice() == key
         };
         self.index.find(hash, same).copied()
     }
@@ -181,7 +185,9 @@ impl Shard {
         let occupied = self.index.find_entry(entry.hash, |&s| s == slot);
         occupied.expect("an entry with holders is in the index").remove();
         entry.key.clear();
-        entry.key.shrink_to(KEPT_KEY_BYTES_MAX);
+        if entry.key.capacity() > KEPT_KEY_BYTES_MAX {
+            entry.key = SmallVec::new();
+        }
         entry.queue = VecDeque::new();
         self.free.push(slot);
         if self.index.is_empty() && self.entries.len() > KEPT_ENTRIES_MAX {
@@ -210,7 +216,7 @@ impl Shard {
 
 impl Entry {
     fn new(hash: u64, tree: TreeId) -> Self {
-        Self { hash, tree, key: Vec::new(), holders: Vec::new(), queue: VecDeque::new() }
+        Self { hash, tree, key: SmallVec::new(), holders: SmallVec::new(), queue: VecDeque::new() }
     }
 
     /// True if the other holders leave room for this mode.
