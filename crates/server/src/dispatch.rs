@@ -62,7 +62,8 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
 fn count(client: &Client<'_>, command: &Command<'_>) {
     let counters = &client.counters;
     match command {
-        Command::Query { .. } => counters.count(Counter::Questions),
+        // The session counts the statements in it.
+        Command::Query { .. } => {}
         Command::InitDb(_) => counters.count(Counter::ComChangeDb),
         Command::StmtPrepare(_) => counters.count(Counter::ComStmtPrepare),
         Command::StmtExecute { .. } => counters.count(Counter::ComStmtExecute),
@@ -199,9 +200,8 @@ fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
             return Next::Close(End::Server("access was denied"));
         }
     };
-    match open_session(server, &client.connection, &login, client.id()) {
-        Ok(mut session) => {
-            session.set_counters(client.counters.clone());
+    match open_session(server, &client.connection, &login, client.id(), &client.counters) {
+        Ok(session) => {
             client.session = session;
             client.ok();
             Next::Reply

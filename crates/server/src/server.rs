@@ -83,7 +83,8 @@ impl Server {
 
     /// True if this account may take the seat that is kept for administrators.
     pub fn is_administrator(&self, login: &Login) -> bool {
-        login.account.user == b"root"
+        let user = String::from_utf8_lossy(&login.account.user);
+        self.database.is_administrator(&user, &login.account.host)
     }
 }
 

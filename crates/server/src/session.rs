@@ -136,9 +136,8 @@ fn log_in<'a>(
             counters.count(Counter::ConnectionErrorsMaxConnections);
             Some(ErrorReply::too_many_connections())
         }
-        Ok(login) => match open_session(server, &connection, &login, id) {
-            Ok(mut session) => {
-                session.set_counters(counters.clone());
+        Ok(login) => match open_session(server, &connection, &login, id, &counters) {
+            Ok(session) => {
                 let (interactive, reads_log) = (login.interactive, dump::is_mariadb_reader(&login));
                 let mut client = Client {
                     server,
@@ -178,11 +177,12 @@ pub fn open_session(
     connection: &Connection,
     login: &Login,
     id: u64,
+    counters: &Arc<Counters>,
 ) -> Result<Session, sql::SqlError> {
     use protocol::Capabilities;
     let connections = server.connections.clone();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    server.database.connect(sql::Connection {
+    let mut session = server.database.connect(sql::Connection {
         id,
         user: text(&login.user),
         host: connection.host().to_owned(),
@@ -196,7 +196,9 @@ pub fn open_session(
                 connections.shut(id);
             }
         }),
-    })
+    })?;
+    session.set_counters(counters.clone());
+    Ok(session)
 }
 
 /// Why a connection ended.

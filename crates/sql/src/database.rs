@@ -174,8 +174,12 @@ impl Database {
         self.processes.lock().insert(process.id, process);
     }
 
-    pub(crate) fn unregister(&self, id: u64) {
-        self.processes.lock().remove(&id);
+    /// Takes a session off the list; not one that took its place on the same connection (COM_CHANGE_USER).
+    pub(crate) fn unregister(&self, process: &Arc<Process>) {
+        let mut processes = self.processes.lock();
+        if processes.get(&process.id).is_some_and(|listed| Arc::ptr_eq(listed, process)) {
+            processes.remove(&process.id);
+        }
     }
 
     /// The id of the next connection, for its handshake.
@@ -294,6 +298,11 @@ impl Database {
     /// The log: for dumps.
     pub fn log(&self) -> &Arc<Log> {
         self.engine.log()
+    }
+
+    /// True if the account may do everything.
+    pub fn is_administrator(&self, user: &str, host: &str) -> bool {
+        self.catalog.state().user(user, host).is_some_and(|found| found.administrator)
     }
 
     /// The account that MySQL's matching picks for a user name and a client's host.

@@ -250,7 +250,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.cx.rollback();
-        self.cx.database.unregister(self.cx.id);
+        self.cx.database.unregister(&self.process);
     }
 }
 
