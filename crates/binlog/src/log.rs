@@ -352,7 +352,7 @@ impl Log {
     /// Does what the background threads do, here and now: flushes what is written, writes the index, fills the pool.
     pub fn maintain(&self) -> Result<(), LogError> {
         self.shared.flush_in_background();
-        self.shared.maintain_files(&|| false)
+        self.shared.maintain_files(&|_| false)
     }
 
     /// Clean shutdown: ends the log with a Stop event, flushed. Later commits are refused.

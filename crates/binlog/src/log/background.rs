@@ -4,7 +4,9 @@
 //! [`super::Log::maintain`] does their work when called, for tests that want to know what happens when.
 
 use super::Shared;
+use super::pool::StopOrRest;
 use parking_lot::{Condvar, Mutex};
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -15,6 +17,12 @@ use std::time::Duration;
 const FLUSH_DELAY: Duration = Duration::from_millis(2);
 /// When what failed (a full disk, mostly) is tried again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// While commits come in, the pool rests for this many times what its last piece of zeros took, so that it has a tenth
+/// of the disk's time.
+const REST: u32 = 9;
+/// But never longer, which a shutdown might have to wait for.
+const REST_MAX: Duration = Duration::from_millis(200);
 
 /// Wakes the two threads.
 #[derive(Default)]
@@ -111,7 +119,15 @@ fn files_loop(shared: &Shared) {
         if shared.background.stops() {
             return;
         }
-        retry = match shared.maintain_files(&|| shared.background.stops()) {
+        let seen = Cell::new(shared.status.groups.get());
+        let stop_or_rest = |took: Duration| {
+            let groups = shared.status.groups.get();
+            if seen.replace(groups) != groups {
+                thread::sleep((took * REST).min(REST_MAX));
+            }
+            shared.background.stops()
+        };
+        retry = match shared.maintain_files(&stop_or_rest) {
             Ok(()) => None,
             Err(error) => {
                 if retry.is_none() {
@@ -133,7 +149,7 @@ impl Shared {
     }
 
     /// Brings the index and the pool up to date.
-    pub(super) fn maintain_files(&self, stop: &dyn Fn() -> bool) -> Result<(), super::LogError> {
+    pub(super) fn maintain_files(&self, stop: StopOrRest<'_>) -> Result<(), super::LogError> {
         self.files.update_index()?;
         self.maker
             .pool

@@ -474,3 +474,34 @@ impl Active {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seat() -> Seat {
+        Seat { state: AtomicU8::new(WAITING), thread: OnceLock::new(), outcome: OnceLock::new() }
+    }
+
+    /// A session looked for its outcome and found none; the leader then finished it, while a next leader was at work.
+    /// It once parked here, with nobody left to wake it.
+    #[test]
+    fn a_seat_that_was_done_before_it_parked_does_not_park() {
+        let (queue, seat) = (Queue::default(), seat());
+        queue.latch.lock().led = true;
+        seat.finish(Ok(LogPosition::ZERO));
+        assert!(matches!(queue.turn(&seat), Turn::Done));
+    }
+
+    #[test]
+    fn one_leads_and_the_others_park() {
+        let (queue, first, second) = (Queue::default(), seat(), seat());
+        assert!(matches!(queue.turn(&first), Turn::Lead));
+        assert!(matches!(queue.turn(&second), Turn::Park));
+        assert!(matches!(queue.turn(&second), Turn::Park), "woken for no reason");
+        queue.hand_over();
+        assert!(!queue.latch.lock().led, "nobody in the queue is parked: the next to wait leads");
+        second.finish(Ok(LogPosition::ZERO));
+        assert!(matches!(queue.turn(&second), Turn::Done));
+    }
+}

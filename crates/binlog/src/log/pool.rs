@@ -4,7 +4,8 @@
 //! changes neither the file's length nor its blocks, so its flush writes data alone and no file system journal.
 //!
 //! The background makes them, one piece at a time, each piece flushed by itself so that it never builds up a flood of
-//! dirty pages in front of a commit's flush. A rotation takes one if there is one, and never waits (P1). Files of an
+//! dirty pages in front of a commit's flush, and rests between pieces while commits come in: a disk that takes one
+//! flush at a time would otherwise give every second turn to the pool. A rotation takes one if there is one, and never waits (P1). Files of an
 //! earlier run are taken over when they hold nothing but zeros: a rotation that a power cut broke off may have left a
 //! header in one.
 //!
@@ -13,16 +14,20 @@
 
 use super::names::Folder;
 use super::status::LogStatus;
-use env::{File, OpenMode};
+use env::{Env, File, OpenMode};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
-/// Zeros are written and flushed in pieces of this many bytes.
-const PIECE: usize = 1 << 20;
+/// Zeros are written and flushed in pieces of this many bytes: what a commit's flush may have to queue behind.
+const PIECE: usize = 256 << 10;
+
+/// Asked after each piece, with the time that it took: may rest, then says whether to stop.
+pub(super) type StopOrRest<'a> = &'a dyn Fn(Duration) -> bool;
 
 /// A file of zeros.
 pub(super) struct PoolFile {
@@ -77,7 +82,7 @@ impl Pool {
     }
 
     /// Brings the pool to its wanted size. Called by one thread at a time; gives up soon after `stop` says so.
-    pub(super) fn fill(&self, status: &LogStatus, stop: &dyn Fn() -> bool) -> io::Result<()> {
+    pub(super) fn fill(&self, status: &LogStatus, stop: StopOrRest<'_>) -> io::Result<()> {
         loop {
             let (ready, left_over, serial) = {
                 let mut state = self.state.lock();
@@ -86,7 +91,7 @@ impl Pool {
                 (state.ready.len(), left_over, serial)
             };
             let wanted = self.wanted.load(Relaxed) as usize;
-            if stop() {
+            if stop(Duration::ZERO) {
                 return Ok(());
             }
             let made = match left_over {
@@ -114,12 +119,12 @@ impl Pool {
     }
 
     /// Makes a file of zeros; `None` if stopped on the way. What a failure leaves is removed.
-    fn make(&self, serial: u64, stop: &dyn Fn() -> bool) -> io::Result<Option<PoolFile>> {
+    fn make(&self, serial: u64, stop: StopOrRest<'_>) -> io::Result<Option<PoolFile>> {
         let env = &self.folder.env;
         let unfinished = self.folder.unfinished_pool_file(serial);
         let file = env.open(&unfinished, OpenMode::CreateNew)?;
         let len = self.file_size.load(Relaxed);
-        match write_zeros(file.as_ref(), len, stop) {
+        match write_zeros(env.as_ref(), file.as_ref(), len, stop) {
             Ok(true) => {}
             stopped_or_failed => {
                 env.remove_file(&unfinished)?;
@@ -132,7 +137,7 @@ impl Pool {
     }
 
     /// Takes an earlier run's file if it is fit, else removes it.
-    fn take_over(&self, serial: u64, stop: &dyn Fn() -> bool) -> io::Result<Option<PoolFile>> {
+    fn take_over(&self, serial: u64, stop: StopOrRest<'_>) -> io::Result<Option<PoolFile>> {
         let path = self.folder.pool_file(serial);
         let file = self.folder.env.open(&path, OpenMode::ReadWrite)?;
         let len = file.len()?;
@@ -142,8 +147,8 @@ impl Pool {
         self.remove(&path, stop)
     }
 
-    fn remove(&self, path: &Path, stop: &dyn Fn() -> bool) -> io::Result<Option<PoolFile>> {
-        if !stop() {
+    fn remove(&self, path: &Path, stop: StopOrRest<'_>) -> io::Result<Option<PoolFile>> {
+        if !stop(Duration::ZERO) {
             self.folder.env.remove_file(path)?;
         }
         Ok(None)
@@ -151,29 +156,29 @@ impl Pool {
 }
 
 /// False if stopped.
-fn write_zeros(file: &dyn File, len: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
+fn write_zeros(env: &dyn Env, file: &dyn File, len: u64, stop: StopOrRest<'_>) -> io::Result<bool> {
     let zeros = vec![0; PIECE.min(usize::try_from(len).unwrap_or(PIECE))];
     let mut at = 0;
     while at < len {
-        if stop() {
-            return Ok(false);
-        }
-        let n = (len - at).min(PIECE as u64);
+        let (n, begun) = ((len - at).min(PIECE as u64), env.monotonic());
         file.write_at(&zeros[..n as usize], at)?;
         file.sync_data()?;
         at += n;
+        if stop(env.monotonic().saturating_sub(begun)) {
+            return Ok(false);
+        }
     }
     file.sync_all()?;
     Ok(true)
 }
 
 /// False also if stopped.
-fn is_zeros(file: &dyn File, len: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
+fn is_zeros(file: &dyn File, len: u64, stop: StopOrRest<'_>) -> io::Result<bool> {
     let mut piece = vec![0; PIECE];
     let mut at = 0;
     while at < len {
         let n = file.read_at(&mut piece, at)?;
-        if stop() || n == 0 || piece[..n].iter().any(|&b| b != 0) {
+        if stop(Duration::ZERO) || n == 0 || piece[..n].iter().any(|&b| b != 0) {
             return Ok(false);
         }
         at += n as u64;
