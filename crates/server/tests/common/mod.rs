@@ -42,10 +42,16 @@ pub fn run(args: &[&str]) -> (ExitStatus, String, String) {
 impl Server {
     /// Starts a server in a directory that may have been used before.
     pub fn start_in(datadir: &Arc<TempDir>, args: &[&str]) -> Server {
+        Server::start_with(datadir, args, &[])
+    }
+
+    /// Starts a server with environment variables of its own.
+    pub fn start_with(datadir: &Arc<TempDir>, args: &[&str], variables: &[(String, String)]) -> Server {
         let begun = now();
         let mut process = Command::new(DURAMEN)
             .args(["serve", "--port=0", &format!("--datadir={}", datadir.path().display())])
             .args(args)
+            .envs(variables.iter().cloned())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -148,6 +154,12 @@ impl Server {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let status = self.process.wait().unwrap();
         (status, self.messages())
+    }
+
+    /// Kills the process as a crash would.
+    pub fn kill(&self) {
+        let pid = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     }
 
     /// Kills the process as a crash would, and starts it again on the same directory.
