@@ -76,6 +76,13 @@ pub struct Frame {
     at: usize,
 }
 
+impl Frame {
+    /// The database of the function that runs, in which its statements find their tables.
+    pub fn database(&self) -> &str {
+        &self.routine.database
+    }
+}
+
 /// The most functions that call each other.
 const DEPTH_MAX: usize = 32;
 

@@ -247,9 +247,9 @@ impl Context {
         }
     }
 
-    /// The default database.
+    /// The default database: inside a function the function's own.
     pub fn default_database(&self) -> Option<&str> {
-        self.default_database.as_deref()
+        self.frames.last().map(Frame::database).or(self.default_database.as_deref())
     }
 
     /// USE, unchecked.
