@@ -376,4 +376,30 @@ mod tests {
         cursor.next().unwrap();
         assert!(!cursor.valid());
     }
+
+    /// A cursor that was made while the active memtable was empty did not look into it later: it took a run of keys for
+    /// dead in which one had been put again, and left a gap there that hid the row from everyone.
+    #[test]
+    fn a_gap_does_not_hide_what_an_empty_memtable_got_meanwhile() {
+        let (store, _dir) = testing::store();
+        let tree = TreeId(1);
+        let mut batch = WriteBatch::new();
+        (0..60_u8).for_each(|key| batch.put(tree, &[key], b""));
+        store.write(&batch, at(1));
+        let _keeps_the_run = store.snapshot_visible();
+        let mut batch = WriteBatch::new();
+        (1..59_u8).for_each(|key| batch.delete(tree, &[key]));
+        store.write(&batch, at(2));
+        store.checkpoint(b"").unwrap();
+        let mut cursor = store.cursor(tree, at(2));
+        cursor.seek_first().unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(tree, &[30], b"");
+        store.write(&batch, at(3));
+        cursor.next().unwrap();
+        assert_eq!(cursor.key(), [59]);
+        let mut later = store.cursor(tree, at(3));
+        later.seek(&[1]).unwrap();
+        assert_eq!(later.key(), [30]);
+    }
 }

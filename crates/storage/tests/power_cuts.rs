@@ -11,6 +11,7 @@ mod database;
 mod world;
 
 use env::SimEnv;
+use env::sim::Fault;
 use stdx::random::Random;
 use world::{Outcome, World};
 
@@ -45,4 +46,72 @@ fn tables_and_log_hold_the_same_transactions_after_a_power_cut() {
     println!(
         "{cuts} power cuts, {acknowledged} transactions acknowledged, {lost} lost before they were durable"
     );
+}
+
+/// Flushes and writes fail with EIO, of the log or of the store. If the log has latched, no later commit is acknowledged
+/// and reads go on; in any case a restart is clean.
+#[test]
+fn a_failing_disk_takes_nothing_back_and_a_restart_is_clean() {
+    let mut latched = 0;
+    for seed in database::seeds(500) {
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut world = World::new(SimEnv::new(seed), random.clone());
+        for _ in 0..2 {
+            world.faulty = true;
+            for _ in 0..=random.below(2) {
+                let faults =
+                    [Fault::Sync, Fault::Sync, Fault::Write, Fault::SyncDir, Fault::SetLen, Fault::Name];
+                let fault = faults[random.below(6) as usize];
+                world.env.fail(fault, ["binlog", "store"][random.below(2) as usize], random.below(40));
+            }
+            for _ in 0..random.below(400) {
+                if let Outcome::Ended = world.step() {
+                    break;
+                }
+            }
+            world.env.clear_faults();
+            if world.database.engine.log().check().is_err() {
+                latched += 1;
+                world.check_refuses();
+            }
+            world.check_reads();
+            world = world.restart(false);
+        }
+    }
+    println!("{latched} logs latched");
+}
+
+/// The disk fills up: commits are refused with clear errors, nothing acknowledged is lost, and once there is room it
+/// all works again.
+#[test]
+fn a_full_disk_refuses_and_works_again_once_there_is_room() {
+    let mut refused = 0;
+    for seed in database::seeds(500) {
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut world = World::new(SimEnv::new(seed), random.clone());
+        for _ in 0..3 {
+            world.faulty = true;
+            world.env.set_capacity(Some(world.env.used() + random.below(30_000)));
+            for _ in 0..random.below(300) {
+                assert!(matches!(world.step(), Outcome::GoesOn), "a full disk is no reason to stop");
+            }
+            refused += world.refused;
+            world.check_reads();
+            world.env.set_capacity(None);
+            world.faulty = false;
+            let acknowledged = world.acknowledged;
+            for _ in 0..2000 {
+                assert!(matches!(world.step(), Outcome::GoesOn));
+                if world.acknowledged > acknowledged + 5 {
+                    break;
+                }
+            }
+            assert!(world.acknowledged > acknowledged, "it works again");
+            let clean = random.chance(1, 2);
+            world = world.restart(clean);
+        }
+    }
+    println!("{refused} transactions refused");
 }

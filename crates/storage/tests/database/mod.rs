@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,12 +31,19 @@ pub const UUID: Uuid = Uuid([7; 16]);
 pub const DIR: &str = "/data";
 
 /// A row of `CREATE TABLE t (id BIGINT PRIMARY KEY, u INT UNIQUE, v INT NOT NULL, s BLOB NOT NULL, KEY (v))`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     pub id: i64,
     pub u: Option<i64>,
     pub v: i64,
     pub s: Vec<u8>,
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.s.iter().take(4).copied().collect::<Vec<_>>();
+        write!(f, "({}, {:?}, {}, {} bytes {s:?})", self.id, self.u, self.v, self.s.len())
+    }
 }
 
 pub const BY_U: usize = 1;
@@ -296,7 +304,8 @@ pub fn all_rows(database: &Database, name: &str) -> Result<BTreeMap<i64, Row>, T
         let order = |row: &Row| if index == BY_U { row.u } else { Some(row.v) };
         assert!(secondary.is_sorted_by_key(order), "index {index} is out of order");
         secondary.sort();
-        assert_eq!(primary, secondary, "index {index} and the rows disagree");
+        let lost: Vec<_> = primary.iter().filter(|row| !secondary.contains(row)).collect();
+        assert!(primary == secondary, "index {index} and the rows disagree; it lacks {lost:?}");
     }
     Ok(primary.into_iter().map(|row| (row.id, row)).collect())
 }

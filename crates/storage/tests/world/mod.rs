@@ -53,6 +53,10 @@ pub struct World {
     snapshots: Vec<(Snapshot, usize)>,
     options: EngineOptions,
     pub acknowledged: u64,
+    /// Transactions refused by the log.
+    pub refused: u64,
+    /// Disk operations may fail: so may what needs them.
+    pub faulty: bool,
 }
 
 const SESSIONS: usize = 5;
@@ -75,6 +79,8 @@ impl World {
             snapshots: Vec::new(),
             options,
             acknowledged: 0,
+            refused: 0,
+            faulty: false,
         };
         for name in TABLES {
             world.ddl(&format!("CREATE {name}")).unwrap();
@@ -169,7 +175,9 @@ impl World {
                 Err(TransactionError::Commit(CommitError::Refused(_))) if self.env.is_powered() => {
                     // The whole group is gone, and will never come back.
                     assert_eq!(self.positions.len(), first, "a part of a group was refused");
+                    assert!(self.faulty, "refused for no reason");
                     self.history.truncate(first);
+                    self.refused += 1;
                 }
                 Err(_) => result = Err(Ended),
             }
@@ -184,7 +192,7 @@ impl World {
     /// A failure is excused by the power, a latched log, or a full disk.
     fn failed(&mut self, error: &TransactionError) -> Result<(), Ended> {
         match error {
-            TransactionError::Store(error) if error.is_disk_full() => Ok(()),
+            TransactionError::Store(_) if self.faulty => Ok(()),
             _ if !self.env.is_powered() => Err(Ended),
             _ => panic!("{error}"),
         }
@@ -361,9 +369,28 @@ impl World {
             snapshots: Vec::new(),
             options,
             acknowledged,
+            refused: 0,
+            faulty: false,
         };
         world.check(clean);
         world
+    }
+
+    /// Whatever happened to the disk, reads see what was visible.
+    pub fn check_reads(&mut self) {
+        let _ = self.wait_for_pending();
+        self.abandon();
+        let visible = self.database.engine.log().visible();
+        let state = &self.history[self.positions.partition_point(|&p| p <= visible) - 1];
+        for (name, rows) in &state.tables {
+            assert_eq!(all_rows(&self.database, name).unwrap(), **rows, "table {name}");
+        }
+    }
+
+    /// A commit that must be refused.
+    pub fn check_refuses(&mut self) {
+        let outcome = self.database.ddl("CREATE never");
+        assert!(matches!(outcome, Err(TransactionError::Commit(_))), "{outcome:?}");
     }
 
     /// C2: tables and log hold exactly the same transactions.
