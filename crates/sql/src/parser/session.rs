@@ -27,7 +27,8 @@ impl Parser<'_> {
             }
             _ => {}
         }
-        let items = self.list(Self::set_item)?;
+        let mut scope = None;
+        let items = self.list(|parser| parser.set_item(&mut scope))?;
         Ok(StatementKind::Set(items))
     }
 
@@ -35,7 +36,8 @@ impl Parser<'_> {
         self.routine.is_some()
     }
 
-    fn set_item(&mut self) -> Parsed<SetItem> {
+    /// An item; a scope's keyword holds for the plain names behind it, too: `SET GLOBAL a = 1, b = 2`.
+    fn set_item(&mut self, carried: &mut Option<VariableScope>) -> Parsed<SetItem> {
         match self.current.token {
             Token::UserVariable => {
                 let name = self.user_variable()?;
@@ -60,7 +62,8 @@ impl Parser<'_> {
         if self.is(K::TRANSACTION) && !matches!(self.peek().token, Token::Equal | Token::Assign) {
             return self.set_transaction(scope);
         }
-        self.set_variable(scope)
+        *carried = scope.or(*carried);
+        self.set_variable(*carried)
     }
 
     /// `GLOBAL`, `SESSION`, `LOCAL`, `PERSIST`, `PERSIST_ONLY` before a name.

@@ -228,7 +228,10 @@ fn setting_is_in_order() {
             other => format!("{other:?}"),
         })
         .collect();
-    assert_eq!(scopes, ["@a", "Some(Global) b Some(\"'on'\")", "None c None", "Some(Session) d Some(\"2\")"]);
+    assert_eq!(
+        scopes,
+        ["@a", "Some(Global) b Some(\"'on'\")", "Some(Global) c None", "Some(Session) d Some(\"2\")"]
+    );
 }
 
 #[test]
