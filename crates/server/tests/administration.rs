@@ -34,6 +34,30 @@ fn sessions_are_killed() {
 }
 
 #[test]
+fn a_statement_that_runs_is_interrupted() {
+    let server = start(&[]);
+    std::thread::scope(|scope| {
+        let (server, patience) = (&server, std::time::Duration::from_secs(20));
+        let sleeper =
+            scope.spawn(|| server.client("mariadb", &["-N", "-B", "-e", "SELECT SLEEP(600); SELECT 'on'"]));
+        let find = || {
+            let list = server.sql("SHOW PROCESSLIST WHERE Info LIKE 'SELECT SLEEP%'");
+            list.split('\t').next().filter(|id| !id.is_empty()).map(str::to_owned)
+        };
+        let step = std::time::Duration::from_millis(20);
+        let tries = patience.as_millis() / step.as_millis();
+        let id = (0..tries).find_map(|_| {
+            std::thread::sleep(step);
+            find()
+        });
+        server.sql(&format!("KILL {}", id.expect("the sleeper is listed")));
+        let output = sleeper.join().unwrap();
+        assert!(!output.status.success(), "its connection is gone");
+    });
+    assert_eq!(server.sql("SELECT 1"), "1\n");
+}
+
+#[test]
 fn accounts_log_in_with_their_passwords() {
     let server = start(&[]);
     server.sql("CREATE USER 'sha'@'localhost' IDENTIFIED BY 'secret'");

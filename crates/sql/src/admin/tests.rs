@@ -149,7 +149,9 @@ fn set_does_all_or_nothing() {
     assert_eq!(server.value("SHOW VARIABLES LIKE 'wait_timeout'"), "28800");
     server.check("SET GLOBAL sync_binlog = 7, nothing = 1", "1193 Unknown system variable 'nothing'");
     assert_eq!(server.value("SHOW VARIABLES LIKE 'sync_binlog'"), "1");
-    server.check("SET GLOBAL sync_binlog = 3, @@session.wait_timeout = 5, @a = 1, @b = @a", "");
+    server.check("SET GLOBAL sync_binlog = 3, @@wait_timeout = 5, @a = 1, @b = @a, net_read_timeout = 9", "");
+    assert_eq!(server.value("SHOW GLOBAL VARIABLES LIKE 'net_read_timeout'"), "9");
+    assert_eq!(server.value("SHOW VARIABLES LIKE 'net_read_timeout'"), "30");
     assert_eq!(server.value("SHOW VARIABLES LIKE 'sync_binlog'"), "3");
     assert_eq!(server.value("SHOW VARIABLES LIKE 'wait_timeout'"), "5");
     assert_eq!(server.session.user_variable("a"), Datum::Int(1));
@@ -327,6 +329,41 @@ fn who_is_no_administrator_changes_nothing_of_the_server() {
 }
 
 #[test]
+fn everybody_changes_their_own_password_only() {
+    let mut server = Server::start();
+    server.run("CREATE USER nobody@localhost\nCREATE USER other@localhost");
+    let mut other = server.database.connect(connection(&server.database, "nobody")).unwrap();
+    let mut own = |statement: &str| run(&mut other, statement);
+    assert_eq!(own("ALTER USER nobody@localhost IDENTIFIED BY 'a'"), "");
+    assert_eq!(own("ALTER USER CURRENT_USER() IDENTIFIED BY 'b'"), "");
+    assert_eq!(own("SET PASSWORD = 'c'"), "");
+    assert_eq!(
+        server.database.account("nobody", "localhost").unwrap().auth_string,
+        b"caching_sha2_password:c"
+    );
+    for refused in [
+        "ALTER USER nobody@localhost ACCOUNT UNLOCK",
+        "ALTER USER other@localhost IDENTIFIED BY 'a'",
+        "SET PASSWORD FOR other@localhost = 'a'",
+        "GRANT ALL ON *.* TO nobody@localhost",
+    ] {
+        assert!(own(refused).starts_with("1227 "), "{refused}");
+    }
+}
+
+#[test]
+fn notes_and_the_number_of_warnings_are_limited() {
+    let mut server = Server::start();
+    server.check("DROP DATABASE IF EXISTS x", "1 warnings");
+    server.check("SET sql_notes = 0\nDROP DATABASE IF EXISTS x", "");
+    server.check(
+        "SET max_error_count = 1, sql_notes = 1\nSET wait_timeout = 0, net_read_timeout = 0",
+        "2 warnings",
+    );
+    assert_eq!(server.run("SHOW WARNINGS").lines().count(), 2);
+}
+
+#[test]
 fn databases_and_tables_are_shown() {
     let mut server = Server::start();
     server.check("SHOW DATABASES LIKE 'd%'", "Database (d%)");
@@ -383,6 +420,15 @@ fn accounts_are_shown() {
     server.check("SHOW CREATE USER 'u'@'10.%'", "CREATE USER for u@10.%\nCREATE USER `u`@`10.%` IDENTIFIED WITH 'caching_sha2_password' AS 'caching_sha2_password:secret' REQUIRE NONE PASSWORD EXPIRE DEFAULT ACCOUNT LOCK PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT");
     let log = server.run("SHOW BINLOG EVENTS");
     assert!(log.contains("AS 'caching_sha2_password:secret'") && !log.contains("BY 'secret'"), "{log}");
-    server
-        .check("SHOW GRANTS FOR nobody", "1141 There is no such grant defined for user 'nobody' on host '%'");
+    server.run("GRANT ALL ON *.* TO 'u'@'10.%'");
+    assert!(server.run("SHOW GRANTS FOR 'u'@'10.%'").contains("GRANT ALL PRIVILEGES ON *.*"));
+    server.run("REVOKE ALL PRIVILEGES, GRANT OPTION FROM 'u'@'10.%'");
+    server.check("SHOW GRANTS FOR 'u'@'10.%'", "Grants for u@10.%\nGRANT USAGE ON *.* TO `u`@`10.%`");
+    server.check("SHOW GRANTS FOR x", "1141 There is no such grant defined for user 'x' on host '%'");
+    server.check("DROP USER root@localhost", "1396 Operation DROP USER failed for 'root'@'localhost'");
+    server.check(
+        "REVOKE ALL ON *.* FROM root@localhost",
+        "1396 Operation REVOKE failed for 'root'@'localhost'",
+    );
+    assert!(server.run("REVOKE INSERT ON *.* FROM 'u'@'10.%'").starts_with("1235 "));
 }

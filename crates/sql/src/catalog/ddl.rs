@@ -101,6 +101,7 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
             | S::DropUser { .. }
             | S::RenameUser(_)
             | S::Grant(_)
+            | S::Revoke(_)
     )
 }
 
@@ -133,6 +134,7 @@ pub fn plan(
         S::DropUser { names, if_exists } => user::drop(names, *if_exists, state, settings),
         S::RenameUser(pairs) => user::rename(pairs, state, settings),
         S::Grant(grant) => user::grant(grant, state, settings),
+        S::Revoke(revoke) => user::revoke(revoke, state, settings),
         _ => Err(SqlError::internal("a statement that is no DDL")),
     }
 }

@@ -37,29 +37,40 @@ pub struct Condition {
 }
 
 /// The conditions of the last statement.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Diagnostics {
     conditions: Vec<Condition>,
     warnings: u64,
     errors: u64,
+    kept_max: usize,
+    with_notes: bool,
+}
+
+impl Default for Diagnostics {
+    fn default() -> Self {
+        Self { conditions: Vec::new(), warnings: 0, errors: 0, kept_max: 1024, with_notes: true }
+    }
 }
 
 impl Diagnostics {
-    /// MySQL's default `max_error_count`.
-    const KEPT_MAX: usize = 1024;
+    /// Takes `max_error_count` and `sql_notes` into effect.
+    pub fn configure(&mut self, kept_max: usize, with_notes: bool) {
+        self.kept_max = kept_max;
+        self.with_notes = with_notes;
+    }
 
     /// Forgets everything, at the start of a statement.
     pub fn clear(&mut self) {
-        if self.warnings > 0 {
-            *self = Self::default();
-        }
+        self.conditions.clear();
+        self.warnings = 0;
+        self.errors = 0;
     }
 
     /// Adds a condition.
     pub fn push(&mut self, level: Level, error: SqlError) {
         self.warnings += 1;
         self.errors += u64::from(level == Level::Error);
-        if self.conditions.len() < Self::KEPT_MAX {
+        if self.conditions.len() < self.kept_max {
             self.conditions.push(Condition { level, error });
         }
     }
@@ -71,7 +82,9 @@ impl Diagnostics {
 
     /// Adds a note.
     pub fn note(&mut self, error: SqlError) {
-        self.push(Level::Note, error);
+        if self.with_notes {
+            self.push(Level::Note, error);
+        }
     }
 
     /// The conditions kept, in the order they came.

@@ -16,7 +16,7 @@ use crate::status::Counter;
 /// Executes a DDL statement. What was open is committed already.
 pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     count(cx, &statement.kind);
-    if needs_administrator(&statement.kind) {
+    if needs_administrator(cx, &statement.kind) {
         cx.need_administrator("CREATE USER")?;
     }
     run(cx, statement, text)
@@ -91,10 +91,6 @@ fn forget_database(cx: &mut Context, kind: &StatementKind) {
 /// SET PASSWORD is ALTER USER.
 pub(super) fn set_password(cx: &mut Context, user: Option<&Account>, password: Option<&[u8]>) -> Result<()> {
     cx.count(Counter::ComSetPassword);
-    let own = user.is_none_or(|user| *user == Account::CurrentUser);
-    if !own {
-        cx.need_administrator("CREATE USER")?;
-    }
     let secret = password.map_or(Secret::Random, |p| Secret::Password(Text::new(p)));
     let spec = UserSpec {
         user: user.cloned().unwrap_or(Account::CurrentUser),
@@ -109,13 +105,33 @@ pub(super) fn set_password(cx: &mut Context, user: Option<&Account>, password: O
         default_role: None,
         options: UserOptions::default(),
     };
+    if !is_own_password(cx, &alter) {
+        cx.need_administrator("CREATE USER")?;
+    }
     let kind = StatementKind::AlterUser(Box::new(alter));
     run(cx, &Statement { kind, span: crate::ast::Span::default(), parameters: 0 }, &[])
 }
 
-fn needs_administrator(kind: &StatementKind) -> bool {
+fn needs_administrator(cx: &Context, kind: &StatementKind) -> bool {
     use StatementKind as S;
-    matches!(kind, S::CreateUser(_) | S::AlterUser(_) | S::DropUser { .. } | S::RenameUser(_) | S::Grant(_))
+    match kind {
+        S::AlterUser(alter) => !is_own_password(cx, alter),
+        S::CreateUser(_) | S::DropUser { .. } | S::RenameUser(_) | S::Grant(_) | S::Revoke(_) => true,
+        _ => false,
+    }
+}
+
+/// Everybody may change their own password, and nothing else of their account.
+fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
+    let is_own = |account: &Account| match account {
+        Account::CurrentUser => true,
+        Account::Named { user, host } => {
+            **user == *cx.account.0.as_bytes() && **host == *cx.account.1.as_bytes()
+        }
+    };
+    alter.options == UserOptions::default()
+        && alter.default_role.is_none()
+        && alter.users.iter().all(|spec| is_own(&spec.user))
 }
 
 fn count(cx: &Context, kind: &StatementKind) {
@@ -134,6 +150,7 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::AlterUser(_) => Counter::ComAlterUser,
         S::DropUser { .. } => Counter::ComDropUser,
         S::RenameUser(_) => Counter::ComRenameUser,
+        S::Revoke(_) => Counter::ComRevoke,
         _ => Counter::ComGrant,
     });
 }

@@ -235,7 +235,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::Restart => "RESTART",
         S::Binlog(_) => "BINLOG",
         S::CreateRole { .. } | S::DropRole { .. } | S::SetRole(_) | S::SetDefaultRole { .. } => "roles",
-        S::Revoke(_) => "REVOKE",
         S::ChangeReplicationSource { .. }
         | S::ChangeReplicationFilter { .. }
         | S::StartReplica(_)

@@ -179,6 +179,8 @@ impl Context {
     pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
         let result = change(&mut self.variables);
         self.settled = settle(&self.variables);
+        let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
+        self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
         self.begin_event = None;
         result
     }

@@ -57,6 +57,7 @@ names! {
     MAX_ALLOWED_PACKET = "max_allowed_packet";
     MAX_BINLOG_SIZE = "max_binlog_size";
     MAX_CONNECTIONS = "max_connections";
+    MAX_ERROR_COUNT = "max_error_count";
     MAX_SP_RECURSION_DEPTH = "max_sp_recursion_depth";
     NET_READ_TIMEOUT = "net_read_timeout";
     NET_WRITE_TIMEOUT = "net_write_timeout";
@@ -70,6 +71,7 @@ names! {
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";
     SQL_MODE = "sql_mode";
+    SQL_NOTES = "sql_notes";
     SYNC_BINLOG = "sync_binlog";
     SYSTEM_TIME_ZONE = "system_time_zone";
     THREAD_STACK = "thread_stack";

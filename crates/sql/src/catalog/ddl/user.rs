@@ -5,8 +5,8 @@
 
 use super::{PasswordHasher, Plan, Settings, quoted_account};
 use crate::ast::{
-    Account, AlterUser, Authentication, CreateUser, Grant, GrantObject, GrantWhat, Secret, UserOptions,
-    UserSpec,
+    Account, AlterUser, Authentication, CreateUser, Grant, GrantObject, GrantWhat, Revoke, Secret,
+    UserOptions, UserSpec,
 };
 use crate::catalog::objects::{State, UserDef};
 use crate::catalog::record::Change;
@@ -180,6 +180,7 @@ pub(super) fn drop(names: &[Account], if_exists: bool, state: &State, settings: 
             missing.push((user, host));
         }
     }
+    keep_administrator("DROP USER", &plan, state)?;
     if missing.is_empty() {
         return Ok(plan);
     }
@@ -209,14 +210,60 @@ pub(super) fn rename(pairs: &[(Account, Account)], state: &State, settings: &Set
     Ok(plan)
 }
 
-pub(super) fn grant(grant: &Grant, state: &State, settings: &Settings) -> Result<Plan> {
-    let all = match &grant.what {
+fn is_everything(what: &GrantWhat) -> bool {
+    match what {
         GrantWhat::Privileges { privileges, object: GrantObject::Global } => {
             privileges.len() == 1 && privileges[0].name.is("ALL") && privileges[0].columns.is_empty()
         }
+        GrantWhat::Everything => true,
         _ => false,
-    };
-    if !all {
+    }
+}
+
+pub(super) fn revoke(revoke: &Revoke, state: &State, settings: &Settings) -> Result<Plan> {
+    if !is_everything(&revoke.what) {
+        return Err(SqlError::unsupported("REVOKE of anything but ALL ON *.*"));
+    }
+    let mut plan = Plan::default();
+    for account in &revoke.from {
+        let key = resolve(account, settings);
+        match state.users.get(&key) {
+            Some(user) => {
+                plan.changes.push(Change::PutUser(UserDef { administrator: false, ..user.clone() }))
+            }
+            None if revoke.ignore_unknown_user => {
+                plan.notes.push(error::USER_DOES_NOT_EXIST.with(&[&quoted_account((&key.0, &key.1))]));
+            }
+            None => return Err(error::NONEXISTING_GRANT.with(&[&key.0, &key.1])),
+        }
+    }
+    keep_administrator("REVOKE", &plan, state)?;
+    Ok(plan)
+}
+
+/// Error 1396 if nobody would be left who can change accounts.
+fn keep_administrator(operation: &str, plan: &Plan, state: &State) -> Result<()> {
+    let mut users = state.users.clone();
+    for change in &plan.changes {
+        match change {
+            Change::DropUser(user, host) => {
+                users.remove(&(user.clone(), host.clone()));
+            }
+            Change::PutUser(user) => {
+                users.insert((user.user.clone(), user.host.clone()), user.clone());
+            }
+            _ => {}
+        }
+    }
+    let before = state.users.iter().filter(|(_, user)| user.administrator);
+    match users.values().any(|user| user.administrator) {
+        true => Ok(()),
+        false => Err(failed(operation, &before.map(|(key, _)| key.clone()).collect::<Vec<_>>())),
+    }
+}
+
+pub(super) fn grant(grant: &Grant, state: &State, settings: &Settings) -> Result<Plan> {
+    if !is_everything(&grant.what) {
         return Err(SqlError::unsupported("GRANT of anything but ALL ON *.*"));
     }
     let mut plan = Plan::default();
