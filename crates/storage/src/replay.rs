@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use binlog::event::{Event, EventError, QueryEvent, RowsEvent, TableMapEvent, decode};
+use binlog::event::{EVENT_LENGTH_MAX, Event, EventError, QueryEvent, RowsEvent, TableMapEvent, decode};
 use binlog::log::{Log, LogError, ReplayedEvent};
 use binlog::position::LogPosition;
 use binlog::row::{RowError, RowImage};
@@ -167,7 +167,7 @@ impl Replay<'_> {
     fn rows(&mut self, event: &RowsEvent<'_>) -> Result<(), Problem> {
         let table = self.group.tables.get(&event.table_id);
         let (map, schema) = table.ok_or_else(|| Problem("rows of a table that is not mapped".to_owned()))?;
-        let bytes = event.rows.bytes(usize::MAX)?;
+        let bytes = event.rows.bytes(EVENT_LENGTH_MAX as usize)?;
         for row in event.iter(map, &bytes)? {
             let row = row?;
             let (before, after) = (full_row(row.before)?, full_row(row.after)?);
