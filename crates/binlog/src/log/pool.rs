@@ -5,9 +5,9 @@
 //!
 //! The background makes them, one piece at a time, each piece flushed by itself so that it never builds up a flood of
 //! dirty pages in front of a commit's flush, and rests between pieces while commits come in: a disk that takes one
-//! flush at a time would otherwise give every second turn to the pool. A rotation takes one if there is one, and never waits (P1). Files of an
-//! earlier run are taken over when they hold nothing but zeros: a rotation that a power cut broke off may have left a
-//! header in one.
+//! flush at a time would otherwise give every second turn to the pool. A rotation takes a file if there is one, and
+//! never waits (P1). Files of an earlier run are taken over when they hold nothing but zeros: a rotation that a power
+//! cut broke off may have left a header in one.
 //!
 //! (P1) Nothing here makes a commit wait: `take` holds the latch for a few instructions.
 //! (P2) A file in `ready` is all zeros and flushed; its name need not be durable.
