@@ -49,8 +49,12 @@ impl Assignments {
         let mut list = Vec::with_capacity(assignments.len());
         let mut sequential = false;
         for assignment in assignments {
-            let target = resolver.scope.find(&assignment.column)?.and_then(|e| e.as_column());
+            // A bare name is the table's own column, whatever else has one of that name.
             let shown = &assignment.column.column;
+            let target = match &assignment.column.table {
+                None => table.column_index(shown),
+                Some(_) => resolver.scope.find(&assignment.column)?.and_then(|e| e.as_column()),
+            };
             let column = target.ok_or_else(|| error::BAD_FIELD_ERROR.with(&[shown, &"field list"]))?;
             let value = match &assignment.value.kind {
                 ExprKind::Default(None) => Assigned::Default,

@@ -294,7 +294,12 @@ impl Writer {
             // All that the statement can still need, so that its numbers are consecutive.
             let count = (self.rows + 1).saturating_sub(self.row).max(1);
             let first = self.table.counter.reserve(count, series, self.auto_max);
-            let first = first.ok_or_else(|| error::AUTOINC_READ_FAILED.plain())?;
+            // A type that is full gives its last value again, which the key refuses; a full BIGINT has an error of its own.
+            let first = match first {
+                Some(first) => first,
+                None if self.auto_max < u64::MAX => self.auto_max,
+                None => return Err(error::AUTOINC_READ_FAILED.plain()),
+            };
             self.reserved = first..first.saturating_add(count.saturating_mul(increment));
         }
         let number = self.reserved.start;

@@ -589,8 +589,10 @@ impl Groups {
             let value = expr.eval(cx, row)?;
             aggregate::sort_key(&value, &expr.ty, &mut key)?;
         }
-        let number = match self.numbers.get(&key) {
-            Some(&number) => number,
+        let known =
+            if keys.is_empty() { self.list.len().checked_sub(1) } else { self.numbers.get(&key).copied() };
+        let number = match known {
+            Some(number) => number,
             None => {
                 self.memory += key.len() + image.len() + 256;
                 let states = aggregates.iter().map(State::new).collect();

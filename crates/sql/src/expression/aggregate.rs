@@ -57,6 +57,8 @@ pub struct State {
 
 #[derive(Debug, Clone, Copy)]
 enum Sum {
+    /// Of integers, as long as it fits.
+    Integer(i128),
     Exact(Decimal),
     Double(f64),
 }
@@ -67,7 +69,11 @@ impl State {
         let exact = aggregate.ty.family == Family::Decimal;
         Self {
             count: 0,
-            sum: if exact { Sum::Exact(Decimal::ZERO) } else { Sum::Double(0.0) },
+            sum: match &aggregate.argument {
+                Some(argument) if exact && argument.ty.family == Family::Integer => Sum::Integer(0),
+                _ if exact => Sum::Exact(Decimal::ZERO),
+                _ => Sum::Double(0.0),
+            },
             best: Datum::Null,
             bits: if aggregate.function == AggregateFunction::BitAnd { u64::MAX } else { 0 },
             seen: std::collections::HashSet::new(),
@@ -97,6 +103,8 @@ impl State {
         self.count += 1;
         match aggregate.function {
             F::Sum | F::Avg => match &mut self.sum {
+                // 2^63 values of 64 bits fit.
+                Sum::Integer(sum) => *sum += value.to_integer().value,
                 Sum::Exact(sum) => {
                     let value = cx.decimal(&value)?;
                     *sum = sum
@@ -131,8 +139,11 @@ impl State {
     }
 
     /// The group's value.
-    pub fn finish(self, aggregate: &Aggregate) -> Datum<'static> {
+    pub fn finish(mut self, aggregate: &Aggregate) -> Datum<'static> {
         use AggregateFunction as F;
+        if let Sum::Integer(sum) = self.sum {
+            self.sum = Sum::Exact(Decimal::from_parts(sum, 0).unwrap_or(Decimal::ZERO));
+        }
         match aggregate.function {
             F::Count => Datum::Int(self.count as i64),
             F::BitAnd | F::BitOr | F::BitXor => Datum::UInt(self.bits),
@@ -140,6 +151,7 @@ impl State {
             F::Sum => match self.sum {
                 Sum::Exact(sum) => Datum::Decimal(sum),
                 Sum::Double(sum) => Datum::Double(sum),
+                Sum::Integer(_) => Datum::Null,
             },
             F::Avg => match self.sum {
                 Sum::Exact(sum) => match sum.div(&Decimal::from(self.count)) {
@@ -147,6 +159,7 @@ impl State {
                     None => Datum::Null,
                 },
                 Sum::Double(sum) => Datum::Double(sum / self.count as f64),
+                Sum::Integer(_) => Datum::Null,
             },
             _ => self.best,
         }

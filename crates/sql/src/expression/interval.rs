@@ -166,9 +166,13 @@ pub fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUnit) -> D
     if value.is_null() {
         return Datum::Null;
     }
-    let time_only = matches!(unit, U::Hour | U::Minute | U::Second | U::Microsecond)
-        || has_time(unit) && !matches!(value, Datum::Date(_) | Datum::DateTime(_));
-    let is_time = time_only && !matches!(value, Datum::Date(_) | Datum::DateTime(_));
+    let is_time = match value {
+        Datum::Date(_) | Datum::DateTime(_) => false,
+        Datum::Time(_) => true,
+        // Text with a date in it has a day of its own.
+        Datum::Bytes(text) => has_time(unit) && !text.get(1..).is_some_and(|rest| rest.contains(&b'-')),
+        _ => matches!(unit, U::Hour | U::Minute | U::Second | U::Microsecond),
+    };
     let (date, time) = if is_time {
         match cast::time(cx, value) {
             Some(t) => (crate::value::Date::ZERO, t),

@@ -339,6 +339,9 @@ pub static FUNCTIONS: &[Function] = &[
     f("version", (0, 0), system_text, information::version),
 ];
 
+/// `CHAR(..)`, which the grammar knows apart; the resolver gives it its type.
+pub static CHAR: Function = f("char", (1, MANY), connection_text, string::char);
+
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
     LazyLock::new(|| FUNCTIONS.iter().map(|f| (f.name, f)).collect());
 

@@ -43,6 +43,24 @@ pub(super) fn ascii<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(text.first().copied().unwrap_or(0).into()))
 }
 
+/// Each code is as many bytes as it needs; bytes that are no text of the result's set make it NULL.
+pub(super) fn char<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let mut out = Vec::new();
+    for i in 0..call.len() {
+        let Some(code) = call.int(cx, i)? else { continue };
+        let bytes = (code as u32).to_be_bytes();
+        let zeros = bytes.iter().take_while(|&&b| b == 0).count().min(3);
+        out.extend_from_slice(&bytes[zeros..]);
+    }
+    let charset = call.ty.collation.charset();
+    if charset.valid_prefix(&out) < out.len() {
+        let shown: String = out.iter().take(6).map(|b| format!("{b:02X}")).collect();
+        cx.warn(error::INVALID_CHARACTER_STRING.with(&[&charset.name(), &shown]));
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::owned(out))
+}
+
 pub(super) fn bin<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let n = not_null!(call.int(cx, 0));
     Ok(Datum::owned(format!("{n:b}")))

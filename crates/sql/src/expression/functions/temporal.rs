@@ -45,7 +45,14 @@ pub(super) fn maketime_type(arguments: &[Expr], _: &Typing) -> Type {
 }
 
 pub(super) fn unix_timestamp_type(arguments: &[Expr], _: &Typing) -> Type {
-    match arguments.first().map(|a| fsp_of(&a.ty)) {
+    // A constant text shows how many digits it has.
+    let digits = |a: &Expr| match a.as_constant() {
+        Some(Datum::Bytes(text)) => {
+            crate::value::temporal_text::parse_datetime(text).map_or(0, |read| read.value.fsp)
+        }
+        _ => fsp_of(&a.ty),
+    };
+    match arguments.first().map(digits) {
         Some(fsp @ 1..) => Type::decimal(12 + u32::from(fsp), fsp),
         _ => Type::UINT,
     }

@@ -170,7 +170,7 @@ impl<'c> Resolver<'c> {
             | ExprKind::Subquery(_) => Err(SqlError::unsupported("subqueries")),
             ExprKind::Row(_) => Err(SqlError::unsupported("row constructors")),
             ExprKind::Window(_) => Err(SqlError::unsupported("window functions")),
-            ExprKind::Char { .. } => Err(SqlError::unsupported("CHAR()")),
+            ExprKind::Char { codes, charset } => self.char(codes, charset.as_deref()),
             ExprKind::GetFormat { .. } => Err(SqlError::unsupported("GET_FORMAT()")),
             ExprKind::WeightString { .. } => Err(SqlError::unsupported("WEIGHT_STRING()")),
             ExprKind::Match { .. } => Err(SqlError::unsupported("MATCH .. AGAINST")),
@@ -359,6 +359,20 @@ impl<'c> Resolver<'c> {
         let typing = self.typing();
         let list = list.into_iter().map(|e| collate::coerce(e, &ty, typing)).collect();
         Ok((list, ty))
+    }
+
+    /// `CHAR(codes [USING charset])`: bytes, or text.
+    fn char(&mut self, codes: &[ast::Expr], charset: Option<&str>) -> Result<Expr> {
+        let collation = match charset {
+            Some(name) => {
+                let found = Charset::by_name(name);
+                found.ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[&name]))?.default_collation()
+            }
+            None => Collation::BINARY,
+        };
+        let codes = self.list(codes)?;
+        let ty = Type::text(collation, Coercibility::Literal, 4 * codes.len() as u32);
+        Ok(Expr { node: Node::Call(&super::functions::CHAR, codes), ty })
     }
 
     fn cast(&mut self, operand: &ast::Expr, ty: &ast::CastType) -> Result<Expr> {

@@ -1,0 +1,172 @@
+//! A database over a simulated disk, and sessions that print what they get.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use env::{Env, SimEnv};
+use sql::database::OpenOptions;
+use sql::sink::{ColumnMeta, OkInfo, ResultSink};
+use sql::status::Status;
+use sql::variables::GlobalVariables;
+use sql::{Connection, Database, Datum, Session, SqlError};
+
+const UUID: &str = "11111111-2222-3333-4444-555555555555";
+
+/// A database on a machine of its own.
+pub struct Server {
+    pub env: SimEnv,
+    pub database: Arc<Database>,
+}
+
+impl Server {
+    /// A new data directory.
+    pub fn new(seed: u64) -> Self {
+        Self::open(SimEnv::new(seed))
+    }
+
+    /// Whatever is on the machine's disk.
+    pub fn open(env: SimEnv) -> Self {
+        let datadir = PathBuf::from("/data");
+        env.create_dir_all(&datadir).unwrap();
+        let options = OpenOptions {
+            datadir,
+            log_base_name: "binlog".to_owned(),
+            server_uuid: UUID.to_owned(),
+            globals: Arc::new(GlobalVariables::new()),
+            status: Arc::new(Status::default()),
+            on_shutdown: Box::new(|| {}),
+        };
+        let database = Database::open(Arc::new(env.clone()), options).unwrap();
+        database.set_password_hasher(Box::new(|_, password| Some([b"hash of ", password].concat())));
+        Self { env, database }
+    }
+
+    /// A session of root.
+    pub fn session(&self) -> Session {
+        self.session_of("root")
+    }
+
+    /// A session of a user from this machine.
+    pub fn session_of(&self, user: &str) -> Session {
+        let connection = Connection {
+            id: self.database.reserve_id(),
+            user: user.to_owned(),
+            host: "localhost".to_owned(),
+            account: (user.to_owned(), "localhost".to_owned()),
+            database: None,
+            collation: 255,
+            found_rows: false,
+            multi_statements: true,
+            on_kill: Box::new(|_| {}),
+        };
+        self.database.connect(connection).unwrap()
+    }
+
+    /// Stops and starts again.
+    pub fn restart(self) -> Self {
+        self.database.close().unwrap();
+        drop(self.database);
+        Self::open(self.env)
+    }
+
+    /// The machine loses power, and starts again.
+    pub fn power_cut(self) -> Self {
+        self.env.power_cut();
+        drop(self.database);
+        Self::open(self.env.reboot())
+    }
+}
+
+/// Keeps everything as text.
+#[derive(Default)]
+pub struct Printed {
+    pub columns: Vec<ColumnMeta>,
+    pub rows: Vec<Vec<Option<String>>>,
+    pub ok: Vec<OkInfo>,
+}
+
+impl ResultSink for Printed {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Datum<'_>]) -> io::Result<()> {
+        let text = |d: &Datum<'_>| (!d.is_null()).then(|| printable(&d.to_bytes()));
+        self.rows.push(values.iter().map(text).collect());
+        Ok(())
+    }
+
+    fn finish(&mut self, ok: &OkInfo) -> io::Result<()> {
+        self.ok.push(ok.clone());
+        Ok(())
+    }
+}
+
+fn printable(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains(|c: char| c.is_control() && c != '\n') => text.replace('\n', "\\n"),
+        _ => bytes.iter().map(|b| format!("\\x{b:02x}")).collect(),
+    }
+}
+
+/// Runs a text.
+pub fn run(session: &mut Session, sql: &str) -> Result<Printed, SqlError> {
+    let mut printed = Printed::default();
+    session.execute(sql.as_bytes(), &mut printed).map(|()| printed)
+}
+
+/// The rows of a query, cells as text, NULL as `NULL`.
+pub fn rows(session: &mut Session, sql: &str) -> Vec<Vec<String>> {
+    let printed = run(session, sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+    let cell = |c: Option<String>| c.unwrap_or_else(|| "NULL".to_owned());
+    printed.rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
+}
+
+/// The only value of a query.
+pub fn value(session: &mut Session, sql: &str) -> String {
+    rows(session, sql).swap_remove(0).swap_remove(0)
+}
+
+/// What a statement prints in a script.
+pub fn describe(session: &mut Session, sql: &str) -> String {
+    let mut out = String::new();
+    match run(session, sql) {
+        Ok(printed) => {
+            if !printed.columns.is_empty() {
+                let names: Vec<_> = printed.columns.iter().map(|c| c.name.as_str()).collect();
+                out += &format!("{}\n", names.join(" | "));
+            }
+            for row in &printed.rows {
+                let cells: Vec<_> = row.iter().map(|c| c.as_deref().unwrap_or("NULL")).collect();
+                out += &format!("{}\n", cells.join(" | "));
+            }
+            for ok in &printed.ok {
+                out += &summary(ok, printed.columns.is_empty());
+            }
+            if printed.ok.iter().any(|ok| ok.warnings > 0) && !sql.to_lowercase().starts_with("show") {
+                for row in rows(session, "SHOW WARNINGS") {
+                    out += &format!("  {}\n", row.join(" "));
+                }
+            }
+        }
+        Err(e) => out += &format!("{e}\n"),
+    }
+    out
+}
+
+fn summary(ok: &OkInfo, is_plain: bool) -> String {
+    let mut words = Vec::new();
+    if is_plain {
+        words.push(format!("ok, {} affected", ok.affected_rows));
+    }
+    if ok.last_insert_id > 0 {
+        words.push(format!("id {}", ok.last_insert_id));
+    }
+    if !ok.info.is_empty() {
+        words.push(ok.info.clone());
+    }
+    if words.is_empty() { String::new() } else { format!("{}\n", words.join(", ")) }
+}
