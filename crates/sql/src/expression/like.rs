@@ -30,10 +30,8 @@ impl Like {
 
 /// True if `text` matches `pattern` under `collation`.
 pub fn matches(text: &[u8], pattern: &[u8], escape: Option<u8>, collation: Collation) -> Result<bool> {
-    if !collation.is_binary() && !(text.is_ascii() && pattern.is_ascii()) {
-        collation.check(text)?;
-        collation.check(pattern)?;
-    }
+    collation.check(text)?;
+    collation.check(pattern)?;
     Ok(Matcher { escape, collation, charset: collation.charset() }.run(text, pattern))
 }
 

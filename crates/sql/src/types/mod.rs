@@ -2,7 +2,7 @@
 //!
 //! - [`data_type`]: a column's declared type, its limits and its form in the log.
 //! - [`expression_type`]: an expression's static type, from which comparisons and result columns are made.
-//! - [`collation`]: text.
+//! - [`collation`] of text.
 //! - [`code`]: the protocol's type numbers.
 
 pub mod code;

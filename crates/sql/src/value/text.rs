@@ -112,7 +112,7 @@ mod tests {
         ] {
             assert_eq!(show(Datum::Double(v)), text);
         }
-        assert_eq!(show(Datum::Float(3.141_592_7)), "3.14159");
+        assert_eq!(show(Datum::Float(3.151_592_7)), "3.15159");
         assert_eq!(show(Datum::Float(16_777_216.0)), "16777200");
         assert_eq!(show(Datum::Float(0.1)), "0.1");
     }

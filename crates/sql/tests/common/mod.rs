@@ -1,5 +1,5 @@
 //! A database over a simulated disk, and sessions that print what they get.
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 use std::io;
 use std::path::PathBuf;

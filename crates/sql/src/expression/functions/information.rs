@@ -49,7 +49,7 @@ pub(super) fn found_rows<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn last_insert_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    if call.len() == 0 {
+    if call.count() == 0 {
         return Ok(Datum::UInt(cx.status.last_insert_id));
     }
     let value = call.value(cx, 0)?;

@@ -65,7 +65,7 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// The number of arguments.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.arguments.len()
     }
 

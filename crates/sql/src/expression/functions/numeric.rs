@@ -145,7 +145,7 @@ pub(super) fn ceil<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 fn round_at<'a>(cx: &mut Context, call: Call<'a>, truncate: bool) -> Value<'a> {
     let value = call.value(cx, 0)?;
-    let places = if call.len() > 1 { not_null!(call.int(cx, 1)).clamp(-100, 100) } else { 0 };
+    let places = if call.count() > 1 { not_null!(call.int(cx, 1)).clamp(-100, 100) } else { 0 };
     match value {
         Datum::Null => Ok(Datum::Null),
         v if is_exact(&call.arguments[0].ty) => {
@@ -235,7 +235,7 @@ pub(super) fn asin<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn atan<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let y = not_null!(call.double(cx, 0));
-    if call.len() == 1 {
+    if call.count() == 1 {
         return Ok(Datum::Double(y.atan()));
     }
     let x = not_null!(call.double(cx, 1));
@@ -259,7 +259,7 @@ pub(super) fn log2<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn log<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let a = not_null!(call.double(cx, 0));
-    if call.len() == 1 {
+    if call.count() == 1 {
         return logarithm(cx, "log", a, f64::ln);
     }
     let x = not_null!(call.double(cx, 1));
@@ -274,7 +274,7 @@ pub(super) fn pi<'a>(_: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn rand<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    if call.len() == 0 {
+    if call.count() == 0 {
         return Ok(Datum::Double(cx.random()));
     }
     let seed = call.int(cx, 0)?.unwrap_or(0);
@@ -330,7 +330,7 @@ pub(super) fn conv<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 fn extreme<'a>(cx: &mut Context, call: Call<'a>, wanted: std::cmp::Ordering) -> Value<'a> {
     let by = compare::own_order(call.ty);
     let mut best = call.value(cx, 0)?;
-    for i in 1..call.len() {
+    for i in 1..call.count() {
         let value = call.value(cx, i)?;
         match by.compare(cx, &value, &best)? {
             None => return Ok(Datum::Null),

@@ -46,7 +46,7 @@ pub(super) fn ascii<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 /// Each code is as many bytes as it needs; bytes that are no text of the result's set make it NULL.
 pub(super) fn char<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut out = Vec::new();
-    for i in 0..call.len() {
+    for i in 0..call.count() {
         let Some(code) = call.int(cx, i)? else { continue };
         let bytes = (code as u32).to_be_bytes();
         let zeros = bytes.iter().take_while(|&&b| b == 0).count().min(3);
@@ -86,7 +86,7 @@ pub(super) fn char_length<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn concat<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut out = Vec::new();
-    for i in 0..call.len() {
+    for i in 0..call.count() {
         out.extend_from_slice(&not_null!(call.text(cx, i)));
         if too_long(cx, "concat", out.len()) {
             return Ok(Datum::Null);
@@ -99,7 +99,7 @@ pub(super) fn concat_ws<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let separator = not_null!(call.text(cx, 0));
     let mut out = Vec::new();
     let mut first = true;
-    for i in 1..call.len() {
+    for i in 1..call.count() {
         let Some(text) = call.text(cx, i)? else { continue };
         if !std::mem::take(&mut first) {
             out.extend_from_slice(&separator);
@@ -115,7 +115,7 @@ pub(super) fn concat_ws<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 pub(super) fn elt<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let n = not_null!(call.int(cx, 0));
     match usize::try_from(n) {
-        Ok(n) if (1..call.len()).contains(&n) => Ok(Datum::Bytes(not_null!(call.text(cx, n)))),
+        Ok(n) if (1..call.count()).contains(&n) => Ok(Datum::Bytes(not_null!(call.text(cx, n)))),
         _ => Ok(Datum::Null),
     }
 }
@@ -125,7 +125,7 @@ pub(super) fn field<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if value.is_null() {
         return Ok(Datum::Int(0));
     }
-    for i in 1..call.len() {
+    for i in 1..call.count() {
         let (a, b) = (&call.arguments[0].ty, &call.arguments[i].ty);
         let by = crate::expression::compare::choose(a, b, a.collation);
         let candidate = call.value(cx, i)?;
@@ -199,10 +199,8 @@ pub(super) fn insert<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 /// The position of `needle` in `text` from the character `from` (0-based); 0 if it isn't there.
 fn find(charset: Charset, collation: Collation, text: &[u8], needle: &[u8], from: usize) -> Result<i64> {
-    if !collation.is_binary() && !(text.is_ascii() && needle.is_ascii()) {
-        collation.check(text)?;
-        collation.check(needle)?;
-    }
+    collation.check(text)?;
+    collation.check(needle)?;
     let start = charset.char_offset(text, from);
     if from > charset.char_count(text) {
         return Ok(0);
@@ -225,7 +223,7 @@ pub(super) fn instr<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 pub(super) fn locate<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let needle = not_null!(call.text(cx, 0));
     let text = not_null!(call.text(cx, 1));
-    let from = if call.len() > 2 { not_null!(call.int(cx, 2)) } else { 1 };
+    let from = if call.count() > 2 { not_null!(call.int(cx, 2)) } else { 1 };
     if from < 1 {
         return Ok(Datum::Int(0));
     }
@@ -251,7 +249,7 @@ pub(super) fn right<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 pub(super) fn substr<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
     let at = not_null!(call.int(cx, 1));
-    let count = if call.len() > 2 { not_null!(call.int(cx, 2)) } else { i64::MAX };
+    let count = if call.count() > 2 { not_null!(call.int(cx, 2)) } else { i64::MAX };
     let charset = call.charset(0);
     let chars = charset.char_count(&text) as i64;
     let start = match at {

@@ -66,7 +66,7 @@ pub(super) fn from_unixtime_type(arguments: &[Expr], typing: &Typing) -> Type {
 }
 
 fn fsp<'a>(cx: &mut Context, call: Call<'a>) -> Result<u8> {
-    Ok(if call.len() == 0 { 0 } else { call.int(cx, 0)?.unwrap_or(0).clamp(0, 6) as u8 })
+    Ok(if call.count() == 0 { 0 } else { call.int(cx, 0)?.unwrap_or(0).clamp(0, 6) as u8 })
 }
 
 pub(super) fn now<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -136,7 +136,7 @@ pub(super) fn year<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn quarter<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(((not_null!(datetime_argument(cx, call, 0)).date.month + 2) / 3).into()))
+    Ok(Datum::Int((not_null!(datetime_argument(cx, call, 0)).date.month.div_ceil(3)).into()))
 }
 
 pub(super) fn month<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -310,7 +310,7 @@ pub(super) fn sec_to_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    if call.len() == 0 {
+    if call.count() == 0 {
         return Ok(Datum::UInt((cx.now_utc().unix_micros().unwrap_or(0) / SECOND) as u64));
     }
     let local = not_null!(datetime_argument(cx, call, 0));
@@ -336,7 +336,7 @@ pub(super) fn from_unixtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let fsp = fsp_of(&call.arguments[0].ty);
     let local = DateTime::from_unix_micros(micros + i64::from(cx.zone()) * SECOND, fsp);
     let Some(local) = local else { return Ok(Datum::Null) };
-    if call.len() == 1 {
+    if call.count() == 1 {
         return Ok(Datum::DateTime(local));
     }
     let format = not_null!(call.text(cx, 1));
@@ -399,7 +399,7 @@ fn internal_mode(mode: u8) -> u8 {
 
 pub(super) fn week_function<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let date = not_null!(datetime_argument(cx, call, 0)).date;
-    let mode = if call.len() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { cx.default_week_format() };
+    let mode = if call.count() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { cx.default_week_format() };
     Ok(week(date, mode).map_or(Datum::Null, |w| Datum::Int(w.into())))
 }
 
@@ -410,7 +410,7 @@ pub(super) fn weekofyear<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn yearweek<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let date = not_null!(datetime_argument(cx, call, 0)).date;
-    let mode = if call.len() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { 0 };
+    let mode = if call.count() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { 0 };
     let found = week_of(date, internal_mode(mode) | 2);
     Ok(found.map_or(Datum::Null, |(week, year)| Datum::Int(year * 100 + week)))
 }
