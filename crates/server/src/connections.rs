@@ -44,11 +44,11 @@ enum Handle {
 }
 
 impl Handle {
-    /// Wakes whoever reads or writes; the connection is over. Errors mean that it was over before.
-    fn shut(&self) {
+    /// Wakes whoever reads, or writes too; errors mean that the connection was over before.
+    fn shut(&self, how: Shutdown) {
         let _ = match self {
-            Handle::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Handle::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Handle::Tcp(stream) => stream.shutdown(how),
+            Handle::Unix(stream) => stream.shutdown(how),
         };
     }
 }
@@ -109,15 +109,19 @@ impl Connections {
     pub fn shut(&self, id: u64) {
         let live = self.live.lock().get(&id).cloned();
         if let Some(live) = live {
-            live.handle.shut();
+            live.handle.shut(Shutdown::Both);
         }
     }
 
-    /// Shuts every socket, and waits for the threads to end, at most for `patience`. True if all did.
-    pub fn shut_all(&self, patience: Duration) -> bool {
+    /// Ends every connection: no command is read any more, replies still go out. With `Shutdown::Both` not even those.
+    pub fn shut_all(&self, how: Shutdown) {
         for live in self.live.lock().values() {
-            live.handle.shut();
+            live.handle.shut(how);
         }
+    }
+
+    /// Waits until all connections have ended, at most for `patience`. True if they have.
+    pub fn await_none(&self, patience: Duration) -> bool {
         let step = Duration::from_millis(5);
         let mut waited = Duration::ZERO;
         while self.count() > 0 && waited < patience {
@@ -174,8 +178,9 @@ mod tests {
         assert_eq!(connections.running(), 0);
         connections.shut(1);
         assert_eq!(a_far.read(&mut [0]).unwrap(), 0, "the far end sees the end");
-        assert!(!connections.shut_all(Duration::from_millis(5)));
+        connections.shut_all(Shutdown::Both);
+        assert!(!connections.await_none(Duration::from_millis(5)));
         drop(first);
-        assert!(connections.shut_all(Duration::ZERO));
+        assert!(connections.await_none(Duration::ZERO));
     }
 }

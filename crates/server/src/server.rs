@@ -19,12 +19,15 @@ use sql::Database;
 use sql::status::Status;
 use sql::types::Collation;
 use sql::variables::{GlobalVariables, Value, ids};
+use std::net::Shutdown;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long the sessions may take to end at a stop. Each has rolled back long before, unless the machine hangs.
+/// How long the sessions may take for their last reply at a stop.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long they may take to end after that. Each has rolled back long before, unless the machine hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What stops the start.
@@ -148,12 +151,18 @@ fn serve(server: &Arc<Server>, is_new: bool) -> Result<(), StartError> {
     Ok(())
 }
 
+/// Interrupts what runs and lets each session send its last reply; whoever does not take it is cut off.
 fn end_sessions(server: &Server) {
-    for process in server.database.processes() {
-        process.kill(sql::Kill::Connection);
+    let connections = &server.connections;
+    connections.shut_all(Shutdown::Read);
+    server.database.processes().iter().for_each(|p| p.kill(sql::Kill::Query));
+    if connections.await_none(GRACE) {
+        return;
     }
-    if !server.connections.shut_all(PATIENCE) {
-        tracing::warn!("{} sessions did not end in time", server.connections.count());
+    server.database.processes().iter().for_each(|p| p.kill(sql::Kill::Connection));
+    connections.shut_all(Shutdown::Both);
+    if !connections.await_none(PATIENCE) {
+        tracing::warn!("{} sessions did not end in time", connections.count());
     }
 }
 

@@ -39,7 +39,6 @@ pub struct Client<'a> {
     seat: &'a Seat,
     id: u64,
     limits: Limits,
-    interactive: bool,
     /// It is MariaDB's reader of remote logs; see [`dump::answer_version`].
     pub(crate) reads_log: bool,
 }
@@ -98,7 +97,7 @@ fn run(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64) {
 
 fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<Counters>) {
     let host = peer.host();
-    let limits = limits(server, &SessionVariables::new(&server.variables), false);
+    let limits = limits(server, &SessionVariables::new(&server.variables));
     let counted = Box::new(Counted::new(socket(peer), counters.clone()));
     let connection = match Connection::new(counted, host, server.env.clone(), limits) {
         Ok(connection) => connection,
@@ -138,18 +137,9 @@ fn log_in<'a>(
         }
         Ok(login) => match open_session(server, &connection, &login, id, &counters) {
             Ok(session) => {
-                let (interactive, reads_log) = (login.interactive, dump::is_mariadb_reader(&login));
-                let mut client = Client {
-                    server,
-                    connection,
-                    session,
-                    counters,
-                    seat,
-                    id,
-                    limits,
-                    interactive,
-                    reads_log,
-                };
+                let reads_log = dump::is_mariadb_reader(&login);
+                let mut client =
+                    Client { server, connection, session, counters, seat, id, limits, reads_log };
                 client.ok();
                 return Some(client);
             }
@@ -198,6 +188,7 @@ pub fn open_session(
         }),
     })?;
     session.set_counters(counters.clone());
+    session.set_interactive(login.interactive);
     Ok(session)
 }
 
@@ -285,7 +276,7 @@ impl Client<'_> {
 
     /// Time limits and packet size are session variables, which the last command may have set.
     fn apply_limits(&mut self) -> io::Result<()> {
-        let wanted = limits(self.server, self.session.variables(), self.interactive);
+        let wanted = limits(self.server, self.session.variables());
         let same = wanted.packet_max == self.limits.packet_max && wanted.timeouts == self.limits.timeouts;
         if !same {
             self.connection.set_limits(wanted)?;
@@ -304,19 +295,13 @@ fn shrink(packet: &mut Vec<u8>) {
     }
 }
 
-fn limits(server: &Server, session: &SessionVariables, interactive: bool) -> Limits {
+fn limits(server: &Server, session: &SessionVariables) -> Limits {
     let seconds = |id| Duration::from_secs(session.uint(id));
-    // An interactive client's wait_timeout starts as interactive_timeout, as long as it does not set its own.
-    let idle =
-        match interactive && session.uint(ids::WAIT_TIMEOUT) == server.variables.uint(ids::WAIT_TIMEOUT) {
-            true => ids::INTERACTIVE_TIMEOUT,
-            false => ids::WAIT_TIMEOUT,
-        };
     Limits {
         packet_max: usize::try_from(session.uint(ids::MAX_ALLOWED_PACKET)).unwrap_or(usize::MAX),
         timeouts: Timeouts {
             connect: Duration::from_secs(server.variables.uint(ids::CONNECT_TIMEOUT)),
-            idle: seconds(idle),
+            idle: seconds(ids::WAIT_TIMEOUT),
             read: seconds(ids::NET_READ_TIMEOUT),
             write: seconds(ids::NET_WRITE_TIMEOUT),
         },

@@ -59,6 +59,7 @@ pub struct Session {
     multi_statements: bool,
     /// RELEASE: the connection is to be closed.
     released: bool,
+    interactive: bool,
 }
 
 impl Session {
@@ -76,6 +77,7 @@ impl Session {
             collation,
             multi_statements: connection.multi_statements,
             released: false,
+            interactive: false,
         };
         if let Some(name) = connection.database.filter(|name| !name.is_empty()) {
             session.use_database(&name)?;
@@ -200,7 +202,17 @@ impl Session {
         self.cx.next_transaction = transaction::Characteristics::default();
         self.cx.status = StatementStatus::default();
         self.cx.diagnostics.clear();
+        self.set_interactive(self.interactive);
         Ok(())
+    }
+
+    /// CLIENT_INTERACTIVE: the session's `wait_timeout` starts as `interactive_timeout`.
+    pub fn set_interactive(&mut self, interactive: bool) {
+        self.interactive = interactive;
+        if interactive {
+            let idle = self.cx.variables().get(ids::INTERACTIVE_TIMEOUT).clone();
+            self.cx.change_variables(|v| v.put(ids::WAIT_TIMEOUT, idle));
+        }
     }
 
     /// COM_SET_OPTION.

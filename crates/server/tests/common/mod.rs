@@ -125,8 +125,12 @@ impl Server {
 
     /// Logs in as root over TCP.
     pub fn connect(&self) -> Client {
-        let options = ConnectOptions { user: b"root", ..ConnectOptions::default() };
-        Client::connect(Box::new(self.tcp()), Arc::new(env::RealEnv), &options).unwrap()
+        self.connect_as(&ConnectOptions::default())
+    }
+
+    /// Logs in over TCP.
+    pub fn connect_as(&self, options: &ConnectOptions<'_>) -> Client {
+        Client::connect(Box::new(self.tcp()), Arc::new(env::RealEnv), options).unwrap()
     }
 
     /// A bare TCP connection.
