@@ -33,7 +33,7 @@ use crate::gtid::{Gtid, GtidSet, Uuid};
 use crate::position::LogPosition;
 use env::File;
 use parking_lot::{Condvar, Mutex};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -72,6 +72,8 @@ struct Seat {
     /// `WAITING`, `PARKED`, `LEAD` or `DONE`. Written under the queue's latch, but for `DONE`, which the leader of the
     /// seat's own group stores after `outcome` (release; the waiter's load acquires).
     state: AtomicU8,
+    /// Its entry is in a group, which somebody leads. Read and written under the queue's latch.
+    taken: AtomicBool,
     thread: OnceLock<Thread>,
     outcome: OnceLock<Result<LogPosition, CommitError>>,
 }
@@ -179,10 +181,11 @@ impl Queue {
         if state == DONE {
             return Turn::Done;
         }
-        if state == LEAD || !queue.led {
+        // Whoever leads has an entry in the queue, so no group is empty, and nobody does another group's work before
+        // its own reply.
+        if !queue.led && !seat.taken.load(Ordering::Relaxed) || state == LEAD {
             queue.led = true;
-            // Fails where the seat was not told to lead, or is done: then what is led is a later group, or an empty one.
-            let _ = seat.state.compare_exchange(LEAD, WAITING, Ordering::Relaxed, Ordering::Relaxed);
+            seat.state.store(WAITING, Ordering::Relaxed);
             return Turn::Lead;
         }
         // Before the state says that there is someone to wake.
@@ -208,6 +211,7 @@ impl Queue {
     /// Takes the whole queue.
     fn take(&self) -> Vec<Entry> {
         let mut queue = self.latch.lock();
+        queue.entries.iter().for_each(|entry| entry.seat.taken.store(true, Ordering::Relaxed));
         let room = Vec::with_capacity(queue.entries.len());
         std::mem::replace(&mut queue.entries, room)
     }
@@ -224,6 +228,15 @@ impl Queue {
 }
 
 impl Seat {
+    fn new() -> Self {
+        Self {
+            state: AtomicU8::new(WAITING),
+            taken: AtomicBool::new(false),
+            thread: OnceLock::new(),
+            outcome: OnceLock::new(),
+        }
+    }
+
     fn unpark(&self) {
         self.thread.get().expect("a thread is known before its seat says that it is parked").unpark();
     }
@@ -245,11 +258,7 @@ impl Shared {
         gtid: Option<Gtid>,
         hook: Box<dyn CommitHook>,
     ) -> Ticket {
-        let seat = Arc::new(Seat {
-            state: AtomicU8::new(WAITING),
-            thread: OnceLock::new(),
-            outcome: OnceLock::new(),
-        });
+        let seat = Arc::new(Seat::new());
         let entry = Entry { group: Some(group), gtid, hook, seat: seat.clone(), end: LogPosition::ZERO };
         let mut queue = self.queue.latch.lock();
         queue.entries.push(entry);
@@ -266,7 +275,8 @@ impl Shared {
             self.queue.delay(delay, enough);
         }
         let mut group = self.queue.take();
-        let outcome = if group.is_empty() { Ok(()) } else { self.commit_group(&mut leader, &mut group) };
+        assert!(!group.is_empty(), "a leader's own entry is in the queue");
+        let outcome = self.commit_group(&mut leader, &mut group);
         if outcome.is_ok() && leader.active.end >= self.settings.max_binlog_size() {
             // Rare, and the members need not wait for it.
             finish_members(group, &outcome);
@@ -479,23 +489,28 @@ impl Active {
 mod tests {
     use super::*;
 
-    fn seat() -> Seat {
-        Seat { state: AtomicU8::new(WAITING), thread: OnceLock::new(), outcome: OnceLock::new() }
-    }
-
     /// A session looked for its outcome and found none; the leader then finished it, while a next leader was at work.
     /// It once parked here, with nobody left to wake it.
     #[test]
     fn a_seat_that_was_done_before_it_parked_does_not_park() {
-        let (queue, seat) = (Queue::default(), seat());
+        let (queue, seat) = (Queue::default(), Seat::new());
         queue.latch.lock().led = true;
         seat.finish(Ok(LogPosition::ZERO));
         assert!(matches!(queue.turn(&seat), Turn::Done));
     }
 
+    /// Its group is about to be finished, and nobody leads the next one: it once led an empty group, with the delay of
+    /// `binlog_group_commit_sync_delay`.
+    #[test]
+    fn a_seat_in_a_group_does_not_lead_another() {
+        let (queue, seat) = (Queue::default(), Seat::new());
+        seat.taken.store(true, Ordering::Relaxed);
+        assert!(matches!(queue.turn(&seat), Turn::Park));
+    }
+
     #[test]
     fn one_leads_and_the_others_park() {
-        let (queue, first, second) = (Queue::default(), seat(), seat());
+        let (queue, first, second) = (Queue::default(), Seat::new(), Seat::new());
         assert!(matches!(queue.turn(&first), Turn::Lead));
         assert!(matches!(queue.turn(&second), Turn::Park));
         assert!(matches!(queue.turn(&second), Turn::Park), "woken for no reason");
