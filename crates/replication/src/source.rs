@@ -7,7 +7,7 @@
 //!
 //! (D1) Nothing is sent that this server could still lose: the reader below stops at the durable position (C3).
 //! (D2) The stream is flushed before it waits, so no event is held back.
-//! (D3) A wait ends within [`PATIENCE`] of an interrupt.
+//! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's leaving, heartbeats or not.
 //!
 //! The preamble follows MySQL: artificial events have `end_log_pos` 0, so that a replica's own position does not move,
 //! and a format description that is sent in the middle of a file also says that no server started there.
@@ -63,8 +63,10 @@ pub trait Stream {
     fn event(&mut self, event: &[u8]) -> io::Result<()>;
     /// Sends what is buffered.
     fn flush(&mut self) -> io::Result<()>;
-    /// True once the reader is no longer wanted: killed, or the server stops.
+    /// True once the reader is no longer wanted: killed, or the server stops. Asked at every event.
     fn is_interrupted(&mut self) -> bool;
+    /// True once the reader has left. Asked while there is nothing to send.
+    fn is_gone(&mut self) -> bool;
 }
 
 /// Why a stream ended before its end.
@@ -113,6 +115,9 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
         }
         if dump.stream.is_interrupted() {
             return Err(DumpError::Interrupted);
+        }
+        if dump.stream.is_gone() {
+            return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
         }
         let heartbeat = request.heartbeat.unwrap_or(Duration::MAX);
         let patience = PATIENCE.min(heartbeat.saturating_sub(silence));

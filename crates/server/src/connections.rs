@@ -4,9 +4,11 @@
 //! (N2) A seat is free again when its thread ends, however it ends.
 
 use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -50,6 +52,18 @@ impl Handle {
             Handle::Tcp(stream) => stream.shutdown(how),
             Handle::Unix(stream) => stream.shutdown(how),
         };
+    }
+
+    /// True if the far end sends no more, whatever it sent before and nobody has read.
+    fn has_ended(&self) -> bool {
+        let socket = match self {
+            Handle::Tcp(stream) => stream.as_fd(),
+            Handle::Unix(stream) => stream.as_fd(),
+        };
+        let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // An error of `poll` tells nothing of the peer.
+        rustix::event::poll(&mut asked, Some(&at_once)).is_ok_and(|n| n > 0)
     }
 }
 
@@ -133,6 +147,11 @@ impl Connections {
 }
 
 impl Seat {
+    /// True if the client closed the connection, for those who send and do not read.
+    pub fn peer_has_left(&self) -> bool {
+        self.live.handle.has_ended()
+    }
+
     /// Counts this connection as running a statement until the guard is dropped.
     pub fn run(&self) -> Running<'_> {
         self.live.running.store(true, Relaxed);
@@ -176,8 +195,11 @@ mod tests {
         assert_eq!(connections.running(), 1);
         drop(running);
         assert_eq!(connections.running(), 0);
+        assert!(!first.peer_has_left());
         connections.shut(1);
         assert_eq!(a_far.read(&mut [0]).unwrap(), 0, "the far end sees the end");
+        drop(a_far);
+        assert!(first.peer_has_left());
         connections.shut_all(Shutdown::Both);
         assert!(!connections.await_none(Duration::from_millis(5)));
         drop(first);

@@ -3,6 +3,7 @@
 //! What the reader can do, it said before in user variables: `@source_binlog_checksum` and `@source_heartbeat_period`
 //! (nanoseconds), or the same with `master`, their names of old.
 
+use crate::connections::Seat;
 use crate::results::Results;
 use crate::session::Client;
 use protocol::command::BinlogDump;
@@ -31,8 +32,12 @@ pub(crate) fn run(client: &mut Client<'_>, request: &BinlogDump<'_>) {
     let log = client.server.database.log().clone();
     let name = String::from_utf8_lossy(request.file).into_owned();
     tracing::info!("connection {} reads the log from '{name}' on, position {}", client.id(), request.offset);
-    let mut packets =
-        Packets { connection: &mut client.connection, session: &client.session, stop: &client.server.stop };
+    let mut packets = Packets {
+        connection: &mut client.connection,
+        session: &client.session,
+        stop: &client.server.stop,
+        seat: client.seat,
+    };
     match source::dump(&log, &request, &mut packets) {
         Ok(()) => client.end(),
         Err(DumpError::Fatal(text)) => {
@@ -106,6 +111,7 @@ struct Packets<'a> {
     connection: &'a mut Connection,
     session: &'a Session,
     stop: &'a crate::stop::Stop,
+    seat: &'a Seat,
 }
 
 impl Stream for Packets<'_> {
@@ -119,5 +125,9 @@ impl Stream for Packets<'_> {
 
     fn is_interrupted(&mut self) -> bool {
         self.session.is_killed() || self.stop.is_requested()
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.seat.peer_has_left()
     }
 }

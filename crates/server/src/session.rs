@@ -36,7 +36,7 @@ pub struct Client<'a> {
     pub session: Session,
     /// What this connection counts.
     pub counters: Arc<Counters>,
-    seat: &'a Seat,
+    pub(crate) seat: &'a Seat,
     id: u64,
     limits: Limits,
     /// It is MariaDB's reader of remote logs; see [`dump::answer_version`].

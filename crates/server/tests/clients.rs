@@ -97,6 +97,17 @@ fn a_waiting_reader_is_sent_what_is_committed_later_and_heartbeats_meanwhile() {
     while next() != heartbeat {}
     server.sql("create database d");
     while next() != gtid {}
+    drop(reader);
+    let mut silent = server.connect();
+    silent.query("SET @source_binlog_checksum='CRC32'").unwrap();
+    silent.send_command(b"\x12\x04\0\0\0\0\0\x07\0\0\0binlog.000001").unwrap();
+    silent.read_packet().unwrap();
+    drop(silent);
+    let begun = common::now();
+    while server.sql("show processlist").lines().count() > 1 {
+        assert!(common::now() - begun < Duration::from_secs(5), "readers that left are still listed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The id of a client's connection.

@@ -38,13 +38,14 @@ struct Replica {
     fde: FormatDescription,
     looks: u32,
     unflushed: bool,
+    gone: bool,
 }
 
 impl Replica {
     fn new(checksum: ChecksumAlgorithm) -> Self {
         let mut fde = FormatDescription::new("8.4.8", 0);
         fde.checksum = checksum;
-        Self { lines: Vec::new(), fde, looks: 0, unflushed: false }
+        Self { lines: Vec::new(), fde, looks: 0, unflushed: false, gone: false }
     }
 }
 
@@ -79,6 +80,10 @@ impl Stream for Replica {
     fn is_interrupted(&mut self) -> bool {
         self.looks += 1;
         self.looks > 40
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.gone
     }
 }
 
@@ -176,4 +181,14 @@ fn a_reader_that_waits_gets_heartbeats_and_new_events_and_can_be_interrupted() {
     assert!(matches!(error, DumpError::Interrupted));
     assert_eq!(replica.lines[2], format!("heartbeat binlog.000001 {end}"));
     assert!(replica.lines.contains(&"xid 12".to_owned()), "{:?}", replica.lines);
+}
+
+#[test]
+fn a_reader_that_left_is_noticed_while_it_waits() {
+    let log = log();
+    commit(&log, 11);
+    let mut replica = Replica { gone: true, ..Replica::new(ChecksumAlgorithm::Off) };
+    let error = dump(&log, &Request { wait: true, ..request("", 4) }, &mut replica).unwrap_err();
+    assert!(matches!(error, DumpError::Stream(_)));
+    assert_eq!(replica.lines.last().unwrap(), "xid 11");
 }
