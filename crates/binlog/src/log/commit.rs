@@ -42,9 +42,9 @@ use std::time::Duration;
 const PIECE: usize = 1 << 20;
 /// A small group that does not fit the space made ahead writes this many zeros behind itself, in the same write, so
 /// that the next ones do. Bytes.
-const PAD: u64 = 256 << 10;
+const PAD: u64 = 1 << 20;
 /// Groups larger than this, in bytes, don't: they would write their own size again.
-const PAD_WORTH: u64 = PAD / 16;
+const PAD_WORTH: u64 = PAD / 8;
 
 /// What the engine does when a transaction's place in the log is fixed, or refused.
 pub trait CommitHook: Send {
