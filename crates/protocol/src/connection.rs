@@ -88,7 +88,8 @@ impl Connection {
         authenticator: &Authenticator,
         accounts: &dyn AccountSource,
     ) -> Result<Login, HandshakeError> {
-        let identity = authenticator.identity.as_deref().filter(|identity| identity.may_have_tls());
+        let identity =
+            authenticator.identity.as_deref().filter(|identity| greeting.tls && identity.may_have_tls());
         let offered = greeting.capabilities(identity.is_some());
         self.challenge = authenticator.new_challenge();
         let plugin = authenticator.default_plugin();

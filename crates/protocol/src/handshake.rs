@@ -43,6 +43,8 @@ pub struct Greeting<'a> {
     pub collation: u16,
     /// The status of a new session.
     pub status: Status,
+    /// Whether TLS is offered, where the server has a certificate.
+    pub tls: bool,
     /// `local_infile`: may statements ask the client for a file?
     pub local_infile: bool,
     /// `require_secure_transport`: refuse passwords and all else over plain TCP.

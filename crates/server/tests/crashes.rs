@@ -8,6 +8,7 @@
 mod common;
 
 use common::{Server, now, start};
+use env::{Env, OpenMode};
 use protocol::client::Client;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -181,10 +182,10 @@ fn after_a_failed_flush_no_commit_is_acknowledged_and_reads_go_on() {
     let trigger = folder.path().join("eio");
     let ledger = under_load(&server, &next, |_| {
         std::thread::sleep(Duration::from_millis(200));
-        std::fs::write(&trigger, "").unwrap();
+        env::RealEnv.open(&trigger, OpenMode::CreateNew).unwrap();
     });
     // The disk is well again; the log must not believe it.
-    std::fs::remove_file(&trigger).unwrap();
+    env::RealEnv.remove_file(&trigger).unwrap();
     let refused = server.sql_error("insert into pairs.a values (0, '')");
     println!("{} acknowledged; then: {refused}", ledger.acknowledged.len());
     assert!(refused.contains("ERROR 1") || refused.contains("ERROR 3"), "{refused}");
@@ -205,12 +206,12 @@ fn a_full_disk_refuses_commits_until_there_is_room() {
     let mut all = under_load(&server, &next, |_| {
         std::thread::sleep(Duration::from_millis(200));
         // Until each client met the full disk.
-        std::fs::write(&trigger, "").unwrap();
+        env::RealEnv.open(&trigger, OpenMode::CreateNew).unwrap();
     });
-    let refused = server.sql_error(&format!("insert into pairs.a values (0, repeat('x', 1000))"));
+    let refused = server.sql_error("insert into pairs.a values (0, repeat('x', 1000))");
     println!("{} acknowledged; then: {refused}", all.acknowledged.len());
     check_acknowledged_visible(&server, &all);
-    std::fs::remove_file(&trigger).unwrap();
+    env::RealEnv.remove_file(&trigger).unwrap();
     let more = under_load(&server, &next, |stop| {
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::Relaxed);

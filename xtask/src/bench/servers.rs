@@ -98,7 +98,9 @@ impl Running {
     /// MariaDB does not, and which would measure the client.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.args(["--no-defaults", "--user=root", "--skip-ssl"]).arg(format!("--socket={}", self.socket.display()));
+        command
+            .args(["--no-defaults", "--user=root", "--skip-ssl"])
+            .arg(format!("--socket={}", self.socket.display()));
         command
     }
 

@@ -165,6 +165,7 @@ impl Server {
             connection_id: 7,
             collation: 255,
             status: Status::AUTOCOMMIT,
+            tls: true,
             local_infile: true,
             require_secure_transport: self.require_secure_transport,
         };
