@@ -11,7 +11,9 @@ use std::process::ExitCode;
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const HELP: &str = "\
-cargo xtask test [--quick]      every test; installs the client programs it needs. --quick leaves out the long crash runs
+cargo xtask test                every test; installs the client programs it needs
+                 --quick        with few seeds and rounds in the crash tests
+                 --full         with the published workloads at their full length
 cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client programs; `cargo xtask bench help` says more
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
 ";

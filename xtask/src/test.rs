@@ -6,11 +6,15 @@ use std::time::Instant;
 
 /// Runs everything; stops at the first step that fails.
 pub fn run(args: &[String]) -> Result<()> {
-    let quick = match args {
-        [] => false,
-        [flag] if flag == "--quick" => true,
+    // Seeds of the crash tests, kills of the real server, share of the published workloads.
+    let (seeds, rounds, scale) = match args {
+        [] => ("10000", "50", "0.1"),
+        [flag] if flag == "--quick" => ("200", "3", "0.01"),
+        [flag] if flag == "--full" => ("10000", "50", "1"),
         other => {
-            return Err(format!("`cargo xtask test` knows --quick only, not `{}`", other.join(" ")).into());
+            return Err(
+                format!("`cargo xtask test` knows --quick and --full, not `{}`", other.join(" ")).into()
+            );
         }
     };
     packages::ensure(packages::FOR_TESTS)?;
@@ -19,10 +23,13 @@ pub fn run(args: &[String]) -> Result<()> {
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // The binary first: the tests of the server start it as its users do.
     cargo(&["build", "--profile", "checked", "--bin", "duramen"], &[])?;
-    let seeds = if quick { "200" } else { "10000" };
-    let rounds = if quick { "3" } else { "50" };
-    let long = [("DURAMEN_SEEDS", seeds), ("DURAMEN_KILL_ROUNDS", rounds)];
-    cargo(&["test", "--profile", "checked", "--workspace", "--no-fail-fast"], &long)
+    let amounts = [
+        ("DURAMEN_SEEDS", seeds),
+        ("CRASH_SEEDS", seeds),
+        ("DURAMEN_KILL_ROUNDS", rounds),
+        ("DURAMEN_SCALE", scale),
+    ];
+    cargo(&["test", "--profile", "checked", "--workspace", "--no-fail-fast"], &amounts)
 }
 
 fn cargo(args: &[&str], vars: &[(&str, &str)]) -> Result<()> {

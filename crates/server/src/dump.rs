@@ -4,7 +4,7 @@
 //! (nanoseconds), or the same with `master`, their names of old.
 
 use crate::connections::Seat;
-use crate::results::Results;
+use crate::results::{self, Results};
 use crate::session::Client;
 use protocol::command::BinlogDump;
 use protocol::{Connection, ErrorReply, Login};
@@ -21,6 +21,10 @@ const FATAL: u16 = 1236;
 
 /// Streams the log until its end, if the request does not wait there, or until something ends it.
 pub(crate) fn run(client: &mut Client<'_>, request: &BinlogDump<'_>) {
+    // Who may read the log may read every table. REPLICATION SLAVE comes with the finer privileges.
+    if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
+        return client.connection.write_error(&results::error(&error));
+    }
     let request = Request {
         file: request.file,
         offset: request.offset,

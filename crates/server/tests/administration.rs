@@ -4,6 +4,7 @@
 mod common;
 
 use common::start;
+use std::process::Command;
 
 #[test]
 fn variables_are_set_and_shown() {
@@ -108,4 +109,26 @@ fn the_log_rotates_and_is_purged() {
     assert!(server.sql("SHOW BINARY LOGS").starts_with("binlog.000002\t"));
     let error = server.sql_error("PURGE BINARY LOGS TO 'binlog.000001'");
     assert!(error.contains("ERROR 1373 (HY000)"), "{error}");
+}
+
+#[test]
+fn the_log_is_read_by_those_who_may_read_all() {
+    let server = start(&[]);
+    server.sql("create user 'reader'@'%' identified by 'r'");
+    let port = format!("--port={}", server.port);
+    let read = |user: &str| {
+        Command::new("mariadb-binlog")
+            .args(["--no-defaults", "--read-from-remote-server", "--host=127.0.0.1", &port, user])
+            .args(["--password=r", "binlog.000001"])
+            .output()
+            .unwrap()
+    };
+    let refused = read("--user=reader");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("REPLICATION SLAVE"), "{refused:?}");
+    server.sql("grant all on *.* to 'reader'@'%'");
+    let text = read("--user=reader");
+    assert!(
+        text.status.success() && String::from_utf8_lossy(&text.stdout).contains("CREATE USER"),
+        "{text:?}"
+    );
 }

@@ -41,8 +41,7 @@ fn scaled(published: usize) -> usize {
 /// Feeds a script to `mariadb`, as a shell would; its output.
 fn script(server: &Server, text: &str) -> String {
     let mut client = Command::new("mariadb")
-        .args(["--no-defaults", "--host=127.0.0.1", &format!("--port={}", server.port), "--user=root"])
-        .args(["--batch", "--skip-column-names"])
+        .args(["--no-defaults", &socket(server), "--user=root", "--batch", "--skip-column-names"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -57,8 +56,14 @@ fn script(server: &Server, text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The published commands name no host: the clients take the Unix socket.
+fn socket(server: &Server) -> String {
+    format!("--socket={}", server.file("duramen.sock").display())
+}
+
 fn slap(server: &Server, args: &[&str]) {
-    let output = server.client("mariadb-slap", args);
+    let common = ["--no-defaults", &socket(server), "--user=root"];
+    let output = Command::new("mariadb-slap").args(common).args(args).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && errors.is_empty(), "{errors}");
 }

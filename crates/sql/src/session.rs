@@ -215,6 +215,11 @@ impl Session {
         }
     }
 
+    /// Error 1227 unless the account has the privilege: so far those that may do everything have any.
+    pub fn need_privilege(&self, privilege: &str) -> Result<()> {
+        self.cx.need_administrator(privilege)
+    }
+
     /// COM_SET_OPTION.
     pub fn set_multi_statements(&mut self, on: bool) {
         self.multi_statements = on;

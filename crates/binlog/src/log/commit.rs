@@ -270,6 +270,7 @@ impl Shared {
 
     /// Steps 2 to 8, for the queue as it is.
     fn lead(&self) {
+        let guard = NoHalfGroup;
         let mut leader = self.leader.lock();
         if let Some((delay, enough)) = self.settings.group_delay() {
             self.queue.delay(delay, enough);
@@ -290,6 +291,7 @@ impl Shared {
             self.queue.hand_over();
             finish_members(group, &outcome);
         }
+        std::mem::forget(guard);
     }
 
     /// Steps 3 to 7.
@@ -435,6 +437,17 @@ impl Shared {
         }
         drop(executed);
         self.progress.advance(&self.progress.visible, end);
+    }
+}
+
+/// Ends the process unless it is forgotten, so when its holder panics: a group half written or half applied is for
+/// recovery to judge, and the other members would wait for ever.
+struct NoHalfGroup;
+
+impl Drop for NoHalfGroup {
+    fn drop(&mut self) {
+        tracing::error!("a panic in the middle of a commit group: the process ends, a restart recovers");
+        std::process::abort();
     }
 }
 

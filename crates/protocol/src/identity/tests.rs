@@ -1,3 +1,5 @@
+//! Certificates and keys: made once, kept, private.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Packets over a socket that is a pair of byte buffers.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;
