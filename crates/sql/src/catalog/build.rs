@@ -349,7 +349,10 @@ impl Draft {
         if self.columns.iter().any(|c| c.name.eq_ignore_ascii_case(GENERATED_KEY)) {
             return Err(error::GIPK_COLUMN_EXISTS.plain());
         }
-        if self.auto_column.is_some() {
+        if let Some(auto) = self.auto_column {
+            if !self.keys.iter().any(|k| k.parts[0].column == auto) {
+                return Err(error::WRONG_AUTO_KEY.plain());
+            }
             return Err(SqlError::unsupported("tables with an AUTO_INCREMENT column and no primary key"));
         }
         for key in &mut self.keys {

@@ -173,6 +173,11 @@ pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         return Ok(());
     }
     out.push(1);
+    if let Datum::Label(number, _) = value {
+        // An ENUM or SET sorts by its number, though it compares as text.
+        out.extend_from_slice(&number.to_be_bytes());
+        return Ok(());
+    }
     match compare::own_order(ty) {
         By::Integer => {
             let n = value.to_integer().value;

@@ -95,9 +95,9 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
             Ok(Datum::Bytes(bytes))
         }
         DataType::Char { length, collation } => {
-            let bytes = transcode(value, charset, *collation, to)?;
-            let bytes = limit(bytes, collation.charset(), usize::from(*length), to)?;
-            Ok(Datum::Bytes(trim_end_spaces(bytes)))
+            // Trailing spaces are not part of the value, however many there are.
+            let bytes = trim_end_spaces(transcode(value, charset, *collation, to)?);
+            Ok(Datum::Bytes(limit(bytes, collation.charset(), usize::from(*length), to)?))
         }
         DataType::VarChar { length, collation } => {
             let bytes = transcode(value, charset, *collation, to)?;

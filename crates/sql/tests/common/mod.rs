@@ -30,6 +30,8 @@ impl Server {
     pub fn open(env: SimEnv) -> Self {
         let datadir = PathBuf::from("/data");
         env.create_dir_all(&datadir).unwrap();
+        // The name of the folder itself is to survive a power cut too.
+        env.sync_dir(std::path::Path::new("/")).unwrap();
         let options = OpenOptions {
             datadir,
             log_base_name: "binlog".to_owned(),
