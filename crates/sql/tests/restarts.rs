@@ -107,7 +107,10 @@ fn one_run(seed: u64) {
     let found = shown(&mut session);
     assert!(
         found == before || found == model,
-        "seed {seed}: {found:?}\n before {before:?}\n after {model:?}"
+        "seed {seed}\n found  {}\n before {}\n after  {}",
+        brief(&found),
+        brief(&before),
+        brief(&model)
     );
     // It goes on working.
     run(&mut session, "CREATE TABLE d.more (a INT PRIMARY KEY)").unwrap();

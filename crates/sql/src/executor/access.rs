@@ -127,6 +127,18 @@ fn collect(cx: &mut Context, table: &TableDef, filter: &Expr, terms: &mut Vec<Te
             };
             terms.push(Term { column, kind });
         }
+        Node::Between(three, by, false) => {
+            let [x, low, high] = &**three;
+            let Some(column) = x.as_column() else { return };
+            let ends = [(low, by[0], Kind::Lower as fn(Vec<u8>) -> Kind), (high, by[1], Kind::Upper)];
+            for (end, by, kind) in ends {
+                if end.is_row_independent()
+                    && let Some(raw) = exact(cx, table, column, by, end)
+                {
+                    terms.push(Term { column, kind: kind(raw) });
+                }
+            }
+        }
         Node::In(x, list, false) if list.len() <= RANGES_MAX => {
             let Some(column) = x.as_column() else { return };
             let mut values = Vec::with_capacity(list.len());

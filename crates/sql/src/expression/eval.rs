@@ -44,11 +44,17 @@ impl Expr {
                 let (left, right) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
                 Ok(tri(compare_op(*op, by.compare(cx, &left, &right)?, &left, &right)))
             }
-            Node::And(_) | Node::Or(_) | Node::Xor(_) | Node::Is(..) | Node::In(..) => {
+            Node::And(_) | Node::Or(_) | Node::Xor(_) | Node::Is(..) | Node::In(..) | Node::Between(..) => {
                 Ok(tri(self.truth(cx, row)?))
             }
             Node::Like(like) => like.eval(cx, row),
             Node::Case(case) => case.eval(cx, row),
+            Node::Switch(switch) => switch.eval(cx, row),
+            Node::NullIf(pair, by) => {
+                let (a, b) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                let equal = by.compare(cx, &a, &b)?.is_some_and(|order| order.is_eq());
+                Ok(if equal { Datum::Null } else { a })
+            }
             Node::Coalesce(list) => {
                 for x in list {
                     let value = x.eval(cx, row)?;
@@ -116,6 +122,10 @@ impl Expr {
                 };
                 Ok(Some(found != *negated))
             }
+            Node::Between(three, by, negated) => {
+                let between = is_between(three, *by, cx, row)?;
+                Ok(between.map(|t| t != *negated))
+            }
             Node::In(x, list, negated) => is_in(x, list, cx, row).map(|t| t.map(|t| t != *negated)),
             _ => {
                 let value = self.eval(cx, row)?;
@@ -157,6 +167,27 @@ fn compare_op(
     order.map(|order| compare::holds(op, order))
 }
 
+fn is_between(
+    [x, low, high]: &[Expr; 3],
+    by: [compare::By; 2],
+    cx: &mut Context,
+    row: Row<'_>,
+) -> Result<Option<bool>> {
+    let value = x.eval(cx, row)?;
+    let low = low.eval(cx, row)?;
+    let above = by[0].compare(cx, &value, &low)?.map(|order| order.is_ge());
+    if above == Some(false) {
+        return Ok(Some(false));
+    }
+    let high = high.eval(cx, row)?;
+    let below = by[1].compare(cx, &value, &high)?.map(|order| order.is_le());
+    Ok(match (above, below) {
+        (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    })
+}
+
 fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
     let value = x.eval(cx, row)?;
     if value.is_null() {
@@ -178,6 +209,22 @@ impl Case {
     fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
         for (when, then) in &self.branches {
             if when.truth(cx, row)? == Some(true) {
+                return then.eval(cx, row);
+            }
+        }
+        match &self.otherwise {
+            Some(x) => x.eval(cx, row),
+            None => Ok(Datum::Null),
+        }
+    }
+}
+
+impl super::Switch {
+    fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        let value = self.operand.eval(cx, row)?;
+        for (when, by, then) in &self.branches {
+            let candidate = when.eval(cx, row)?;
+            if by.compare(cx, &value, &candidate)?.is_some_and(|order| order.is_eq()) {
                 return then.eval(cx, row);
             }
         }

@@ -81,12 +81,18 @@ pub enum Node {
     Xor(Box<[Expr; 2]>),
     /// `x IS [NOT] NULL`, TRUE, FALSE.
     Is(Box<Expr>, Truth, bool),
+    /// `x [NOT] BETWEEN low AND high`: how each end compares.
+    Between(Box<[Expr; 3]>, [compare::By; 2], bool),
     /// `x IN (list)`: the operand, and each candidate with how it compares.
     In(Box<Expr>, Vec<(compare::By, Expr)>, bool),
     /// `x LIKE pattern`
     Like(Box<like::Like>),
-    /// `CASE [operand] WHEN .. END`, and IF, IFNULL, NULLIF, COALESCE in its terms.
+    /// `CASE WHEN .. END`, and IF.
     Case(Box<Case>),
+    /// `CASE operand WHEN .. END`
+    Switch(Box<Switch>),
+    /// `NULLIF(a, b)`
+    NullIf(Box<[Expr; 2]>, compare::By),
     /// The first operand that isn't NULL.
     Coalesce(Vec<Expr>),
     /// CAST, CONVERT and implied conversions.
@@ -113,6 +119,17 @@ pub struct Case {
     /// Conditions and results.
     pub branches: Vec<(Expr, Expr)>,
     /// The result if none holds; NULL if absent.
+    pub otherwise: Option<Expr>,
+}
+
+/// A CASE with an operand: the first branch whose value equals it.
+#[derive(Debug, Clone)]
+pub struct Switch {
+    /// What is compared.
+    pub operand: Expr,
+    /// Values, how they compare, and results.
+    pub branches: Vec<(Expr, compare::By, Expr)>,
+    /// The result if none is equal; NULL if absent.
     pub otherwise: Option<Expr>,
 }
 
@@ -159,11 +176,17 @@ impl Expr {
             | Node::Xor(pair)
             | Node::DateArithmetic(pair, ..)
             | Node::TimestampDiff(_, pair)
-            | Node::Trim(_, pair) => pair.iter().collect(),
+            | Node::Trim(_, pair)
+            | Node::NullIf(pair, _) => pair.iter().collect(),
+            Node::Between(three, ..) => three.iter().collect(),
             Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter().collect(),
             Node::Call(_, list) | Node::Stored(_, list) => list.iter().collect(),
             Node::In(x, list, _) => std::iter::once(&**x).chain(list.iter().map(|(_, e)| e)).collect(),
             Node::Like(like) => vec![&like.operand, &like.pattern],
+            Node::Switch(switch) => {
+                let branches = switch.branches.iter().flat_map(|(when, _, then)| [when, then]);
+                std::iter::once(&switch.operand).chain(branches).chain(&switch.otherwise).collect()
+            }
             Node::Case(case) => {
                 let branches = case.branches.iter().flat_map(|(when, then)| [when, then]);
                 branches.chain(&case.otherwise).collect()

@@ -5,7 +5,6 @@ use crate::ast::{self, BinaryOp, Truth};
 use crate::error::{self, Result};
 use crate::expression::{Expr, Node, functions};
 use crate::types::Type;
-use crate::value::Datum;
 
 impl Resolver<'_> {
     pub(super) fn call(&mut self, call: &ast::FunctionCall) -> Result<Expr> {
@@ -53,10 +52,10 @@ impl Resolver<'_> {
                 self.coalesce(list, "coalesce")?
             }
             ("nullif", [a, b]) => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                let equal = self.comparison(BinaryOp::Equal, a.clone(), b)?;
-                let null = Expr::constant(Datum::Null, Type::NULL);
-                self.choice(vec![equal], vec![null, a], true, "nullif")?
+                let mut pair = [self.expr(a)?, self.expr(b)?];
+                let ty = Type { nullable: true, ..pair[0].ty };
+                let by = self.choose(&mut pair, "nullif")?;
+                Expr { node: Node::NullIf(Box::new(pair), by), ty }
             }
             ("isnull", [x]) => {
                 let x = self.expr(x)?;

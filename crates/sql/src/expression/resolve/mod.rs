@@ -14,7 +14,7 @@ pub use names::decimal_literal_type;
 
 use super::aggregate::Aggregate;
 use super::like::Like;
-use super::{Case, Expr, Node, arithmetic, cast, compare, interval};
+use super::{Case, Expr, Node, Switch, arithmetic, cast, compare, interval};
 use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
@@ -231,31 +231,13 @@ impl<'c> Resolver<'c> {
     }
 
     /// How two operands compare; texts are brought to one collation.
-    fn choose(&mut self, pair: &mut [Expr; 2], operation: &str) -> Result<compare::By> {
+    pub(super) fn choose(&mut self, pair: &mut [Expr; 2], operation: &str) -> Result<compare::By> {
         let both_text = pair[0].ty.family.is_text() && pair[1].ty.family.is_text();
         let collation = if both_text { self.unify(pair, operation)? } else { pair[0].ty.collation };
-        self.adopt_temporal(pair);
-        Ok(compare::choose(&pair[0].ty, &pair[1].ty, collation))
-    }
-
-    /// A text constant compared with a date or time is read once, here.
-    fn adopt_temporal(&mut self, pair: &mut [Expr; 2]) {
         let types = [pair[0].ty, pair[1].ty];
-        for (constant, other) in pair.iter_mut().zip([types[1], types[0]]) {
-            let Some(Datum::Bytes(text)) = constant.as_constant() else { continue };
-            let value = match other.family {
-                Family::Date | Family::DateTime => {
-                    crate::value::temporal_text::parse_datetime(text).map(|r| Datum::DateTime(r.value))
-                }
-                Family::Time => crate::value::temporal_text::parse_time(text).map(|r| Datum::Time(r.value)),
-                _ => None,
-            };
-            match value {
-                Some(value @ Datum::Time(_)) => *constant = Expr::constant(value, Type::time(6)),
-                Some(value) => *constant = Expr::constant(value, Type::datetime(6)),
-                None => {}
-            }
-        }
+        adopt(&mut pair[0], &types[1]);
+        adopt(&mut pair[1], &types[0]);
+        Ok(compare::choose(&pair[0].ty, &pair[1].ty, collation))
     }
 
     fn between(
@@ -265,23 +247,35 @@ impl<'c> Resolver<'c> {
         high: &ast::Expr,
         negated: bool,
     ) -> Result<Expr> {
-        let x = self.expr(operand)?;
-        let (low, high) = (self.expr(low)?, self.expr(high)?);
-        let above = self.comparison(BinaryOp::GreaterOrEqual, x.clone(), low)?;
-        let below = self.comparison(BinaryOp::LessOrEqual, x, high)?;
-        let both = boolean(Node::And(vec![above, below]));
-        Ok(if negated { boolean(Node::Not(Box::new(both))) } else { both })
+        let mut three = [self.expr(operand)?, self.expr(low)?, self.expr(high)?];
+        let text = three[0].ty.family.is_text();
+        let both_text = three[1..].iter().all(|e| e.ty.family.is_text());
+        let collation =
+            if text && both_text { self.unify(&mut three, "between")? } else { three[0].ty.collation };
+        let x = three[0].ty;
+        three[1..].iter_mut().for_each(|end| adopt(end, &x));
+        let by = [1, 2].map(|i: usize| compare::choose(&x, &three[i].ty, collation));
+        Ok(boolean(Node::Between(Box::new(three), by, negated)))
     }
 
     fn in_list(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
-        let x = self.expr(operand)?;
+        let mut x = self.expr(operand)?;
         let mut candidates = Vec::with_capacity(list.len());
         for candidate in list {
-            let mut pair = [x.clone(), self.expr(candidate)?];
-            let by = self.choose(&mut pair, "in")?;
-            let [_, candidate] = pair;
-            candidates.push((by, candidate));
+            candidates.push(self.expr(candidate)?);
         }
+        // Texts are brought to one collation all together, so that the operand is held once.
+        let mut collation = x.ty.collation;
+        if x.ty.family.is_text() {
+            candidates.push(x);
+            collation = self.unify(&mut candidates, "in")?;
+            x = candidates.pop().expect("it was pushed above");
+        }
+        let with_order = |mut candidate: Expr| {
+            adopt(&mut candidate, &x.ty);
+            (compare::choose(&x.ty, &candidate.ty, collation), candidate)
+        };
+        let candidates = candidates.into_iter().map(with_order).collect();
         Ok(boolean(Node::In(Box::new(x), candidates, negated)))
     }
 
@@ -318,21 +312,50 @@ impl<'c> Resolver<'c> {
         otherwise: Option<&ast::Expr>,
     ) -> Result<Expr> {
         let operand = operand.map(|x| self.expr(x)).transpose()?;
-        let mut conditions = Vec::with_capacity(branches.len());
+        let mut whens = Vec::with_capacity(branches.len());
         let mut results = Vec::with_capacity(branches.len() + 1);
         for branch in branches {
-            let when = self.expr(&branch.when)?;
-            conditions.push(match &operand {
-                Some(x) => self.comparison(BinaryOp::Equal, x.clone(), when)?,
-                None => when,
-            });
+            whens.push(self.expr(&branch.when)?);
             results.push(self.expr(&branch.then)?);
         }
         let has_else = otherwise.is_some();
         if let Some(x) = otherwise {
             results.push(self.expr(x)?);
         }
-        self.choice(conditions, results, has_else, "case")
+        match operand {
+            Some(operand) => self.switch(operand, whens, results, has_else),
+            None => self.choice(whens, results, has_else, "case"),
+        }
+    }
+
+    /// A CASE with an operand. Texts of it and of all values are brought to one collation, so that it is held once.
+    fn switch(
+        &mut self,
+        operand: Expr,
+        whens: Vec<Expr>,
+        results: Vec<Expr>,
+        has_else: bool,
+    ) -> Result<Expr> {
+        let mut compared = vec![operand];
+        compared.extend(whens);
+        let collation = if compared[0].ty.family.is_text() {
+            self.unify(&mut compared, "case")?
+        } else {
+            compared[0].ty.collation
+        };
+        let mut whens = compared.split_off(1);
+        let operand = compared.swap_remove(0);
+        whens.iter_mut().for_each(|when| adopt(when, &operand.ty));
+        let (mut results, ty) = self.same_type(results, "case")?;
+        let otherwise = if has_else { results.pop() } else { None };
+        let with_order = |(when, then): (Expr, Expr)| {
+            let by = compare::choose(&operand.ty, &when.ty, collation);
+            (when, by, then)
+        };
+        let branches = whens.into_iter().zip(results).map(with_order).collect();
+        let nullable = !has_else || ty.nullable;
+        let switch = Switch { operand, branches, otherwise };
+        Ok(Expr { node: Node::Switch(Box::new(switch)), ty: Type { nullable, ..ty } })
     }
 
     /// A CASE of conditions and results; the last result is the ELSE's if there is one.
@@ -456,6 +479,23 @@ impl<'c> Resolver<'c> {
 
 /// The source of a grouped row that holds its aggregates; source 0 is one of the group's rows.
 pub const GROUP: usize = 1;
+
+/// A text constant compared with a date or time is read once, here.
+fn adopt(constant: &mut Expr, other: &Type) {
+    let Some(Datum::Bytes(text)) = constant.as_constant() else { return };
+    let value = match other.family {
+        Family::Date | Family::DateTime => {
+            crate::value::temporal_text::parse_datetime(text).map(|r| Datum::DateTime(r.value))
+        }
+        Family::Time => crate::value::temporal_text::parse_time(text).map(|r| Datum::Time(r.value)),
+        _ => None,
+    };
+    match value {
+        Some(value @ Datum::Time(_)) => *constant = Expr::constant(value, Type::time(6)),
+        Some(value) => *constant = Expr::constant(value, Type::datetime(6)),
+        None => {}
+    }
+}
 
 fn boolean(node: Node) -> Expr {
     Expr { node, ty: Type::BOOL }
