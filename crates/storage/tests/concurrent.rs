@@ -120,7 +120,7 @@ fn janitor(database: &Database, told: &Told, mut random: Random) {
 fn concurrent_sessions_lose_nothing_and_show_nothing_by_halves() {
     let mut deadlocks = 0;
     let mut committed = 0;
-    for seed in database::seeds(40) {
+    for seed in database::seeds_by("DURAMEN_THREAD_SEEDS", 40) {
         println!("seed {seed}");
         let mut random = Random::new(seed);
         let mut env = SimEnv::new(seed);

@@ -320,7 +320,12 @@ pub fn id_range(schema: &TableSchema, from: i64, to: i64) -> KeyRange {
 
 /// How many seeds to run: `DURAMEN_SEEDS`, or `default`.
 pub fn seeds(default: u64) -> std::ops::Range<u64> {
+    seeds_by("DURAMEN_SEEDS", default)
+}
+
+/// The same by a variable of its own: for runs that take longer than others.
+pub fn seeds_by(variable: &str, default: u64) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse().ok());
     let first = number("DURAMEN_SEED_FIRST").unwrap_or(0);
-    first..first + number("DURAMEN_SEEDS").unwrap_or(default)
+    first..first + number(variable).unwrap_or(default)
 }
