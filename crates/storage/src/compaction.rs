@@ -214,7 +214,7 @@ impl Core {
         };
         let is_packed = target > LAST_UNPACKED_LEVEL;
         let options = OutputOptions {
-            compression: if is_packed { Compression::Lz4 } else { Compression::None },
+            compression: if is_packed { Compression::All } else { Compression::LargeRows },
             table_size: self.options.table_size(),
             overlap_flushes: self.options.background,
             below: if target + 1 < LEVELS {

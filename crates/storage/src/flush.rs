@@ -58,7 +58,7 @@ impl Core {
             older_may_hold: &|key| view.version.may_hold_from(0, key),
         };
         let options = OutputOptions {
-            compression: Compression::None,
+            compression: Compression::LargeRows,
             table_size: self.options.table_size(),
             below: Vec::new(),
             overlap_flushes: self.options.background,

@@ -17,10 +17,17 @@ const WRITE_SIZE: usize = 256 << 10;
 /// How blocks are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// Not at all: for tables that are soon merged again.
-    None,
-    /// lz4, where it saves at least an eighth of the block.
-    Lz4,
+    /// Only blocks of a large row or a few: for tables that are soon merged again. Writing 35 kB of text costs the file
+    /// system more than lz4 takes to make it small; many small rows are better written at once.
+    LargeRows,
+    /// Every block, where it saves at least an eighth.
+    All,
+}
+
+impl Compression {
+    fn wants(self, block: &[u8]) -> bool {
+        self == Compression::All || block.len() >= 2 * BLOCK_SIZE
+    }
 }
 
 /// Writes one table. If anything fails the file is of no use, and is to be removed.
@@ -127,16 +134,12 @@ impl TableBuilder {
     fn end_block(&mut self) -> io::Result<()> {
         let mut block = std::mem::take(&mut self.data);
         let content = block.finish();
-        let handle = match self.compression {
-            Compression::None => self.put_block(content, PACKED_NOT, content.len())?,
-            Compression::Lz4 => {
-                let packed = lz4_flex::block::compress(content);
-                if packed.len() < content.len() - content.len() / 8 {
-                    self.put_block(&packed, PACKED_LZ4, content.len())?
-                } else {
-                    self.put_block(content, PACKED_NOT, content.len())?
-                }
+        let packed = self.compression.wants(content).then(|| lz4_flex::block::compress(content));
+        let handle = match packed {
+            Some(packed) if packed.len() < content.len() - content.len() / 8 => {
+                self.put_block(&packed, PACKED_LZ4, content.len())?
             }
+            _ => self.put_block(content, PACKED_NOT, content.len())?,
         };
         self.data = block;
         let (key, position) = (self.last_key.as_slice(), self.last_position);
