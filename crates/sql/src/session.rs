@@ -285,9 +285,7 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
             Ok(done)
         }
         Ok(done) => {
-            // What was read through a lock may not be durable yet.
-            let newest = open.engine.newest_read();
-            cx.database.engine().wait_visible(newest)?;
+            cx.await_locked_reads()?;
             Ok(done)
         }
         failed => failed,

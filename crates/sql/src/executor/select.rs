@@ -65,7 +65,13 @@ pub(super) fn execute(
     }
     let columns = plan.items.iter().map(|(name, expr)| OutputColumn::of_expr(expr, name, &plan.sources));
     let mut output = Output::begin(cx, sink, columns.collect())?;
-    let sent = plan.run(cx, &mut |_, values| output.row(values))?;
+    let locks = plan.locking.is_some();
+    let sent = plan.run(cx, &mut |cx, values| {
+        if locks {
+            cx.await_locked_reads()?; // a long result is on its way before the statement ends
+        }
+        output.row(values)
+    })?;
     cx.status.found_rows = sent;
     Ok(ROWS)
 }

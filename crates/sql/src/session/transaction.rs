@@ -208,6 +208,15 @@ impl Context {
         }
     }
 
+    /// Waits until what the transaction has read through locks is as durable as the settings ask: nobody is told of a
+    /// transaction before (C5).
+    pub fn await_locked_reads(&self) -> Result<()> {
+        if let Some(open) = &self.transaction {
+            self.database.engine().wait_visible(open.engine.newest_read())?;
+        }
+        Ok(())
+    }
+
     /// ROLLBACK.
     pub fn rollback(&mut self) {
         if let Some(open) = self.transaction.take() {
