@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use binlog::event::QueryEvent;
 use storage::Interrupt;
+use storage::lock::Killed;
 
 use super::transaction::Open;
 use super::zone;
@@ -529,6 +530,14 @@ impl Context {
     pub fn sleep(&self, seconds: f64) -> bool {
         let duration = Duration::from_secs_f64(seconds.min(1e9));
         !self.interrupt.sleep(duration)
+    }
+
+    /// Error 1317 if the connection, not only the statement, was killed.
+    pub fn check_connection(&self) -> Result<()> {
+        match self.interrupt.killed() {
+            Some(Killed::Connection) => Err(error::QUERY_INTERRUPTED.plain()),
+            _ => Ok(()),
+        }
     }
 
     /// Error 1317 if somebody killed the statement.

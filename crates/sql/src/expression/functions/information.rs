@@ -83,7 +83,10 @@ pub(super) fn sleep<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let Some(seconds) = call.double(cx, 0)?.filter(|s| *s >= 0.0) else {
         return Err(error::WRONG_ARGUMENTS.with(&[&"sleep."]));
     };
-    Ok(Datum::Int(cx.sleep(seconds).into()))
+    let interrupted = cx.sleep(seconds);
+    // KILL QUERY is an answer, 1; a killed connection has nobody to answer to.
+    cx.check_connection()?;
+    Ok(Datum::Int(interrupted.into()))
 }
 
 pub(super) fn benchmark<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
