@@ -62,7 +62,7 @@ fn w1_function() {
 
 #[test]
 fn recorded_work() {
-    let statements = parse_all(include_str!("../../../tests/work.sql")).unwrap();
+    let statements = parse_all(include_str!("../../../../binlog/tests/golden/work.sql")).unwrap();
     assert_eq!(statements.len(), 72);
 }
 
