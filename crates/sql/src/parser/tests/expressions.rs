@@ -6,6 +6,8 @@ use super::*;
 fn precedence() {
     check("2*3^1", "(2 * (3 ^ 1))");
     check("-2^2", "(-2 ^ 2)");
+    check("(-a) collate x", "((-(`a`)) collate x)");
+    check("-a collate x", "-((`a` collate x))");
     check("BINARY a=b", "((binary `a`) = `b`)");
     check("a XOR b AND c", "(`a` xor (`b` and `c`))");
     check("a && b || c", "((`a` and `b`) or `c`)");

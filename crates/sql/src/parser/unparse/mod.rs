@@ -246,7 +246,12 @@ impl Writer {
                 self.put(")");
             }
             Collate { operand, collation } => {
-                put!(self, "(", operand, " collate ");
+                // COLLATE binds tighter than the signs, which come without parentheses of their own.
+                if matches!(operand.kind, Unary { op: UnaryOp::Minus | UnaryOp::BitNot, .. }) {
+                    put!(self, "((", operand, ") collate ");
+                } else {
+                    put!(self, "(", operand, " collate ");
+                }
                 self.word(collation);
                 self.put(")");
             }
