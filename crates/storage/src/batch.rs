@@ -1,6 +1,7 @@
 //! The changes of one transaction, in the form that the store applies at once.
 
 use crate::entry::{TREE_LEN, TreeId};
+use std::collections::HashMap;
 
 /// Puts, deletes and tree drops that become one version step. A later operation on a key replaces an earlier one.
 /// Tree drops take effect before everything else in the batch, wherever they stand in it: they hide what was written
@@ -123,6 +124,23 @@ impl WriteBatch {
         }))
     }
 
+    /// Where the batch deletes in bulk: for each tree in which it deletes at least `many` keys, the first and the last full
+    /// key of those.
+    pub(crate) fn bulk_deletes(&self, many: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        if self.operations.len() < many {
+            return Vec::new();
+        }
+        let mut trees: HashMap<TreeId, (usize, &[u8], &[u8])> = HashMap::new();
+        for (key, _) in self.entries().filter(|(_, value)| value.is_none()) {
+            let (count, first, last) = trees.entry(TreeId::of(key)).or_insert((0, key, key));
+            *count += 1;
+            *first = key.min(*first);
+            *last = key.max(*last);
+        }
+        let bulk = trees.into_values().filter(|(count, ..)| *count >= many);
+        bulk.map(|(_, first, last)| (first.to_vec(), last.to_vec())).collect()
+    }
+
     /// The trees that are dropped.
     pub(crate) fn drops(&self) -> &[TreeId] {
         &self.drops
@@ -164,5 +182,17 @@ mod tests {
         assert_eq!(batch.len(), 4);
         batch.clear();
         assert!(batch.is_empty() && batch.iter().next().is_none());
+    }
+    #[test]
+    fn bulk_deletes_are_told_with_their_ends() {
+        let mut batch = WriteBatch::new();
+        for key in [3, 1, 2] {
+            batch.delete(TreeId(1), &[key]);
+            batch.put(TreeId(2), &[key], b"");
+        }
+        batch.delete(TreeId(2), b"a");
+        let full = |key: u8| [TreeId(1).prefix().as_slice(), &[key]].concat();
+        assert_eq!(batch.bulk_deletes(3), [(full(1), full(3))]);
+        assert!(batch.bulk_deletes(4).is_empty());
     }
 }

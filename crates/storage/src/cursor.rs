@@ -402,4 +402,24 @@ mod tests {
         later.seek(&[1]).unwrap();
         assert_eq!(later.key(), [30]);
     }
+
+    #[test]
+    fn who_deletes_in_bulk_leaves_the_gap() {
+        let (store, _dir) = testing::store();
+        let tree = TreeId(1);
+        let mut batch = WriteBatch::new();
+        (0..200_u8).for_each(|key| batch.put(tree, &[key], b""));
+        store.write(&batch, at(1));
+        let mut batch = WriteBatch::new();
+        (0..70_u8).chain(130..200).for_each(|key| batch.delete(tree, &[key]));
+        store.write(&batch, at(2));
+        let [(first, last)] = batch.bulk_deletes(100).try_into().unwrap();
+        store.learn_gaps(&first, &last);
+        let full = |key: u8| [tree.prefix().as_slice(), &[key]].concat();
+        let gaps = &store.current().gaps;
+        assert_eq!(gaps.around(&first, at(2)).unwrap().1, full(70), "at the queue's head");
+        let (start, end, _) = gaps.around(&last, at(2)).unwrap();
+        assert!(start <= full(130) && end > last, "and at its tail");
+        assert_eq!(rows(&mut store.cursor(tree, at(2))).0.len(), 60);
+    }
 }

@@ -278,12 +278,14 @@ impl Engine {
         locks: Option<TransactionLocks>,
         gtid: Option<Gtid>,
     ) -> PendingCommit {
+        let bulk_deletes = batch.bulk_deletes(BULK_DELETE);
         let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), batch, locks });
         let ticket = match gtid {
             Some(gtid) => self.log.enqueue_with_gtid(group, gtid, hook),
             None => self.log.enqueue(group, hook),
         };
-        PendingCommit { ticket, shared: self.shared.clone() }
+        let learn = (!bulk_deletes.is_empty()).then(|| (self.store.clone(), bulk_deletes));
+        PendingCommit { ticket, shared: self.shared.clone(), learn }
     }
 
     /// Commits a DDL statement: its text is the event group, and the catalog's changes carry its position. The caller
@@ -364,7 +366,16 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
 pub struct PendingCommit {
     ticket: Ticket,
     shared: Arc<Shared>,
+    /// Where it deleted in bulk, if it did.
+    learn: Option<(Arc<Store>, Vec<KeyEnds>)>,
 }
+
+/// The first and the last of some full keys of one tree.
+type KeyEnds = (Vec<u8>, Vec<u8>);
+
+/// Keys deleted in one tree by one transaction from which on its session pays for the walk over them, a tenth of the
+/// time that it took to delete them, instead of the first reader.
+const BULK_DELETE: usize = 1000;
 
 impl PendingCommit {
     /// Steps 2 to 4: the transaction's position, once it is published.
@@ -376,6 +387,9 @@ impl PendingCommit {
             Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
             Err(CommitError::Unknown(_)) => 0,
         };
+        if let (Ok(_), Some((store, bulk_deletes))) = (&outcome, self.learn) {
+            bulk_deletes.iter().for_each(|(first, last)| store.learn_gaps(first, last));
+        }
         Ok(outcome?)
     }
 }

@@ -16,7 +16,8 @@
 //!      then looks at entries. Both have a `SeqCst` fence in between, so one of them sees the other. A memtable that the
 //!      reader's view lacks was begun before the search or is filled after it; the former is checked for.
 //!
-//! Gaps are in memory only, few per tree, and found again when lost.
+//! Gaps are in memory only, few per tree, and found again when lost. A transaction that deleted in bulk finds them itself,
+//! once it is committed (`Store::learn_gaps`).
 
 use crate::entry::{TREE_LEN, TreeId};
 use binlog::position::LogPosition;
@@ -81,7 +82,7 @@ impl Gaps {
     }
 
     /// The gap that holds `key` and is one for a snapshot at `at`: its first key, the first behind it, and since when.
-    fn around(&self, key: &[u8], at: LogPosition) -> Option<(Vec<u8>, Vec<u8>, LogPosition)> {
+    pub(crate) fn around(&self, key: &[u8], at: LogPosition) -> Option<(Vec<u8>, Vec<u8>, LogPosition)> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }

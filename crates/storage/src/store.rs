@@ -199,6 +199,23 @@ impl Store {
         Cursor::new(self.core.current.clone(), tree, at)
     }
 
+    #[cfg(test)]
+    pub(crate) fn current(&self) -> &crate::view::CurrentView {
+        &self.core.current
+    }
+
+    /// Learns the gap that a bulk delete between two full keys of one tree left at its ends (`gaps.rs`), so that no reader
+    /// has to step over it: queue tables delete at one end. An error is not told: a gap is only a help.
+    pub(crate) fn learn_gaps(&self, first: &[u8], last: &[u8]) {
+        let snapshot = self.snapshot_visible();
+        let mut cursor = self.cursor(TreeId::of(first), snapshot.position());
+        // The walk is what leaves the gap.
+        let _ = cursor.seek(&first[TREE_LEN..]);
+        if cursor.valid() && cursor.key() < &last[TREE_LEN..] {
+            let _ = cursor.seek_for_prev(&last[TREE_LEN..]);
+        }
+    }
+
     /// Keeps what is visible at `position`, which must be protected already: by another live snapshot at the same
     /// position, or because the visible position can't move. [`Self::snapshot_visible`] takes one of *now*.
     pub fn snapshot(&self, position: LogPosition) -> Snapshot {
