@@ -1,7 +1,7 @@
 //! Who is connected: seats are counted here, and every socket can be shut from here.
 //!
 //! (N1) At most `max_connections` + 1 connections have a seat; the last seat is for an administrator.
-//! (N2) A seat is free again when its thread ends, however it ends.
+//! (N2) A seat is free again when its connection ends, however it ends.
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec};

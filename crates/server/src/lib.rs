@@ -19,3 +19,4 @@ pub mod session;
 mod socket;
 pub mod status;
 pub mod stop;
+pub mod threads;

@@ -12,6 +12,7 @@ use crate::datadir::{Datadir, DatadirError};
 use crate::listener::Listener;
 use crate::options::Options;
 use crate::stop::Stop;
+use crate::threads::Threads;
 use crate::{error_log, resources, status};
 use env::Env;
 use protocol::{Authenticator, Identity, Login};
@@ -57,6 +58,8 @@ pub struct Server {
     pub database: Arc<Database>,
     /// Who is connected.
     pub connections: Arc<Connections>,
+    /// What connections run on.
+    pub threads: Arc<Threads>,
     /// What is counted.
     pub status: Arc<Status>,
     /// How clients prove who they are.
@@ -112,6 +115,7 @@ pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
     let server = Arc::new(Server {
         authenticator: Authenticator::new(env.clone(), Some(identity)),
         connections: Arc::default(),
+        threads: Arc::default(),
         env,
         variables,
         database,
@@ -145,6 +149,7 @@ fn serve(server: &Arc<Server>, is_new: bool) -> Result<(), StartError> {
         let _ = thread.join();
     }
     end_sessions(server);
+    server.threads.close();
     for listener in &listeners {
         listener.remove(&*server.env);
     }

@@ -59,9 +59,9 @@ pub fn start(server: &Arc<Server>, peer: Peer) {
         }
     };
     let stack = usize::try_from(server.variables.uint(ids::THREAD_STACK)).unwrap_or(2 << 20);
-    let thread = std::thread::Builder::new().name("session".into()).stack_size(stack);
+    let cache = usize::try_from(server.variables.uint(ids::THREAD_CACHE_SIZE)).unwrap_or(0);
     let shared = server.clone();
-    if let Err(e) = thread.spawn(move || run(&shared, peer, &seat, id)) {
+    if let Err(e) = server.threads.run(stack, cache, move || run(&shared, peer, seat, id)) {
         server.status.count(Counter::ConnectionErrorsInternal);
         tracing::error!("can't start a thread for a connection: {e}");
     }
@@ -84,10 +84,10 @@ fn socket(peer: Peer) -> Box<dyn Socket> {
     }
 }
 
-fn run(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64) {
+fn run(server: &Arc<Server>, peer: Peer, seat: Seat, id: u64) {
     let counters = server.status.join();
     // (T1)
-    let ended = catch_unwind(AssertUnwindSafe(|| serve(server, peer, seat, id, counters.clone())));
+    let ended = catch_unwind(AssertUnwindSafe(|| serve(server, peer, &seat, id, counters.clone())));
     if ended.is_err() {
         counters.count(Counter::AbortedClients);
         tracing::error!("connection {id} was closed after an internal error");

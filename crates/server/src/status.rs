@@ -20,8 +20,8 @@ fn add_rows(server: &Server, rows: &mut Rows) {
     rows.push("Uptime_since_flush_status", uptime);
     rows.push("Threads_connected", server.connections.count());
     rows.push("Threads_running", server.connections.running());
-    rows.push("Threads_cached", 0);
-    rows.push("Threads_created", server.status.total().get(Counter::Connections));
+    rows.push("Threads_cached", server.threads.cached());
+    rows.push("Threads_created", server.threads.created());
     rows.push("Max_used_connections", server.connections.most());
     rows.push("Open_tables", 0);
     rows.push("Opened_tables", 0);

@@ -74,6 +74,7 @@ names! {
     SQL_NOTES = "sql_notes";
     SYNC_BINLOG = "sync_binlog";
     SYSTEM_TIME_ZONE = "system_time_zone";
+    THREAD_CACHE_SIZE = "thread_cache_size";
     THREAD_STACK = "thread_stack";
     TIME_ZONE = "time_zone";
     TIMESTAMP = "timestamp";

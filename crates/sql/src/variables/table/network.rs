@@ -54,7 +54,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .fixed()
         .help_text("Certificate, in the data directory; made if it is not there"),
     text("ssl_key", "server-key.pem").read_only().fixed().help_text("Its private key, in the data directory"),
-    uint("thread_cache_size", 0, 0, 16_384).harmless().help_text("No effect: threads are cheap to start"),
+    uint("thread_cache_size", 64, 0, 16_384)
+        .help_text("Threads of ended connections that wait for the next ones"),
     choice("thread_handling", &["one-thread-per-connection"], 0)
         .fixed()
         .read_only()
