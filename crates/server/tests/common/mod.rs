@@ -97,8 +97,17 @@ impl Server {
 
     /// Memory in use, in KiB.
     pub fn resident_kib(&self) -> u64 {
+        self.memory_kib("VmRSS:")
+    }
+
+    /// The most memory that was in use at one time, in KiB.
+    pub fn peak_resident_kib(&self) -> u64 {
+        self.memory_kib("VmHWM:")
+    }
+
+    fn memory_kib(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix(field)).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
