@@ -26,7 +26,7 @@ impl AccountSource for Accounts<'_> {
             plugin: Plugin::from_name(&account.plugin),
             authentication_string: account.auth_string,
             locked: account.locked,
-            require_tls: false,
+            require_tls: account.require_tls,
         })
     }
 }

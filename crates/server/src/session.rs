@@ -175,6 +175,12 @@ pub fn open_session(
     use protocol::Capabilities;
     let connections = server.connections.clone();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let changes_expired = connection.capabilities().has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS);
+    if !changes_expired
+        && server.database.has_expired_password(&text(&login.account.user), &login.account.host)
+    {
+        return Err(sql::error::MUST_CHANGE_PASSWORD_LOGIN.plain());
+    }
     let mut session = server.database.connect(sql::Connection {
         id,
         user: text(&login.user),

@@ -16,7 +16,7 @@ use storage::{Engine, Interrupt, WriteBatch};
 
 use crate::catalog::ddl::{self, Settings};
 use crate::catalog::{Catalog, Replay, parse_one, record};
-use crate::error::{Result, SqlError};
+use crate::error::{self, Result, SqlError};
 use crate::session::{Connection, Session};
 use crate::status::{self, Status};
 use crate::types::{Charset, Collation};
@@ -35,6 +35,8 @@ pub struct Account {
     pub auth_string: Vec<u8>,
     /// ACCOUNT LOCK.
     pub locked: bool,
+    /// REQUIRE SSL.
+    pub require_tls: bool,
 }
 
 /// What a session is asked to stop.
@@ -51,6 +53,8 @@ pub struct Process {
     /// The connection's id.
     pub id: u64,
     user: (String, String),
+    /// User and host pattern.
+    account: (String, String),
     interrupt: Arc<Interrupt>,
     on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     running: Mutex<Running>,
@@ -72,11 +76,12 @@ impl Process {
     pub(crate) fn new(
         id: u64,
         user: (String, String),
+        account: (String, String),
         interrupt: Arc<Interrupt>,
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
         let running = Mutex::new(Running { statement: None, since: Duration::ZERO, database: None });
-        Self { id, user, interrupt, on_kill, running }
+        Self { id, user, account, interrupt, on_kill, running }
     }
 
     /// Asks the session to stop.
@@ -170,8 +175,18 @@ impl Database {
         self.processes.lock().values().cloned().collect()
     }
 
-    pub(crate) fn register(&self, process: Arc<Process>) {
-        self.processes.lock().insert(process.id, process);
+    /// Puts a session on the list; error 1226 if its account has as many as it may (MAX_USER_CONNECTIONS).
+    pub(crate) fn register(&self, process: Arc<Process>) -> Result<()> {
+        let limit = self.catalog.state().users.get(&process.account).map_or(0, |u| u.options.connections_max);
+        let mut processes = self.processes.lock();
+        // A session that takes another's place on the same connection (COM_CHANGE_USER) is none more.
+        let others = |p: &&Arc<Process>| p.id != process.id && p.account == process.account;
+        if limit > 0 && processes.values().filter(others).count() >= limit as usize {
+            let name = &process.account.0;
+            return Err(error::USER_LIMIT_REACHED.with(&[name, &"max_user_connections", &limit]));
+        }
+        processes.insert(process.id, process);
+        Ok(())
     }
 
     /// Takes a session off the list; not one that took its place on the same connection (COM_CHANGE_USER).
@@ -259,7 +274,7 @@ impl Database {
             "GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION",
         ];
         // Without an administrator nobody could make one. The second may be missing after a crash between the two.
-        if self.catalog.state().users.values().any(|u| u.administrator) {
+        if self.catalog.state().users.values().any(|u| u.grants.is_administrator()) {
             return Ok(());
         }
         let server_id = self.globals.uint(variables::ids::SERVER_ID) as u32;
@@ -302,7 +317,13 @@ impl Database {
 
     /// True if the account may do everything.
     pub fn is_administrator(&self, user: &str, host: &str) -> bool {
-        self.catalog.state().user(user, host).is_some_and(|found| found.administrator)
+        self.catalog.state().user(user, host).is_some_and(|found| found.grants.is_administrator())
+    }
+
+    /// True if the account's password has to be changed before anything else.
+    pub fn has_expired_password(&self, user: &str, host: &str) -> bool {
+        let state = self.catalog.state();
+        state.users.get(&(user.to_owned(), host.to_owned())).is_some_and(|found| found.options.expired)
     }
 
     /// The account that MySQL's matching picks for a user name and a client's host.
@@ -314,7 +335,8 @@ impl Database {
             host: found.host.clone(),
             plugin: found.plugin.clone(),
             auth_string: found.auth_string.clone(),
-            locked: found.locked,
+            locked: found.options.locked,
+            require_tls: found.options.require_tls,
         })
     }
 }

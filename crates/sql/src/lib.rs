@@ -5,6 +5,7 @@
 //! 1. text      A packet's bytes reach [`session::Session::execute`].
 //! 2. parse     [`parser`] takes the next statement off the text, as a tree ([`ast`]).
 //! 3. dispatch  [`executor::execute`] opens the statement in the session's transaction and hands it to its module.
+//!    Before anything is done, [`privilege`] asks whether the account may run it.
 //! 4. resolve   Names become tables of the [`catalog`], columns, functions; expressions get types
 //!    ([`expression::resolve`]).
 //! 5. plan      The condition chooses the path to the rows ([`executor::access`]).
@@ -28,6 +29,7 @@ pub mod error;
 pub mod executor;
 pub mod expression;
 pub mod parser;
+pub mod privilege;
 pub mod routine;
 pub mod session;
 pub mod sink;

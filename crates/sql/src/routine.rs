@@ -11,6 +11,7 @@
 //! What a function does is in the log as row events, whatever it computes.
 
 mod compile;
+mod rights;
 
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub struct Routine {
     text: Vec<u8>,
     sql_mode: u64,
     connection: Collation,
+    /// Whose rights it runs with; `None` for its caller's.
+    definer: Option<(String, String)>,
 }
 
 impl std::fmt::Debug for Routine {
@@ -177,7 +180,7 @@ pub fn call(
     let outer = enter(cx, routine);
     let status = cx.status.clone();
     cx.frames.push(Frame { locals, routine: routine.clone(), at: 0 });
-    let outcome = run(cx, routine);
+    let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
     cx.frames.pop();
     // The calling statement's figures are its own again.
     cx.status = status;

@@ -8,6 +8,7 @@
 //! A result set's rows go out as they are found, before the statement's end is known; the error comes behind them.
 
 mod context;
+mod grants;
 pub mod transaction;
 pub mod variables;
 pub mod zone;
@@ -69,8 +70,10 @@ impl Session {
         variables::put_charsets(&mut cx, collation.charset(), collation);
         cx.set_default_database(None);
         let user = (connection.user, connection.host);
-        let process = Arc::new(Process::new(connection.id, user, cx.interrupt.clone(), connection.on_kill));
-        database.register(process.clone());
+        let interrupt = cx.interrupt.clone();
+        let process = Process::new(connection.id, user, connection.account, interrupt, connection.on_kill);
+        let process = Arc::new(process);
+        database.register(process.clone())?;
         let mut session = Session {
             cx,
             process,
@@ -215,9 +218,10 @@ impl Session {
         }
     }
 
-    /// Error 1227 unless the account has the privilege: so far those that may do everything have any.
-    pub fn need_privilege(&self, privilege: &str) -> Result<()> {
-        self.cx.need_administrator(privilege)
+    /// Error 1227 unless the account has the privilege, a static or a dynamic one, for everything.
+    pub fn need_privilege(&mut self, privilege: &str) -> Result<()> {
+        self.cx.grants();
+        self.cx.need_privilege(privilege)
     }
 
     /// COM_SET_OPTION.

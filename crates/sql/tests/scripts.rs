@@ -1,8 +1,10 @@
 //! Scripts that read as prose: SQL in, tables out, over a simulated disk.
 //!
 //! A script is paragraphs divided by blank lines. A line `> statement` is run, and what follows it is what it must print;
-//! `b> statement` is run in another session, made when first named. `# words` are for people. `! restart` stops and opens
-//! the database again; `! power cut` lets the machine lose power first.
+//! `b> statement` is run in another session, made when first named; sessions are root's, unless `! b is u` named another
+//! user first. `b~ statement` is run beside the script, in a thread: it prints what it does at once, or `waits`, and then a
+//! line `b.` prints what it did when it was done. `# words` are for people. `! restart` stops and opens the database again;
+//! `! power cut` lets the machine lose power first.
 //!
 //! `DURAMEN_UPDATE_SCRIPTS=1 cargo test -p sql --test scripts` writes what is printed now into the scripts: read the
 //! difference before believing it.
@@ -12,9 +14,12 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use common::{Server, describe};
 use env::{Env, OpenMode, RealEnv};
+use sql::Session;
 
 fn scripts() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
@@ -59,27 +64,101 @@ fn first_difference(path: &Path, expected: &str, printed: &str) -> String {
     }
 }
 
+/// A session that a script names.
+enum Named {
+    Ready(Session),
+    /// It runs a statement, and comes back with what that prints.
+    Busy(JoinHandle<(Session, String)>),
+}
+
+/// How long a statement may take before it is said to wait, and before it is said to hang.
+const AT_ONCE: Duration = Duration::from_millis(150);
+const AT_LAST: Duration = Duration::from_secs(20);
+
+impl Named {
+    fn session(&mut self) -> &mut Session {
+        match self {
+            Named::Ready(session) => session,
+            Named::Busy(_) => panic!("the session still waits"),
+        }
+    }
+
+    /// Runs a statement in a thread; what it prints if it ends at once.
+    fn start(self, sql: &str) -> (Named, String) {
+        let Named::Ready(mut session) = self else { panic!("the session still waits") };
+        let sql = sql.to_owned();
+        let thread = std::thread::spawn(move || {
+            let printed = describe(&mut session, &sql);
+            (session, printed)
+        });
+        Named::Busy(thread).finish(AT_ONCE)
+    }
+
+    /// What its statement printed, once it has ended.
+    fn finish(self, within: Duration) -> (Named, String) {
+        let Named::Busy(thread) = self else { panic!("the session runs nothing") };
+        let begun = RealEnv.monotonic();
+        while !thread.is_finished() {
+            if RealEnv.monotonic() - begun > within {
+                return (Named::Busy(thread), "waits\n".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (session, printed) = thread.join().unwrap();
+        (Named::Ready(session), printed)
+    }
+}
+
+/// A line that is run: the session's name, what is done, the statement.
+fn order_of(line: &str) -> Option<(&str, char, &str)> {
+    let at = line.find(['>', '~', '.']).filter(|at| *at <= 1)?;
+    let (name, rest) = line.split_at(at);
+    let mark = rest.chars().next()?;
+    match (mark, rest.get(1..2)) {
+        ('.', None) => Some((name, mark, "")),
+        ('>' | '~', Some(" ")) => Some((name, mark, &rest[2..])),
+        _ => None,
+    }
+}
+
 /// Runs a script and gives it back with what it prints now.
 fn run(text: &str) -> String {
     let mut server = Server::new(1);
-    let mut sessions = BTreeMap::new();
+    let mut sessions: BTreeMap<String, Named> = BTreeMap::new();
     let mut out = String::new();
     let mut skipping = false;
     for line in text.lines() {
-        let statement = line.split_once("> ").filter(|(name, _)| name.len() <= 1);
-        match (statement, line.strip_prefix("! ")) {
+        match (order_of(line), line.strip_prefix("! ")) {
             _ if line.is_empty() || line.starts_with('#') => {
                 skipping = false;
                 out += &format!("{line}\n");
             }
-            (Some((name, sql)), _) => {
+            (Some((name, mark, sql)), _) => {
                 skipping = true;
                 out += &format!("{line}\n");
-                let session = sessions.entry(name.to_owned()).or_insert_with(|| server.session());
-                out += &describe(session, sql);
+                let session = sessions.remove(name).unwrap_or_else(|| Named::Ready(server.session()));
+                let (session, printed) = match mark {
+                    '>' => {
+                        let mut session = session;
+                        let printed = describe(session.session(), sql);
+                        (session, printed)
+                    }
+                    '~' => session.start(sql),
+                    _ => session.finish(AT_LAST),
+                };
+                out += &printed;
+                sessions.insert(name.to_owned(), session);
             }
             (None, Some(order)) => {
                 out += &format!("{line}\n");
+                if let Some((name, user)) = order.split_once(" is ") {
+                    sessions.insert(name.to_owned(), Named::Ready(server.session_of(user)));
+                    continue;
+                }
+                if let Some(name) = order.strip_prefix("leave ") {
+                    sessions.remove(name);
+                    continue;
+                }
                 sessions.clear();
                 server = match order {
                     "restart" => server.restart(),

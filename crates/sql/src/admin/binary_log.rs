@@ -11,7 +11,6 @@ use binlog::{FileNumber, LogPosition};
 
 use super::event_info;
 use super::listing::{Listing, cells, int, text, uint};
-use super::need;
 use crate::ast::{LogEvents, PurgeTo};
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
@@ -86,7 +85,6 @@ pub fn events(
     (skip, count): (u64, u64),
     sink: &mut dyn ResultSink,
 ) -> Result<()> {
-    need(cx, "REPLICATION SLAVE")?;
     let log = cx.database.log().clone();
     let file = match &which.file {
         Some(name) => named(&log, name).ok_or_else(|| cannot_show("Could not find target log"))?,
@@ -142,7 +140,6 @@ fn cannot_show(why: &str) -> SqlError {
 
 /// PURGE BINARY LOGS. What recovery still needs stays, whatever was asked for.
 pub fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
-    need(cx, "SUPER or BINLOG_ADMIN")?;
     let log = cx.database.log().clone();
     let keep = match to {
         PurgeTo::File(name) => {

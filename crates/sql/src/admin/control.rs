@@ -1,17 +1,18 @@
 //! What changes the server or other sessions: KILL, FLUSH, RESET, SHUTDOWN.
 
-use super::need;
 use crate::ast::{Flush, FlushLock, FlushOption, FlushWhat, KillWhat, ResetWhat};
 use crate::database::Kill;
 use crate::error::{self, Result, SqlError};
+use crate::privilege::Privileges;
 use crate::session::Context;
 
 /// KILL. Who kills themselves gets error 1317, as from any other's KILL.
 pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
     let unknown = || error::NO_SUCH_THREAD.with(&[&id]);
     let process = cx.database.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
-    if process.user().0 != cx.user.0 && !cx.is_administrator() {
-        return Err(error::KILL_DENIED_ERROR.with(&[&id]));
+    if process.user().0 != cx.user.0 {
+        let may = cx.need_any(Privileges::SUPER, "CONNECTION_ADMIN", "CONNECTION_ADMIN");
+        may.map_err(|_| error::KILL_DENIED_ERROR.with(&[&id]))?;
     }
     process.kill(match what {
         KillWhat::Connection => Kill::Connection,
@@ -22,7 +23,6 @@ pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
 
 /// FLUSH, which commits first.
 pub fn flush(cx: &mut Context, flush: &Flush) -> Result<()> {
-    need(cx, "RELOAD")?;
     cx.commit()?;
     match &flush.what {
         // Definitions have no other form than that in memory, so there is nothing to close.
@@ -81,7 +81,6 @@ pub fn reset(what: &[ResetWhat]) -> Result<()> {
 
 /// SHUTDOWN: the reply still goes out.
 pub fn shutdown(cx: &mut Context) -> Result<()> {
-    need(cx, "SHUTDOWN")?;
     cx.database.request_shutdown();
     Ok(())
 }

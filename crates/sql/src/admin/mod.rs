@@ -6,8 +6,7 @@
 //!
 //! Accounts are objects of the catalog: CREATE USER and its like are DDL (`catalog::ddl`).
 //!
-//! Deliberately absent: privileges by database, table and column. An account either may do everything, or everything but
-//! what [`need`] guards.
+//! Whether the account may is asked before ([`crate::privilege`]), but for what depends on a statement's arguments.
 
 pub mod binary_log;
 pub mod control;
@@ -77,9 +76,4 @@ fn evaluate(cx: &mut Context, ast: &crate::ast::Expr) -> Result<Datum<'static>> 
 fn number(cx: &mut Context, ast: &crate::ast::Expr) -> Result<u64> {
     let value = evaluate(cx, ast)?.to_integer().value;
     Ok(u64::try_from(value).unwrap_or(u64::MAX))
-}
-
-/// Error 1227, which names the privilege in MySQL's words, unless the account may do everything.
-fn need(cx: &Context, privilege: &str) -> Result<()> {
-    cx.need_administrator(privilege)
 }

@@ -7,10 +7,10 @@
 //!
 //! (A1) Values are those before the statement: `SET @a = 1, @b = @a` gives `@b` the old `@a`.
 
-use crate::admin::need;
 use crate::ast::{self, ExprKind, Isolation, SetItem, VariableName, VariableScope};
 use crate::error::{self, Result, SqlError};
 use crate::expression::{Node, Resolver, Row};
+use crate::privilege::Privileges;
 use crate::routine;
 use crate::session::Context;
 use crate::types::{Charset, Collation, DataType, Type};
@@ -138,7 +138,9 @@ impl Plan<'_> {
 
     fn session(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
         if id.variable().needs_admin() {
-            need(cx, "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN")?;
+            let shown = "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
+            let any = cx.need_any(Privileges::SUPER, "SYSTEM_VARIABLES_ADMIN", shown);
+            any.or_else(|_| cx.need_any(Privileges::NONE, "SESSION_VARIABLES_ADMIN", shown))?;
         }
         if id == ids::AUTOCOMMIT && !cx.frames.is_empty() {
             return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
@@ -152,7 +154,7 @@ impl Plan<'_> {
     }
 
     fn global(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
-        need(cx, "SUPER or SYSTEM_VARIABLES_ADMIN")?;
+        cx.need_any(Privileges::SUPER, "SYSTEM_VARIABLES_ADMIN", "SUPER or SYSTEM_VARIABLES_ADMIN")?;
         cx.database.globals().check(id, &assigned, is_strict(cx))?;
         self.steps.push(Step::Global(id, assigned));
         Ok(())

@@ -347,7 +347,8 @@ fn everybody_changes_their_own_password_only() {
         "SET PASSWORD FOR other@localhost = 'a'",
         "GRANT ALL ON *.* TO nobody@localhost",
     ] {
-        assert!(own(refused).starts_with("1227 "), "{refused}");
+        let number = if refused.starts_with("GRANT") { "1045 " } else { "1227 " };
+        assert!(own(refused).starts_with(number), "{refused}");
     }
 }
 
@@ -411,9 +412,12 @@ fn databases_and_tables_are_shown() {
 #[test]
 fn accounts_are_shown() {
     let mut server = Server::start();
-    server.check(
-        "SHOW GRANTS",
-        "Grants for root@localhost\nGRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION",
+    let own = server.run("SHOW GRANTS");
+    assert!(
+        own.starts_with(
+            "Grants for root@localhost\nGRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD"
+        ),
+        "{own}"
     );
     server.run("CREATE USER 'u'@'10.%' IDENTIFIED BY 'secret' ACCOUNT LOCK");
     server.check("SHOW GRANTS FOR 'u'@'10.%'", "Grants for u@10.%\nGRANT USAGE ON *.* TO `u`@`10.%`");
@@ -421,7 +425,7 @@ fn accounts_are_shown() {
     let log = server.run("SHOW BINLOG EVENTS");
     assert!(log.contains("AS 'caching_sha2_password:secret'") && !log.contains("BY 'secret'"), "{log}");
     server.run("GRANT ALL ON *.* TO 'u'@'10.%'");
-    assert!(server.run("SHOW GRANTS FOR 'u'@'10.%'").contains("GRANT ALL PRIVILEGES ON *.*"));
+    assert!(server.run("SHOW GRANTS FOR 'u'@'10.%'").contains("DROP ROLE ON *.* TO `u`@`10.%`"));
     server.run("REVOKE ALL PRIVILEGES, GRANT OPTION FROM 'u'@'10.%'");
     server.check("SHOW GRANTS FOR 'u'@'10.%'", "Grants for u@10.%\nGRANT USAGE ON *.* TO `u`@`10.%`");
     server.check("SHOW GRANTS FOR x", "1141 There is no such grant defined for user 'x' on host '%'");
@@ -430,5 +434,5 @@ fn accounts_are_shown() {
         "REVOKE ALL ON *.* FROM root@localhost",
         "1396 Operation REVOKE failed for 'root'@'localhost'",
     );
-    assert!(server.run("REVOKE INSERT ON *.* FROM 'u'@'10.%'").starts_with("1235 "));
+    assert!(server.run("REVOKE INSERT ON d.t FROM 'u'@'10.%'").starts_with("1235 "));
 }

@@ -14,7 +14,8 @@
 //!    else is bounded by the parser, so that walking and dropping a tree can be recursive.
 //!
 //! Reading order: [`expression`], [`query`], [`change`] (INSERT, UPDATE, ..), [`data_type`], [`table`] (CREATE and ALTER
-//! TABLE), [`routine`], [`session`] (SET, transactions), [`admin`] (SHOW, users, maintenance).
+//! TABLE), [`routine`], [`session`] (SET, transactions), [`admin`] (SHOW, users, maintenance); [`visit`] walks over all of
+//! it.
 #![allow(missing_docs)] // variants and fields carry the grammar's own words; a comment where those don't say it all
 
 pub mod admin;
@@ -25,6 +26,7 @@ pub mod query;
 pub mod routine;
 pub mod session;
 pub mod table;
+pub mod visit;
 
 pub use admin::*;
 pub use change::*;

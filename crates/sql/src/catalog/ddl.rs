@@ -5,11 +5,10 @@
 //! [`super`]). Where the statement's text would not do the same again (a password in clear, a key that was generated),
 //! the plan has another text for the log.
 
+mod grant;
 mod routine;
 mod table;
 mod user;
-
-pub use user::text as user_text;
 
 use std::sync::Arc;
 
@@ -133,8 +132,8 @@ pub fn plan(
         S::AlterUser(alter) => user::alter(alter, state, settings, hasher),
         S::DropUser { names, if_exists } => user::drop(names, *if_exists, state, settings),
         S::RenameUser(pairs) => user::rename(pairs, state, settings),
-        S::Grant(grant) => user::grant(grant, state, settings),
-        S::Revoke(revoke) => user::revoke(revoke, state, settings),
+        S::Grant(grant) => grant::grant(grant, state, settings),
+        S::Revoke(revoke) => grant::revoke(revoke, state, settings),
         _ => Err(SqlError::internal("a statement that is no DDL")),
     }
 }

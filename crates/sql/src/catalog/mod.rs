@@ -15,6 +15,7 @@
 //! (C2) One DDL statement at a time, from plan to publish.
 //! (C3) A definition that a transaction uses is not changed before it ends ([`metadata_lock`]).
 
+pub mod account;
 pub mod auto_increment;
 pub mod build;
 pub mod collations;
@@ -28,10 +29,12 @@ pub mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-pub use objects::{FunctionDef, State, UserDef};
+pub use account::UserDef;
+pub use objects::{FunctionDef, State};
 pub use record::Change;
 pub use replay::Replay;
 pub use table::{ColumnDef, IndexDef, TableDef};
@@ -46,12 +49,14 @@ pub struct Catalog {
     state: RwLock<Arc<State>>,
     /// Held by the DDL statement that runs (C2).
     ddl: Mutex<()>,
+    /// Counts the changes of accounts.
+    accounts_epoch: AtomicU64,
 }
 
 impl Catalog {
     /// A catalog of what was read at the start.
     pub fn new(state: State) -> Self {
-        Self { state: RwLock::new(Arc::new(state)), ddl: Mutex::new(()) }
+        Self { state: RwLock::new(Arc::new(state)), ddl: Mutex::new(()), accounts_epoch: AtomicU64::new(0) }
     }
 
     /// Everything as it is now. What is held stays as it is.
@@ -92,6 +97,14 @@ impl Catalog {
         let mut state = self.state.write();
         let state = Arc::make_mut(&mut state);
         changes.iter().for_each(|change| record::apply(change, state));
+        if changes.iter().any(|change| matches!(change, Change::PutUser(_) | Change::DropUser(..))) {
+            self.accounts_epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Moves with every change of an account, after the change is visible: sessions then ask again what they may do.
+    pub fn accounts_epoch(&self) -> &AtomicU64 {
+        &self.accounts_epoch
     }
 
     /// All AUTO_INCREMENT counters, for a checkpoint's notes: table number and next value, both u64.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::account::UserDef;
 use super::show::quote;
 use super::table::TableDef;
 use crate::ast::{Characteristics, DataAccess, SqlSecurity};
@@ -107,23 +108,6 @@ impl FunctionDef {
     }
 }
 
-/// A user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserDef {
-    /// Its name; empty for the anonymous user.
-    pub user: String,
-    /// The hosts it may come from: a name, an address, a pattern.
-    pub host: String,
-    /// The authentication plugin.
-    pub plugin: String,
-    /// What the plugin keeps of the password.
-    pub auth_string: Vec<u8>,
-    /// ACCOUNT LOCK.
-    pub locked: bool,
-    /// It has all privileges.
-    pub administrator: bool,
-}
-
 impl State {
     /// A database.
     pub fn database(&self, name: &str) -> Option<&DatabaseDef> {
@@ -140,21 +124,11 @@ impl State {
         self.databases.get(database)?.functions.get(&name.to_lowercase())
     }
 
-    /// The user that MySQL's matching picks: the most specific host first, a name before the anonymous user.
+    /// The account that MySQL's matching picks for a client.
     pub fn user(&self, user: &str, host: &str) -> Option<&UserDef> {
-        let fits = |u: &&UserDef| (u.user == user || u.user.is_empty()) && host_matches(&u.host, host);
-        self.users.values().filter(fits).max_by_key(|u| {
-            let literal = u.host.find(['%', '_']).unwrap_or(usize::MAX);
-            (literal, !u.user.is_empty())
-        })
+        self.users
+            .values()
+            .filter(|account| account.fits(user, host))
+            .max_by_key(|account| account.exactness())
     }
-}
-
-fn host_matches(pattern: &str, host: &str) -> bool {
-    let loopback = |h: &str| matches!(h, "localhost" | "127.0.0.1" | "::1");
-    if pattern == "localhost" && loopback(host) {
-        return true;
-    }
-    crate::expression::like::matches(host.as_bytes(), pattern.as_bytes(), None, Collation(33))
-        .unwrap_or(false)
 }

@@ -6,7 +6,7 @@
 //! | `d` name | collation u16 |
 //! | `t` database 00 name | table number u64, first tree u32, text of CREATE TABLE |
 //! | `f` database 00 name in lower case | see [`put_function`] |
-//! | `u` user 00 host | flags u8 (1 locked, 2 administrator), plugin, authentication string |
+//! | `u` user 00 host | see [`UserDef::encode`] |
 //!
 //! Numbers are little-endian; texts behind a length-encoded length, but for the CREATE TABLE, which is the rest. A table
 //! is kept as the statement that makes it, in a form that does not depend on any session: UTF-8, time stamps in UTC.
@@ -16,8 +16,9 @@ use std::sync::Arc;
 use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
 use storage::{Store, TreeId, WriteBatch};
 
+use super::account::UserDef;
 use super::build::{self, Environment, Numbers};
-use super::objects::{DatabaseDef, FunctionDef, NextNumbers, State, UserDef};
+use super::objects::{DatabaseDef, FunctionDef, NextNumbers, State};
 use super::table::TableDef;
 use super::{parse_one, show};
 use crate::ast::{Characteristics, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text};
@@ -91,10 +92,7 @@ pub fn write(change: &Change, batch: &mut WriteBatch) {
             batch.delete(TREE, &key(b'f', database, Some(&name.to_lowercase())));
         }
         Change::PutUser(user) => {
-            let mut value = vec![u8::from(user.locked) | u8::from(user.administrator) << 1];
-            put_lenenc_bytes(&mut value, user.plugin.as_bytes());
-            put_lenenc_bytes(&mut value, &user.auth_string);
-            batch.put(TREE, &key(b'u', &user.user, Some(&user.host)), &value);
+            batch.put(TREE, &key(b'u', &user.user, Some(&user.host)), &user.encode());
         }
         Change::DropUser(user, host) => batch.delete(TREE, &key(b'u', user, Some(host))),
     }
@@ -235,15 +233,7 @@ fn read(key: &[u8], value: &[u8], state: &mut State) -> Result<(), Option<SqlErr
             apply(&Change::PutFunction(Arc::new(function)), state);
         }
         b'u' => {
-            let flags = c.u8().map_err(none)?;
-            let user = UserDef {
-                user: first.to_owned(),
-                host: second.to_owned(),
-                plugin: text(&mut c).map_err(none)?,
-                auth_string: c.lenenc_bytes().map_err(none)?.to_vec(),
-                locked: flags & 1 != 0,
-                administrator: flags & 2 != 0,
-            };
+            let user = UserDef::decode(first, second, &mut c).map_err(none)?;
             apply(&Change::PutUser(user), state);
         }
         _ => return Err(None),

@@ -75,6 +75,8 @@ catalogue! {
     KILL_DENIED_ERROR = 1095, "HY000", "You are not owner of thread %";
     NO_TABLES_USED = 1096, "HY000", "No tables used";
     TOO_BIG_SET = 1097, "HY000", "Too many strings for column % and SET";
+    TABLE_NOT_LOCKED_FOR_WRITE = 1099, "HY000", "Table '%' was locked with a READ lock and can't be updated";
+    TABLE_NOT_LOCKED = 1100, "HY000", "Table '%' was not locked with LOCK TABLES";
     BLOB_CANT_HAVE_DEFAULT = 1101, "42000", "BLOB, TEXT, GEOMETRY or JSON column '%' can't have a default value";
     WRONG_DB_NAME = 1102, "42000", "Incorrect database name '%'";
     WRONG_TABLE_NAME = 1103, "42000", "Incorrect table name '%'";
@@ -106,8 +108,10 @@ catalogue! {
     KEY_DOES_NOT_EXIST = 1176, "42000", "Key '%' doesn't exist in table '%'";
     CANT_DO_THIS_DURING_TRANSACTION = 1179, "25000", "You are not allowed to execute this command in a transaction";
     ERROR_DURING_COMMIT = 1180, "HY000", "Got error % during COMMIT";
+    LOCK_OR_ACTIVE_TRANSACTION = 1192, "HY000", "Can't execute the given command because you have active locked tables or an active transaction";
     UNKNOWN_SYSTEM_VARIABLE = 1193, "HY000", "Unknown system variable '%'";
     TRANS_CACHE_FULL = 1197, "HY000", "Multi-statement transaction required more than % bytes of storage; increase duramen_transaction_size_max and try again";
+    TOO_MANY_USER_CONNECTIONS = 1203, "42000", "User % already has more than 'max_user_connections' active connections";
     SET_CONSTANTS_ONLY = 1204, "HY000", "You may only use constant expressions with SET";
     LOCK_WAIT_TIMEOUT = 1205, "HY000", "Lock wait timeout exceeded; try restarting transaction";
     LOCK_TABLE_FULL = 1206, "HY000", "The total number of locks exceeds the lock table size";
@@ -116,6 +120,8 @@ catalogue! {
     ERROR_WHEN_EXECUTING_COMMAND = 1220, "HY000", "Error when executing command %: %";
     WRONG_USAGE = 1221, "HY000", "Incorrect usage of % and %";
     WRONG_NUMBER_OF_COLUMNS_IN_SELECT = 1222, "21000", "The used SELECT statements have a different number of columns";
+    CANT_UPDATE_WITH_READLOCK = 1223, "HY000", "Can't execute the query because you have a conflicting read lock";
+    USER_LIMIT_REACHED = 1226, "42000", "User '%' has exceeded the '%' resource (current value: %)";
     SPECIFIC_ACCESS_DENIED_ERROR = 1227, "42000", "Access denied; you need (at least one of) the % privilege(s) for this operation";
     LOCAL_VARIABLE = 1228, "HY000", "Variable '%' is a SESSION variable and can't be used with SET GLOBAL";
     GLOBAL_VARIABLE = 1229, "HY000", "Variable '%' is a GLOBAL variable and should be set with SET GLOBAL";
@@ -169,12 +175,19 @@ catalogue! {
     DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
     TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "HY000", "Incorrect % value: '%' for column '%' at row %";
     ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal % '%' value found during parsing";
+    PROCACCESS_DENIED_ERROR = 1370, "42000", "% command denied to user '%'@'%' for routine '%'";
     PASSWD_LENGTH = 1372, "HY000", "Password hash should be a %-digit hexadecimal number";
     BINLOG_PURGE_UNKNOWN_LOG = 1373, "HY000", "Target log not found in binlog index";
     LOG_IN_USE = 1378, "HY000", "A purgeable log is in use, will not purge";
     NO_BINARY_LOGGING = 1381, "HY000", "You are not using binary logging";
     KEY_PART_0 = 1391, "HY000", "Key part '%' length cannot be 0";
     CANNOT_USER = 1396, "HY000", "Operation % failed for %";
+    XAER_NOTA = 1397, "XAE04", "XAER_NOTA: Unknown XID";
+    XAER_INVAL = 1398, "XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";
+    XAER_RMFAIL = 1399, "XAE07", "XAER_RMFAIL: The command cannot be executed when global transaction is in the  % state";
+    XAER_OUTSIDE = 1400, "XAE09", "XAER_OUTSIDE: Some work is done outside global transaction";
+    XAER_RMERR = 1401, "XAE03", "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
+    XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
     DATA_TOO_LONG = 1406, "22001", "Data too long for column '%' at row %";
     CANT_CREATE_USER_WITH_GRANT = 1410, "42000", "You are not allowed to create a user with GRANT";
     SP_NO_RETSET = 1415, "0A000", "Not allowed to return a result set from a %";
@@ -185,6 +198,7 @@ catalogue! {
     M_BIGGER_THAN_D = 1427, "42000", "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '%').";
     STACK_OVERRUN_NEED_MORE = 1436, "HY000", "Thread stack overrun:  % bytes used of a % byte stack, and % bytes needed.  Use 'mysqld --thread_stack=#' to specify a bigger stack.";
     TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for column '%' (max = %)";
+    XAER_DUPID = 1440, "XAE08", "XAER_DUPID: The XID already exists";
     DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: % field overflow";
     CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG = 1442, "HY000", "Can't update table '%' in stored function/trigger because it is already used by statement which invoked this stored function/trigger.";
     SP_CANT_SET_AUTOCOMMIT = 1445, "HY000", "Not allowed to set autocommit from a stored function or trigger";
@@ -199,10 +213,13 @@ catalogue! {
     WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '%'";
     NATIVE_FCT_NAME_COLLISION = 1585, "HY000", "This function '%' has the same name as a native function";
     ERROR_ON_LOG = 1598, "HY000", "Binary logging not possible. Message: %";
+    XA_RBDEADLOCK = 1614, "XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
     INTERNAL_ERROR = 1815, "HY000", "Internal error: %";
+    MUST_CHANGE_PASSWORD = 1820, "HY000", "You must reset your password using ALTER USER statement before executing this statement.";
+    MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000", "Your password has expired. To log in you must change it using a client that supports expired passwords.";
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
@@ -212,6 +229,7 @@ catalogue! {
     USER_ALREADY_EXISTS = 3163, "HY000", "Authorization ID % already exists.";
     CAPACITY_EXCEEDED = 3170, "HY000", "Memory capacity of % bytes for '%' exceeded. %";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for %";
     TABLE_MUST_HAVE_A_VISIBLE_COLUMN = 4028, "HY000", "A table must have at least one visible column.";
     GIPK_COLUMN_EXISTS = 4108, "HY000", "Failed to generate invisible primary key. Column 'my_row_id' already exists.";
 }

@@ -4,22 +4,46 @@ use std::sync::Arc;
 
 use storage::WriteBatch;
 
-use crate::ast::{
-    Account, AlterUser, Authentication, Secret, Statement, StatementKind, Text, UserOptions, UserSpec,
-};
+use super::{Done, OK, ROWS, password};
+use crate::ast::{SetItem, Statement, StatementKind};
 use crate::catalog::ddl::{self, Plan};
 use crate::catalog::{TableDef, record};
 use crate::error::Result;
 use crate::session::{Context, lock_tables};
+use crate::sink::ResultSink;
 use crate::status::Counter;
 
 /// Executes a DDL statement. What was open is committed already.
-pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+pub(super) fn execute(
+    cx: &mut Context,
+    statement: &Statement,
+    text: &[u8],
+    sink: &mut dyn ResultSink,
+) -> Result<Done> {
     count(cx, &statement.kind);
-    if needs_administrator(cx, &statement.kind) {
-        cx.need_administrator("CREATE USER")?;
+    match password::choose(cx, statement) {
+        None => run(cx, statement, text).map(|()| OK),
+        Some((statement, chosen)) => {
+            run(cx, &statement, text)?;
+            password::show(cx, chosen, sink)?;
+            Ok(ROWS)
+        }
     }
-    run(cx, statement, text)
+}
+
+/// SET PASSWORD.
+pub(super) fn set_password(cx: &mut Context, item: &SetItem, sink: &mut dyn ResultSink) -> Result<Done> {
+    let statement = password::as_alter_user(item)?;
+    crate::privilege::check(cx, &statement.kind)?;
+    cx.count(Counter::ComSetPassword);
+    match password::choose(cx, &statement) {
+        None => run(cx, &statement, &[]).map(|()| OK),
+        Some((statement, chosen)) => {
+            run(cx, &statement, &[])?;
+            password::show(cx, chosen, sink)?;
+            Ok(ROWS)
+        }
+    }
 }
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
@@ -86,52 +110,6 @@ fn forget_database(cx: &mut Context, kind: &StatementKind) {
     {
         cx.set_default_database(None);
     }
-}
-
-/// SET PASSWORD is ALTER USER.
-pub(super) fn set_password(cx: &mut Context, user: Option<&Account>, password: Option<&[u8]>) -> Result<()> {
-    cx.count(Counter::ComSetPassword);
-    let secret = password.map_or(Secret::Random, |p| Secret::Password(Text::new(p)));
-    let spec = UserSpec {
-        user: user.cloned().unwrap_or(Account::CurrentUser),
-        factors: vec![Authentication { plugin: None, secret }],
-        replace: None,
-        retain_current: false,
-        discard_old: false,
-    };
-    let alter = AlterUser {
-        if_exists: false,
-        users: vec![spec],
-        default_role: None,
-        options: UserOptions::default(),
-    };
-    if !is_own_password(cx, &alter) {
-        cx.need_administrator("CREATE USER")?;
-    }
-    let kind = StatementKind::AlterUser(Box::new(alter));
-    run(cx, &Statement { kind, span: crate::ast::Span::default(), parameters: 0 }, &[])
-}
-
-fn needs_administrator(cx: &Context, kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    match kind {
-        S::AlterUser(alter) => !is_own_password(cx, alter),
-        S::CreateUser(_) | S::DropUser { .. } | S::RenameUser(_) | S::Grant(_) | S::Revoke(_) => true,
-        _ => false,
-    }
-}
-
-/// Everybody may change their own password, and nothing else of their account.
-fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
-    let is_own = |account: &Account| match account {
-        Account::CurrentUser => true,
-        Account::Named { user, host } => {
-            **user == *cx.account.0.as_bytes() && **host == *cx.account.1.as_bytes()
-        }
-    };
-    alter.options == UserOptions::default()
-        && alter.default_role.is_none()
-        && alter.users.iter().all(|spec| is_own(&spec.user))
 }
 
 fn count(cx: &Context, kind: &StatementKind) {

@@ -12,6 +12,7 @@ mod change;
 mod ddl;
 mod insert;
 pub mod output;
+mod password;
 mod select;
 
 use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
@@ -54,18 +55,20 @@ pub fn execute(
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
     use StatementKind as S;
+    cx.check_password_valid(&statement.kind)?;
+    crate::privilege::check(cx, &statement.kind)?;
     if session::commits_implicitly(&statement.kind) {
         cx.commit()?;
     }
     match &statement.kind {
-        kind if crate::catalog::ddl::is_ddl(kind) => ddl::execute(cx, statement, text).map(|()| OK),
+        kind if crate::catalog::ddl::is_ddl(kind) => ddl::execute(cx, statement, text, sink),
         S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::Do(_) => {
             rows(cx, statement, text, sink)
         }
         S::Set(items) => match items.as_slice() {
-            [SetItem::Password { user, password, .. }] => {
+            [item @ SetItem::Password { .. }] => {
                 cx.commit()?;
-                ddl::set_password(cx, user.as_ref(), password.as_deref()).map(|()| OK)
+                ddl::set_password(cx, item, sink)
             }
             _ => administer(cx, statement, text, sink),
         },
@@ -183,6 +186,9 @@ fn complete(cx: &mut Context, completion: Completion) -> Result<Done> {
 pub fn use_database(cx: &mut Context, name: &str) -> Result<()> {
     if cx.catalog().state().database(name).is_none() && !is_schema(name) {
         return Err(error::BAD_DB_ERROR.with(&[&name]));
+    }
+    if !cx.grants().sees_tables(name) {
+        return Err(error::DBACCESS_DENIED_ERROR.with(&[&cx.account.0, &cx.account.1, &name]));
     }
     cx.set_default_database(Some(name.to_owned()));
     Ok(())

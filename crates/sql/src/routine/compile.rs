@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{Action, Instruction, Routine};
-use crate::ast::{self, Block, Compound, Declaration, Expr, ExprKind, Ident, Statement, StatementKind};
+use crate::ast::{
+    self, Block, Compound, Declaration, Expr, ExprKind, Ident, SqlSecurity, Statement, StatementKind,
+};
 use crate::catalog::{FunctionDef, parse_one};
 use crate::error::{self, Result, SqlError};
 use crate::expression::resolve::Local;
@@ -49,6 +51,8 @@ impl Routine {
             code: compiler.code,
             text,
             sql_mode: function.sql_mode,
+            definer: (function.characteristics.security != Some(SqlSecurity::Invoker))
+                .then(|| function.definer.clone()),
             connection: function.connection,
         })
     }

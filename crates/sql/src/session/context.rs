@@ -123,6 +123,9 @@ pub struct Context {
     pub interrupt: Arc<Interrupt>,
     /// The `BEGIN` event of transactions, as long as the settings in it stay.
     pub(super) begin_event: Option<Arc<QueryEvent<'static>>>,
+    pub(super) known_grants: super::grants::Known,
+    /// The password had expired when the session began.
+    pub(super) began_expired: bool,
     default_database: Option<String>,
     variables: SessionVariables,
     settled: Settled,
@@ -139,6 +142,7 @@ impl Context {
         let mut seed = [0; 8];
         database.env().random(&mut seed);
         let settled = settle(&variables);
+        let known_grants = super::grants::Known::of(database.catalog(), &connection.account);
         Self {
             id: connection.id,
             user: (connection.user.clone(), connection.host.clone()),
@@ -153,6 +157,8 @@ impl Context {
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
             begin_event: None,
+            began_expired: known_grants.expired(),
+            known_grants,
             default_database: None,
             variables,
             settled,
@@ -269,20 +275,6 @@ impl Context {
             v.put(ids::CHARACTER_SET_DATABASE, Value::Text(collation.charset().name().into()));
         });
         self.default_database = name;
-    }
-
-    /// True if the account may do everything.
-    pub fn is_administrator(&self) -> bool {
-        let state = self.catalog().state();
-        state.users.get(&self.account).is_some_and(|u| u.administrator)
-    }
-
-    /// Error 1227 unless the account may do everything.
-    pub fn need_administrator(&self, privilege: &str) -> Result<()> {
-        if self.is_administrator() {
-            return Ok(());
-        }
-        Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&privilege]))
     }
 
     // The moment.

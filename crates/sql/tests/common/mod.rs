@@ -52,11 +52,13 @@ impl Server {
 
     /// A session of a user from this machine.
     pub fn session_of(&self, user: &str) -> Session {
+        let found = self.database.account(user, "localhost");
+        let account = found.map_or((user.to_owned(), "localhost".to_owned()), |a| (a.user, a.host));
         let connection = Connection {
             id: self.database.reserve_id(),
             user: user.to_owned(),
             host: "localhost".to_owned(),
-            account: (user.to_owned(), "localhost".to_owned()),
+            account,
             database: None,
             collation: 255,
             found_rows: false,

@@ -1,41 +1,54 @@
 //! Accounts: whose rights, and which.
 
 use crate::admin::listing::{Listing, cells, text};
-use crate::admin::need;
 use crate::ast::Account;
-use crate::catalog::show;
 use crate::error::{self, Result};
+use crate::privilege::{DYNAMIC, Privileges, STATIC};
 use crate::session::Context;
 
-/// User and host of the account that was named. Other accounts than one's own are an administrator's business.
+/// User and host of the account that was named. Other accounts than one's own are for those who may read `mysql`.
 pub(super) fn named(cx: &Context, account: &Account) -> Result<(String, String)> {
     let Account::Named { user, host } = account else { return Ok(cx.account.clone()) };
     let key = (user.to_str_lossy().into_owned(), host.to_str_lossy().into_owned());
-    if key != cx.account {
-        need(cx, "SELECT on the accounts")?;
+    if key != cx.account && !cx.grants_now().in_database("mysql").has(Privileges::SELECT) {
+        let (user, host) = &cx.account;
+        return Err(error::DBACCESS_DENIED_ERROR.with(&[user, host, &"mysql"]));
     }
     Ok(key)
 }
 
-/// SHOW GRANTS: an account may do everything, or work with all data but not administrate the server.
+/// SHOW GRANTS.
 pub(super) fn grants(cx: &Context, account: &Account) -> Result<Listing> {
     let key = named(cx, account)?;
     let state = cx.catalog().state();
     let (user, host) = &key;
     let found = state.users.get(&key).ok_or_else(|| error::NONEXISTING_GRANT.with(&[user, host]))?;
     let mut out = Listing::new([text(format!("Grants for {user}@{host}"), 1024)]);
-    let account = format!("{}@{}", show::quote(user), show::quote(host));
-    out.push(match found.administrator {
-        true => cells![format!("GRANT ALL PRIVILEGES ON *.* TO {account} WITH GRANT OPTION")],
-        false => cells![format!("GRANT USAGE ON *.* TO {account}")],
-    });
+    for statement in found.grants.statements((user, host)) {
+        out.push(cells![statement]);
+    }
     Ok(out)
 }
 
-/// SHOW PRIVILEGES: those that are enforced.
+/// SHOW PRIVILEGES.
 pub(super) fn privileges() -> Listing {
     let mut out = Listing::new([text("Privilege", 64), text("Context", 128), text("Comment", 256)]);
-    out.push(cells!["All", "Server Admin", "To do everything"]);
-    out.push(cells!["Usage", "Server Admin", "To connect, and to work with all databases"]);
+    let mut rows: Vec<_> = STATIC.iter().map(|p| (capitalized(p.name), p.context, p.comment)).collect();
+    let of_grants = "Databases,Tables,Functions,Procedures";
+    rows.push(("Grant option".to_owned(), of_grants, "To give to other users those privileges you possess"));
+    rows.push(("Usage".to_owned(), "Server Admin", "No privileges - allow connect only"));
+    rows.sort();
+    for (name, context, comment) in rows {
+        out.push(cells![name, context, comment]);
+    }
+    for name in DYNAMIC {
+        out.push(cells![*name, "Server Admin", ""]);
+    }
     out
+}
+
+/// `CREATE USER` as `Create user`.
+fn capitalized(name: &str) -> String {
+    let (first, rest) = name.split_at(1);
+    first.to_owned() + &rest.to_ascii_lowercase()
 }

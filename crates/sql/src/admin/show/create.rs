@@ -69,18 +69,7 @@ pub(super) fn user(cx: &Context, of: &Account) -> Result<Listing> {
     let user =
         state.users.get(&key).ok_or_else(|| error::CANNOT_USER.with(&[&"SHOW CREATE USER", &shown]))?;
     let mut out = Listing::new([text(format!("CREATE USER for {}@{}", key.0, key.1), DEFINITION)]);
-    let hash = match user.auth_string.is_empty() {
-        true => String::new(),
-        false => format!(" AS {}", show::quote_text(&String::from_utf8_lossy(&user.auth_string))),
-    };
-    let lock = if user.locked { "LOCK" } else { "UNLOCK" };
-    out.push(cells![format!(
-        "CREATE USER {}@{} IDENTIFIED WITH {}{hash} REQUIRE NONE PASSWORD EXPIRE DEFAULT ACCOUNT {lock} \
-         PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
-        show::quote(&user.user),
-        show::quote(&user.host),
-        show::quote_text(&user.plugin),
-    )]);
+    out.push(cells![user.show()]);
     Ok(out)
 }
 

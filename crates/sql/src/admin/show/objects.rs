@@ -26,7 +26,8 @@ pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<std::sync::Arc<T
 /// SHOW DATABASES.
 pub(super) fn databases(cx: &Context) -> Listing {
     let mut out = Listing::new([name("Database")]).showing_pattern();
-    for name in cx.catalog().state().databases.keys() {
+    let state = cx.catalog().state();
+    for name in state.databases.keys().filter(|name| cx.grants_now().sees_database(name)) {
         out.push(cells![name.as_str()]);
     }
     out
@@ -51,7 +52,7 @@ pub(super) fn open_tables(cx: &Context, given: Option<&str>) -> Listing {
     let mut out =
         Listing::new([name("Database"), name("Table"), int("In_use"), int("Name_locked")]).pattern_on(1);
     for (database, held) in &cx.catalog().state().databases {
-        if given.is_none_or(|g| g == database) {
+        if given.is_none_or(|g| g == database) && cx.grants_now().sees_tables(database) {
             for table in held.tables.keys() {
                 out.push(cells![database.as_str(), table.as_str(), 0_i64, 0_i64]);
             }

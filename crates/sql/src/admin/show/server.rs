@@ -2,6 +2,7 @@
 
 use crate::admin::listing::{Listing, cells, int, text, uint};
 use crate::error::Level;
+use crate::privilege::Privileges;
 use crate::session::Context;
 use crate::types::{Charset, Collation};
 
@@ -116,7 +117,7 @@ pub(super) fn condition_count(cx: &Context, errors: bool) -> Listing {
 /// Characters of a statement that SHOW PROCESSLIST shows without FULL.
 const INFO_CHARACTERS: usize = 100;
 
-/// SHOW PROCESSLIST: an administrator sees all sessions, others their own.
+/// SHOW PROCESSLIST: with PROCESS one sees all sessions, else one's own.
 pub(super) fn processes(cx: &Context, full: bool) -> Listing {
     let mut out = Listing::new([
         uint("Id"),
@@ -128,7 +129,7 @@ pub(super) fn processes(cx: &Context, full: bool) -> Listing {
         text("State", 64).or_null(),
         text("Info", 65_535).or_null(),
     ]);
-    let all = cx.is_administrator();
+    let all = cx.grants_now().global.has(Privileges::PROCESS);
     let now = cx.database.env().monotonic();
     for process in cx.database.processes() {
         let (user, host) = process.user();

@@ -1,14 +1,13 @@
-//! CREATE, ALTER, DROP and RENAME USER; GRANT in its simplest form.
-//!
-//! An account has all privileges (`GRANT ALL ON *.*`), or those of an ordinary user: everything but administration. Finer
-//! privileges are refused, so that nobody relies on what is not enforced. In the log passwords are what the plugin keeps.
+//! CREATE, ALTER, DROP and RENAME USER. In the log passwords are what the plugin keeps.
+
+use std::sync::Arc;
 
 use super::{PasswordHasher, Plan, Settings, quoted_account};
 use crate::ast::{
-    Account, AlterUser, Authentication, CreateUser, Grant, GrantObject, GrantWhat, Revoke, Secret,
-    UserOptions, UserSpec,
+    Account, AlterUser, Authentication, CreateUser, PasswordOption, Require, Secret, UserOptions, UserSpec,
 };
-use crate::catalog::objects::{State, UserDef};
+use crate::catalog::account::{AccountOptions, UserDef};
+use crate::catalog::objects::State;
 use crate::catalog::record::Change;
 use crate::catalog::show;
 use crate::error::{self, Result, SqlError};
@@ -17,7 +16,7 @@ const DEFAULT_PLUGIN: &str = "caching_sha2_password";
 const PLUGINS: [&str; 2] = [DEFAULT_PLUGIN, "mysql_native_password"];
 
 /// User and host.
-fn resolve(account: &Account, settings: &Settings) -> (String, String) {
+pub(super) fn resolve(account: &Account, settings: &Settings) -> (String, String) {
     match account {
         Account::CurrentUser => settings.account.clone(),
         Account::Named { user, host } => {
@@ -26,24 +25,99 @@ fn resolve(account: &Account, settings: &Settings) -> (String, String) {
     }
 }
 
-fn refuse_options(options: &UserOptions) -> Result<()> {
-    let refused = if options.require.as_ref().is_some_and(|r| *r != crate::ast::Require::None) {
-        "REQUIRE"
-    } else if options.resources.iter().any(|(_, n)| *n > 0) {
-        "resource limits of accounts"
-    } else if !options.password.is_empty() {
-        "password options of accounts"
-    } else if options.comment.is_some() || options.attribute.is_some() {
-        "COMMENT and ATTRIBUTE of accounts"
-    } else {
-        return Ok(());
-    };
-    Err(SqlError::unsupported(refused))
+/// What the statement says of its accounts, on top of what is known of one.
+fn apply(given: &UserOptions, options: &mut AccountOptions) -> Result<()> {
+    match &given.require {
+        None => {}
+        Some(Require::None) => options.require_tls = false,
+        Some(Require::Ssl) => options.require_tls = true,
+        Some(Require::X509 | Require::Items(_)) => {
+            return Err(SqlError::unsupported("certificates of clients"));
+        }
+    }
+    for (name, number) in &given.resources {
+        match name.is("MAX_USER_CONNECTIONS") {
+            true => options.connections_max = u32::try_from(*number).unwrap_or(u32::MAX),
+            false if *number == 0 => {}
+            false => return Err(SqlError::unsupported(format_args!("the resource limit {name}"))),
+        }
+    }
+    for rule in &given.password {
+        match rule {
+            PasswordOption::Expire => options.expired = true,
+            PasswordOption::ExpireDefault => options.expires_never = false,
+            PasswordOption::ExpireNever => options.expires_never = true,
+            PasswordOption::History(None)
+            | PasswordOption::ReuseInterval(None)
+            | PasswordOption::RequireCurrent(None)
+            | PasswordOption::FailedLoginAttempts(0)
+            | PasswordOption::LockTime(Some(0)) => {}
+            _ => return Err(SqlError::unsupported("rules for passwords")),
+        }
+    }
+    if given.attribute.is_some() {
+        return Err(SqlError::unsupported("ATTRIBUTE of accounts"));
+    }
+    if let Some(comment) = &given.comment {
+        options.attribute = Some(format!("{{\"comment\": {}}}", json_string(&comment.to_str_lossy())));
+    }
+    options.locked = given.locked.unwrap_or(options.locked);
+    Ok(())
+}
+
+fn json_string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out += "\\n",
+            '\r' => out += "\\r",
+            '\t' => out += "\\t",
+            c if c < ' ' => out += &format!("\\u{:04x}", u32::from(c)),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+/// The options as the log has them: those that the statement gave.
+fn options_text(given: &UserOptions) -> String {
+    let mut out = String::new();
+    match &given.require {
+        Some(Require::Ssl) => out += " REQUIRE SSL",
+        Some(_) => out += " REQUIRE NONE",
+        None => {}
+    }
+    let limits: Vec<String> =
+        given.resources.iter().map(|(name, number)| format!("{name} {number}")).collect();
+    if !limits.is_empty() {
+        out += &format!(" WITH {}", limits.join(" "));
+    }
+    for rule in &given.password {
+        out += match rule {
+            PasswordOption::Expire => " PASSWORD EXPIRE",
+            PasswordOption::ExpireNever => " PASSWORD EXPIRE NEVER",
+            PasswordOption::ExpireDefault => " PASSWORD EXPIRE DEFAULT",
+            _ => "", // the others say what is so anyhow
+        };
+    }
+    match given.locked {
+        Some(true) => out += " ACCOUNT LOCK",
+        Some(false) => out += " ACCOUNT UNLOCK",
+        None => {}
+    }
+    if let Some(comment) = &given.comment {
+        out += &format!(" COMMENT {}", show::quote_text(&comment.to_str_lossy()));
+    }
+    out
 }
 
 fn authenticate(user: &mut UserDef, spec: &UserSpec, hasher: PasswordHasher<'_>) -> Result<()> {
     if spec.retain_current || spec.discard_old {
         return Err(SqlError::unsupported("dual passwords"));
+    }
+    if spec.replace.is_some() {
+        return Err(SqlError::unsupported("REPLACE of the current password"));
     }
     let factor = match spec.factors.as_slice() {
         [] => return Ok(()),
@@ -61,31 +135,17 @@ fn authenticate(user: &mut UserDef, spec: &UserSpec, hasher: PasswordHasher<'_>)
         Secret::Password(password) if password.is_empty() => Vec::new(),
         Secret::Password(password) => hasher(&user.plugin, password)?,
         Secret::Hash(hash) => hash.to_vec(),
-        Secret::Random => return Err(SqlError::unsupported("random passwords")),
+        // The executor has made one, which the client is told.
+        Secret::Random => return Err(SqlError::internal("a random password has not been chosen")),
     };
+    user.options.expired = false;
     Ok(())
 }
 
-/// `'user'@'host' IDENTIFIED WITH 'plugin' AS 'hash'`
-fn identified(user: &UserDef) -> String {
-    let hash = String::from_utf8_lossy(&user.auth_string).into_owned();
-    let account = quoted_account((&user.user, &user.host));
-    let plugin = show::quote_text(&user.plugin);
-    if hash.is_empty() {
-        return format!("{account} IDENTIFIED WITH {plugin}");
-    }
-    format!("{account} IDENTIFIED WITH {plugin} AS {}", show::quote_text(&hash))
-}
-
-/// The text of CREATE USER, as SHOW CREATE USER and the log have it.
-pub fn text(verb: &str, users: &[UserDef], lock: Option<bool>) -> String {
-    let users: Vec<String> = users.iter().map(identified).collect();
-    let lock = match lock {
-        Some(true) => " ACCOUNT LOCK",
-        Some(false) => " ACCOUNT UNLOCK",
-        None => "",
-    };
-    format!("{verb} USER {}{lock}", users.join(", "))
+/// The statement as the log has it: with what the plugins keep in the places of passwords.
+fn logged(verb: &str, users: &[UserDef], options: &UserOptions) -> Option<Vec<u8>> {
+    let users: Vec<String> = users.iter().map(UserDef::identified).collect();
+    Some(format!("{verb} USER {}{}", users.join(", "), options_text(options)).into_bytes())
 }
 
 fn failed(operation: &str, accounts: &[(String, String)]) -> SqlError {
@@ -99,7 +159,6 @@ pub(super) fn create(
     settings: &Settings,
     hasher: PasswordHasher<'_>,
 ) -> Result<Plan> {
-    refuse_options(&create.options)?;
     if !create.default_roles.is_empty() {
         return Err(SqlError::unsupported("roles"));
     }
@@ -116,10 +175,11 @@ pub(super) fn create(
             host,
             plugin: DEFAULT_PLUGIN.to_owned(),
             auth_string: Vec::new(),
-            locked: create.options.locked == Some(true),
-            administrator: false,
+            options: AccountOptions::default(),
+            grants: Arc::default(),
         };
         authenticate(&mut new, spec, hasher)?;
+        apply(&create.options, &mut new.options)?;
         plan.changes.push(Change::PutUser(new.clone()));
         made.push(new);
     }
@@ -130,7 +190,7 @@ pub(super) fn create(
         let note = |(u, h): &(String, String)| error::USER_ALREADY_EXISTS.with(&[&quoted_account((u, h))]);
         plan.notes = present.iter().map(note).collect();
     }
-    plan.logged = Some(text("CREATE", &made, create.options.locked).into_bytes());
+    plan.logged = logged("CREATE", &made, &create.options);
     Ok(plan)
 }
 
@@ -140,23 +200,22 @@ pub(super) fn alter(
     settings: &Settings,
     hasher: PasswordHasher<'_>,
 ) -> Result<Plan> {
-    refuse_options(&alter.options)?;
     if alter.default_role.is_some() {
         return Err(SqlError::unsupported("roles"));
     }
     let mut plan = Plan::default();
     let (mut changed, mut missing) = (Vec::new(), Vec::new());
     for spec in &alter.users {
-        let (user, host) = resolve(&spec.user, settings);
-        let Some(found) = state.users.get(&(user.clone(), host.clone())) else {
-            missing.push((user, host));
+        let key = resolve(&spec.user, settings);
+        let Some(found) = state.users.get(&key) else {
+            missing.push(key);
             continue;
         };
         let mut new = found.clone();
         authenticate(&mut new, spec, hasher)?;
-        new.locked = alter.options.locked.unwrap_or(new.locked);
+        apply(&alter.options, &mut new.options)?;
         plan.changes.push(Change::PutUser(new.clone()));
-        changed.push(new);
+        changed.push((new, !spec.factors.is_empty()));
     }
     if !missing.is_empty() {
         if !alter.if_exists {
@@ -165,7 +224,16 @@ pub(super) fn alter(
         let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
         plan.notes = missing.iter().map(note).collect();
     }
-    plan.logged = Some(text("ALTER", &changed, alter.options.locked).into_bytes());
+    // An account whose password stays is named alone: naming the password would make an expired one valid.
+    let users: Vec<String> = changed
+        .iter()
+        .map(|(user, identified)| match identified {
+            true => user.identified(),
+            false => quoted_account((&user.user, &user.host)),
+        })
+        .collect();
+    plan.logged =
+        Some(format!("ALTER USER {}{}", users.join(", "), options_text(&alter.options)).into_bytes());
     Ok(plan)
 }
 
@@ -210,39 +278,8 @@ pub(super) fn rename(pairs: &[(Account, Account)], state: &State, settings: &Set
     Ok(plan)
 }
 
-fn is_everything(what: &GrantWhat) -> bool {
-    match what {
-        GrantWhat::Privileges { privileges, object: GrantObject::Global } => {
-            privileges.len() == 1 && privileges[0].name.is("ALL") && privileges[0].columns.is_empty()
-        }
-        GrantWhat::Everything => true,
-        _ => false,
-    }
-}
-
-pub(super) fn revoke(revoke: &Revoke, state: &State, settings: &Settings) -> Result<Plan> {
-    if !is_everything(&revoke.what) {
-        return Err(SqlError::unsupported("REVOKE of anything but ALL ON *.*"));
-    }
-    let mut plan = Plan::default();
-    for account in &revoke.from {
-        let key = resolve(account, settings);
-        match state.users.get(&key) {
-            Some(user) => {
-                plan.changes.push(Change::PutUser(UserDef { administrator: false, ..user.clone() }))
-            }
-            None if revoke.ignore_unknown_user => {
-                plan.notes.push(error::USER_DOES_NOT_EXIST.with(&[&quoted_account((&key.0, &key.1))]));
-            }
-            None => return Err(error::NONEXISTING_GRANT.with(&[&key.0, &key.1])),
-        }
-    }
-    keep_administrator("REVOKE", &plan, state)?;
-    Ok(plan)
-}
-
-/// Error 1396 if nobody would be left who can change accounts.
-fn keep_administrator(operation: &str, plan: &Plan, state: &State) -> Result<()> {
+/// Error 1396 if nobody would be left who can do everything and give that away.
+pub(super) fn keep_administrator(operation: &str, plan: &Plan, state: &State) -> Result<()> {
     let mut users = state.users.clone();
     for change in &plan.changes {
         match change {
@@ -250,27 +287,18 @@ fn keep_administrator(operation: &str, plan: &Plan, state: &State) -> Result<()>
                 users.remove(&(user.clone(), host.clone()));
             }
             Change::PutUser(user) => {
-                users.insert((user.user.clone(), user.host.clone()), user.clone());
+                users.insert(user.key(), user.clone());
             }
             _ => {}
         }
     }
-    let before = state.users.iter().filter(|(_, user)| user.administrator);
-    match users.values().any(|user| user.administrator) {
-        true => Ok(()),
-        false => Err(failed(operation, &before.map(|(key, _)| key.clone()).collect::<Vec<_>>())),
+    if users.values().any(|user| user.grants.is_administrator()) {
+        return Ok(());
     }
-}
-
-pub(super) fn grant(grant: &Grant, state: &State, settings: &Settings) -> Result<Plan> {
-    if !is_everything(&grant.what) {
-        return Err(SqlError::unsupported("GRANT of anything but ALL ON *.*"));
+    let before = state.users.values().filter(|user| user.grants.is_administrator()).map(UserDef::key);
+    match before.collect::<Vec<_>>() {
+        // A new data directory has none yet.
+        none if none.is_empty() => Ok(()),
+        lost => Err(failed(operation, &lost)),
     }
-    let mut plan = Plan::default();
-    for account in &grant.to {
-        let key = resolve(account, settings);
-        let user = state.users.get(&key).ok_or_else(|| error::CANT_CREATE_USER_WITH_GRANT.plain())?;
-        plan.changes.push(Change::PutUser(UserDef { administrator: true, ..user.clone() }));
-    }
-    Ok(plan)
 }

@@ -1,0 +1,226 @@
+//! Walking over trees: every query, table and expression that a statement holds, wherever it stands.
+//!
+//! A [`Visitor`] is told of each on the way down. What it overrides it goes into itself, by calling the `walk_` function
+//! of the same name. A match without `_` arms keeps this complete when the tree grows.
+
+use super::{
+    Aggregate, Delete, Expr, ExprKind, FrameBound, Insert, InsertSource, JoinCondition, JsonOn, JsonValue,
+    LoadData, Over, Query, QueryBody, Select, SelectItem, TableReference, Update, WindowSpec, With,
+};
+
+/// Sees the parts of a tree.
+pub trait Visitor<'a> {
+    /// A query, as a statement or inside of another.
+    fn query(&mut self, query: &'a Query) {
+        walk_query(self, query);
+    }
+
+    /// A table reference in FROM, or in a list of tables to change.
+    fn table(&mut self, table: &'a TableReference) {
+        walk_table(self, table);
+    }
+
+    /// An expression.
+    fn expr(&mut self, expr: &'a Expr) {
+        walk_expr(self, expr);
+    }
+
+    /// `TABLE name`, which is a query.
+    fn named_table(&mut self, _name: &'a super::ObjectName) {}
+}
+
+/// The parts of a WITH clause.
+pub fn walk_with<'a, V: Visitor<'a> + ?Sized>(v: &mut V, with: &'a With) {
+    with.tables.iter().for_each(|table| v.query(&table.query));
+}
+
+/// The parts of a query.
+pub fn walk_query<'a, V: Visitor<'a> + ?Sized>(v: &mut V, query: &'a Query) {
+    if let Some(with) = &query.with {
+        walk_with(v, with);
+    }
+    walk_body(v, &query.body);
+    query.order_by.iter().for_each(|item| v.expr(&item.expr));
+    if let Some(limit) = &query.limit {
+        v.expr(&limit.count);
+        limit.offset.iter().for_each(|e| v.expr(e));
+    }
+}
+
+fn walk_body<'a, V: Visitor<'a> + ?Sized>(v: &mut V, body: &'a QueryBody) {
+    match body {
+        QueryBody::Select(select) => walk_select(v, select),
+        QueryBody::Values(rows) => rows.iter().flatten().for_each(|e| v.expr(e)),
+        QueryBody::Table(name) => v.named_table(name),
+        QueryBody::SetOperation { left, right, .. } => {
+            walk_body(v, left);
+            walk_body(v, right);
+        }
+        QueryBody::Nested(query) => v.query(query),
+    }
+}
+
+fn walk_select<'a, V: Visitor<'a> + ?Sized>(v: &mut V, select: &'a Select) {
+    for item in &select.items {
+        if let SelectItem::Expr { expr, .. } = item {
+            v.expr(expr);
+        }
+    }
+    select.from.iter().for_each(|t| v.table(t));
+    let clauses = select.filter.iter().chain(&select.group_by).chain(&select.having);
+    clauses.for_each(|e| v.expr(e));
+    select.windows.iter().for_each(|(_, window)| walk_window(v, window));
+}
+
+/// The parts of a table reference.
+pub fn walk_table<'a, V: Visitor<'a> + ?Sized>(v: &mut V, table: &'a TableReference) {
+    match table {
+        TableReference::Table(_) => {}
+        TableReference::Derived(derived) => v.query(&derived.query),
+        TableReference::JsonTable(json) => v.expr(&json.document),
+        TableReference::Join(join) => {
+            v.table(&join.left);
+            v.table(&join.right);
+            if let JoinCondition::On(on) = &join.condition {
+                v.expr(on);
+            }
+        }
+        TableReference::Group(tables) => tables.iter().for_each(|t| v.table(t)),
+    }
+}
+
+fn walk_window<'a, V: Visitor<'a> + ?Sized>(v: &mut V, window: &'a WindowSpec) {
+    window.partition_by.iter().for_each(|e| v.expr(e));
+    window.order_by.iter().for_each(|item| v.expr(&item.expr));
+    if let Some(frame) = &window.frame {
+        for bound in [Some(&frame.start), frame.end.as_ref()].into_iter().flatten() {
+            if let FrameBound::Preceding(e, _) | FrameBound::Following(e, _) = bound {
+                v.expr(e);
+            }
+        }
+    }
+}
+
+fn walk_over<'a, V: Visitor<'a> + ?Sized>(v: &mut V, over: &'a Over) {
+    if let Over::Window(window) = over {
+        walk_window(v, window);
+    }
+}
+
+fn walk_aggregate<'a, V: Visitor<'a> + ?Sized>(v: &mut V, aggregate: &'a Aggregate) {
+    aggregate.arguments.iter().for_each(|e| v.expr(e));
+    aggregate.order_by.iter().for_each(|item| v.expr(&item.expr));
+    if let Some(over) = &aggregate.over {
+        walk_over(v, over);
+    }
+}
+
+fn walk_json_value<'a, V: Visitor<'a> + ?Sized>(v: &mut V, json: &'a JsonValue) {
+    v.expr(&json.document);
+    v.expr(&json.path);
+    for on in [&json.on_empty, &json.on_error].into_iter().flatten() {
+        if let JsonOn::Default(e) = on {
+            v.expr(e);
+        }
+    }
+}
+
+/// The parts of an expression.
+pub fn walk_expr<'a, V: Visitor<'a> + ?Sized>(v: &mut V, expr: &'a Expr) {
+    use ExprKind as E;
+    match &expr.kind {
+        E::Literal(_)
+        | E::Column(_)
+        | E::UserVariable(_)
+        | E::SystemVariable(_)
+        | E::Parameter(_)
+        | E::Default(_)
+        | E::Values(_) => {}
+        E::AssignUserVariable { value: operand, .. }
+        | E::Unary { operand, .. }
+        | E::Is { operand, .. }
+        | E::Cast { operand, .. }
+        | E::ConvertUsing { operand, .. }
+        | E::Collate { operand, .. }
+        | E::Extract { operand, .. }
+        | E::GetFormat { region: operand, .. }
+        | E::WeightString { operand, .. }
+        | E::Match { against: operand, .. } => v.expr(operand),
+        E::Binary { left, right, .. }
+        | E::Regexp { operand: left, pattern: right, .. }
+        | E::DateArithmetic { date: left, amount: right, .. }
+        | E::TimestampDiff { from: left, to: right, .. } => {
+            v.expr(left);
+            v.expr(right);
+        }
+        E::And(list) | E::Or(list) | E::Row(list) | E::Char { codes: list, .. } => {
+            list.iter().for_each(|e| v.expr(e));
+        }
+        E::Between { operand, low, high, .. } => [operand, low, high].into_iter().for_each(|e| v.expr(e)),
+        E::InList { operand, list, .. } => {
+            v.expr(operand);
+            list.iter().for_each(|e| v.expr(e));
+        }
+        E::InQuery { operand, query, .. } | E::Quantified { operand, query, .. } => {
+            v.expr(operand);
+            v.query(query);
+        }
+        E::Like { operand, pattern, escape, .. } => {
+            [Some(operand), Some(pattern), escape.as_ref()].into_iter().flatten().for_each(|e| v.expr(e));
+        }
+        E::Exists(query) | E::Subquery(query) => v.query(query),
+        E::Case { operand, branches, otherwise } => {
+            operand.iter().chain(otherwise).for_each(|e| v.expr(e));
+            branches.iter().for_each(|branch| {
+                v.expr(&branch.when);
+                v.expr(&branch.then);
+            });
+        }
+        E::Function(call) => call.arguments.iter().for_each(|e| v.expr(e)),
+        E::Aggregate(aggregate) => walk_aggregate(v, aggregate),
+        E::Window(call) => {
+            call.arguments.iter().for_each(|e| v.expr(e));
+            walk_over(v, &call.over);
+        }
+        E::Trim { remove, operand, .. } => {
+            remove.iter().for_each(|e| v.expr(e));
+            v.expr(operand);
+        }
+        E::JsonValue(json) => walk_json_value(v, json),
+    }
+}
+
+/// The parts of an INSERT; its table is not one of them.
+pub fn walk_insert<'a, V: Visitor<'a> + ?Sized>(v: &mut V, insert: &'a Insert) {
+    match &insert.source {
+        InsertSource::Values(rows) => rows.iter().flatten().for_each(|e| v.expr(e)),
+        InsertSource::Query(query) => v.query(query),
+    }
+    insert.on_duplicate.iter().for_each(|a| v.expr(&a.value));
+}
+
+/// The parts of an UPDATE.
+pub fn walk_update<'a, V: Visitor<'a> + ?Sized>(v: &mut V, update: &'a Update) {
+    if let Some(with) = &update.with {
+        walk_with(v, with);
+    }
+    update.tables.iter().for_each(|t| v.table(t));
+    update.assignments.iter().for_each(|a| v.expr(&a.value));
+    update.filter.iter().for_each(|e| v.expr(e));
+    update.order_by.iter().for_each(|item| v.expr(&item.expr));
+}
+
+/// The parts of a DELETE.
+pub fn walk_delete<'a, V: Visitor<'a> + ?Sized>(v: &mut V, delete: &'a Delete) {
+    if let Some(with) = &delete.with {
+        walk_with(v, with);
+    }
+    delete.from.iter().for_each(|t| v.table(t));
+    delete.filter.iter().for_each(|e| v.expr(e));
+    delete.order_by.iter().for_each(|item| v.expr(&item.expr));
+}
+
+/// The parts of a LOAD DATA; its table is not one of them.
+pub fn walk_load<'a, V: Visitor<'a> + ?Sized>(v: &mut V, load: &'a LoadData) {
+    load.assignments.iter().for_each(|a| v.expr(&a.value));
+}

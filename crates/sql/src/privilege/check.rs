@@ -1,0 +1,476 @@
+//! One place that says for every statement which privileges it needs, and refuses it with MySQL's errors.
+//!
+//! What goes by an argument rather than by the statement's kind (which session is killed, which variable is set, whose
+//! account is shown) is checked where the argument is known, by [`Context::need_any`].
+
+use super::needs::Needs;
+use super::set::{self, Dynamic, Privileges as P};
+use super::{Grants, find};
+use crate::ast::visit;
+use crate::ast::{
+    Account, AlterAction, AlterUser, Explain, Expr, FlushOption, FlushWhat, GrantObject, GrantWhat,
+    ObjectName, Privilege, SetItem, ShowWhat, StatementKind, TableContent, UserOptions,
+};
+use crate::error::{self, Result, SqlError};
+use crate::session::Context;
+
+/// Refuses a client's statement that its account may not run.
+pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+    let grants = cx.grants().clone();
+    if grants.is_unlimited() {
+        return check_unlimited(cx, kind);
+    }
+    Checker { cx, grants: &grants }.statement(kind)
+}
+
+/// Refuses a routine's statement that the account whose rights it runs with may not run.
+pub fn check_nested(cx: &Context, grants: &Grants, kind: &StatementKind) -> Result<()> {
+    if grants.is_unlimited() {
+        return Ok(());
+    }
+    Checker { cx, grants }.statement(kind)
+}
+
+/// The same for an expression of a routine.
+pub fn check_expression(cx: &Context, grants: &Grants, expr: &Expr) -> Result<()> {
+    Checker { cx, grants }.expressions(std::slice::from_ref(expr))
+}
+
+/// Every static privilege does not mean the right to give it away, nor every dynamic one.
+fn check_unlimited(cx: &Context, kind: &StatementKind) -> Result<()> {
+    match kind {
+        StatementKind::Grant(_) | StatementKind::Revoke(_) | StatementKind::LockInstance => {
+            Checker { cx, grants: cx.grants_now() }.statement(kind)
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Checker<'c> {
+    cx: &'c Context,
+    grants: &'c Grants,
+}
+
+impl Checker<'_> {
+    fn statement(&self, kind: &StatementKind) -> Result<()> {
+        use StatementKind as S;
+        match kind {
+            S::Query(query) => self.rows(|needs| visit::Visitor::query(needs, query)),
+            S::Insert(insert) => self.rows(|needs| {
+                let more = match (insert.replace, insert.on_duplicate.is_empty()) {
+                    (true, _) => P::DELETE,
+                    (_, false) => P::UPDATE,
+                    _ => P::NONE,
+                };
+                needs.need(&insert.table, P::INSERT | more);
+                visit::walk_insert(needs, insert);
+            }),
+            S::Update(update) => {
+                let owns = |name: &ObjectName, column: &str| self.owns(name, column);
+                self.rows(|needs| needs.update(update, owns))
+            }
+            S::Delete(delete) => self.rows(|needs| needs.delete(delete)),
+            S::LoadData(load) => {
+                if !load.local {
+                    self.file()?;
+                }
+                self.rows(|needs| {
+                    let replaces = load.on_duplicate == crate::ast::LoadDuplicates::Replace;
+                    needs.need(&load.table, P::INSERT | if replaces { P::DELETE } else { P::NONE });
+                    visit::walk_load(needs, load);
+                })
+            }
+            S::Do(list) => self.expressions(list),
+            S::Call { name, arguments } => {
+                self.routine(P::EXECUTE, name)?;
+                self.expressions(arguments)
+            }
+            S::Set(items) => items.iter().try_for_each(|item| match item {
+                SetItem::UserVariable { value, .. } | SetItem::Variable { value: Some(value), .. } => {
+                    self.expressions(std::slice::from_ref(value))
+                }
+                _ => Ok(()),
+            }),
+            S::Handler(_) => Ok(()), // refused by name
+            S::Explain(explain) => match &**explain {
+                Explain::Table { table, .. } => self.sees_table(table),
+                Explain::Statement { statement, .. } => self.statement(&statement.kind),
+                Explain::Connection { .. } => self.global(P::PROCESS, "PROCESS"),
+            },
+            S::Show(show) => self.show(&show.what),
+            S::LockTables(tables) => {
+                tables.iter().try_for_each(|t| self.table(&t.table, P::SELECT | P::LOCK_TABLES))
+            }
+            S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => Ok(()),
+            _ if crate::catalog::ddl::is_ddl(kind) || is_definition(kind) => self.definition(kind),
+            _ => self.administration(kind),
+        }
+    }
+
+    fn definition(&self, kind: &StatementKind) -> Result<()> {
+        use StatementKind as S;
+        match kind {
+            S::CreateDatabase(create) => self.database(&create.name, P::CREATE),
+            S::AlterDatabase { name, .. } => match self.named(name.as_deref()) {
+                Some(name) => self.database(name, P::ALTER),
+                None => Ok(()),
+            },
+            S::DropDatabase { name, .. } => self.database(name, P::DROP),
+            S::CreateTable(create) => self.create_table(create),
+            S::AlterTable(alter) => self.alter_table(alter),
+            S::DropTable(drop) if drop.temporary => Ok(()),
+            S::DropTable(drop) => drop.names.iter().try_for_each(|name| self.table(name, P::DROP)),
+            S::TruncateTable(name) => self.table(name, P::DROP),
+            S::RenameTable(pairs) => pairs.iter().try_for_each(|(from, to)| {
+                self.table(from, P::ALTER | P::DROP)?;
+                self.table(to, P::CREATE | P::INSERT)
+            }),
+            S::CreateIndex(create) => self.table(&create.table, P::INDEX),
+            S::DropIndex(drop) => self.table(&drop.table, P::INDEX),
+            S::CreateView(view) => self.table(&view.name, P::CREATE_VIEW),
+            S::DropView { names, .. } => names.iter().try_for_each(|name| self.table(name, P::DROP)),
+            S::CreateRoutine(create) => {
+                self.definer(create.definer.as_ref())?;
+                match self.named(create.name.database.as_deref()) {
+                    Some(database) => self.database(database, P::CREATE_ROUTINE),
+                    None => Ok(()),
+                }
+            }
+            S::AlterRoutine { name, .. } | S::DropRoutine { name, .. } => {
+                self.routine(P::ALTER_ROUTINE, name)
+            }
+            S::CreateTrigger(trigger) => self.table(&trigger.table, P::TRIGGER),
+            S::DropTrigger { name, .. } => self.table(name, P::TRIGGER),
+            S::AlterUser(alter) if is_own_password(self.cx, alter) => Ok(()),
+            S::CreateUser(_) | S::AlterUser(_) | S::DropUser { .. } | S::RenameUser(_) => {
+                self.global(P::CREATE_USER, "CREATE USER")
+            }
+            S::CreateRole { .. } => self.global(P::CREATE_ROLE | P::CREATE_USER, "CREATE ROLE, CREATE USER"),
+            S::DropRole { .. } => self.global(P::DROP_ROLE | P::CREATE_USER, "DROP ROLE, CREATE USER"),
+            S::Grant(grant) => self.gives(&grant.what),
+            S::Revoke(revoke) => self.gives(&revoke.what),
+            _ => Ok(()),
+        }
+    }
+
+    fn create_table(&self, create: &crate::ast::CreateTable) -> Result<()> {
+        match create.temporary {
+            true => match self.named(create.name.database.as_deref()) {
+                Some(database) => self.database(database, P::CREATE_TEMPORARY_TABLES)?,
+                None => return Ok(()),
+            },
+            false => self.table(&create.name, P::CREATE)?,
+        }
+        match &create.content {
+            TableContent::Like(of) => self.table(of, P::SELECT),
+            TableContent::Definition(definition) => match &definition.query {
+                Some(source) => {
+                    if !create.temporary {
+                        self.table(&create.name, P::INSERT)?;
+                    }
+                    self.rows(|needs| visit::Visitor::query(needs, &source.query))
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn alter_table(&self, alter: &crate::ast::AlterTable) -> Result<()> {
+        self.table(&alter.name, P::ALTER)?;
+        let renamed = alter.actions.iter().find_map(|action| match action {
+            AlterAction::Rename(to) => Some(to),
+            _ => None,
+        });
+        match renamed {
+            Some(to) => {
+                self.table(&alter.name, P::DROP)?;
+                self.table(to, P::CREATE | P::INSERT)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn administration(&self, kind: &StatementKind) -> Result<()> {
+        use StatementKind as S;
+        match kind {
+            S::Flush(flush) => match &flush.what {
+                FlushWhat::Tables { tables, lock } => {
+                    self.any(P::RELOAD, "FLUSH_TABLES", "RELOAD or FLUSH_TABLES")?;
+                    let locks = *lock != crate::ast::FlushLock::None;
+                    let wanted = P::SELECT | P::LOCK_TABLES;
+                    tables.iter().filter(|_| locks).try_for_each(|t| self.table(t, wanted))
+                }
+                FlushWhat::Options(options) => options.iter().try_for_each(|option| match option {
+                    FlushOption::Status => self.any(P::RELOAD, "FLUSH_STATUS", "RELOAD or FLUSH_STATUS"),
+                    FlushOption::Privileges => {
+                        self.any(P::RELOAD, "FLUSH_PRIVILEGES", "RELOAD or FLUSH_PRIVILEGES")
+                    }
+                    FlushOption::UserResources => {
+                        self.any(P::RELOAD, "FLUSH_USER_RESOURCES", "RELOAD or FLUSH_USER_RESOURCES")
+                    }
+                    FlushOption::OptimizerCosts => {
+                        self.any(P::RELOAD, "FLUSH_OPTIMIZER_COSTS", "RELOAD or FLUSH_OPTIMIZER_COSTS")
+                    }
+                    _ => self.global(P::RELOAD, "RELOAD"),
+                }),
+            },
+            S::Reset(_) => self.global(P::RELOAD, "RELOAD"),
+            S::PurgeBinaryLogs(_) => self.any(P::SUPER, "BINLOG_ADMIN", "SUPER or BINLOG_ADMIN"),
+            S::Binlog(_) => self.any(P::SUPER, "BINLOG_ADMIN", "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER"),
+            S::LockInstance | S::UnlockInstance => self.any(P::NONE, "BACKUP_ADMIN", "BACKUP_ADMIN"),
+            S::Shutdown | S::Restart => self.global(P::SHUTDOWN, "SHUTDOWN"),
+            S::TableMaintenance(maintenance) => {
+                use crate::ast::MaintenanceVerb as V;
+                let wanted = match maintenance.verb {
+                    V::Check | V::Checksum => P::SELECT,
+                    V::Analyze | V::Optimize | V::Repair => P::SELECT | P::INSERT,
+                };
+                maintenance.tables.iter().try_for_each(|name| self.table(name, wanted))
+            }
+            S::ChangeReplicationSource { .. }
+            | S::ChangeReplicationFilter { .. }
+            | S::StartReplica(_)
+            | S::StopReplica { .. } => {
+                self.any(P::SUPER, "REPLICATION_SLAVE_ADMIN", "SUPER or REPLICATION_SLAVE_ADMIN")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn show(&self, what: &ShowWhat) -> Result<()> {
+        use ShowWhat as W;
+        match what {
+            W::Tables { database, .. }
+            | W::TableStatus { database }
+            | W::Triggers { database, .. }
+            | W::Events { database } => self.sees_tables(database.as_deref()),
+            W::CreateDatabase { name, .. } => self.sees_tables(Some(name)),
+            W::Columns { table, .. }
+            | W::Index { table, .. }
+            | W::CreateTable(table)
+            | W::CreateView(table) => self.sees_table(table),
+            W::BinaryLogs | W::BinaryLogStatus | W::ReplicaStatus { .. } => {
+                self.any(P::SUPER | P::REPLICATION_CLIENT, "", "SUPER, REPLICATION CLIENT")
+            }
+            W::BinlogEvents(_) | W::RelaylogEvents { .. } | W::Replicas => {
+                self.global(P::REPLICATION_SLAVE, "REPLICATION SLAVE")
+            }
+            W::EngineStatus { .. } => self.global(P::PROCESS, "PROCESS"),
+            _ => Ok(()),
+        }
+    }
+
+    // What is needed.
+
+    /// Any of these privileges for everything.
+    fn global(&self, any: P, shown: &str) -> Result<()> {
+        self.any(any, "", shown)
+    }
+
+    fn any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
+        let dynamic = Dynamic::named(dynamic).unwrap_or(Dynamic::NONE);
+        let has =
+            self.grants.global.has_any(any) || (!dynamic.is_empty() && self.grants.dynamic.has(dynamic));
+        if has { Ok(()) } else { Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown])) }
+    }
+
+    fn file(&self) -> Result<()> {
+        if self.grants.global.has(P::FILE) {
+            return Ok(());
+        }
+        Err(error::ACCESS_DENIED_ERROR.with(&[&self.cx.account.0, &self.cx.account.1, &"YES"]))
+    }
+
+    fn database(&self, name: &str, privileges: P) -> Result<()> {
+        match self.grants.in_database(name).has(privileges) {
+            true => Ok(()),
+            false => Err(self.no_database(name)),
+        }
+    }
+
+    fn no_database(&self, name: &str) -> SqlError {
+        let (user, host) = &self.cx.account;
+        error::DBACCESS_DENIED_ERROR.with(&[user, host, &name])
+    }
+
+    fn named<'n>(&'n self, given: Option<&'n str>) -> Option<&'n str> {
+        given.or(self.cx.default_database())
+    }
+
+    /// Privileges on a table; without a database the statement fails for that.
+    fn table(&self, name: &ObjectName, privileges: P) -> Result<()> {
+        let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
+        let missing = privileges.without(self.grants.in_database(database));
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if missing == P::LOCK_TABLES {
+            return Err(self.no_database(database));
+        }
+        let (user, host) = (&self.cx.account.0, &self.cx.user.1);
+        Err(error::TABLEACCESS_DENIED_ERROR.with(&[&missing.without(P::LOCK_TABLES), user, host, &name.name]))
+    }
+
+    fn sees_tables(&self, database: Option<&str>) -> Result<()> {
+        match self.named(database) {
+            Some(name) if !self.grants.sees_tables(name) => Err(self.no_database(name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Any privilege on a table lets one see what it looks like.
+    fn sees_table(&self, table: &ObjectName) -> Result<()> {
+        match self.named(table.database.as_deref()) {
+            Some(database) if !self.grants.sees_tables(database) => self.table(table, P::SELECT),
+            _ => Ok(()),
+        }
+    }
+
+    fn routine(&self, privilege: P, name: &ObjectName) -> Result<()> {
+        let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
+        if self.grants.in_database(database).has(privilege) {
+            return Ok(());
+        }
+        let shown = format!("{database}.{}", name.name);
+        let verb = if privilege == P::EXECUTE { "execute" } else { "alter routine" };
+        Err(error::PROCACCESS_DENIED_ERROR.with(&[&verb, &self.cx.account.0, &self.cx.account.1, &shown]))
+    }
+
+    /// DEFINER = somebody else.
+    fn definer(&self, definer: Option<&Account>) -> Result<()> {
+        match definer {
+            Some(named) if !is_own(self.cx, named) => {
+                self.any(P::SUPER, "SET_ANY_DEFINER", "SUPER or SET_ANY_DEFINER")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    // Statements of rows.
+
+    fn rows<'a>(&self, collect: impl FnOnce(&mut Needs<'a>)) -> Result<()> {
+        let mut needs = Needs::default();
+        collect(&mut needs);
+        if needs.file {
+            self.file()?;
+        }
+        for need in &needs.tables {
+            self.table(need.name, need.privileges)?;
+        }
+        needs.functions.iter().try_for_each(|(database, name)| {
+            let Some(database) = self.named(database.map(|d| d.as_str())) else { return Ok(()) };
+            match self.cx.catalog().function(database, name) {
+                Some(_) if !self.grants.in_database(database).has(P::EXECUTE) => {
+                    let name = ObjectName { database: Some(database.into()), name: (*name).clone() };
+                    self.routine(P::EXECUTE, &name)
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn expressions(&self, list: &[Expr]) -> Result<()> {
+        self.rows(|needs| list.iter().for_each(|e| visit::Visitor::expr(needs, e)))
+    }
+
+    fn owns(&self, name: &ObjectName, column: &str) -> bool {
+        let Some(database) = self.named(name.database.as_deref()) else { return false };
+        let table = self.cx.catalog().table(database, &name.name);
+        table.is_ok_and(|table| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)))
+    }
+
+    // GRANT and REVOKE.
+
+    /// One can give and take only what one has, with GRANT OPTION.
+    fn gives(&self, what: &GrantWhat) -> Result<()> {
+        match what {
+            GrantWhat::Privileges { privileges, object: GrantObject::Global } => {
+                self.gives_global(privileges)
+            }
+            GrantWhat::Privileges { privileges, object: GrantObject::Database(name) } => {
+                let Some(name) = self.named(name.as_deref()) else { return Ok(()) };
+                let wanted = static_set(privileges, P::OF_DATABASE);
+                let mine = self.grants.in_database(name);
+                match mine.has(wanted | P::GRANT) {
+                    true => Ok(()),
+                    false => Err(self.no_database(name)),
+                }
+            }
+            GrantWhat::Everything if self.grants.global.has_any(P::CREATE_USER) => Ok(()),
+            GrantWhat::Everything => self.global(P::CREATE_USER, "CREATE USER"),
+            _ => Ok(()), // refused by name
+        }
+    }
+
+    fn gives_global(&self, privileges: &[Privilege]) -> Result<()> {
+        let wanted = static_set(privileges, P::ALL);
+        let has_static = wanted.is_empty() || self.grants.global.has(wanted | P::GRANT);
+        if !has_static {
+            let (user, host) = &self.cx.account;
+            return Err(error::ACCESS_DENIED_ERROR.with(&[user, host, &"YES"]));
+        }
+        let lacks = |p: &&Privilege| Dynamic::named(&p.name).is_some_and(|d| !self.grants.grantable.has(d));
+        match privileges.iter().find(lacks) {
+            Some(lacking) => {
+                let shown = format!("GRANT OPTION for {}", lacking.name);
+                Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The static ones of a list; `ALL` means `all`.
+fn static_set(privileges: &[Privilege], all: P) -> P {
+    let one = |p: &Privilege| if p.name.is("ALL") { Some(all) } else { find(&p.name) };
+    privileges.iter().filter_map(one).fold(P::NONE, |sum, one| sum | one).without(P::GRANT)
+}
+
+/// Statements that [`crate::catalog::ddl`] may come to know.
+fn is_definition(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    matches!(
+        kind,
+        S::AlterTable(_)
+            | S::CreateIndex(_)
+            | S::DropIndex(_)
+            | S::CreateView(_)
+            | S::DropView { .. }
+            | S::AlterRoutine { .. }
+            | S::CreateTrigger(_)
+            | S::DropTrigger { .. }
+            | S::CreateRole { .. }
+            | S::DropRole { .. }
+    )
+}
+
+fn is_own(cx: &Context, account: &Account) -> bool {
+    match account {
+        Account::CurrentUser => true,
+        Account::Named { user, host } => {
+            **user == *cx.account.0.as_bytes() && **host == *cx.account.1.as_bytes()
+        }
+    }
+}
+
+/// Everybody may change their own password, and nothing else of their account.
+fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
+    alter.options == UserOptions::default()
+        && alter.default_role.is_none()
+        && alter.users.iter().all(|spec| is_own(cx, &spec.user))
+}
+
+impl Context {
+    /// Error 1227 unless the account has one of `any` for everything, or the dynamic privilege. `shown` is what the error
+    /// asks for.
+    pub fn need_any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
+        let grants = self.grants_now();
+        Checker { cx: self, grants }.any(any, dynamic, shown)
+    }
+
+    /// Error 1227 unless the account has a privilege, named as in GRANT, for everything: a static or a dynamic one.
+    pub fn need_privilege(&self, name: &str) -> Result<()> {
+        let of_name = set::find(name).unwrap_or(P::NONE);
+        self.need_any(of_name, name, name)
+    }
+}

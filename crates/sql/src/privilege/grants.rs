@@ -1,0 +1,202 @@
+//! What one account has been granted.
+
+use std::collections::BTreeMap;
+
+use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
+
+use super::set::{Dynamic, Privileges};
+use crate::catalog::show::quote;
+use crate::expression::like;
+use crate::types::Collation;
+
+/// An account's privileges.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// Static privileges for everything, `ON *.*`.
+    pub global: Privileges,
+    /// Dynamic privileges.
+    pub dynamic: Dynamic,
+    /// Dynamic privileges that it may give away.
+    pub grantable: Dynamic,
+    /// For databases, by name or pattern as it was granted: `db`, `test\_%`.
+    pub databases: BTreeMap<String, Privileges>,
+}
+
+impl Grants {
+    /// Everything, and the right to give it away.
+    pub fn everything() -> Self {
+        Grants {
+            global: Privileges::ALL | Privileges::GRANT,
+            dynamic: Dynamic::ALL,
+            grantable: Dynamic::ALL,
+            databases: BTreeMap::new(),
+        }
+    }
+
+    /// True if it may do everything with everything, whatever dynamic privileges it has.
+    pub fn is_unlimited(&self) -> bool {
+        self.global.has(Privileges::ALL)
+    }
+
+    /// True if it can make any account of any account.
+    pub fn is_administrator(&self) -> bool {
+        self.global.has(Privileges::ALL | Privileges::GRANT)
+    }
+
+    /// What it may do in a database, by whatever grant. The pattern that names the database most exactly counts alone.
+    pub fn in_database(&self, name: &str) -> Privileges {
+        self.global | self.of_database(name)
+    }
+
+    fn of_database(&self, name: &str) -> Privileges {
+        if is_information_schema(name) {
+            return Privileges::SELECT;
+        }
+        if let Some(exactly) = self.databases.get(name) {
+            return *exactly;
+        }
+        let fits = |pattern: &&String| {
+            like::matches(name.as_bytes(), pattern.as_bytes(), Some(b'\\'), Collation(46)).unwrap_or(false)
+        };
+        let best = self.databases.keys().filter(fits).max_by_key(|pattern| literal_length(pattern));
+        best.map_or(Privileges::NONE, |pattern| self.databases[pattern])
+    }
+
+    /// True if it may know that a database is there.
+    pub fn sees_database(&self, name: &str) -> bool {
+        is_information_schema(name)
+            || self.global.has_any(Privileges::OF_DATABASE | Privileges::SHOW_DATABASES)
+            || !self.of_database(name).is_empty()
+    }
+
+    /// True if it may know which tables a database has.
+    pub fn sees_tables(&self, database: &str) -> bool {
+        self.in_database(database).has_any(Privileges::OF_DATABASE)
+    }
+
+    /// The statements that make an account have this: the rows of SHOW GRANTS.
+    pub fn statements(&self, (user, host): (&str, &str)) -> Vec<String> {
+        let account = format!("{}@{}", quote(user), quote(host));
+        let option = |may| if may { " WITH GRANT OPTION" } else { "" };
+        let names = match self.global.names().next() {
+            Some(_) => self.global.to_string(),
+            None => "USAGE".to_owned(),
+        };
+        let mut out =
+            vec![format!("GRANT {names} ON *.* TO {account}{}", option(self.global.has(Privileges::GRANT)))];
+        for (set, may) in [(self.dynamic.without(self.grantable), false), (self.grantable, true)] {
+            if !set.is_empty() {
+                let names = set.names().collect::<Vec<_>>().join(",");
+                out.push(format!("GRANT {names} ON *.* TO {account}{}", option(may)));
+            }
+        }
+        for (database, set) in &self.databases {
+            let names = match set.and(Privileges::OF_DATABASE) {
+                all if all == Privileges::OF_DATABASE => "ALL PRIVILEGES".to_owned(),
+                none if none.is_empty() => "USAGE".to_owned(),
+                some => some.to_string(),
+            };
+            let may = option(set.has(Privileges::GRANT));
+            out.push(format!("GRANT {names} ON {}.* TO {account}{may}", quote(database)));
+        }
+        out
+    }
+
+    /// For the catalog: three sets as u64, the number of databases, and for each its name and a set.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for set in [self.global.0, self.dynamic.0, self.grantable.0] {
+            out.extend_from_slice(&set.to_le_bytes());
+        }
+        put_lenenc(out, self.databases.len() as u64);
+        for (name, set) in &self.databases {
+            put_lenenc_bytes(out, name.as_bytes());
+            out.extend_from_slice(&set.0.to_le_bytes());
+        }
+    }
+
+    /// What [`Self::encode`] wrote.
+    pub fn decode(c: &mut Cursor<'_>) -> Result<Self, Truncated> {
+        let (global, dynamic, grantable) = (c.u64()?, c.u64()?, c.u64()?);
+        let mut databases = BTreeMap::new();
+        for _ in 0..c.lenenc()? {
+            let name = String::from_utf8(c.lenenc_bytes()?.to_vec()).map_err(|_| Truncated)?;
+            databases.insert(name, Privileges(c.u64()?));
+        }
+        Ok(Grants {
+            global: Privileges(global),
+            dynamic: Dynamic(dynamic),
+            grantable: Dynamic(grantable),
+            databases,
+        })
+    }
+}
+
+fn is_information_schema(name: &str) -> bool {
+    name.eq_ignore_ascii_case("information_schema")
+}
+
+/// How far a pattern goes before its first wildcard.
+fn literal_length(pattern: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in pattern.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '%' | '_' => return at,
+            _ => {}
+        }
+    }
+    pattern.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grants(databases: &[(&str, Privileges)]) -> Grants {
+        let databases = databases.iter().map(|(name, set)| ((*name).to_owned(), *set)).collect();
+        Grants { databases, ..Grants::default() }
+    }
+
+    #[test]
+    fn the_most_exact_pattern_counts() {
+        let all = grants(&[
+            ("a%", Privileges::SELECT),
+            ("ab%", Privileges::INSERT),
+            ("abc", Privileges::DELETE),
+            ("x\\_y", Privileges::UPDATE),
+        ]);
+        assert_eq!(all.in_database("ax"), Privileges::SELECT);
+        assert_eq!(all.in_database("abx"), Privileges::INSERT);
+        assert_eq!(all.in_database("abc"), Privileges::DELETE);
+        assert_eq!(all.in_database("x_y"), Privileges::UPDATE);
+        assert_eq!(all.in_database("xzy"), Privileges::NONE);
+        assert!(all.sees_tables("ax") && !all.sees_tables("other"));
+    }
+
+    #[test]
+    fn what_is_kept_is_what_was_granted() {
+        let mut some = grants(&[("d", Privileges::SELECT | Privileges::GRANT)]);
+        some.dynamic = Dynamic::named("BACKUP_ADMIN").unwrap() | Dynamic::named("xa_recover_admin").unwrap();
+        for all in [some, Grants::everything(), Grants::default()] {
+            let mut bytes = Vec::new();
+            all.encode(&mut bytes);
+            assert_eq!(Grants::decode(&mut Cursor::new(&bytes)).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn grants_are_told_as_statements() {
+        let mut some = grants(&[("d", Privileges::OF_DATABASE), ("e", Privileges::SELECT)]);
+        some.dynamic = Dynamic::named("BACKUP_ADMIN").unwrap();
+        assert_eq!(
+            some.statements(("u", "%")),
+            [
+                "GRANT USAGE ON *.* TO `u`@`%`",
+                "GRANT BACKUP_ADMIN ON *.* TO `u`@`%`",
+                "GRANT ALL PRIVILEGES ON `d`.* TO `u`@`%`",
+                "GRANT SELECT ON `e`.* TO `u`@`%`",
+            ]
+        );
+    }
+}

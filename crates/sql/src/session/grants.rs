@@ -1,0 +1,66 @@
+//! The session's privileges: those of its account, as of the statement that runs.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Context;
+use crate::ast::{SetItem, StatementKind};
+use crate::catalog::Catalog;
+use crate::error::{self, Result};
+use crate::privilege::Grants;
+
+/// An account's grants, and the catalog's epoch that they are of.
+pub(super) struct Known {
+    epoch: u64,
+    grants: Arc<Grants>,
+    /// The password has expired and was not changed since.
+    expired: bool,
+}
+
+impl Known {
+    pub(super) fn of(catalog: &Catalog, account: &(String, String)) -> Self {
+        // The epoch is read first: what changes behind it is looked up again.
+        let epoch = catalog.accounts_epoch().load(Ordering::Acquire);
+        let state = catalog.state();
+        let user = state.users.get(account);
+        let grants = user.map(|user| user.grants.clone()).unwrap_or_default();
+        Self { epoch, grants, expired: user.is_some_and(|user| user.options.expired) }
+    }
+}
+
+impl Known {
+    pub(super) fn expired(&self) -> bool {
+        self.expired
+    }
+}
+
+impl Context {
+    /// What the account may do now; nothing once it has been dropped.
+    pub fn grants(&mut self) -> &Arc<Grants> {
+        if self.known_grants.epoch != self.catalog().accounts_epoch().load(Ordering::Acquire) {
+            self.known_grants = Known::of(self.catalog(), &self.account);
+        }
+        &self.known_grants.grants
+    }
+
+    /// Error 1820 if the session began with a password that had expired, and has not changed it.
+    pub fn check_password_valid(&mut self, kind: &StatementKind) -> Result<()> {
+        use StatementKind as S;
+        if !self.began_expired {
+            return Ok(());
+        }
+        self.grants();
+        self.began_expired = self.known_grants.expired;
+        match kind {
+            S::AlterUser(_) => Ok(()),
+            S::Set(items) if matches!(items[..], [SetItem::Password { .. }]) => Ok(()),
+            _ if self.began_expired => Err(error::MUST_CHANGE_PASSWORD.plain()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the account could do when the statement began.
+    pub fn grants_now(&self) -> &Grants {
+        &self.known_grants.grants
+    }
+}
