@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! OK    00 (fe where it takes EOF's place), lenenc affected rows, lenenc last insert id, 2 status, 2 warnings,
-//!       info: as a lenenc string with SESSION_TRACK (absent if it is empty and no change follows), else the rest;
+//!       lenenc info, absent if it is empty and no change follows;
 //!       lenenc string of session state changes, if status has SESSION_STATE_CHANGED
 //! ERR   ff, 2 number, '#', 5 SQLSTATE, the rest: message. Before the capabilities are agreed: no '#' and SQLSTATE
 //! EOF   fe, 2 warnings, 2 status
@@ -104,10 +104,7 @@ pub(crate) fn put_ok(out: &mut Vec<u8>, header: u8, ok: &OkReply<'_>, capabiliti
     put_lenenc(out, ok.last_insert_id);
     out.extend_from_slice(&status.0.to_le_bytes());
     out.extend_from_slice(&ok.warnings.to_le_bytes());
-    if !tracked {
-        out.extend_from_slice(ok.info);
-        return;
-    }
+    // Servers write the length without SESSION_TRACK too, whatever the manual's table says, and clients count on it.
     if !ok.info.is_empty() || !changes.is_empty() {
         put_lenenc_bytes(out, ok.info);
     }
@@ -155,7 +152,7 @@ mod tests {
         assert_eq!(ok(&plain, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0");
         let told = OkReply { info: b"hi", ..plain };
         assert_eq!(ok(&told, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
-        assert_eq!(ok(&told, untracked), b"\0\x01\xfc\x2c\x01\0\0\x02\0hi");
+        assert_eq!(ok(&told, untracked), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
     }
 
     #[test]

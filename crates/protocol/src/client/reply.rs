@@ -42,11 +42,9 @@ pub(super) fn read_ok(packet: &[u8], capabilities: Capabilities) -> Result<OkPac
     let (affected_rows, last_insert_id) = (c.lenenc()?, c.lenenc()?);
     let (status, warnings) = (Status(c.u16()?), c.u16()?);
     let mut ok = OkPacket { affected_rows, last_insert_id, status, warnings, ..OkPacket::default() };
-    if !capabilities.has(Capabilities::SESSION_TRACK) {
-        ok.info = c.take_rest().to_vec();
-    } else if !c.is_empty() {
+    if !c.is_empty() {
         ok.info = c.lenenc_bytes()?.to_vec();
-        if status.has(Status::SESSION_STATE_CHANGED) {
+        if capabilities.has(Capabilities::SESSION_TRACK) && status.has(Status::SESSION_STATE_CHANGED) {
             ok.changes = c.lenenc_bytes()?.to_vec();
         }
     }
