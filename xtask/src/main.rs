@@ -8,7 +8,7 @@ mod tidy;
 use std::process::ExitCode;
 
 /// What went wrong, in words for the person at the terminal.
-pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+pub use servers::Result;
 
 const HELP: &str = "\
 cargo xtask test                every test; installs the client programs it needs

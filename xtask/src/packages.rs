@@ -1,7 +1,7 @@
 //! The programs of others that tests and benchmarks run, installed from Debian's packages where they are missing.
 
 use crate::Result;
-use std::path::Path;
+use servers::find;
 use std::process::{Command, Stdio};
 
 /// A program and the package that brings it.
@@ -20,6 +20,7 @@ pub const FOR_TESTS: &[Program] = &[
     program("mariadb-slap", "mariadb-client"),
     program("mariadb-binlog", "mariadb-server-core"),
     program("mariadbd", "mariadb-server"),
+    program("sysbench", "sysbench"),
     program("strace", "strace"),
     program("cc", "gcc"),
     program("cmake", "cmake"),
@@ -31,6 +32,8 @@ pub const FOR_BENCH: &[Program] = &[
     program("mariadb-slap", "mariadb-client"),
     program("mariadbd", "mariadb-server"),
     program("mariadb-install-db", "mariadb-server"),
+    program("mariadb-dump", "mariadb-client"),
+    program("sysbench", "sysbench"),
 ];
 
 /// Installs what is missing of `programs`; says what it does. Needs root (or `sudo`) only then.
@@ -64,13 +67,4 @@ fn apt(args: &[&str]) -> Result<()> {
 
 fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout.trim_ascii() == b"0")
-}
-
-/// The full path of a program on the PATH or in the system's folders for servers.
-pub fn find(name: &str) -> Option<std::path::PathBuf> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    path.split(':')
-        .chain(["/usr/sbin", "/usr/local/sbin"])
-        .map(|d| Path::new(d).join(name))
-        .find(|p| p.is_file())
 }

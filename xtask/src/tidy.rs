@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Checks every Rust file of the tree.
 pub fn run() -> Result<()> {
     let mut complaints = Vec::new();
-    for top in ["crates", "xtask", "fuzz", "bench"] {
+    for top in ["crates", "testing", "xtask", "fuzz", "bench"] {
         for file in rust_files(Path::new(top))? {
             complaints.extend(check(&file, &fs::read_to_string(&file)?));
         }

@@ -21,7 +21,7 @@ fn lines(results: &[Measured]) -> Vec<Line> {
         .map(|m| {
             let ratios = sorted(m.rounds.iter().map(|r| r.duramen / r.mariadb));
             Line {
-                label: m.case.label.clone(),
+                label: m.label.clone(),
                 duramen: median(&sorted(m.rounds.iter().map(|r| r.duramen))),
                 mariadb: median(&sorted(m.rounds.iter().map(|r| r.mariadb))),
                 ratio: [ratios[0], median(&ratios), ratios[ratios.len() - 1]],
@@ -42,41 +42,46 @@ fn median(sorted: &[f64]) -> f64 {
 }
 
 /// Prints the medians.
-pub fn print(workload: &Workload, results: &[Measured]) {
+pub fn print(workload: &dyn Workload, results: &[Measured]) {
     println!(
-        "\n{}\n{:34} {:>10} {:>10} {:>7}   of the rounds",
-        workload.title, "", "Duramen/s", "MariaDB/s", "ratio"
+        "\n{}\n{:44} {:>10} {:>10} {:>7}   of the rounds",
+        workload.title(),
+        "",
+        "Duramen/s",
+        "MariaDB/s",
+        "ratio"
     );
     for l in lines(results) {
         let [low, middle, high] = l.ratio;
         let bar = "█".repeat((middle * 8.0).round() as usize);
         println!(
-            "{:34} {:>10.0} {:>10.0} {:>7.2}   {low:.2} to {high:.2}  {bar}",
+            "{:44} {:>10.0} {:>10.0} {:>7.2}   {low:.2} to {high:.2}  {bar}",
             l.label, l.duramen, l.mariadb, middle
         );
     }
 }
 
 /// Writes `NAME.md` and `NAME.svg` into `folder`.
-pub fn write(workload: &Workload, results: &[Measured], folder: &Path) -> Result<()> {
+pub fn write(workload: &dyn Workload, results: &[Measured], folder: &Path) -> Result<()> {
     let lines = lines(results);
-    std::fs::write(folder.join(format!("{}.md", workload.name)), markdown(workload, &lines)?)?;
-    plot(workload, &lines, &folder.join(format!("{}.svg", workload.name)))
+    std::fs::write(folder.join(format!("{}.md", workload.name())), markdown(workload, &lines)?)?;
+    plot(workload, &lines, &folder.join(format!("{}.svg", workload.name())))
 }
 
-fn markdown(workload: &Workload, lines: &[Line]) -> Result<String> {
+fn markdown(workload: &dyn Workload, lines: &[Line]) -> Result<String> {
     let mut text = String::new();
-    writeln!(text, "## {}\n", workload.title)?;
+    writeln!(text, "## {}\n", workload.title())?;
     writeln!(
         text,
-        "Statements per second relative to MariaDB (1.00) in the same round; both at full durability.\n"
+        "{} per second relative to MariaDB (1.00) in the same round; both at full durability.\n",
+        workload.unit()
     )?;
     writeln!(text, "| | Duramen ÷ MariaDB | lowest and highest round |\n| --- | --- | --- |")?;
     for l in lines {
         let [low, middle, high] = l.ratio;
         writeln!(text, "| {} | {middle:.2} | {low:.2} to {high:.2} |", l.label)?;
     }
-    writeln!(text, "\n![{}]({}.svg)", workload.title, workload.name)?;
+    writeln!(text, "\n![{}]({}.svg)", workload.title(), workload.name())?;
     Ok(text)
 }
 
@@ -84,17 +89,17 @@ const DURAMEN: RGBColor = RGBColor(0x8a, 0x4b, 0x2a);
 const MARIADB: RGBColor = RGBColor(0xa9, 0xb4, 0xc2);
 
 /// Bars of the ratio with the spread of its rounds, and MariaDB's 1.00 as a line.
-fn plot(workload: &Workload, lines: &[Line], path: &Path) -> Result<()> {
+fn plot(workload: &dyn Workload, lines: &[Line], path: &Path) -> Result<()> {
     let height = 90 + 44 * lines.len() as u32;
-    let root = SVGBackend::new(path, (860, height)).into_drawing_area();
+    let root = SVGBackend::new(path, (930, height)).into_drawing_area();
     root.fill(&WHITE)?;
     let widest = lines.iter().map(|l| l.ratio[2]).fold(1.0, f64::max) * 1.1;
     let rows = lines.len() as f64;
     let mut chart = ChartBuilder::on(&root)
-        .caption(format!("{} (MariaDB = 1)", workload.title), ("sans-serif", 20))
+        .caption(format!("{} (MariaDB = 1)", workload.title()), ("sans-serif", 20))
         .margin(12)
         .x_label_area_size(28)
-        .y_label_area_size(230)
+        .y_label_area_size(300)
         .build_cartesian_2d(0.0..widest, 0.0..rows)?;
     chart
         .configure_mesh()

@@ -1,0 +1,301 @@
+//! Real servers for tests and benchmarks: Duramen and a MariaDB beside it, started on loopback in directories of their own,
+//! with equal settings, and ended when dropped.
+//!
+//! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and start it again on what it
+//! left behind.
+
+mod find;
+
+pub use find::{duramen, find};
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// What went wrong, in words for the person at the terminal.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Which server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The server of this project.
+    Duramen,
+    /// The MariaDB that is installed on the machine.
+    MariaDb,
+}
+
+/// What both get: full durability, one memory budget, rows in the log. A benchmark changes some of it while it runs.
+const COMMON: &[&str] = &[
+    "--sync-binlog=1",
+    "--innodb-flush-log-at-trx-commit=1",
+    "--innodb-buffer-pool-size=512M",
+    "--max-binlog-size=64M",
+    "--max-connections=600",
+    "--bind-address=127.0.0.1",
+    "--server-id=1",
+];
+
+/// What only MariaDB needs to be told: row events as Duramen writes them, and the rest as fast as it goes.
+const MARIADB: &[&str] = &[
+    "--log-bin=binlog",
+    "--binlog-format=ROW",
+    "--binlog-checksum=CRC32",
+    "--innodb-log-file-size=512M",
+    "--skip-name-resolve",
+    "--performance-schema=OFF",
+    "--thread-cache-size=200",
+    "--user=root",
+];
+
+/// How long a server may take to answer its first statement.
+const START_TENTHS: u32 = 600;
+
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    kind: Kind,
+    home: PathBuf,
+    duramen: Option<PathBuf>,
+    args: Vec<String>,
+}
+
+impl Launch {
+    /// A server whose data and error log are in `folder`, under its own name.
+    pub fn new(kind: Kind, folder: &Path) -> Result<Self> {
+        let home = std::path::absolute(folder)?.join(kind.name());
+        Ok(Self { kind, home, duramen: None, args: Vec::new() })
+    }
+
+    /// Runs this binary where the server is Duramen, not the one that lies beside the running program.
+    #[must_use]
+    pub fn binary(mut self, duramen: impl Into<PathBuf>) -> Self {
+        self.duramen = Some(duramen.into());
+        self
+    }
+
+    /// Adds an option.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Starts the server with a fresh data directory and waits until it answers.
+    pub fn start(self) -> Result<Running> {
+        // Missing is as good as removed.
+        let _ = fs::remove_dir_all(&self.home);
+        fs::create_dir_all(&self.home)?;
+        if self.kind == Kind::MariaDb {
+            install_mariadb(&self.data())?;
+        }
+        self.start_again()
+    }
+
+    fn start_again(self) -> Result<Running> {
+        // A socket's path is limited to 107 bytes, a checkout's is not.
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let socket =
+            std::env::temp_dir().join(format!("{}-{}-{number}.sock", self.kind.name(), std::process::id()));
+        let port = free_port()?;
+        let log = fs::File::options().create(true).append(true).open(self.error_log())?;
+        let child = self
+            .command()?
+            .arg(format!("--datadir={}", self.data().display()))
+            .arg(format!("--socket={}", socket.display()))
+            .arg(format!("--port={port}"))
+            .args(COMMON)
+            .args(&self.args)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        let mut running = Running { launch: self, child, socket, port };
+        running.await_answer()?;
+        Ok(running)
+    }
+
+    fn command(&self) -> Result<Command> {
+        Ok(match self.kind {
+            Kind::Duramen => {
+                let mut command = match &self.duramen {
+                    Some(binary) => Command::new(binary),
+                    None => Command::new(duramen()?),
+                };
+                command.arg("serve");
+                command
+            }
+            Kind::MariaDb => {
+                let mut command = Command::new(find("mariadbd").ok_or("mariadbd is not installed")?);
+                command.arg("--no-defaults").args(MARIADB);
+                command
+            }
+        })
+    }
+
+    fn data(&self) -> PathBuf {
+        self.home.join("data")
+    }
+
+    fn error_log(&self) -> PathBuf {
+        self.home.join("error.log")
+    }
+}
+
+/// A server that is up; ended when dropped.
+#[derive(Debug)]
+pub struct Running {
+    launch: Launch,
+    child: Child,
+    socket: PathBuf,
+    port: u16,
+}
+
+impl Running {
+    /// Which server it is.
+    pub fn kind(&self) -> Kind {
+        self.launch.kind
+    }
+
+    /// Its Unix socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What it wrote to its error log so far.
+    pub fn messages(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(self.launch.error_log())?).into_owned())
+    }
+
+    /// Memory in use, in KiB.
+    pub fn resident_kib(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen offers by default and
+    /// MariaDB does not, and which would measure the client.
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(["--no-defaults", "--user=root", "--skip-ssl"])
+            .arg(format!("--socket={}", self.socket.display()));
+        command
+    }
+
+    /// Runs a script through `mariadb`; the answer's rows, tab-separated.
+    pub fn sql(&self, script: &str) -> Result<String> {
+        let mut client = self
+            .client("mariadb")
+            .args(["--batch", "--skip-column-names"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        client.stdin.take().ok_or("no stdin")?.write_all(script.as_bytes())?;
+        let done = client.wait_with_output()?;
+        if done.status.success() {
+            Ok(String::from_utf8_lossy(&done.stdout).trim_end().to_string())
+        } else {
+            Err(format!("{:?}: {}", self.kind(), String::from_utf8_lossy(&done.stderr).trim()).into())
+        }
+    }
+
+    /// What it calls itself.
+    pub fn version(&self) -> Result<String> {
+        Ok(format!("{} {}", self.kind().name(), self.sql("SELECT VERSION()")?))
+    }
+
+    /// Kills it in the middle of whatever it does (SIGKILL).
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Starts it again on the data it left behind. It must have ended.
+    pub fn restart(self) -> Result<Running> {
+        let launch = self.launch.clone();
+        drop(self);
+        launch.start_again()
+    }
+
+    /// True while the process runs.
+    pub fn is_up(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Ends it as an operator would, and waits.
+    pub fn stop(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn await_answer(&mut self) -> Result<()> {
+        let log = self.launch.error_log();
+        for _ in 0..START_TENTHS {
+            if self.sql("SELECT 1").is_ok() {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                let kind = self.kind();
+                return Err(format!("{kind:?} ended at its start ({status}); see {}", log.display()).into());
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        Err(format!("{:?} did not answer within 60 s; see {}", self.kind(), log.display()).into())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if self.child.try_wait()?.is_none() {
+            Command::new("kill").arg(self.child.id().to_string()).status()?;
+            self.child.wait()?;
+        }
+        // Killed servers leave it behind.
+        let _ = fs::remove_file(&self.socket);
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Err(e) = self.end() {
+            eprintln!("{:?} may still run: {e}", self.kind());
+        }
+    }
+}
+
+impl Kind {
+    /// Its name in folders, tables and plots.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Duramen => "duramen",
+            Kind::MariaDb => "mariadb",
+        }
+    }
+}
+
+fn install_mariadb(data: &Path) -> Result<()> {
+    let done = Command::new("mariadb-install-db")
+        .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--user=root"])
+        .arg(format!("--datadir={}", data.display()))
+        .output()?;
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(format!("mariadb-install-db: {}", String::from_utf8_lossy(&done.stderr)).into())
+    }
+}
+
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
