@@ -1,6 +1,7 @@
 //! Chores of the project: `cargo xtask help` lists them.
 
 mod bench;
+mod collations;
 mod packages;
 mod test;
 mod tidy;
@@ -15,6 +16,7 @@ cargo xtask test                every test; installs the client programs it need
                  --quick        with few seeds and rounds in the crash tests
                  --full         with the published workloads at their full length
 cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client programs; `cargo xtask bench help` says more
+cargo xtask collations ..      the weights and case maps of collations: made from published tables, checked against servers
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
 ";
 
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
     let done = match args.first().map(String::as_str) {
         Some("test") => test::run(rest),
         Some("bench") => bench::run(rest),
+        Some("collations") => collations::run(rest),
         Some("tidy") => tidy::run(),
         None | Some("help" | "--help" | "-h") => {
             print!("{HELP}");

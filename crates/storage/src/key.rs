@@ -50,7 +50,7 @@ pub enum KeyError {
 }
 
 /// The longest encoding of one part, in bytes. InnoDB's limit for a whole key is 3072 bytes, which encoding at most
-/// doubles; collations with weights need more.
+/// doubles; a collation's weights are longer than that only for text nobody writes.
 pub const PART_LEN_MAX: usize = 16 << 10;
 /// The most parts a key may have, as in MySQL.
 pub const PARTS_MAX: usize = 16;
@@ -194,7 +194,7 @@ impl Kind {
                 if text.len() > PART_LEN_MAX {
                     return Err(KeyError::TooLong);
                 }
-                collation.encode(text, out);
+                collation.order.encode(text, out);
             }
         }
         Ok(())

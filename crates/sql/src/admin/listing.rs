@@ -229,8 +229,7 @@ impl Listing {
     }
 }
 
-/// LIKE under the column's collation. What no collation here weighs is compared byte by byte.
+/// LIKE under the column's collation.
 fn matches(value: &[u8], pattern: &[u8], ty: Type) -> bool {
-    let under = |collation| like::matches(value, pattern, Some(b'\\'), collation);
-    under(ty.collation).or_else(|_| under(NAMES)).unwrap_or(false)
+    like::matches(value, pattern, Some(b'\\'), ty.collation)
 }

@@ -173,7 +173,7 @@ fn host_matches(pattern: &str, host: &str) -> bool {
     if let Some((network, mask)) = pattern.split_once('/') {
         return in_network(network, mask, host);
     }
-    like::matches(host.as_bytes(), pattern.as_bytes(), None, Collation(33)).unwrap_or(false)
+    like::matches(host.as_bytes(), pattern.as_bytes(), None, Collation(33))
 }
 
 /// `192.0.2.0/255.255.255.0`, or the number of bits behind the slash.

@@ -101,13 +101,6 @@ impl TableDef {
     pub fn index_named(&self, name: &str) -> Option<usize> {
         self.indexes.iter().position(|i| i.name.eq_ignore_ascii_case(name))
     }
-
-    /// True if a column is part of a key whose collation compares more than bytes, so that only ASCII text may go in.
-    pub fn is_weighed_key(&self, column: usize) -> bool {
-        !self.columns[column].ty.collation().is_binary()
-            && self.columns[column].ty.is_character()
-            && self.indexes.iter().any(|i| i.parts.iter().any(|p| p.column == column))
-    }
 }
 
 impl ColumnDef {

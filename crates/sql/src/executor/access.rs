@@ -203,11 +203,6 @@ fn exact(cx: &mut Context, table: &TableDef, column: usize, by: By, value: &Expr
         Ok(Some(order)) if order.is_eq() => {}
         _ => return None,
     }
-    if let By::Text(collation) = by
-        && collation.check(&given.to_bytes()).is_err()
-    {
-        return None;
-    }
     raw.shrink_to_fit();
     Some(raw)
 }

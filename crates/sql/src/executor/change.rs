@@ -11,7 +11,7 @@ use storage::TransactionError;
 use storage::transaction::{Access, Locking};
 
 use super::access::{self, Path, Rows};
-use super::insert::{check_key_text, duplicate_entry, now};
+use super::insert::{duplicate_entry, now};
 use super::select::{self, order_terms};
 use crate::ast::{self, ExprKind, TableReference};
 use crate::catalog::TableDef;
@@ -160,7 +160,6 @@ impl Assignments {
                 diagnostics: &mut cx.diagnostics,
             };
             let fitted = store::fit(value, charset, &definition.ty, &mut target)?;
-            check_key_text(table, *column, &fitted)?;
             values.push((*column, fitted));
         }
         rebuild(table, image, values)

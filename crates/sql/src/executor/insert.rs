@@ -244,7 +244,6 @@ impl Writer {
             diagnostics: &mut cx.diagnostics,
         };
         let fitted = store::fit(value, charset, &column.ty, &mut target)?;
-        check_key_text(&self.table, number, &fitted)?;
         if auto {
             match u64::try_from(fitted.to_integer().value) {
                 Ok(0) if !cx.modes().no_auto_value_on_zero => return self.generate(cx, column, generated),
@@ -397,17 +396,6 @@ impl Writer {
 pub(super) fn now<'a>(cx: &Context, ty: &DataType) -> Datum<'a> {
     let moment = if matches!(ty, DataType::Timestamp(_)) { cx.now_utc() } else { cx.now() };
     Datum::DateTime(moment.truncate(ty.decimals()))
-}
-
-/// Text that a key's collation can't weigh must not get into the key: error 1235.
-pub(super) fn check_key_text(table: &TableDef, column: usize, value: &Datum<'_>) -> Result<()> {
-    if let Datum::Bytes(text) = value
-        && !text.is_ascii()
-        && table.is_weighed_key(column)
-    {
-        return table.columns[column].ty.collation().check(text);
-    }
-    Ok(())
 }
 
 /// Error 1062, with the key's values.

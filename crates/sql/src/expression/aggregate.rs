@@ -195,34 +195,10 @@ pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&value.micros.to_be_bytes());
         }
         By::Text(collation) => {
-            let mut weights = Vec::new();
-            collation.sort_key(&value.to_bytes(), &mut weights)?;
-            if collation.pads_space() && collation.is_binary() {
-                pad_space_key(&weights, out);
-            } else {
-                escaped(&weights, out);
-            }
+            collation.sort_key(&value.to_bytes(), out);
         }
     }
     Ok(())
-}
-
-fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
-    for &b in bytes {
-        out.push(b);
-        if b == 0 {
-            out.push(0xff);
-        }
-    }
-    out.extend_from_slice(&[0, 0]);
-}
-
-/// Trailing spaces are cut already; the end sorts like a space.
-fn pad_space_key(bytes: &[u8], out: &mut Vec<u8>) {
-    for &b in bytes {
-        out.extend_from_slice(if b == b' ' { &[b' ', 1] } else { std::slice::from_ref(&b) });
-    }
-    out.extend_from_slice(b" \0");
 }
 
 fn double_key(v: f64) -> [u8; 8] {

@@ -85,8 +85,8 @@ impl By {
                 a.partial_cmp(&b).unwrap_or(Ordering::Equal)
             }
             By::Text(collation) => match (a, b) {
-                (Datum::Bytes(a), Datum::Bytes(b)) => collation.compare(a, b)?,
-                _ => collation.compare(&a.to_bytes(), &b.to_bytes())?,
+                (Datum::Bytes(a), Datum::Bytes(b)) => collation.compare(a, b),
+                _ => collation.compare(&a.to_bytes(), &b.to_bytes()),
             },
             By::Time => a.to_time().unwrap_or_default().micros.cmp(&b.to_time().unwrap_or_default().micros),
             By::DateTime => {

@@ -241,7 +241,7 @@ impl like::Like {
         if text.is_null() || pattern.is_null() {
             return Ok(Datum::Null);
         }
-        let found = self.matches(&text.to_bytes(), &pattern.to_bytes())?;
+        let found = self.matches(&text.to_bytes(), &pattern.to_bytes());
         Ok(Datum::from_bool(found != self.negated))
     }
 }

@@ -56,7 +56,7 @@ impl Grants {
             return *exactly;
         }
         let fits = |pattern: &&String| {
-            like::matches(name.as_bytes(), pattern.as_bytes(), Some(b'\\'), Collation(46)).unwrap_or(false)
+            like::matches(name.as_bytes(), pattern.as_bytes(), Some(b'\\'), Collation(46))
         };
         let best = self.databases.keys().filter(fits).max_by_key(|pattern| literal_length(pattern));
         best.map_or(Privileges::NONE, |pattern| self.databases[pattern])

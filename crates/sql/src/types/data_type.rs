@@ -438,7 +438,7 @@ fn check_members(
     }
     let members: Vec<Box<[u8]>> = members.iter().map(|m| m.trim_ascii_end().into()).collect();
     for (i, member) in members.iter().enumerate() {
-        let same = |other: &[u8]| collation.compare(member, other).map(|o| o.is_eq()).unwrap_or(false);
+        let same = |other: &[u8]| collation.compare(member, other).is_eq();
         if members[..i].iter().any(|other| same(other)) {
             return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[
                 &name,

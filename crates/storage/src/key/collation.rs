@@ -9,15 +9,14 @@
 //!   `'a\t' < 'a'`. Trailing spaces are cut. What a space, or the end, sorts against depends on what follows the run of
 //!   spaces it begins, so that is written behind it: `20 01` if the run is followed by a byte below 20, `20 02` at the
 //!   end, `20 03` if by a byte above. (Padding in fixed chunks, as others do it, makes short strings long.)
-//! - `Weights`: a collation's weight string, written as `Bytes`. The seam for collations with tables.
+//! - `Weights`: a collation's weights, in a form without zeros that whoever has the tables defines, and a 00 at the end.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::KeyError;
 
 /// A collation, as far as keys are concerned.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Collation {
     /// How strings compare.
     pub order: Order,
@@ -26,14 +25,14 @@ pub struct Collation {
 }
 
 /// How strings compare.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub enum Order {
     /// Byte by byte; the shorter first.
     Bytes,
     /// Byte by byte, the shorter padded with spaces.
     PadSpace,
-    /// By their weight strings.
-    Weights(Arc<dyn Weights>),
+    /// By their weights.
+    Weights(&'static dyn Weights),
 }
 
 impl fmt::Debug for Order {
@@ -48,8 +47,8 @@ impl fmt::Debug for Order {
 
 /// A collation's weight function.
 pub trait Weights: Send + Sync {
-    /// Appends the weights of `text`: two texts compare as their weight strings compare byte by byte, the shorter
-    /// first. A PAD SPACE collation takes care of trailing spaces itself.
+    /// Appends the weights of `text` as bytes other than zero: two texts compare as these compare byte by byte, the
+    /// shorter first. A PAD SPACE collation takes care of trailing spaces itself.
     fn append(&self, text: &[u8], out: &mut Vec<u8>);
 }
 
@@ -95,26 +94,33 @@ impl Collations for BinaryCollations {
     }
 }
 
-impl Collation {
+impl Order {
     /// Appends the encoding of `text`.
-    pub fn encode(&self, text: &[u8], out: &mut Vec<u8>) {
-        match &self.order {
+    pub fn encode(self, text: &[u8], out: &mut Vec<u8>) {
+        match self {
             Order::Bytes => encode_bytes(text, out),
             Order::PadSpace => encode_pad_space(text, out),
             Order::Weights(weights) => {
-                let mut string = Vec::with_capacity(text.len() * 2);
-                weights.append(text, &mut string);
-                encode_bytes(&string, out);
+                let start = out.len();
+                weights.append(text, out);
+                debug_assert!(!out[start..].contains(&0), "a zero would end the weights");
+                out.push(0);
             }
         }
     }
+}
 
+impl Collation {
     /// The length of the encoded string that `key` begins with; `inverted` if its bytes are (descending parts).
     pub(super) fn skip(&self, key: &[u8], inverted: bool) -> Result<usize, KeyError> {
         let flip = if inverted { 0xff } else { 0 };
         let (marker, end) = match self.order {
             Order::PadSpace => (b' ', END_OF_STRING),
-            Order::Bytes | Order::Weights(_) => (0, 0),
+            Order::Bytes => (0, 0),
+            Order::Weights(_) => {
+                let end = key.iter().position(|&b| b ^ flip == 0).ok_or(KeyError::Malformed)?;
+                return Ok(end + 1);
+            }
         };
         let mut at = 0;
         loop {
@@ -180,7 +186,7 @@ mod tests {
 
     fn encoded(collation: &Collation, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        collation.encode(text, &mut out);
+        collation.order.encode(text, &mut out);
         out
     }
 
@@ -245,5 +251,24 @@ mod tests {
                 assert_eq!(collation.skip(&key[..cut], false), Err(KeyError::Malformed));
             }
         }
+    }
+
+    struct Doubled;
+
+    impl Weights for Doubled {
+        fn append(&self, text: &[u8], out: &mut Vec<u8>) {
+            text.iter().for_each(|&b| out.extend([b, b]));
+        }
+    }
+
+    #[test]
+    fn weights_end_where_they_end() {
+        let collation = Collation { order: Order::Weights(&Doubled), characters: Characters::Bytes };
+        let key = encoded(&collation, b"ab");
+        assert_eq!(key, b"aabb\0");
+        assert_eq!(collation.skip(b"aabb\0tail", false), Ok(5));
+        let inverted: Vec<u8> = key.iter().map(|b| !b).collect();
+        assert_eq!(collation.skip(&inverted, true), Ok(5));
+        assert_eq!(collation.skip(b"aabb", false), Err(KeyError::Malformed));
     }
 }

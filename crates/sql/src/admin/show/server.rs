@@ -85,7 +85,7 @@ pub(super) fn collations() -> Listing {
             u64::from(c.0),
             if c.is_default() { "Yes" } else { "" },
             "Yes",
-            u64::from(!c.name().contains("0900") || c == Collation::BINARY),
+            u64::from(c.sort_length()),
             if c.pads_space() { "PAD SPACE" } else { "NO PAD" },
         ]);
     }

@@ -101,6 +101,12 @@ impl<'a> Call<'a> {
         cx.double(&value).map(Some)
     }
 
+    /// The collation of an argument's text; the result's for what becomes text here.
+    pub fn text_collation(&self, i: usize) -> Collation {
+        let ty = &self.arguments[i].ty;
+        if ty.family.is_text() { ty.collation } else { self.ty.collation }
+    }
+
     /// The character set of an argument's text.
     pub fn charset(&self, i: usize) -> Charset {
         self.arguments[i].ty.collation.charset()

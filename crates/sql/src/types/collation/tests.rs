@@ -1,0 +1,143 @@
+//! What every collation promises, over random text; and what recorded servers say of chosen text.
+
+use std::cmp::Ordering::{self, Equal, Greater, Less};
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn key(collation: Collation, text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    collation.sort_key(text.as_bytes(), &mut out);
+    out
+}
+
+fn compare(collation: &str, a: &str, b: &str) -> Ordering {
+    let collation = Collation::by_name(collation).unwrap();
+    let order = collation.compare(a.as_bytes(), b.as_bytes());
+    assert_eq!(key(collation, a).cmp(&key(collation, b)), order, "C1: {a:?} {b:?}");
+    order
+}
+
+#[test]
+fn case_accents_and_padding() {
+    assert_eq!(compare("utf8mb4_0900_ai_ci", "abc", "ABC"), Equal);
+    assert_eq!(compare("utf8mb4_0900_ai_ci", "abc", "abc "), Less);
+    assert_eq!(compare("utf8mb4_0900_ai_ci", "a\0b", "ab"), Equal);
+    assert_eq!(compare("utf8mb4_0900_ai_ci", "_", "0"), Less);
+    assert_eq!(compare("utf8mb4_0900_ai_ci", "$", "~"), Greater);
+    assert_eq!(compare("utf8mb4_0900_ai_ci", "straße", "STRASSE"), Equal);
+    assert_eq!(compare("utf8mb4_0900_as_cs", "a", "á"), Less);
+    assert_eq!(compare("utf8mb4_0900_as_cs", "áb", "Áa"), Greater);
+    assert_eq!(compare("utf8mb4_0900_as_ci", "á", "Á"), Equal);
+    assert_eq!(compare("utf8mb4_general_ci", "abc", "ABC  "), Equal);
+    assert_eq!(compare("utf8mb4_general_ci", "ß", "s"), Equal);
+    assert_eq!(compare("utf8mb4_general_ci", "_", "a"), Greater);
+    assert_eq!(compare("utf8mb4_general_ci", "😀", "😁"), Equal);
+    assert_eq!(compare("utf8mb4_unicode_520_ci", "😀", "😁"), Less);
+    assert_eq!(compare("utf8mb4_unicode_ci", "a\u{a0}", "a"), Equal);
+    assert_eq!(compare("utf8mb4_unicode_ci", "a\t", "a"), Less);
+    assert_eq!(compare("utf8mb4_bin", "a", "A"), Greater);
+    assert_eq!(compare("utf8mb4_bin", "a", "a "), Equal);
+    assert_eq!(compare("utf8mb4_bin", "a \t", "a"), Less);
+    assert_eq!(compare("utf8mb4_0900_bin", "a", "a "), Less);
+    assert_eq!(compare("binary", "a", "a "), Less);
+}
+
+#[test]
+fn ascii_is_one_byte_in_a_key() {
+    let text = "Some ASCII text, 42 characters in length!!";
+    assert_eq!(key(Collation::UTF8MB4_0900_AI_CI, text).len(), text.len() + 1);
+    assert_eq!(key(Collation(45), "text").len(), 4 + 3);
+}
+
+/// Text around all that is special: spaces, ignorable and expanding characters, several scripts, implicit weights.
+fn text() -> impl Strategy<Value = String> {
+    let special = prop::sample::select(
+        " \t\u{1}\0\u{a0}aAáÁäbBßsSœæ012.,_éÉ\u{301}\u{308}ñжЖГ漢字한글각\u{d7a3}\u{fdfa}😀😁𝒜\u{17000}\u{e000}\u{378}".chars().collect::<Vec<_>>(),
+    );
+    prop::collection::vec(prop_oneof![4 => special, 1 => any::<char>()], 0..7)
+        .prop_map(|chars| chars.into_iter().collect())
+}
+
+proptest! {
+    /// C1, and an order that is one: with itself, and with the keys.
+    #[test]
+    fn keys_sort_as_texts_compare(a in text(), b in text(), shared in text()) {
+        for collation in Collation::all() {
+            let (a, b) = (format!("{shared}{a}"), format!("{shared}{b}"));
+            let order = collation.compare(a.as_bytes(), b.as_bytes());
+            prop_assert_eq!(collation.compare(b.as_bytes(), a.as_bytes()), order.reverse());
+            let (x, y) = (key(collation, &a), key(collation, &b));
+            prop_assert_eq!(x.cmp(&y), order, "{} {:?} {:?}", collation.name(), a, b);
+            prop_assert!(x == y || !x.starts_with(&y), "no key begins another");
+        }
+    }
+
+    /// C2: bytes that are no text.
+    #[test]
+    fn any_bytes_are_weighed(a: Vec<u8>, b: Vec<u8>) {
+        for collation in Collation::all() {
+            let mut keys = [Vec::new(), Vec::new()];
+            collation.sort_key(&a, &mut keys[0]);
+            collation.sort_key(&b, &mut keys[1]);
+            prop_assert_eq!(keys[0].cmp(&keys[1]), collation.compare(&a, &b), "{}", collation.name());
+            collation.find(&a, &b, 0);
+            collation.weight_string(&a, &mut Vec::new());
+            collation.change_case((&a).into(), true);
+        }
+    }
+
+    /// A text is found where it was put, in any case.
+    #[test]
+    fn what_is_there_is_found(before in text(), needle in text(), after in text()) {
+        for collation in Collation::all().filter(|c| c.charset() == Charset::Utf8mb4) {
+            let all = [&before, &*needle, &after].concat();
+            let found = collation.find(all.as_bytes(), needle.as_bytes(), 0);
+            prop_assert!(found.is_some_and(|at| at <= before.len()), "{}", collation.name());
+        }
+    }
+}
+
+/// `collation text weights` of lines recorded from MySQL; all in hexadecimal but the name.
+#[test]
+fn weights_are_those_of_mysql() {
+    let recorded = include_str!("tests/weights.txt");
+    let unhex = |digits: &str| -> Vec<u8> {
+        (0..digits.len() / 2).map(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).unwrap()).collect()
+    };
+    let mut lines = 0;
+    for line in recorded.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let collation = Collation::by_name(words.next().unwrap()).unwrap();
+        let text = unhex(words.next().unwrap());
+        let expected = unhex(words.next().unwrap_or_default());
+        let mut weights = Vec::new();
+        collation.weight_string(&text, &mut weights);
+        assert_eq!(weights, expected, "{} {:?}", collation.name(), String::from_utf8_lossy(&text));
+        lines += 1;
+    }
+    assert!(lines > 1000);
+}
+
+#[test]
+fn searching_and_case() {
+    let ai = Collation::UTF8MB4_0900_AI_CI;
+    let find = |text: &str, needle: &str| ai.find(text.as_bytes(), needle.as_bytes(), 0);
+    assert_eq!(find("xÄy", "ay"), Some(1));
+    assert_eq!(find("strasse", "ß"), Some(4));
+    assert_eq!(find("straße", "asse"), Some(3));
+    assert_eq!(find("xa", "a "), None);
+    assert_eq!(find("abc", ""), Some(0));
+    assert!(ai.same_character("ä".as_bytes(), b"A"));
+    assert!(!ai.same_character("ß".as_bytes(), b"s"));
+    assert!(!Collation(278).same_character(b"a", b"A"));
+    let case = |id: u16, text: &str, upper| {
+        String::from_utf8(Collation(id).change_case(text.as_bytes().into(), upper).into_owned()).unwrap()
+    };
+    assert_eq!(case(255, "Straße Ǆ ⱥ ა", true), "STRAßE Ǆ Ⱥ ა");
+    assert_eq!(case(255, "ÀЖ𐐀İ", false), "àж𐐨i");
+    assert_eq!(case(45, "𐐨é", true), "𐐨É");
+    assert_eq!(&*Collation(8).change_case(b"\xe4\xdf"[..].into(), true), b"\xc4\xdf");
+    assert_eq!(&*Collation::BINARY.change_case(b"a"[..].into(), true), b"a");
+}
