@@ -1,4 +1,4 @@
-//! Values of the binary protocol as clients send them, and the named attributes that COM_QUERY may carry.
+//! The named attributes that COM_QUERY may carry before its text, and COM_STMT_EXECUTE behind its parameters.
 //!
 //! ```text
 //! lenenc   number of attributes k
@@ -10,75 +10,11 @@
 //!   k times       value, absent where the bitmap says NULL
 //! ```
 
+use crate::binary::{BinaryType, BinaryValue};
 use stdx::cursor::{Cursor, Truncated};
-
-/// A value in the binary protocol, borrowed from its packet.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum BinaryValue<'a> {
-    /// NULL.
-    Null,
-    /// A signed integer of any width.
-    Int(i64),
-    /// An unsigned integer of any width.
-    UInt(u64),
-    /// FLOAT.
-    Float(f32),
-    /// DOUBLE.
-    Double(f64),
-    /// Strings, DECIMAL, JSON, BIT and all else that travels with its length.
-    Bytes(&'a [u8]),
-    /// DATE, DATETIME, TIMESTAMP: 0, 4, 7 or 11 bytes (year, month, day, hour, minute, second, microsecond).
-    DateTime(&'a [u8]),
-    /// TIME: 0, 8 or 12 bytes (sign, days, hour, minute, second, microsecond).
-    Time(&'a [u8]),
-}
 
 /// An attribute: its name, and its value.
 pub type Attribute<'a> = (&'a [u8], BinaryValue<'a>);
-
-/// A type code and its unsigned flag, as they stand before values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BinaryType {
-    /// `MYSQL_TYPE_*`.
-    pub code: u8,
-    /// Integers are unsigned.
-    pub unsigned: bool,
-}
-
-impl BinaryType {
-    /// Reads the two bytes of a type.
-    pub fn read(c: &mut Cursor<'_>) -> Result<Self, Truncated> {
-        let (code, flags) = (c.u8()?, c.u8()?);
-        Ok(Self { code, unsigned: flags & 0x80 != 0 })
-    }
-
-    /// Reads a value of this type; an unknown type counts as truncated input.
-    pub fn read_value<'a>(self, c: &mut Cursor<'a>) -> Result<BinaryValue<'a>, Truncated> {
-        let int = |signed: i64, unsigned: u64| match self.unsigned {
-            true => BinaryValue::UInt(unsigned),
-            false => BinaryValue::Int(signed),
-        };
-        Ok(match self.code {
-            0x01 => c.u8().map(|v| int((v as i8).into(), v.into()))?,
-            0x02 | 0x0d => c.u16().map(|v| int((v as i16).into(), v.into()))?,
-            0x03 | 0x09 => c.u32().map(|v| int((v as i32).into(), v.into()))?,
-            0x08 => c.u64().map(|v| int(v as i64, v))?,
-            0x04 => BinaryValue::Float(f32::from_bits(c.u32()?)),
-            0x05 => BinaryValue::Double(f64::from_bits(c.u64()?)),
-            0x06 => BinaryValue::Null,
-            0x07 | 0x0a | 0x0c | 0x0e | 0x11 | 0x12 => BinaryValue::DateTime(sized(c, &[0, 4, 7, 11])?),
-            0x0b | 0x13 => BinaryValue::Time(sized(c, &[0, 8, 12])?),
-            0x00 | 0x0f | 0x10 | 0xf2 | 0xf5..=0xff => BinaryValue::Bytes(c.lenenc_bytes()?),
-            _ => return Err(Truncated),
-        })
-    }
-}
-
-/// Bytes behind a one-byte length that must be one of `allowed`.
-fn sized<'a>(c: &mut Cursor<'a>, allowed: &[u8]) -> Result<&'a [u8], Truncated> {
-    let n = c.u8()?;
-    if allowed.contains(&n) { c.take(n.into()) } else { Err(Truncated) }
-}
 
 /// Reads the attributes before a query's text.
 pub(crate) fn read_attributes<'a>(c: &mut Cursor<'a>) -> Result<Vec<Attribute<'a>>, Truncated> {

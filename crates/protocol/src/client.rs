@@ -143,7 +143,9 @@ impl Client {
         let plugin = String::from_utf8_lossy(c.take_nul()?).into_owned();
 
         let offered = Capabilities(u32::from(high) << 16 | u32::from(low));
-        let mut wanted = Capabilities::SERVER.without(Capabilities::NO_SCHEMA | Capabilities::ODBC);
+        let mut wanted = Capabilities::SERVER.without(
+            Capabilities::NO_SCHEMA | Capabilities::ODBC | Capabilities::OPTIONAL_RESULTSET_METADATA,
+        );
         wanted = wanted
             .without(Capabilities::INTERACTIVE | Capabilities::CONNECT_WITH_DB)
             .without(options.without);

@@ -1,6 +1,7 @@
 //! A client's connection, from the server's side: what `server` drives.
 
 use crate::auth::{AccountSource, Authenticator, Candidate, Challenge};
+use crate::binary::code;
 use crate::channel::Channel;
 use crate::command::ChangeUser;
 use crate::error::{ErrorReply, HandshakeError, ReadError};
@@ -8,8 +9,9 @@ use crate::flags::{Capabilities, Status};
 use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, own_attributes};
 use crate::packet::Packets;
 use crate::reply::{OkReply, put_eof, put_error, put_ok};
-use crate::result_set::{ColumnDefinition, RowWriter};
+use crate::result_set::{ColumnDefinition, RowWriter, column_flags};
 use crate::socket::{Line, Socket, Timeouts, Wait};
+use crate::statement::{Prepared, put_prepared};
 use env::Env;
 use rustls::{ServerConnection, StreamOwned};
 use std::io;
@@ -40,6 +42,7 @@ pub struct Connection {
     capabilities: Capabilities,
     challenge: Challenge,
     limits: Limits,
+    without_metadata: bool,
 }
 
 impl Connection {
@@ -54,7 +57,7 @@ impl Connection {
         let line = Line::new(socket, env, limits.timeouts)?;
         let packets = Packets::new(line, HANDSHAKE_PACKET_MAX);
         let (capabilities, challenge) = (Capabilities::default(), Challenge::default());
-        Ok(Self { packets, host: host.into(), capabilities, challenge, limits })
+        Ok(Self { packets, host: host.into(), capabilities, challenge, limits, without_metadata: false })
     }
 
     /// Sends an error in the greeting's place, such as [`ErrorReply::too_many_connections`].
@@ -270,16 +273,96 @@ impl Connection {
 
     /// Begins a result set: the column definitions.
     pub fn write_columns(&mut self, columns: &[ColumnDefinition<'_>], status: Status) {
-        put_lenenc(self.packets.begin_packet(), columns.len() as u64);
+        self.write_column_count(columns.len());
+        self.write_definitions(columns, status);
+    }
+
+    /// Begins the reply of an execution that opened a cursor: its rows are asked for later. `ok`'s status says so.
+    pub fn write_cursor_opened(&mut self, columns: &[ColumnDefinition<'_>], ok: &OkReply<'_>) {
+        self.write_column_count(columns.len());
+        if self.full_metadata() {
+            self.put_definitions(columns);
+        }
+        self.write_eof(ok);
+    }
+
+    /// Answers COM_STMT_PREPARE.
+    pub fn write_prepared(&mut self, prepared: &Prepared, columns: &[ColumnDefinition<'_>], status: Status) {
+        let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+        let full = self.full_metadata();
+        let optional = self.capabilities.has(Capabilities::OPTIONAL_RESULTSET_METADATA);
+        let out = self.packets.begin_packet();
+        put_prepared(out, prepared, count);
+        if optional {
+            out.push(full.into());
+        }
         self.packets.end_packet();
+        if prepared.parameters > 0 && full {
+            let parameter = ColumnDefinition {
+                name: b"?",
+                collation: 63,
+                column_type: code::VAR_STRING,
+                flags: column_flags::BINARY,
+                ..ColumnDefinition::default()
+            };
+            for _ in 0..prepared.parameters {
+                self.put_definitions(&[parameter]);
+            }
+            self.end_definitions(status);
+        }
+        if !columns.is_empty() {
+            self.write_definitions(columns, status);
+        }
+    }
+
+    fn write_column_count(&mut self, count: usize) {
+        let full = self.full_metadata();
+        let optional = self.capabilities.has(Capabilities::OPTIONAL_RESULTSET_METADATA);
+        let out = self.packets.begin_packet();
+        if optional {
+            out.push(full.into());
+        }
+        put_lenenc(out, count as u64);
+        self.packets.end_packet();
+    }
+
+    /// The definitions and what ends them.
+    fn write_definitions(&mut self, columns: &[ColumnDefinition<'_>], status: Status) {
+        if self.full_metadata() {
+            self.put_definitions(columns);
+            self.end_definitions(status);
+        }
+    }
+
+    fn put_definitions(&mut self, columns: &[ColumnDefinition<'_>]) {
         for column in columns {
             column.put(self.packets.begin_packet());
             self.packets.end_packet();
         }
+    }
+
+    fn end_definitions(&mut self, status: Status) {
         if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             put_eof(self.packets.begin_packet(), 0, status);
             self.packets.end_packet();
         }
+    }
+
+    /// True unless the client can do without definitions and asked to.
+    fn full_metadata(&self) -> bool {
+        !(self.without_metadata && self.capabilities.has(Capabilities::OPTIONAL_RESULTSET_METADATA))
+    }
+
+    /// `resultset_metadata`: definitions are left out from now on, for a client that knows of it.
+    pub fn set_without_metadata(&mut self, without: bool) {
+        self.without_metadata = without;
+    }
+
+    /// Writes a row that `fill` appends to the buffer it is given, and sends what is buffered once it is much.
+    pub fn write_row(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        fill(self.packets.begin_packet());
+        self.packets.end_packet();
+        if self.buffered() >= crate::packet::FLUSH_AT { self.packets.flush() } else { Ok(()) }
     }
 
     /// Begins a row of the result set.

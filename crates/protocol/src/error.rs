@@ -64,6 +64,28 @@ impl ErrorReply {
         Self::new(1159, b"08S01", "Got timeout reading communication packets")
     }
 
+    /// 1210: what was given to this does not fit.
+    pub fn wrong_arguments(to: &str) -> Self {
+        Self::new(1210, b"HY000", format!("Incorrect arguments to {to}"))
+    }
+
+    /// 1243: no prepared statement has this id.
+    pub fn unknown_statement(id: u32, given_to: &str) -> Self {
+        Self::new(1243, b"HY000", format!("Unknown prepared statement handler ({id}) given to {given_to}"))
+    }
+
+    /// 1421: rows are asked for, and no cursor is open.
+    pub fn no_open_cursor(id: u32) -> Self {
+        Self::new(1421, b"HY000", format!("The statement ({id}) has no open cursor."))
+    }
+
+    /// 1105: long data of a parameter that is beyond `max_allowed_packet`.
+    pub fn long_data_too_large() -> Self {
+        let text = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
+                    'max_allowed_packet' bytes";
+        Self::new(1105, b"HY000", text)
+    }
+
     /// 1524: the account's plugin does not exist here.
     pub fn plugin_not_loaded(plugin: &[u8]) -> Self {
         Self::new(1524, b"HY000", [b"Plugin '", plugin, b"' is not loaded"].concat())

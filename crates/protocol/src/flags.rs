@@ -99,7 +99,7 @@ flags! {
         SESSION_TRACK = 23;
         /// An OK packet with header 0xfe takes EOF's place.
         DEPRECATE_EOF = 24;
-        /// Column definitions may be left out; never offered.
+        /// Column definitions may be left out, if the client wishes so (`resultset_metadata`).
         OPTIONAL_RESULTSET_METADATA = 25;
         /// zstd compression; never offered.
         ZSTD_COMPRESSION = 26;
@@ -139,6 +139,7 @@ impl Capabilities {
             | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
             | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
+            | Self::OPTIONAL_RESULTSET_METADATA.0
             | Self::QUERY_ATTRIBUTES.0,
     );
 }

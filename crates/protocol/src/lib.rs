@@ -21,16 +21,17 @@
 //! (P6) What a client sent before TLS began is handed to TLS or refused, never taken for a command.
 //!
 //! Reading order, from the wire upwards: [`socket`] (time limits), `channel` (plain or TLS; where compression will
-//! sit), `packet` (framing), [`handshake`], [`auth`], [`identity`], [`command`], [`reply`], [`result_set`], and
-//! [`client`], the other end.
+//! sit), `packet` (framing), [`handshake`], [`auth`], [`identity`], [`command`], [`reply`], [`result_set`], [`binary`],
+//! [`statement`], and [`client`], the other end.
 //!
-//! Deliberately absent: the protocol before 4.1 (refused with 1043), compression (not offered yet), rows of the binary
-//! protocol, client certificates.
+//! Deliberately absent: the protocol before 4.1 (refused with 1043), compression (not offered yet), client
+//! certificates.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod attributes;
 pub mod auth;
+pub mod binary;
 mod channel;
 pub mod client;
 pub mod command;
@@ -43,6 +44,7 @@ mod packet;
 pub mod reply;
 pub mod result_set;
 pub mod socket;
+pub mod statement;
 
 pub use auth::{Account, AccountSource, Authenticator, Plugin};
 pub use command::Command;

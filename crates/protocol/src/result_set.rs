@@ -1,4 +1,4 @@
-//! Text result sets: column definitions, and rows written value by value.
+//! Result sets: column definitions, and rows of text written value by value.
 //!
 //! ```text
 //! lenenc number of columns
@@ -9,7 +9,7 @@
 //! EOF, or OK with header fe
 //! ```
 //!
-//! Rows of the binary protocol will be a second writer beside [`RowWriter`]; the rest of a result set is the same.
+//! Rows of prepared statements are [`BinaryRow`](crate::binary::BinaryRow)s; the rest of a result set is the same.
 
 use crate::packet::{FLUSH_AT, Packets};
 use std::io::{self, Write};
