@@ -5,6 +5,7 @@
 use crate::dump;
 use crate::results::{self, Kept, Results};
 use crate::session::{Client, End, open_session};
+use crate::statements;
 use protocol::command::ChangeUser;
 use protocol::{Command, ErrorReply, Status};
 use sql::SqlError;
@@ -48,12 +49,18 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
         Command::SetOption(option) => set_option(client, option),
         Command::ResetConnection => reset(client),
         Command::RegisterReplica(_) => client.ok(),
-        // These two have no reply, whatever happens.
-        Command::StmtClose(_) | Command::StmtSendLongData { .. } => {}
-        Command::StmtPrepare(_)
-        | Command::StmtExecute { .. }
-        | Command::StmtReset(_)
-        | Command::StmtFetch { .. } => fail(client, &SqlError::unsupported("prepared statements")),
+        Command::StmtPrepare(text) => statements::prepare(client, text),
+        Command::StmtExecute { id, flags, parameters } => statements::execute(client, id, flags, parameters),
+        Command::StmtSendLongData { id, parameter, data } => {
+            statements::send_long_data(client, id, parameter, data);
+        }
+        Command::StmtClose(id) => statements::close(client, id),
+        Command::StmtReset(id) => statements::reset(client, id),
+        Command::StmtFetch { id, rows } => {
+            if let Err(e) = statements::fetch(client, id, rows) {
+                return Next::Close(End::Write(e));
+            }
+        }
         Command::Unknown(_) => client.connection.write_error(&ErrorReply::unknown_command()),
     }
     Next::Reply
@@ -68,6 +75,9 @@ fn count(client: &Client<'_>, command: &Command<'_>) {
         Command::StmtPrepare(_) => counters.count(Counter::ComStmtPrepare),
         Command::StmtExecute { .. } => counters.count(Counter::ComStmtExecute),
         Command::StmtClose(_) => counters.count(Counter::ComStmtClose),
+        Command::StmtFetch { .. } => counters.count(Counter::ComStmtFetch),
+        Command::StmtReset(_) => counters.count(Counter::ComStmtReset),
+        Command::StmtSendLongData { .. } => counters.count(Counter::ComStmtSendLongData),
         Command::Quit => {}
         _ => counters.count(Counter::ComAdminCommands),
     }
@@ -180,6 +190,7 @@ fn set_option(client: &mut Client<'_>, option: u16) {
 }
 
 fn reset(client: &mut Client<'_>) {
+    client.statements.clear();
     match client.session.reset() {
         Ok(()) => client.ok(),
         Err(e) => fail(client, &e),
@@ -203,6 +214,7 @@ fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
     match open_session(server, &client.connection, &login, client.id(), &client.counters) {
         Ok(session) => {
             client.session = session;
+            client.statements.clear();
             client.ok();
             Next::Reply
         }

@@ -1,7 +1,7 @@
 //! The server: options, sessions, the life of the process. See ARCHITECTURE.md for how the crates meet.
 //!
 //! Reading order: [`options`] (what it starts with), [`server`] (start and stop), `listener`, [`session`] (a connection
-//! from accept to end), [`dispatch`] (its commands), [`results`].
+//! from accept to end), [`dispatch`] (its commands), `statements` (prepared ones), [`results`].
 
 pub mod accounts;
 pub mod connections;
@@ -17,6 +17,7 @@ pub mod results;
 pub mod server;
 pub mod session;
 mod socket;
+mod statements;
 pub mod status;
 pub mod stop;
 pub mod threads;

@@ -1,9 +1,22 @@
 //! From what a session produces to packets.
 
+use crate::statements::{CURSOR_MAX, Cursor};
 use protocol::{ColumnDefinition, Connection, ErrorReply, OkReply, Status};
 use sql::sink::{ColumnMeta, OkInfo, ResultSink};
 use sql::{Datum, SqlError};
 use std::io;
+
+mod binary;
+
+/// The form that rows take.
+pub(crate) enum Format {
+    /// Values as text.
+    Text,
+    /// The binary protocol's.
+    Binary,
+    /// The same, kept until they are fetched.
+    Cursor(Cursor),
+}
 
 /// Writes one command's results into a connection's buffer.
 pub struct Results<'a> {
@@ -13,24 +26,35 @@ pub struct Results<'a> {
     /// Values that have to be printed first.
     scratch: Vec<u8>,
     status: Status,
+    format: Format,
+    /// The columns' types, if values are binary.
+    types: Vec<u8>,
+    /// The columns, as long as a cursor's end is not known.
+    columns: Vec<ColumnMeta>,
 }
 
 impl<'a> Results<'a> {
     /// Nothing written yet. `status` goes where no statement's status is known.
     pub fn new(connection: &'a mut Connection, status: u16) -> Self {
-        Self { connection, in_rows: false, scratch: Vec::new(), status: Status(status) }
-    }
-}
-
-impl ResultSink for Results<'_> {
-    fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
-        let columns: Vec<_> = columns.iter().map(definition).collect();
-        self.connection.write_columns(&columns, self.status);
-        self.in_rows = true;
-        Ok(())
+        let (scratch, types, columns) = (Vec::new(), Vec::new(), Vec::new());
+        let (status, format) = (Status(status), Format::Text);
+        Self { connection, in_rows: false, scratch, status, format, types, columns }
     }
 
-    fn row(&mut self, values: &[Datum<'_>]) -> io::Result<()> {
+    /// The same with rows in another form.
+    pub(crate) fn in_format(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
+    /// The cursor, if rows went to one.
+    pub(crate) fn into_cursor(self) -> Option<Cursor> {
+        match self.format {
+            Format::Cursor(cursor) if !self.columns.is_empty() => Some(cursor),
+            _ => None,
+        }
+    }
+
+    fn text_row(&mut self, values: &[Datum<'_>]) -> io::Result<()> {
         let mut row = self.connection.row();
         for value in values {
             match value {
@@ -47,6 +71,38 @@ impl ResultSink for Results<'_> {
         }
         row.end()
     }
+}
+
+impl ResultSink for Results<'_> {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
+        self.in_rows = true;
+        if !matches!(self.format, Format::Text) {
+            self.types = columns.iter().map(|c| c.type_code).collect();
+        }
+        if let Format::Cursor(_) = self.format {
+            self.columns = columns.to_vec();
+        } else {
+            let columns: Vec<_> = columns.iter().map(definition).collect();
+            self.connection.write_columns(&columns, self.status);
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[Datum<'_>]) -> io::Result<()> {
+        let (types, scratch) = (&self.types, &mut self.scratch);
+        match &mut self.format {
+            Format::Text => self.text_row(values),
+            Format::Binary => self.connection.write_row(|out| binary::put_row(out, types, values, scratch)),
+            Format::Cursor(cursor) => {
+                binary::put_row(&mut cursor.rows, types, values, scratch);
+                cursor.ends.push(cursor.rows.len());
+                match cursor.rows.len() > CURSOR_MAX {
+                    true => Err(io::ErrorKind::OutOfMemory.into()),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
 
     fn finish(&mut self, ok: &OkInfo) -> io::Result<()> {
         let reply = OkReply {
@@ -57,7 +113,12 @@ impl ResultSink for Results<'_> {
             info: ok.info.as_bytes(),
             changes: &[],
         };
-        if std::mem::take(&mut self.in_rows) {
+        let in_rows = std::mem::take(&mut self.in_rows);
+        if in_rows && let Format::Cursor(_) = self.format {
+            let columns: Vec<_> = self.columns.iter().map(definition).collect();
+            let reply = OkReply { status: reply.status | Status::CURSOR_EXISTS, ..reply };
+            self.connection.write_cursor_opened(&columns, &reply);
+        } else if in_rows {
             self.connection.write_eof(&reply);
         } else {
             self.connection.write_ok(&reply);

@@ -14,6 +14,7 @@ use crate::dump;
 use crate::results;
 use crate::server::Server;
 use crate::socket::Counted;
+use crate::statements::Statements;
 use protocol::handshake::Greeting;
 use protocol::{
     Connection, ErrorReply, HandshakeError, Limits, Login, OkReply, ReadError, Socket, Status, Timeouts,
@@ -34,6 +35,8 @@ pub struct Client<'a> {
     pub connection: Connection,
     /// The SQL side.
     pub session: Session,
+    /// Its prepared statements.
+    pub(crate) statements: Statements,
     /// What this connection counts.
     pub counters: Arc<Counters>,
     pub(crate) seat: &'a Seat,
@@ -141,8 +144,9 @@ fn log_in<'a>(
         Ok(login) => match open_session(server, &connection, &login, id, &counters) {
             Ok(session) => {
                 let reads_log = dump::is_mariadb_reader(&login);
+                let statements = Statements::new();
                 let mut client =
-                    Client { server, connection, session, counters, seat, id, limits, reads_log };
+                    Client { server, connection, session, statements, counters, seat, id, limits, reads_log };
                 client.ok();
                 return Some(client);
             }
@@ -228,6 +232,11 @@ impl Client<'_> {
     /// The connection's number.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// `max_allowed_packet`
+    pub fn packet_max(&self) -> usize {
+        self.limits.packet_max
     }
 
     /// Replies OK, with nothing to tell but the session's status.

@@ -139,6 +139,8 @@ pub struct Database {
     catalog: Arc<Catalog>,
     processes: Mutex<BTreeMap<u64, Arc<Process>>>,
     next_id: AtomicU64,
+    /// Prepared statements of all sessions.
+    prepared: Arc<AtomicU64>,
     status: Arc<Status>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
     hasher: RwLock<Option<PasswordHasher>>,
@@ -173,6 +175,11 @@ impl Database {
     /// The sessions connected now, by id.
     pub fn processes(&self) -> Vec<Arc<Process>> {
         self.processes.lock().values().cloned().collect()
+    }
+
+    /// How many prepared statements all sessions have.
+    pub(crate) fn prepared_count(&self) -> &Arc<AtomicU64> {
+        &self.prepared
     }
 
     /// Puts a session on the list; error 1226 if its account has as many as it may (MAX_USER_CONNECTIONS).
@@ -252,6 +259,11 @@ impl Database {
         engine.set_notes_source(move |_| counters.notes());
         variables::engine::follow(&options.globals, engine.log());
         status::engine::register(&options.status, &engine);
+        let prepared = Arc::<AtomicU64>::default();
+        let count = prepared.clone();
+        options
+            .status
+            .add_source(move |rows| rows.push("Prepared_stmt_count", count.load(Ordering::Relaxed)));
         let database = Self {
             env,
             globals: options.globals,
@@ -259,6 +271,7 @@ impl Database {
             catalog,
             processes: Mutex::default(),
             next_id: AtomicU64::new(1),
+            prepared,
             status: options.status,
             on_shutdown: options.on_shutdown,
             hasher: RwLock::new(None),

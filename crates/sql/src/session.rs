@@ -9,6 +9,7 @@
 
 mod context;
 mod grants;
+mod prepared;
 pub mod transaction;
 pub mod variables;
 pub mod zone;
@@ -26,8 +27,10 @@ use crate::status::Counter;
 use crate::types::Collation;
 use crate::value::Datum;
 use crate::variables::{SessionVariables, ids};
+use prepared::PreparedStatements;
 
 pub use context::{Context, Modes, StatementStatus};
+pub use prepared::{Description, Parameter};
 
 /// What is known of a client when it has authenticated.
 pub struct Connection {
@@ -55,6 +58,7 @@ pub struct Connection {
 /// One client's state. Dropping it rolls back what is open.
 pub struct Session {
     cx: Context,
+    prepared: PreparedStatements,
     process: Arc<Process>,
     collation: Collation,
     multi_statements: bool,
@@ -74,8 +78,10 @@ impl Session {
         let process = Process::new(connection.id, user, connection.account, interrupt, connection.on_kill);
         let process = Arc::new(process);
         database.register(process.clone())?;
+        let prepared = PreparedStatements::new(database.prepared_count().clone());
         let mut session = Session {
             cx,
+            prepared,
             process,
             collation,
             multi_statements: connection.multi_statements,
@@ -114,6 +120,11 @@ impl Session {
             let end = parser.position();
             let last = rest[end..].iter().all(|b| b.is_ascii_whitespace() || *b == b';');
             let statement = match parsed {
+                Ok(Some(statement)) if statement.parameters > 0 => {
+                    // Outside of a prepared statement `?` is no expression.
+                    let sign = rest.iter().position(|&b| b == b'?').unwrap_or(0);
+                    return self.fail(syntax_error(&String::from_utf8_lossy(&rest[sign..])));
+                }
                 Ok(Some(statement)) if last || self.multi_statements => statement,
                 Ok(Some(_)) => {
                     let near = String::from_utf8_lossy(&rest[end..]).trim().to_owned();
@@ -131,7 +142,7 @@ impl Session {
     }
 
     /// A statement that could not even begin.
-    fn fail(&mut self, e: SqlError) -> Result<()> {
+    fn fail<T>(&mut self, e: SqlError) -> Result<T> {
         self.cx.diagnostics.clear();
         self.cx.diagnostics.push(Level::Error, e.clone());
         self.cx.status.row_count = -1;
@@ -145,6 +156,9 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
+        if let StatementKind::Execute { name, using } = &statement.kind {
+            return self.execute_named(name, using, more, sink);
+        }
         let cx = &mut self.cx;
         cx.begin_moment();
         cx.count(Counter::Questions);
@@ -155,7 +169,8 @@ impl Session {
         cx.status.insert_id = 0;
         cx.status.info.clear();
         cx.storing = false;
-        let outcome = executor::execute(cx, statement, text, sink);
+        let outcome = self.run(statement, text, sink);
+        let cx = &mut self.cx;
         let outcome = finish_transaction(cx, outcome);
         cx.end_series();
         match outcome {
@@ -175,6 +190,24 @@ impl Session {
                 Err(e)
             }
         }
+    }
+
+    /// The statements about prepared statements are the session's own; all others are the executor's.
+    fn run(
+        &mut self,
+        statement: &Statement,
+        text: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Result<executor::Done> {
+        match &statement.kind {
+            StatementKind::Prepare { name, source } => {
+                self.prepare_named(name, source)?;
+                self.cx.status.info.push_str("Statement prepared");
+            }
+            StatementKind::Deallocate(name) => self.deallocate(name)?,
+            _ => return executor::execute(&mut self.cx, statement, text, sink),
+        }
+        Ok(executor::Done::default())
     }
 
     fn ok(&self, more: bool) -> OkInfo {
@@ -202,6 +235,7 @@ impl Session {
         let database = self.cx.default_database().map(str::to_owned);
         self.cx.set_default_database(database);
         self.cx.clear_user_variables();
+        self.prepared.clear();
         self.cx.next_transaction = transaction::Characteristics::default();
         self.cx.status = StatementStatus::default();
         self.cx.diagnostics.clear();
@@ -303,8 +337,11 @@ fn syntax_error(near: &str) -> SqlError {
     error::PARSE_ERROR.with(&[&what, &near, &1])
 }
 
-/// The client does not read any more: its statement ends.
+/// The client does not read any more, or its rows are more than can be kept for it: the statement ends.
 pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
+    if e.kind() == std::io::ErrorKind::OutOfMemory {
+        return error::OUT_OF_SORTMEMORY.plain();
+    }
     SqlError {
         number: 1160,
         sqlstate: *b"08S01",

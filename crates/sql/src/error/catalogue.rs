@@ -148,6 +148,7 @@ catalogue! {
     TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect % value: '%'";
     INCORRECT_VALUE = 1292, "22007", "Incorrect % value: '%' for column '%' at row %";
     INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '%' column";
+    UNSUPPORTED_PS = 1295, "HY000", "This command is not supported in the prepared statement protocol yet";
     GET_ERRMSG = 1296, "HY000", "Got error % '%' from %";
     UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '%'";
     INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid % character string: '%'";
@@ -180,6 +181,7 @@ catalogue! {
     BINLOG_PURGE_UNKNOWN_LOG = 1373, "HY000", "Target log not found in binlog index";
     LOG_IN_USE = 1378, "HY000", "A purgeable log is in use, will not purge";
     NO_BINARY_LOGGING = 1381, "HY000", "You are not using binary logging";
+    PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
     KEY_PART_0 = 1391, "HY000", "Key part '%' length cannot be 0";
     CANNOT_USER = 1396, "HY000", "Operation % failed for %";
     XAER_NOTA = 1397, "XAE04", "XAER_NOTA: Unknown XID";
@@ -204,6 +206,7 @@ catalogue! {
     SP_CANT_SET_AUTOCOMMIT = 1445, "HY000", "Not allowed to set autocommit from a stored function or trigger";
     NO_SUCH_USER = 1449, "HY000", "The user specified as a definer ('%'@'%') does not exist";
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '%'";
+    MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: %)";
     AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
     PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '%' is not loaded";
     WRONG_VALUE = 1525, "HY000", "Incorrect % value: '%'";

@@ -117,6 +117,8 @@ pub struct Context {
     pub next_transaction: super::transaction::Characteristics,
     /// Routines that are running, the innermost last.
     pub frames: Vec<Frame>,
+    /// Values of the prepared statement that runs.
+    pub parameters: Vec<super::Parameter>,
     /// A statement that stores: text that is no number is an error under strict modes.
     pub storing: bool,
     /// What KILL sets.
@@ -154,6 +156,7 @@ impl Context {
             transaction: None,
             next_transaction: super::transaction::Characteristics::default(),
             frames: Vec::new(),
+            parameters: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
             begin_event: None,

@@ -58,6 +58,7 @@ names! {
     MAX_BINLOG_SIZE = "max_binlog_size";
     MAX_CONNECTIONS = "max_connections";
     MAX_ERROR_COUNT = "max_error_count";
+    MAX_PREPARED_STMT_COUNT = "max_prepared_stmt_count";
     MAX_SP_RECURSION_DEPTH = "max_sp_recursion_depth";
     NET_READ_TIMEOUT = "net_read_timeout";
     NET_WRITE_TIMEOUT = "net_write_timeout";

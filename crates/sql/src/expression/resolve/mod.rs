@@ -162,7 +162,7 @@ impl<'c> Resolver<'c> {
             ExprKind::Values(name) => self.values(name),
             ExprKind::Default(Some(name)) => self.default_of(name),
             ExprKind::Default(None) => Err(error::NO_DEFAULT_FOR_FIELD.with(&[&"DEFAULT"])),
-            ExprKind::Parameter(_) => Err(SqlError::unsupported("prepared statement parameters")),
+            ExprKind::Parameter(number) => self.parameter(*number),
             ExprKind::Regexp { .. } => Err(SqlError::unsupported("REGEXP")),
             ExprKind::InQuery { .. }
             | ExprKind::Quantified { .. }

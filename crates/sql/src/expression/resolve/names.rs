@@ -20,6 +20,13 @@ pub fn decimal_literal_type(value: &Decimal) -> Type {
 }
 
 impl Resolver<'_> {
+    /// A prepared statement's parameter: the value that this execution gives it.
+    pub(super) fn parameter(&mut self, number: u32) -> Result<Expr> {
+        let parameter = self.cx.parameters.get(number as usize);
+        let parameter = parameter.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]))?;
+        Ok(Expr::constant(parameter.value.clone(), parameter.ty))
+    }
+
     pub(super) fn literal(&mut self, literal: &Literal) -> Result<Expr> {
         Ok(match literal {
             Literal::Null => Expr::constant(Datum::Null, Type::NULL),

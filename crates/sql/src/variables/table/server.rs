@@ -39,8 +39,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("lower_case_file_system", false).fact().help_text("File names keep their case"),
     uint("lower_case_table_names", 0, 0, 0).fixed().read_only().help_text("Table names keep their case"),
     uint("max_prepared_stmt_count", 16_382, 0, 4_194_304)
-        .harmless()
-        .help_text("No effect yet: no prepared statements"),
+        .help_text("Prepared statements that all sessions together may have"),
     switch("offline_mode", false).fixed().help_text("Stop the server instead"),
     uint("open_files_limit", 0, 0, u64::MAX)
         .harmless()

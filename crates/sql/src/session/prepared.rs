@@ -1,0 +1,352 @@
+//! Prepared statements: parsed once, run many times with other values.
+//!
+//! A statement is named by a number (the binary protocol) or by a name (PREPARE); both kinds live as long as the session and
+//! count towards `max_prepared_stmt_count` of all sessions together.
+//!
+//! 1. prepare  The text is parsed. What gives rows is run up to its columns, which the client is told; so unknown names fail
+//!    here. What can't be prepared is error 1295.
+//! 2. execute  The values become the context's parameters, and the tree runs like any other statement.
+//!
+//! A tree is kept and not the plan made of it, so a change of the tables by DDL is nothing that could be missed: names are
+//! looked up anew by each execution.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::{Context, Session};
+use crate::ast::{Explain, Ident, PrepareSource, Statement, StatementKind};
+use crate::error::{self, Result, SqlError};
+use crate::executor;
+use crate::parser::{self, ParseOptions};
+use crate::sink::{ColumnMeta, OkInfo, ResultSink};
+use crate::status::Counter;
+use crate::types::{Charset, Coercibility, Type};
+use crate::value::Datum;
+use crate::variables::ids;
+
+/// A parameter's value in one execution, and its type.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    /// The value; text is in the character set of the type's collation.
+    pub value: Datum<'static>,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A text with one statement, parsed.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    /// What the tree's spans point into.
+    pub text: Box<[u8]>,
+    /// The tree.
+    pub statement: Statement,
+}
+
+/// What the client is told of a statement that was prepared.
+#[derive(Debug, Clone, Default)]
+pub struct Description {
+    /// The number to execute it by.
+    pub id: u32,
+    /// How many parameters it has.
+    pub parameters: usize,
+    /// The columns of its rows, as far as they are known before it runs.
+    pub columns: Vec<ColumnMeta>,
+}
+
+/// The prepared statements of one session.
+pub(super) struct PreparedStatements {
+    by_id: HashMap<u32, Arc<Parsed>>,
+    by_name: HashMap<String, Arc<Parsed>>,
+    last_id: u32,
+    /// How many all sessions have.
+    total: Arc<AtomicU64>,
+}
+
+impl PreparedStatements {
+    pub(super) fn new(total: Arc<AtomicU64>) -> Self {
+        Self { by_id: HashMap::new(), by_name: HashMap::new(), last_id: 0, total }
+    }
+
+    /// Error 1461 if all sessions together have as many as they may.
+    fn reserve(&self, max: u64) -> Result<()> {
+        let counted = self.total.fetch_update(Relaxed, Relaxed, |n| (n < max).then_some(n + 1));
+        counted.map(drop).map_err(|_| error::MAX_PREPARED_STMT_COUNT_REACHED.with(&[&max]))
+    }
+
+    fn add(&mut self, parsed: Arc<Parsed>) -> u32 {
+        loop {
+            self.last_id = self.last_id.wrapping_add(1).max(1);
+            if !self.by_id.contains_key(&self.last_id) {
+                self.by_id.insert(self.last_id, parsed);
+                return self.last_id;
+            }
+        }
+    }
+
+    fn release(&self, count: usize) {
+        self.total.fetch_sub(count as u64, Relaxed);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.release(self.by_id.len() + self.by_name.len());
+        self.by_id.clear();
+        self.by_name.clear();
+    }
+}
+
+impl Drop for PreparedStatements {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Parameter {
+    /// What stands for a parameter before it has a value: text that may be NULL.
+    fn unknown(cx: &Context) -> Self {
+        Self { value: Datum::Null, ty: Type::text(cx.connection_collation(), Coercibility::Literal, 0) }
+    }
+
+    /// A number, a date, a time, or NULL.
+    pub fn plain(value: Datum<'static>) -> Self {
+        let ty = match &value {
+            Datum::Int(_) => Type::INT.not_null(),
+            Datum::UInt(_) => Type::UINT.not_null(),
+            Datum::Double(_) | Datum::Float(_) => Type::DOUBLE.not_null(),
+            Datum::Decimal(d) => Type::decimal(d.digits(), d.shown()).not_null(),
+            Datum::Date(_) => Type::DATE.not_null(),
+            Datum::Time(t) => Type::time(t.fsp).not_null(),
+            Datum::DateTime(d) => Type::datetime(d.fsp).not_null(),
+            _ => Type::NULL,
+        };
+        Self { value, ty }
+    }
+}
+
+impl Session {
+    /// COM_STMT_PREPARE.
+    pub fn prepare(&mut self, text: &[u8]) -> Result<Description> {
+        self.process.begin(text, self.cx.database.env().monotonic());
+        self.cx.begin_moment();
+        self.cx.diagnostics.clear();
+        let outcome = self.try_prepare(text);
+        self.process.end(self.cx.database.env().monotonic(), self.cx.default_database());
+        self.cx.interrupt.statement_ended();
+        let (parsed, columns) = outcome.or_else(|e| self.fail(e))?;
+        let parameters = parsed.statement.parameters as usize;
+        Ok(Description { id: self.prepared.add(parsed), parameters, columns })
+    }
+
+    /// Parses, describes and counts a statement that is to be kept.
+    fn try_prepare(&mut self, text: &[u8]) -> Result<(Arc<Parsed>, Vec<ColumnMeta>)> {
+        let parsed = parse(&self.cx, text)?;
+        let columns = describe(&mut self.cx, &parsed)?;
+        self.prepared.reserve(self.cx.database.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
+        Ok((Arc::new(parsed), columns))
+    }
+
+    /// COM_STMT_EXECUTE: runs a prepared statement with a value for each of its parameters. Error 1243 if there is no such
+    /// statement, 1210 if the number of values is another.
+    pub fn execute_prepared(
+        &mut self,
+        id: u32,
+        parameters: Vec<Parameter>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let Some(parsed) = self.prepared.by_id.get(&id).cloned() else {
+            return self.fail(error::UNKNOWN_STMT_HANDLER.with(&[&id, &"mysqld_stmt_execute"]));
+        };
+        if parameters.len() != parsed.statement.parameters as usize {
+            return self.fail(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
+        }
+        self.process.begin(&parsed.text, self.cx.database.env().monotonic());
+        let outcome = self.run_parsed(&parsed, parameters, false, sink);
+        self.process.end(self.cx.database.env().monotonic(), self.cx.default_database());
+        self.cx.interrupt.statement_ended();
+        outcome
+    }
+
+    fn run_parsed(
+        &mut self,
+        parsed: &Parsed,
+        parameters: Vec<Parameter>,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        self.cx.parameters = parameters;
+        let outcome = self.statement(&parsed.statement, &parsed.text, more, sink);
+        self.cx.parameters.clear();
+        outcome
+    }
+
+    /// COM_STMT_CLOSE: forgets a statement; true if there was one.
+    pub fn close_prepared(&mut self, id: u32) -> bool {
+        let found = self.prepared.by_id.remove(&id).is_some();
+        self.prepared.release(found.into());
+        found
+    }
+
+    /// Text that a client sent as a parameter, brought to the connection's character set.
+    pub fn text_parameter(&self, bytes: &[u8]) -> Parameter {
+        let collation = self.cx.connection_collation();
+        let (from, to) = (self.cx.client_charset(), collation.charset());
+        let bytes = if from == to || from == Charset::Binary {
+            bytes.into()
+        } else {
+            from.convert(bytes.into(), to).0
+        };
+        let length = to.char_count(&bytes) as u32;
+        let ty = Type::text(collation, Coercibility::Literal, length).not_null();
+        Parameter { value: Datum::owned(bytes), ty }
+    }
+
+    /// Bytes that a client sent as a parameter.
+    pub fn binary_parameter(&self, bytes: &[u8]) -> Parameter {
+        let ty = Type::text(crate::types::Collation::BINARY, Coercibility::Literal, bytes.len() as u32);
+        Parameter { value: Datum::owned(bytes), ty: ty.not_null() }
+    }
+
+    /// PREPARE name FROM: a statement that had the name is forgotten first, even if this one fails.
+    pub(super) fn prepare_named(&mut self, name: &Ident, source: &PrepareSource) -> Result<()> {
+        self.cx.count(Counter::ComPrepareSql);
+        self.forget(name);
+        let text = match source {
+            PrepareSource::Text(text) => text.to_vec(),
+            PrepareSource::Variable(variable) => match self.cx.user_variable(variable) {
+                Datum::Null => b"NULL".to_vec(),
+                value => value.into_bytes().into_owned(),
+            },
+        };
+        let (parsed, _) = self.try_prepare(&text)?;
+        self.prepared.by_name.insert(name.to_lowercase(), parsed);
+        Ok(())
+    }
+
+    /// EXECUTE name USING.
+    pub(super) fn execute_named(
+        &mut self,
+        name: &Ident,
+        using: &[Ident],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        self.cx.count(Counter::ComExecuteSql);
+        let Some(parsed) = self.prepared.by_name.get(&name.to_lowercase()).cloned() else {
+            return self.fail(error::UNKNOWN_STMT_HANDLER.with(&[name, &"EXECUTE"]));
+        };
+        if using.len() != parsed.statement.parameters as usize {
+            return self.fail(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
+        }
+        let value = |name: &Ident| Parameter {
+            value: self.cx.user_variable(name),
+            ty: self.cx.user_variable_type(name),
+        };
+        let parameters = using.iter().map(value).collect();
+        self.run_parsed(&parsed, parameters, more, sink)
+    }
+
+    /// DEALLOCATE PREPARE.
+    pub(super) fn deallocate(&mut self, name: &Ident) -> Result<()> {
+        self.cx.count(Counter::ComDeallocSql);
+        match self.forget(name) {
+            true => Ok(()),
+            false => Err(error::UNKNOWN_STMT_HANDLER.with(&[name, &"DEALLOCATE PREPARE"])),
+        }
+    }
+
+    fn forget(&mut self, name: &Ident) -> bool {
+        let found = self.prepared.by_name.remove(&name.to_lowercase()).is_some();
+        self.prepared.release(found.into());
+        found
+    }
+}
+
+fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
+    let options = ParseOptions { sql_mode: cx.variables().uint(ids::SQL_MODE), ..ParseOptions::default() };
+    let statement = parser::parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())?;
+    if !can_be_prepared(&statement.kind) {
+        return Err(error::UNSUPPORTED_PS.plain());
+    }
+    if statement.parameters > 0 && crate::catalog::ddl::is_ddl(&statement.kind) {
+        return Err(SqlError::unsupported("parameters in definitions"));
+    }
+    if statement.parameters > u16::MAX.into() {
+        return Err(error::PS_MANY_PARAM.plain());
+    }
+    Ok(Parsed { text: text.into(), statement })
+}
+
+/// The manual's list of statements that can be prepared, turned round.
+fn can_be_prepared(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    !matches!(
+        kind,
+        S::Prepare { .. }
+            | S::Execute { .. }
+            | S::Deallocate(_)
+            | S::Use(_)
+            | S::Begin(_)
+            | S::Savepoint(_)
+            | S::RollbackTo(_)
+            | S::ReleaseSavepoint(_)
+            | S::Xa(_)
+            | S::LockTables(_)
+            | S::UnlockTables
+            | S::LockInstance
+            | S::UnlockInstance
+            | S::LoadData(_)
+            | S::Handler(_)
+            | S::Signal(_)
+            | S::GetDiagnostics(_)
+            | S::Help(_)
+            | S::Binlog(_)
+            | S::CreateRoutine(_)
+            | S::AlterRoutine { .. }
+            | S::CreateTrigger(_)
+    )
+}
+
+/// The columns of a statement's rows: it is run until it names them, with parameters that are NULL.
+fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
+    let has_columns = match &parsed.statement.kind {
+        StatementKind::Query(query) => query.into.is_none(),
+        StatementKind::Show(_) => true,
+        StatementKind::Explain(explain) => matches!(**explain, Explain::Table { .. }),
+        _ => false,
+    };
+    if !has_columns {
+        return Ok(Vec::new());
+    }
+    let counters = std::mem::take(&mut cx.counters); // nothing was asked for yet
+    let was_open = cx.transaction.is_some();
+    cx.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
+    let mut sink = UntilColumns(None);
+    let outcome = executor::execute(cx, &parsed.statement, &parsed.text, &mut sink);
+    cx.parameters.clear();
+    if !was_open {
+        cx.rollback();
+    }
+    cx.counters = counters;
+    match sink.0 {
+        Some(columns) => Ok(columns),
+        None => outcome.map(|_| Vec::new()),
+    }
+}
+
+/// Ends a statement as soon as its columns are known.
+struct UntilColumns(Option<Vec<ColumnMeta>>);
+
+impl ResultSink for UntilColumns {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> std::io::Result<()> {
+        self.0 = Some(columns.to_vec());
+        Err(std::io::ErrorKind::Interrupted.into())
+    }
+
+    fn row(&mut self, _: &[Datum<'_>]) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Interrupted.into())
+    }
+
+    fn finish(&mut self, _: &OkInfo) -> std::io::Result<()> {
+        Ok(())
+    }
+}
