@@ -158,7 +158,8 @@ fn fit(
     let zoned = matches!(ty, DataType::Timestamp(_));
     // A variable of type TIMESTAMP holds what was said, not its UTC.
     let rules = if zoned { store::Rules { zone: 0, ..rules } } else { rules };
-    let mut target = store::Target { column: name, row: 1, rules, diagnostics: &mut cx.diagnostics };
+    let mut target =
+        store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut cx.diagnostics };
     store::fit(value, charset, ty, &mut target).map(Datum::into_owned)
 }
 

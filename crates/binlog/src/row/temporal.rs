@@ -157,7 +157,7 @@ impl Time {
     }
 
     /// From the 64-bit form inside JSON: `hms << 24 | micros`, negated below zero.
-    pub(super) fn from_i64(v: i64) -> Self {
+    pub fn from_i64(v: i64) -> Self {
         let magnitude = v.unsigned_abs();
         let hms = magnitude >> 24;
         Self {
@@ -168,6 +168,13 @@ impl Time {
             micros: (magnitude & 0xff_ffff) as u32,
             digits: 6,
         }
+    }
+
+    /// The 64-bit form inside JSON.
+    pub fn to_i64(self) -> i64 {
+        let hms = i64::from(self.hours) << 12 | i64::from(self.minutes) << 6 | i64::from(self.seconds);
+        let magnitude = hms << 24 | i64::from(self.micros);
+        if self.negative { -magnitude } else { magnitude }
     }
 }
 
@@ -181,7 +188,7 @@ impl DateTime {
     }
 
     /// From the 64-bit form inside JSON.
-    pub(super) fn from_i64(v: i64) -> Self {
+    pub fn from_i64(v: i64) -> Self {
         let magnitude = v.unsigned_abs();
         Self::from_parts(magnitude >> 24, (magnitude & 0xff_ffff) as u32, 6)
     }
@@ -196,12 +203,21 @@ impl DateTime {
         Self { date, hour, minute, second, micros, digits }
     }
 
-    /// Appends the packed form.
-    pub(super) fn put_packed(self, out: &mut Vec<u8>) {
+    /// The 64-bit form inside JSON.
+    pub fn to_i64(self) -> i64 {
+        (self.to_parts() << 24 | u64::from(self.micros)) as i64
+    }
+
+    /// What [`Self::from_parts`] reads.
+    fn to_parts(self) -> u64 {
         let Date { year, month, day } = self.date;
         let ymd = (u64::from(year) * 13 + u64::from(month)) << 5 | u64::from(day);
-        let hms = u64::from(self.hour) << 12 | u64::from(self.minute) << 6 | u64::from(self.second);
-        put_be(out, DATETIME_OFFSET + (ymd << 17 | hms), 5);
+        ymd << 17 | u64::from(self.hour) << 12 | u64::from(self.minute) << 6 | u64::from(self.second)
+    }
+
+    /// Appends the packed form.
+    pub(super) fn put_packed(self, out: &mut Vec<u8>) {
+        put_be(out, DATETIME_OFFSET + self.to_parts(), 5);
         put_fraction(out, self.micros, self.digits);
     }
 

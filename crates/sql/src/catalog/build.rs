@@ -202,7 +202,7 @@ impl Draft {
         if value.is_null() {
             return if nullable { Ok(Default::Value(Datum::Null)) } else { Err(invalid()) };
         }
-        if matches!(ty, DataType::Lob { .. }) {
+        if matches!(ty, DataType::Lob { .. } | DataType::Json) {
             return Err(error::BLOB_CANT_HAVE_DEFAULT.with(&[&name]));
         }
         let mut diagnostics = Diagnostics::default();
@@ -212,7 +212,8 @@ impl Draft {
             zone: self.environment.zone,
             truncate_fraction: false,
         };
-        let mut target = store::Target { column: name, row: 1, rules, diagnostics: &mut diagnostics };
+        let mut target =
+            store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut diagnostics };
         let fitted = store::fit(value, self.environment.charset, ty, &mut target).map_err(|_| invalid())?;
         Ok(Default::Value(fitted.into_owned()))
     }
@@ -306,6 +307,9 @@ impl Draft {
             let column = &self.columns[parts[i].column];
             if parts[..i].iter().any(|p| p.column == parts[i].column) {
                 return Err(error::DUP_FIELDNAME.with(&[&column.name]));
+            }
+            if column.ty == DataType::Json {
+                return Err(error::JSON_USED_AS_KEY.with(&[&column.name]));
             }
             let text =
                 matches!(column.ty, DataType::Char { .. } | DataType::VarChar { .. } | DataType::Lob { .. });

@@ -186,6 +186,7 @@ fn exact(cx: &mut Context, table: &TableDef, column: usize, by: By, value: &Expr
             matches!(definition.ty, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_))
         }
         By::Time => matches!(definition.ty, DataType::Time(_)),
+        By::Json => false,
     };
     // A label's order in keys is that of its numbers, its comparison that of its text.
     if !comparable || matches!(definition.ty, DataType::Enum { .. } | DataType::Set { .. }) {
@@ -217,7 +218,8 @@ fn encode(
     let definition = &table.columns[column];
     let mut diagnostics = Diagnostics::default();
     let rules = store::Rules { strict: true, ..cx.store_rules(false) };
-    let mut target = store::Target { column: &definition.name, row: 1, rules, diagnostics: &mut diagnostics };
+    let mut target =
+        store::Target { column: &definition.name, table: "", row: 1, rules, diagnostics: &mut diagnostics };
     let fitted = store::fit(value.borrow(), charset, &definition.ty, &mut target).ok()?;
     let types = std::slice::from_ref(&table.column_types[column]);
     let mut out = Vec::new();

@@ -155,6 +155,7 @@ impl Assignments {
             }
             let mut target = store::Target {
                 column: &definition.name,
+                table: &table.name,
                 row: number,
                 rules,
                 diagnostics: &mut cx.diagnostics,

@@ -239,6 +239,7 @@ impl Writer {
         }
         let mut target = store::Target {
             column: &column.name,
+            table: &self.table.name,
             row: self.row,
             rules: self.rules,
             diagnostics: &mut cx.diagnostics,
@@ -310,6 +311,7 @@ impl Writer {
     fn numbered<'a>(&self, cx: &mut Context, column: &ColumnDef, number: u64) -> Result<Datum<'a>> {
         let mut target = store::Target {
             column: &column.name,
+            table: &self.table.name,
             row: self.row,
             rules: self.rules,
             diagnostics: &mut cx.diagnostics,

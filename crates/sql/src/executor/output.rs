@@ -67,6 +67,11 @@ impl OutputColumn {
         meta.org_name = column.name.clone();
         meta.type_code = protocol_code(&column.ty);
         meta.length = column.ty.byte_length();
+        if column.ty == DataType::Json {
+            // Clients are told that a JSON column is binary, though its text comes in their character set.
+            meta.collation = Collation::BINARY.0;
+            meta.flags |= column_flag::BINARY | column_flag::BLOB;
+        }
         meta.flags |= column_flags(table, number);
         let zerofill = column.ty.is_zerofill().then(|| column.ty.display_length() as usize);
         OutputColumn { meta, ty, zerofill }
@@ -105,6 +110,7 @@ fn protocol_code(ty: &DataType) -> u8 {
         DataType::DateTime(_) => code::DATETIME,
         DataType::Timestamp(_) => code::TIMESTAMP,
         DataType::Year => code::YEAR,
+        DataType::Json => code::JSON,
     }
 }
 
@@ -144,9 +150,10 @@ impl<'s> Output<'s> {
         let mut conversions = Vec::with_capacity(columns.len());
         for OutputColumn { mut meta, ty, zerofill } in columns {
             let from = ty.collation.charset();
-            let is_text = ty.family.is_text() && from != Charset::Binary;
+            let is_json = ty.family == crate::types::Family::Json;
+            let is_text = ty.family.is_text() && from != Charset::Binary || is_json;
             let to = results.filter(|&to| is_text && to != Charset::Binary);
-            if let Some(to) = to {
+            if let Some(to) = to.filter(|_| meta.collation != Collation::BINARY.0) {
                 meta.length = meta.length / from.char_len_max() * to.char_len_max();
                 meta.collation = to.default_collation().0;
             }
@@ -182,6 +189,12 @@ impl Column {
                     && !bytes.is_ascii()
                 {
                     *bytes = from.convert(std::mem::take(bytes), to).0;
+                }
+            }
+            Datum::Json(document) => {
+                if let Some((from, to)) = self.convert {
+                    let text = crate::value::json::to_text(document);
+                    *value = Datum::Bytes(from.convert(text.into(), to).0);
                 }
             }
             Datum::Decimal(d) => {

@@ -683,7 +683,7 @@ impl<'p> Sorter<'p> {
 
 fn weight(values: &[Datum<'_>]) -> usize {
     let text = |d: &Datum<'_>| match d {
-        Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) => b.len(),
+        Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) | Datum::Json(b) => b.len(),
         _ => 0,
     };
     values.iter().map(|d| std::mem::size_of::<Datum<'_>>() + text(d)).sum::<usize>() + 64

@@ -7,7 +7,7 @@ use crate::error::{Result, SqlError};
 use crate::session::Context;
 use crate::types::expression_type::NOT_FIXED;
 use crate::types::{Family, Type};
-use crate::value::{Datum, Decimal};
+use crate::value::{Datum, Decimal, json};
 
 /// A resolved aggregate.
 #[derive(Debug, Clone)]
@@ -185,6 +185,13 @@ pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         }
         By::Double => out.extend_from_slice(&double_key(value.to_f64().value)),
         By::Decimal => decimal_key(&value.to_decimal().value, out),
+        By::Json => {
+            let document = value.borrow();
+            if let Datum::Json(document) = &document {
+                let root = json::root(document)?;
+                json::compare::sort_key(root, out).map_err(json::damaged)?;
+            }
+        }
         By::Time => {
             let micros = value.to_time().unwrap_or_default().micros;
             out.extend_from_slice(&(micros as u64 ^ (1 << 63)).to_be_bytes());

@@ -42,7 +42,7 @@ fn class(ty: &Type) -> Family {
         Family::Date => Family::Integer,
         Family::Time | Family::DateTime if ty.decimals == 0 => Family::Integer,
         Family::Time | Family::DateTime => Family::Decimal,
-        Family::Label | Family::Text | Family::Float | Family::Double => Family::Double,
+        Family::Label | Family::Text | Family::Float | Family::Double | Family::Json => Family::Double,
     }
 }
 

@@ -1,8 +1,10 @@
 //! CAST, CONVERT and the conversions that a result's type implies.
 
+use super::functions;
 use crate::error::{self, Result};
 use crate::session::Context;
 use crate::types::{Charset, Collation, Family, Type};
+use crate::value::json::{self, convert, convert::Origin};
 use crate::value::{DateTime, Datum, Decimal, Time};
 
 /// What a value is cast to.
@@ -30,6 +32,10 @@ pub enum To {
     DateTime(u8),
     /// YEAR.
     Year,
+    /// JSON, text being read as a document.
+    Json(Origin),
+    /// JSON, text becoming a string.
+    JsonScalar(Origin),
 }
 
 /// Converts; NULL stays NULL, and what is no date becomes NULL with warning 1292.
@@ -41,6 +47,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
         To::Signed => {
             let n = match &value {
                 Datum::Bytes(_) => whole_number(cx, &value)?,
+                Datum::Json(_) => cx.integer(&value)?,
                 _ => value.to_integer().value,
             };
             Datum::Int(match i64::try_from(n) {
@@ -51,6 +58,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
         To::Unsigned => {
             let n = match &value {
                 Datum::Bytes(_) => whole_number(cx, &value)?,
+                Datum::Json(_) => cx.integer(&value)?,
                 _ => value.to_integer().value,
             };
             Datum::UInt(match u64::try_from(n) {
@@ -70,7 +78,8 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
         To::Float => Datum::Float(cx.double(&value)? as f32),
         To::Double => Datum::Double(cx.double(&value)?),
         To::Char(from, to, length) => {
-            let is_text = matches!(value, Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_));
+            let is_text =
+                matches!(value, Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_) | Datum::Json(_));
             let (bytes, _) =
                 if is_text { from.convert(value.into_bytes(), to) } else { (value.into_bytes(), false) };
             let end = length.map_or(bytes.len(), |n| to.char_offset(&bytes, n as usize));
@@ -101,6 +110,13 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             Some(t) => Datum::Time(t.round(fsp).clamp().0),
             None => Datum::Null,
         },
+        To::Json(source) => match value {
+            Datum::Bytes(_) | Datum::Label(..) if source.charset != Charset::Binary => {
+                functions::json::document(value, source.charset, 1, "cast_as_json").map(Datum::Json)?
+            }
+            other => json_scalar(other, source)?,
+        },
+        To::JsonScalar(source) => json_scalar(value, source)?,
         To::Year => match value.to_integer().value {
             0 => Datum::Year(0),
             n @ 1..=69 => Datum::Year(2000 + n as u16),
@@ -109,6 +125,14 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             _ => Datum::Null,
         },
     })
+}
+
+fn json_scalar(value: Datum<'_>, source: Origin) -> Result<Datum<'_>> {
+    if let Datum::Json(_) = value {
+        return Ok(value);
+    }
+    let tree = convert::from_datum(value, source)?;
+    json::encode(&tree).map(|document| Datum::Json(document.into()))
 }
 
 /// A value in a result's family, where it is of another.
@@ -162,6 +186,11 @@ pub fn time(cx: &mut Context, value: &Datum<'_>) -> Option<Time> {
 }
 
 fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
+    if let Datum::Json(_) = value {
+        let kind =
+            if kind == "datetime" { "DATETIME/TIMESTAMP".to_owned() } else { kind.to_ascii_uppercase() };
+        return cx.warn(error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &"", &1]));
+    }
     let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
     let mut e = error::TRUNCATED_WRONG_VALUE.plain();
     e.message = format!("Incorrect {kind} value: '{shown}'");
@@ -172,6 +201,7 @@ fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
 pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
     use crate::types::Coercibility::Implicit;
     let ty = match *to {
+        To::Json(_) | To::JsonScalar(_) => Type::JSON,
         To::Signed => Type::INT,
         To::Unsigned => Type::UINT,
         To::Decimal(precision, scale) => Type::decimal(precision.into(), scale),

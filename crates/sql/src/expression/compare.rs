@@ -9,6 +9,7 @@ use crate::ast::BinaryOp;
 use crate::error::Result;
 use crate::session::Context;
 use crate::types::{Collation, Family, Type};
+use crate::value::json::{self, convert::Origin};
 use crate::value::{Date, Datum};
 
 /// What values are compared as.
@@ -26,6 +27,8 @@ pub enum By {
     Time,
     /// Dates with times.
     DateTime,
+    /// JSON values.
+    Json,
 }
 
 /// How values of these two types compare; texts have been brought to `collation` already.
@@ -37,6 +40,7 @@ pub fn choose(left: &Type, right: &Type, collation: Collation) -> By {
     match (a, b) {
         (F::Null, F::Null) => By::Text(collation),
         (F::Null, other) | (other, F::Null) => alone(other, collation),
+        (F::Json, _) | (_, F::Json) => By::Json,
         _ if a.is_text() && b.is_text() => By::Text(collation),
         (F::Label, f) | (f, F::Label) if integer(f) => By::Integer,
         _ if integer(a) && integer(b) => By::Integer,
@@ -58,6 +62,7 @@ fn alone(family: Family, collation: Collation) -> By {
         Family::Float | Family::Double => By::Double,
         Family::Time => By::Time,
         Family::Date | Family::DateTime => By::DateTime,
+        Family::Json => By::Json,
         Family::Text | Family::Label | Family::Null => By::Text(collation),
     }
 }
@@ -89,6 +94,7 @@ impl By {
                 _ => collation.compare(&a.to_bytes(), &b.to_bytes()),
             },
             By::Time => a.to_time().unwrap_or_default().micros.cmp(&b.to_time().unwrap_or_default().micros),
+            By::Json => json_order(a, b)?,
             By::DateTime => {
                 let key = |d: Option<crate::value::DateTime>| d.map(|d| (d.date, d.micros));
                 let today = cx.today();
@@ -97,6 +103,19 @@ impl By {
             }
         }))
     }
+}
+
+/// JSON values as they lie, others made JSON.
+fn json_order(a: &Datum<'_>, b: &Datum<'_>) -> Result<Ordering> {
+    let encoded = |d: &Datum<'_>| match d {
+        Datum::Json(_) => Ok(Vec::new()),
+        other => json::encode(&json::convert::from_datum(other.borrow(), Origin::PLAIN)?),
+    };
+    let (made_a, made_b) = (encoded(a)?, encoded(b)?);
+    fn root<'d>(d: &'d Datum<'_>, made: &'d [u8]) -> Result<json::Json<'d>> {
+        json::root(if let Datum::Json(document) = d { document } else { made })
+    }
+    json::compare::compare(root(a, &made_a)?, root(b, &made_b)?).map_err(json::damaged)
 }
 
 /// As a date with a time; text that is none: warning or error 1292, and it sorts before all.

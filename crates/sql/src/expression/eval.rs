@@ -14,6 +14,8 @@ impl Expr {
     pub fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
         match &self.node {
             Node::Constant(value) => Ok(value.borrow()),
+            Node::JsonPath(text, _) => Ok(Datum::borrowed(text)),
+            Node::JsonValue(call) => call.eval(cx, row),
             Node::Column { source, column } => row.column(*source, *column, cx.zone()),
             Node::Local(index) => Ok(cx.local(*index).clone()),
             Node::UserVariable(name) => Ok(cx.user_variable(name)),

@@ -48,6 +48,10 @@ pub struct Expr {
 pub enum Node {
     /// Always the same.
     Constant(Datum<'static>),
+    /// A constant JSON path: its text, and what it was compiled to.
+    JsonPath(Box<[u8]>, Arc<crate::value::json::Path>),
+    /// `JSON_VALUE(..)`
+    JsonValue(Box<functions::json::JsonValue>),
     /// A column of one of the row's sources.
     Column {
         /// Which source.
@@ -159,6 +163,7 @@ impl Expr {
     pub fn children(&self) -> Vec<&Expr> {
         match &self.node {
             Node::Constant(_)
+            | Node::JsonPath(..)
             | Node::Column { .. }
             | Node::Local(_)
             | Node::UserVariable(_)
@@ -182,6 +187,7 @@ impl Expr {
             Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter().collect(),
             Node::Call(_, list) | Node::Stored(_, list) => list.iter().collect(),
             Node::In(x, list, _) => std::iter::once(&**x).chain(list.iter().map(|(_, e)| e)).collect(),
+            Node::JsonValue(call) => call.operands(),
             Node::Like(like) => vec![&like.operand, &like.pattern],
             Node::Switch(switch) => {
                 let branches = switch.branches.iter().flat_map(|(when, _, then)| [when, then]);

@@ -20,7 +20,7 @@ use crate::routine::{Frame, Routine};
 use crate::status::{Counter, Counters};
 use crate::types::{Charset, Coercibility, Collation, Type};
 use crate::value::temporal::{DateRules, SECOND};
-use crate::value::{Date, DateTime, Datum, Decimal, store};
+use crate::value::{Date, DateTime, Datum, Decimal, json, store};
 use crate::variables::{SessionVariables, Value, ids, sql_mode};
 
 /// What the sql_mode means to values and expressions.
@@ -335,7 +335,10 @@ impl Context {
     pub fn truncated(&mut self, kind: &str, value: &Datum<'_>) -> Result<()> {
         let bytes = value.to_bytes();
         let shown: String = String::from_utf8_lossy(&bytes).chars().take(128).collect();
-        let e = error::TRUNCATED_WRONG_VALUE.with(&[&kind, &shown]);
+        let e = match value {
+            Datum::Json(_) => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &"", &1]),
+            _ => error::TRUNCATED_WRONG_VALUE.with(&[&kind, &shown]),
+        };
         if self.storing && self.settled.modes.strict {
             return Err(e);
         }
@@ -401,6 +404,7 @@ impl Context {
     pub fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
         let value = match value {
             Datum::Bits(b) | Datum::Label(_, b) => Datum::Bytes(b),
+            Datum::Json(document) => Datum::owned(json::to_text(&document)),
             Datum::Float(v) => Datum::Double(v.into()),
             Datum::Year(y) => Datum::UInt(y.into()),
             Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {
@@ -417,7 +421,11 @@ impl Context {
             Datum::Decimal(_) => F::Decimal,
             _ => F::Text,
         };
-        let collation = if ty.family.is_text() { ty.collation } else { self.connection_collation() };
+        let collation = if ty.family.is_text() || ty.family == F::Json {
+            ty.collation
+        } else {
+            self.connection_collation()
+        };
         let ty = Type { family, collation, coercibility: Coercibility::Implicit, nullable: true, ..ty };
         let ty = if family == F::Text { Type { length: ty.length.max(255), ..ty } } else { ty };
         self.user_variables.insert(name.to_ascii_lowercase().into(), (value, ty));

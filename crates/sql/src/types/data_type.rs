@@ -86,6 +86,8 @@ pub enum DataType {
     Timestamp(u8),
     /// YEAR.
     Year,
+    /// JSON.
+    Json,
 }
 
 /// The widest row of fixed-size parts, and the longest VARCHAR, in bytes.
@@ -136,7 +138,7 @@ impl DataType {
             D::Datetime { precision } => DataType::DateTime(fsp(*precision, name)?),
             D::Timestamp { precision } => DataType::Timestamp(fsp(*precision, name)?),
             D::Year => DataType::Year,
-            D::Json => return Err(SqlError::unsupported("JSON columns")),
+            D::Json => DataType::Json,
             D::Geometry(_) => return Err(SqlError::unsupported("spatial columns")),
         })
     }
@@ -168,6 +170,7 @@ impl DataType {
             DataType::DateTime(fsp) => plain(code::DATETIME2, u16::from(*fsp)),
             DataType::Timestamp(fsp) => plain(code::TIMESTAMP2, u16::from(*fsp)),
             DataType::Year => plain(code::YEAR, 0),
+            DataType::Json => plain(code::JSON, 4),
         }
     }
 
@@ -230,6 +233,7 @@ impl DataType {
             DataType::Char { .. } => self.byte_length(),
             DataType::VarChar { .. } => self.byte_length() + 1 + u32::from(self.byte_length() > 255),
             DataType::Lob { length_bytes, .. } => u32::from(*length_bytes) + 8,
+            DataType::Json => 4 + 8,
             _ => ty.fixed_len().unwrap_or(0) as u32,
         }
     }
@@ -267,6 +271,7 @@ impl DataType {
             DataType::Time(fsp) => 10 + fraction_length(*fsp),
             DataType::DateTime(fsp) | DataType::Timestamp(fsp) => 19 + fraction_length(*fsp),
             DataType::Year => 4,
+            DataType::Json => u32::MAX,
         }
     }
 
@@ -489,6 +494,7 @@ impl fmt::Display for DataType {
             DataType::DateTime(fsp) => write_fsp(f, "datetime", *fsp)?,
             DataType::Timestamp(fsp) => write_fsp(f, "timestamp", *fsp)?,
             DataType::Year => f.write_str("year")?,
+            DataType::Json => f.write_str("json")?,
         }
         if self.is_unsigned() && !matches!(self, DataType::Bit(_) | DataType::Year) {
             f.write_str(" unsigned")?;

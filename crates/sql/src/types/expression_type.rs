@@ -29,6 +29,8 @@ pub enum Family {
     DateTime,
     /// YEAR columns.
     Year,
+    /// JSON documents.
+    Json,
     /// ENUM and SET columns.
     Label,
 }
@@ -87,6 +89,8 @@ pub struct Type {
     pub decimals: u8,
     /// Numbers: never negative.
     pub unsigned: bool,
+    /// Integers: 1 and 0 mean true and false, as JSON has them.
+    pub boolean: bool,
     /// It can be NULL.
     pub nullable: bool,
 }
@@ -103,6 +107,7 @@ impl Type {
             length,
             decimals,
             unsigned: false,
+            boolean: false,
             nullable: true,
         }
     }
@@ -110,13 +115,19 @@ impl Type {
     /// The literal NULL.
     pub const NULL: Type = Type { coercibility: Coercibility::Ignorable, ..Type::number(Family::Null, 0, 0) };
     /// A truth value.
-    pub const BOOL: Type = Type::number(Family::Integer, 1, 0);
+    pub const BOOL: Type = Type { boolean: true, ..Type::number(Family::Integer, 1, 0) };
     /// BIGINT.
     pub const INT: Type = Type::number(Family::Integer, 21, 0);
     /// BIGINT UNSIGNED.
     pub const UINT: Type = Type { unsigned: true, ..Type::number(Family::Integer, 21, 0) };
     /// DOUBLE.
     pub const DOUBLE: Type = Type::number(Family::Double, 23, NOT_FIXED);
+    /// JSON.
+    pub const JSON: Type = Type {
+        collation: Collation::UTF8MB4_BIN,
+        coercibility: Coercibility::Implicit,
+        ..Type::number(Family::Json, u32::MAX, NOT_FIXED)
+    };
     /// DATE.
     pub const DATE: Type = Type::number(Family::Date, 10, 0);
 
@@ -147,6 +158,9 @@ impl Type {
 
     /// A column's type.
     pub fn of_column(ty: &DataType, nullable: bool) -> Type {
+        if *ty == DataType::Json {
+            return Type { nullable, ..Type::JSON };
+        }
         let (family, is_text) = match ty {
             DataType::Integer { .. } => (Family::Integer, false),
             DataType::Decimal { .. } => (Family::Decimal, false),
@@ -159,6 +173,7 @@ impl Type {
             DataType::Time(_) => (Family::Time, false),
             DataType::DateTime(_) | DataType::Timestamp(_) => (Family::DateTime, false),
             DataType::Year => (Family::Year, false),
+            DataType::Json => (Family::Json, false),
         };
         Type {
             family,
@@ -167,6 +182,7 @@ impl Type {
             length: ty.display_length(),
             decimals: ty.decimals(),
             unsigned: ty.is_unsigned(),
+            boolean: false,
             nullable,
         }
     }
@@ -193,6 +209,7 @@ impl Type {
             Family::Time => (code::TIME, Collation::BINARY),
             Family::DateTime => (code::DATETIME, Collation::BINARY),
             Family::Year => (code::YEAR, Collation::BINARY),
+            Family::Json => (code::JSON, self.collation),
             Family::Text | Family::Label if self.length > 65_535 => (code::LONG_BLOB, self.collation),
             Family::Text | Family::Label => (code::VAR_STRING, self.collation),
         };

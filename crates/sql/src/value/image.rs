@@ -47,7 +47,8 @@ pub fn push(builder: &mut RowImageBuilder<'_>, value: &Datum<'_>, ty: &DataType)
         }
         (Datum::DateTime(t), _) => Value::DateTime(to_row_datetime(*t)),
         (Datum::Year(y), _) => Value::Year(*y),
-        (Datum::Decimal(_) | Datum::Bits(_), _) => {
+        (Datum::Json(document), DataType::Json) => Value::Json(document),
+        (Datum::Decimal(_) | Datum::Bits(_) | Datum::Json(_), _) => {
             return Err(SqlError::internal(format_args!("a value that was not made to fit {ty}")));
         }
     };
@@ -58,7 +59,8 @@ fn to_row_date(d: Date) -> row::Date {
     row::Date { year: d.year, month: d.month, day: d.day }
 }
 
-fn to_row_time(t: Time) -> row::Time {
+/// Our time as a row image has it.
+pub(super) fn to_row_time(t: Time) -> row::Time {
     let (hours, minutes, seconds, micros) = t.parts();
     row::Time {
         negative: t.micros < 0,
@@ -70,7 +72,8 @@ fn to_row_time(t: Time) -> row::Time {
     }
 }
 
-fn to_row_datetime(t: DateTime) -> row::DateTime {
+/// Our date and time as a row image has it.
+pub(super) fn to_row_datetime(t: DateTime) -> row::DateTime {
     let (hour, minute, second, micros) = t.time().parts();
     row::DateTime {
         date: to_row_date(t.date),
@@ -82,8 +85,24 @@ fn to_row_datetime(t: DateTime) -> row::DateTime {
     }
 }
 
-fn from_row_date(d: row::Date) -> Date {
+/// A row image's date as ours.
+pub(super) fn from_row_date(d: row::Date) -> Date {
     Date { year: d.year, month: d.month, day: d.day }
+}
+
+/// A row image's time as ours.
+pub(super) fn from_row_time(t: row::Time) -> Time {
+    Time::new(t.negative, t.hours.into(), t.minutes.into(), t.seconds.into(), t.micros, t.digits)
+}
+
+/// A row image's date and time as ours.
+pub(super) fn from_row_datetime(t: row::DateTime) -> DateTime {
+    DateTime {
+        date: from_row_date(t.date),
+        micros: (i64::from(t.hour) * 3600 + i64::from(t.minute) * 60 + i64::from(t.second)) * SECOND
+            + i64::from(t.micros),
+        fsp: t.digits,
+    }
 }
 
 /// The value whose bytes are `raw`. `zone`: seconds that the session's time zone is ahead of UTC.
@@ -99,16 +118,8 @@ pub fn read<'a>(raw: &'a [u8], column_type: &ColumnType, ty: &'a DataType, zone:
         Value::Decimal(d) => Datum::Decimal(Decimal::from_binary(d.bytes, d.precision, d.scale)),
         Value::Bytes(b) => Datum::Bytes(padded(b, ty)),
         Value::Date(d) => Datum::Date(from_row_date(d)),
-        Value::Time(t) => {
-            let (h, m, s) = (t.hours.into(), t.minutes.into(), t.seconds.into());
-            Datum::Time(Time::new(t.negative, h, m, s, t.micros, t.digits))
-        }
-        Value::DateTime(t) => Datum::DateTime(DateTime {
-            date: from_row_date(t.date),
-            micros: (i64::from(t.hour) * 3600 + i64::from(t.minute) * 60 + i64::from(t.second)) * SECOND
-                + i64::from(t.micros),
-            fsp: t.digits,
-        }),
+        Value::Time(t) => Datum::Time(from_row_time(t)),
+        Value::DateTime(t) => Datum::DateTime(from_row_datetime(t)),
         Value::Timestamp(t) => Datum::DateTime(from_timestamp(t, zone)),
         Value::Year(y) => Datum::Year(y),
         Value::Bit(bits) => Datum::Bits(Cow::Owned(bit_bytes(bits, column_type.meta))),
@@ -118,8 +129,9 @@ pub fn read<'a>(raw: &'a [u8], column_type: &ColumnType, ty: &'a DataType, zone:
             Datum::Label(n.into(), Cow::Borrowed(text))
         }
         Value::Set(bits) => Datum::Label(bits, Cow::Owned(store::set_text(bits, members(ty)))),
-        Value::Json(_) | Value::JsonDiffs(_) | Value::Geometry(_) => {
-            return Err(SqlError::unsupported("JSON and spatial values"));
+        Value::Json(document) => Datum::Json(Cow::Borrowed(document)),
+        Value::JsonDiffs(_) | Value::Geometry(_) => {
+            return Err(SqlError::unsupported("partial JSON and spatial values"));
         }
     })
 }

@@ -8,9 +8,11 @@
 //! - [`text`]: how each prints.
 //! - [`store`]: a datum becomes a column's value, with MySQL's ranges, strictness and warnings.
 //! - [`image`]: to and from the columns of a row image.
+//! - [`json`]: documents.
 
 pub mod decimal;
 pub mod image;
+pub mod json;
 pub mod number;
 pub mod store;
 pub mod temporal;
@@ -52,6 +54,8 @@ pub enum Datum<'a> {
     Year(u16),
     /// A member of an ENUM or the members of a SET: its number and its text.
     Label(u64, Cow<'a, [u8]>),
+    /// A JSON document in MySQL's binary form.
+    Json(Cow<'a, [u8]>),
 }
 
 /// A converted value, and whether the whole of the original took part in it.
@@ -106,6 +110,7 @@ impl<'a> Datum<'a> {
             Datum::Bytes(b) => Datum::Bytes(own(b)),
             Datum::Bits(b) => Datum::Bits(own(b)),
             Datum::Label(n, b) => Datum::Label(n, own(b)),
+            Datum::Json(b) => Datum::Json(own(b)),
             Datum::Null => Datum::Null,
             Datum::Int(v) => Datum::Int(v),
             Datum::UInt(v) => Datum::UInt(v),
@@ -125,6 +130,7 @@ impl<'a> Datum<'a> {
             Datum::Bytes(b) => Datum::Bytes(Cow::Borrowed(b)),
             Datum::Bits(b) => Datum::Bits(Cow::Borrowed(b)),
             Datum::Label(n, b) => Datum::Label(*n, Cow::Borrowed(b)),
+            Datum::Json(b) => Datum::Json(Cow::Borrowed(b)),
             other => other.clone(),
         }
     }
@@ -144,6 +150,7 @@ impl<'a> Datum<'a> {
             }
             Datum::Bits(b) => Converted::whole(bits_to_u64(b) as f64),
             Datum::Year(v) => Converted::whole((*v).into()),
+            Datum::Json(document) => json::convert::to_number(document, 0.0, |d| d.to_f64()),
             Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => self.to_decimal().map(|d| d.to_f64()),
         }
     }
@@ -166,6 +173,7 @@ impl<'a> Datum<'a> {
             }
             Datum::Bits(b) => Converted::whole(bits_to_u64(b).into()),
             Datum::Year(v) => Converted::whole(u64::from(*v).into()),
+            Datum::Json(document) => json::convert::to_number(document, Decimal::ZERO, |d| d.to_decimal()),
             Datum::Date(v) => Converted::whole(v.to_number().into()),
             Datum::Time(v) => Converted::whole(with_fraction(v.to_number().into(), *v)),
             Datum::DateTime(v) => Converted::whole(with_fraction(v.to_number().into(), v.time())),
@@ -187,6 +195,7 @@ impl<'a> Datum<'a> {
             Datum::Bits(b) => Converted::whole(bits_to_u64(b).into()),
             Datum::Year(v) => Converted::whole((*v).into()),
             Datum::Decimal(v) => Converted::whole(decimal_to_integer(v)),
+            Datum::Json(document) => json::convert::to_number(document, 0, |d| d.to_integer()),
             Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {
                 self.to_decimal().map(|d| decimal_to_integer(&d))
             }
@@ -200,6 +209,8 @@ impl<'a> Datum<'a> {
             Datum::Int(v) => Some(*v != 0),
             Datum::UInt(v) | Datum::Label(v, _) => Some(*v != 0),
             Datum::Decimal(v) => Some(!v.is_zero()),
+            // JSON is true unless it equals the number 0.
+            Datum::Json(document) => Some(json::is_true(document)),
             other => Some(other.to_f64().value != 0.0),
         }
     }
@@ -232,6 +243,7 @@ impl<'a> Datum<'a> {
             Datum::DateTime(d) => Some(*d),
             Datum::Time(t) => DateTime { date: today, micros: 0, fsp: t.fsp }.add_micros(t.micros),
             Datum::Bytes(b) | Datum::Label(_, b) => temporal_text::parse_datetime(b).map(|r| r.value),
+            Datum::Json(document) => json::convert::to_temporal(document)?.to_datetime(today),
             Datum::Decimal(d) => {
                 let whole = temporal_text::datetime_from_number(d.truncate(0).to_i64()?)?;
                 let micros = d.sub(&d.truncate(0))?.mul(&Decimal::from(temporal::SECOND))?.to_i64()?;
@@ -251,6 +263,7 @@ impl<'a> Datum<'a> {
             Datum::DateTime(d) => Some(d.time()),
             Datum::Date(_) => Some(Time::default()),
             Datum::Bytes(b) | Datum::Label(_, b) => temporal_text::parse_time(b).map(|r| r.value),
+            Datum::Json(document) => json::convert::to_temporal(document)?.to_time(),
             Datum::Decimal(_) | Datum::Double(_) | Datum::Float(_) => {
                 temporal_text::parse_time(self.to_decimal().value.to_string().as_bytes()).map(|r| r.value)
             }

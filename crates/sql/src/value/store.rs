@@ -31,6 +31,8 @@ pub struct Rules {
 pub struct Target<'d> {
     /// The column's name.
     pub column: &'d str,
+    /// The table's name; empty for a routine's variable.
+    pub table: &'d str,
     /// The row's number in its statement, from 1.
     pub row: u64,
     /// The session's rules.
@@ -80,7 +82,15 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
     if value.is_null() {
         return Ok(value);
     }
+    let value = match value {
+        Datum::Json(document) if *ty != DataType::Json => match unpack(&document, ty, to)? {
+            Some(scalar) => scalar,
+            None => return Ok(implicit_default(ty).into_owned()),
+        },
+        other => other,
+    };
     match ty {
+        DataType::Json => document(value, charset, to),
         DataType::Integer { size, sign, .. } => integer(&value, *size, sign.unsigned, to),
         DataType::Decimal { precision, scale, sign } => {
             decimal(&value, *precision, *scale, sign.unsigned, to)
@@ -117,6 +127,47 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
         DataType::DateTime(fsp) => datetime(&value, *fsp, to).map(Datum::DateTime),
         DataType::Timestamp(fsp) => timestamp(&value, *fsp, to),
         DataType::Year => year(&value, to),
+    }
+}
+
+/// A document; 3140 for text that is not JSON, 3144 for byte strings.
+fn document<'a>(value: Datum<'a>, charset: Charset, to: &Target<'_>) -> Result<Datum<'a>> {
+    use super::json::convert::{Unsuitable, document};
+    use super::json::parse::ParseError;
+    let invalid = |message: &str, at: usize| {
+        let column =
+            if to.table.is_empty() { to.column.to_owned() } else { format!("{}.{}", to.table, to.column) };
+        error::INVALID_JSON_TEXT.with(&[&message, &at, &column])
+    };
+    document(value, charset).map(Datum::Json).map_err(|e| match e {
+        Unsuitable::Text(ParseError::Syntax(message, at)) => invalid(message, at),
+        Unsuitable::Text(ParseError::TooDeep) => error::JSON_DOCUMENT_TOO_DEEP.plain(),
+        Unsuitable::Binary => error::INVALID_JSON_CHARSET.with(&[&"binary"]),
+        Unsuitable::NoText => invalid("not a JSON text, may need CAST", 0),
+        Unsuitable::Other(e) => e,
+    })
+}
+
+/// A document on its way into a column of another type: text columns get its text, others its scalar. `None` where it has
+/// no value of such a type and that is only a warning.
+fn unpack(document: &[u8], ty: &DataType, to: &mut Target<'_>) -> Result<Option<Datum<'static>>> {
+    use super::json::{self, convert};
+    let kind = match ty {
+        DataType::Integer { .. } | DataType::Bit(_) | DataType::Year => "INTEGER",
+        DataType::Decimal { .. } => "DECIMAL",
+        DataType::Floating { .. } => "DOUBLE",
+        DataType::Date => "DATE",
+        DataType::Time(_) => "TIME",
+        DataType::DateTime(_) | DataType::Timestamp(_) => "DATETIME/TIMESTAMP",
+        _ => return Ok(Some(Datum::owned(json::to_text(document)))),
+    };
+    let scalar = match kind {
+        "INTEGER" | "DECIMAL" | "DOUBLE" => convert::document_scalar(document).filter(|d| d.to_f64().whole),
+        _ => convert::to_temporal(document),
+    };
+    match scalar {
+        Some(scalar) => Ok(Some(scalar.into_owned())),
+        None => to.complain(error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &to.column, &to.row]), None),
     }
 }
 
@@ -578,6 +629,8 @@ pub fn implicit_default(ty: &DataType) -> Datum<'static> {
             Datum::DateTime(DateTime { fsp: *fsp, ..DateTime::ZERO })
         }
         DataType::Year => Datum::Year(0),
+        // The JSON null.
+        DataType::Json => Datum::Json(Cow::Borrowed(&[4, 0])),
     }
 }
 
@@ -585,7 +638,7 @@ pub fn implicit_default(ty: &DataType) -> Datum<'static> {
 pub fn quoted(value: &Datum<'_>, out: &mut Vec<u8>) {
     match value {
         Datum::Null => out.extend_from_slice(b"NULL"),
-        Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_) => {
+        Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_) | Datum::Json(_) => {
             out.push(b'\'');
             for &b in value.to_bytes().iter() {
                 match b {

@@ -13,6 +13,8 @@ pub fn write(datum: &Datum<'_>, out: &mut Vec<u8>) {
         Datum::Double(v) => write_f64(*v, out),
         Datum::Float(v) => write_f32(*v, out),
         Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) => out.extend_from_slice(b),
+        // A damaged document ends where the damage is.
+        Datum::Json(document) => super::json::write_text(document, out).unwrap_or_default(),
         Datum::Decimal(v) => print(out, v),
         Datum::Date(v) => print(out, v),
         Datum::Time(v) => print(out, v),

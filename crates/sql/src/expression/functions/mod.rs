@@ -4,9 +4,10 @@
 //! The evaluator gets its arguments unevaluated, so that it may leave some out. A name may have several lines only as
 //! synonyms. Adding a function is adding a line.
 //!
-//! - [`string`], [`numeric`], [`temporal`], [`information`]: the evaluators by subject.
+//! - [`string`], [`numeric`], [`temporal`], [`information`], [`json`]: the evaluators by subject.
 
 pub mod information;
+pub mod json;
 pub mod numeric;
 pub mod string;
 pub mod temporal;
@@ -18,7 +19,7 @@ use std::sync::LazyLock;
 use super::{Expr, Row};
 use crate::error::Result;
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Type};
+use crate::types::{Charset, Coercibility, Collation, Family, Type};
 use crate::value::Datum;
 
 /// A built-in function.
@@ -33,6 +34,8 @@ pub struct Function {
     pub unify: bool,
     /// It gives another value each time, or does something: never evaluated early.
     pub volatile: bool,
+    /// What each argument is to a JSON function.
+    pub roles: Option<fn(usize) -> json::Role>,
     /// Its type.
     pub ty: fn(&[Expr], &Typing) -> Type,
     /// Its value.
@@ -137,6 +140,7 @@ const fn f(name: &'static str, arguments: (usize, usize), ty: Typer, eval: Evalu
         arguments_max: arguments.1,
         unify: false,
         volatile: false,
+        roles: None,
         ty,
         eval,
     }
@@ -145,6 +149,11 @@ const fn f(name: &'static str, arguments: (usize, usize), ty: Typer, eval: Evalu
 impl Function {
     const fn unified(mut self) -> Self {
         self.unify = true;
+        self
+    }
+
+    const fn with_roles(mut self, roles: fn(usize) -> json::Role) -> Self {
+        self.roles = Some(roles);
         self
     }
 
@@ -198,7 +207,8 @@ fn system_text(_: &[Expr], _: &Typing) -> Type {
 fn text_of(arguments: &[Expr], typing: &Typing, length: impl Fn(&[u32]) -> u64) -> Type {
     let lengths: Vec<u32> = arguments.iter().map(|a| a.ty.length).collect();
     let length = u32::try_from(length(&lengths)).unwrap_or(u32::MAX);
-    match arguments.iter().filter(|a| a.ty.family.is_text()).min_by_key(|a| a.ty.coercibility) {
+    let has_text = |a: &&Expr| a.ty.family.is_text() || a.ty.family == Family::Json;
+    match arguments.iter().filter(has_text).min_by_key(|a| a.ty.coercibility) {
         Some(text) => Type::text(text.ty.collation, text.ty.coercibility, length),
         None => Type::text(typing.connection, Coercibility::Literal, length),
     }
@@ -349,7 +359,7 @@ pub static FUNCTIONS: &[Function] = &[
 pub static CHAR: Function = f("char", (1, MANY), connection_text, string::char);
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
-    LazyLock::new(|| FUNCTIONS.iter().map(|f| (f.name, f)).collect());
+    LazyLock::new(|| FUNCTIONS.iter().chain(json::FUNCTIONS).map(|f| (f.name, f)).collect());
 
 /// The function of this name, in any case.
 pub fn find(name: &str) -> Option<&'static Function> {

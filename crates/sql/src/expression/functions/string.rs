@@ -155,7 +155,7 @@ pub(super) fn hex<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let value = call.value(cx, 0)?;
     match value {
         Datum::Null => Ok(Datum::Null),
-        Datum::Bytes(_) | Datum::Bits(_) | Datum::Label(..) => {
+        Datum::Bytes(_) | Datum::Bits(_) | Datum::Label(..) | Datum::Json(_) => {
             let text = value.into_bytes();
             if too_long(cx, "hex", text.len() * 2) {
                 return Ok(Datum::Null);

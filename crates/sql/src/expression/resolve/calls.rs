@@ -3,6 +3,7 @@
 use super::Resolver;
 use crate::ast::{self, BinaryOp, Truth};
 use crate::error::{self, Result};
+use crate::expression::functions::json::Role;
 use crate::expression::{Expr, Node, functions};
 use crate::types::Type;
 
@@ -21,11 +22,18 @@ impl Resolver<'_> {
 
     fn built_in(&mut self, function: &'static functions::Function, call: &ast::FunctionCall) -> Result<Expr> {
         let given = call.arguments.len();
-        if !(function.arguments_min..=function.arguments_max).contains(&given) {
+        let half_pair = |roles: fn(usize) -> Role| roles(given) == Role::PairedValue;
+        if !(function.arguments_min..=function.arguments_max).contains(&given)
+            || function.roles.is_some_and(half_pair)
+        {
             return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&call.name]));
         }
         let mut arguments = self.list(&call.arguments)?;
+        if let Some(roles) = function.roles {
+            super::json::prepare(&mut arguments, roles);
+        }
         if function.unify {
+            arguments.iter_mut().for_each(super::json::as_text);
             self.unify(&mut arguments, function.name)?;
         }
         let ty = (function.ty)(&arguments, &self.typing());

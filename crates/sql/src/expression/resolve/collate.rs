@@ -12,7 +12,11 @@ use crate::value::Datum;
 
 /// The character set that a value's text is in: numbers and dates print in ASCII, which every set contains.
 pub fn charset_of(ty: &Type, typing: Typing) -> Charset {
-    if ty.family.is_text() { ty.collation.charset() } else { typing.connection.charset() }
+    match ty.family {
+        Family::Json => Charset::Utf8mb4,
+        family if family.is_text() => ty.collation.charset(),
+        _ => typing.connection.charset(),
+    }
 }
 
 /// Brings the texts of `list` to one collation, and returns it; the connection's if there is no text.
@@ -117,6 +121,7 @@ fn pair_type(a: &Type, b: &Type, connection: Collation) -> Type {
         Type::decimal((a.integer_digits().max(b.integer_digits()) + u32::from(scale)).min(65), scale)
     };
     match (fa, fb) {
+        (F::Json, F::Json) => Type::JSON,
         (F::Integer | F::Year, F::Integer | F::Year) if a.unsigned == b.unsigned => {
             Type { family: F::Integer, length, ..*a }
         }
@@ -126,7 +131,7 @@ fn pair_type(a: &Type, b: &Type, connection: Collation) -> Type {
         (F::Time, F::Time) => Type::time(decimals),
         (F::Date | F::Time | F::DateTime, F::Date | F::Time | F::DateTime) => Type::datetime(decimals),
         _ => {
-            let text = |t: &Type| t.family.is_text();
+            let text = |t: &Type| t.family.is_text() || t.family == F::Json;
             let (collation, coercibility) = match (text(a), text(b)) {
                 (true, true) if b.coercibility < a.coercibility => (b.collation, b.coercibility),
                 (true, _) => (a.collation, a.coercibility),

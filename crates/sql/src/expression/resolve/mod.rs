@@ -1,10 +1,12 @@
 //! From syntax trees to expressions: names get places, nodes get types, operands get their way of comparing.
 //!
-//! - this file: operators and control flow. `names`: columns, variables, literals. `calls`: functions.
+//! - this file: operators and control flow. `names`: columns, variables, literals. `calls`: functions. `json`: what JSON
+//!   operands need.
 //!   [`collate`]: bringing texts to one collation.
 
 mod calls;
 pub mod collate;
+mod json;
 mod names;
 
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
 use crate::value::Datum;
+use crate::value::json::convert::Origin;
 
 /// Where names are looked up.
 #[derive(Default)]
@@ -153,6 +156,7 @@ impl<'c> Resolver<'c> {
                     None => Expr::constant(Datum::borrowed(b" "), operand.ty),
                 };
                 let mut pair = [operand, remove];
+                pair.iter_mut().for_each(json::as_text);
                 let collation = self.unify(&mut pair, "trim")?;
                 let ty = Type::text(collation, pair[0].ty.coercibility, pair[0].ty.length);
                 Ok(Expr { node: Node::Trim(*side, Box::new(pair)), ty })
@@ -174,7 +178,7 @@ impl<'c> Resolver<'c> {
             ExprKind::GetFormat { .. } => Err(SqlError::unsupported("GET_FORMAT()")),
             ExprKind::WeightString { .. } => Err(SqlError::unsupported("WEIGHT_STRING()")),
             ExprKind::Match { .. } => Err(SqlError::unsupported("MATCH .. AGAINST")),
-            ExprKind::JsonValue(_) => Err(SqlError::unsupported("JSON_VALUE()")),
+            ExprKind::JsonValue(call) => self.json_value(call),
         }
     }
 
@@ -213,7 +217,7 @@ impl<'c> Resolver<'c> {
         match op {
             BinaryOp::Xor => Ok(boolean(Node::Xor(Box::new([left, right])))),
             BinaryOp::SoundsLike => Err(SqlError::unsupported("SOUNDS LIKE")),
-            BinaryOp::MemberOf => Err(SqlError::unsupported("MEMBER OF")),
+            BinaryOp::MemberOf => self.member_of(left, right),
             _ => {
                 let (operation, ty) = arithmetic::choose(op, &left.ty, &right.ty);
                 Ok(Expr { node: Node::Arithmetic(operation, Box::new([left, right])), ty })
@@ -232,6 +236,11 @@ impl<'c> Resolver<'c> {
 
     /// How two operands compare; texts are brought to one collation.
     pub(super) fn choose(&mut self, pair: &mut [Expr; 2], operation: &str) -> Result<compare::By> {
+        if pair.iter().any(|e| e.ty.family == Family::Json) {
+            for operand in &mut *pair {
+                self.json_scalar(operand)?;
+            }
+        }
         let both_text = pair[0].ty.family.is_text() && pair[1].ty.family.is_text();
         let collation = if both_text { self.unify(pair, operation)? } else { pair[0].ty.collation };
         let types = [pair[0].ty, pair[1].ty];
@@ -248,6 +257,8 @@ impl<'c> Resolver<'c> {
         negated: bool,
     ) -> Result<Expr> {
         let mut three = [self.expr(operand)?, self.expr(low)?, self.expr(high)?];
+        // MySQL has no JSON order here: its text is compared.
+        three.iter_mut().for_each(json::as_text);
         let text = three[0].ty.family.is_text();
         let both_text = three[1..].iter().all(|e| e.ty.family.is_text());
         let collation =
@@ -262,7 +273,11 @@ impl<'c> Resolver<'c> {
         let mut x = self.expr(operand)?;
         let mut candidates = Vec::with_capacity(list.len());
         for candidate in list {
-            candidates.push(self.expr(candidate)?);
+            let mut candidate = self.expr(candidate)?;
+            if x.ty.family == Family::Json {
+                self.json_scalar(&mut candidate)?;
+            }
+            candidates.push(candidate);
         }
         // Texts are brought to one collation all together, so that the operand is held once.
         let mut collation = x.ty.collation;
@@ -287,6 +302,7 @@ impl<'c> Resolver<'c> {
         negated: bool,
     ) -> Result<Expr> {
         let mut pair = [self.expr(operand)?, self.expr(pattern)?];
+        pair.iter_mut().for_each(json::as_text);
         let collation = self.unify(&mut pair, "like")?;
         let escape = match escape {
             Some(escape) => {
@@ -369,7 +385,8 @@ impl<'c> Resolver<'c> {
         let (mut results, ty) = self.same_type(results, name)?;
         let otherwise = if has_else { results.pop() } else { None };
         let nullable = !has_else || ty.nullable;
-        let branches = conditions.into_iter().zip(results).collect();
+        let conditions = conditions.into_iter().map(json::as_condition);
+        let branches = conditions.zip(results).collect();
         Ok(Expr { node: Node::Case(Box::new(Case { branches, otherwise })), ty: Type { nullable, ..ty } })
     }
 
@@ -415,7 +432,7 @@ impl<'c> Resolver<'c> {
                 cast::To::Char(from, collation.charset(), length.map(|n| n.min(u64::from(u32::MAX)) as u32))
             }
             D::Binary { length } => cast::To::Binary(length.map(|n| n.min(u64::from(u32::MAX)) as u32)),
-            D::Json => return Err(SqlError::unsupported("CAST AS JSON")),
+            D::Json => cast::To::Json(Origin::of(&x.ty)),
             other => match DataType::resolve(other, "cast", connection)? {
                 DataType::Decimal { precision, scale, .. } => cast::To::Decimal(precision, scale),
                 DataType::Floating { double: true, .. } => cast::To::Double,

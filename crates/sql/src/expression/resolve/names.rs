@@ -30,7 +30,7 @@ impl Resolver<'_> {
     pub(super) fn literal(&mut self, literal: &Literal) -> Result<Expr> {
         Ok(match literal {
             Literal::Null => Expr::constant(Datum::Null, Type::NULL),
-            Literal::Bool(b) => integer(Datum::from_bool(*b), false),
+            Literal::Bool(b) => Expr::constant(Datum::from_bool(*b), Type::BOOL.not_null()),
             Literal::Integer(n) => match i64::try_from(*n) {
                 Ok(n) => integer(Datum::Int(n), false),
                 Err(_) => integer(Datum::UInt(*n), true),

@@ -40,6 +40,8 @@ impl Collation {
     pub const BINARY: Collation = Collation(63);
     /// MySQL 8's default for text.
     pub const UTF8MB4_0900_AI_CI: Collation = Collation(255);
+    /// What JSON text has.
+    pub const UTF8MB4_BIN: Collation = Collation(46);
 
     /// All collations that Duramen knows, by id.
     pub fn all() -> impl Iterator<Item = Collation> {
