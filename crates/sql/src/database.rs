@@ -15,6 +15,8 @@ use storage::lock::Killed;
 use storage::{Engine, Interrupt, WriteBatch};
 
 use crate::catalog::ddl::{self, Settings};
+use crate::catalog::metadata_lock::gate::Gate;
+use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::{Catalog, Replay, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::session::{Connection, Session};
@@ -144,6 +146,9 @@ pub struct Database {
     status: Arc<Status>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
     hasher: RwLock<Option<PasswordHasher>>,
+    commits: Arc<Gate>,
+    definitions: Arc<Gate>,
+    metadata_waits: Waits,
 }
 
 impl Database {
@@ -165,6 +170,21 @@ impl Database {
     /// The catalog.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
+    }
+
+    /// Passed by commits of changes and by DDL; FLUSH TABLES WITH READ LOCK closes it.
+    pub fn commits(&self) -> &Arc<Gate> {
+        &self.commits
+    }
+
+    /// Passed by DDL; LOCK INSTANCE FOR BACKUP closes it.
+    pub fn definitions(&self) -> &Arc<Gate> {
+        &self.definitions
+    }
+
+    /// Sessions that wait for metadata locks.
+    pub fn metadata_waits(&self) -> &Waits {
+        &self.metadata_waits
     }
 
     /// What SHOW STATUS shows.
@@ -275,6 +295,9 @@ impl Database {
             status: options.status,
             on_shutdown: options.on_shutdown,
             hasher: RwLock::new(None),
+            commits: Arc::default(),
+            definitions: Arc::default(),
+            metadata_waits: Waits::default(),
         };
         database.make_root()?;
         Ok(Arc::new(database))

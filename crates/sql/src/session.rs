@@ -10,6 +10,7 @@
 mod context;
 mod grants;
 mod prepared;
+pub mod table_locks;
 pub mod transaction;
 pub mod variables;
 pub mod zone;
@@ -229,6 +230,7 @@ impl Session {
     /// COM_RESET_CONNECTION: rolls back, and makes everything as it was right after the connect.
     pub fn reset(&mut self) -> Result<()> {
         self.cx.rollback();
+        self.cx.forget_all_locks();
         let globals = self.cx.database.globals().clone();
         self.cx.change_variables(|v| *v = SessionVariables::new(&globals));
         variables::put_charsets(&mut self.cx, self.collation.charset(), self.collation);
@@ -312,14 +314,19 @@ impl Drop for Session {
 /// Commits or takes back what the statement did, unless the transaction goes on behind it.
 fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Result<executor::Done> {
     let Some(open) = &cx.transaction else { return outcome };
-    let lost = open.engine.must_roll_back() || outcome.as_ref().is_err_and(SqlError::ends_transaction);
+    let ends = |e: &SqlError| {
+        let timeout = e.is(error::LOCK_WAIT_TIMEOUT);
+        e.ends_transaction() || (timeout && cx.database.globals().bool(ids::INNODB_ROLLBACK_ON_TIMEOUT))
+    };
+    let lost = open.engine.must_roll_back() || outcome.as_ref().is_err_and(ends);
     match outcome {
         Err(e) if lost || !open.explicit => {
             cx.rollback();
             Err(e)
         }
         Ok(done) if !open.explicit => {
-            cx.commit()?;
+            // A commit that could not even begin leaves the transaction open.
+            cx.commit().inspect_err(|_| cx.rollback())?;
             Ok(done)
         }
         Ok(done) => {
@@ -363,12 +370,10 @@ pub(crate) fn commits_implicitly(kind: &StatementKind) -> bool {
         || matches!(kind, S::Flush(flush) if !flush.local)
 }
 
-/// Exclusive locks of the tables that a DDL statement changes, in the order of their names (M1).
+/// Exclusive locks of the tables that a DDL statement changes.
 pub(crate) fn lock_tables(
     cx: &Context,
-    mut tables: Vec<Arc<crate::catalog::TableDef>>,
-) -> Result<Vec<metadata_lock::ExclusiveGuard>> {
-    tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
-    let timeout = std::time::Duration::from_secs(cx.variables().uint(ids::LOCK_WAIT_TIMEOUT));
-    tables.iter().map(|table| table.lock.exclusive(&cx.interrupt, timeout)).collect()
+    tables: Vec<Arc<crate::catalog::TableDef>>,
+) -> Result<Vec<metadata_lock::Guard>> {
+    cx.lock_definitions(tables)
 }

@@ -33,8 +33,10 @@ pub fn flush(cx: &mut Context, flush: &Flush) -> Result<()> {
             }
             Ok(())
         }
-        FlushWhat::Tables { .. } => {
-            Err(SqlError::unsupported("FLUSH TABLES .. WITH READ LOCK and FOR EXPORT"))
+        FlushWhat::Tables { lock: FlushLock::Read, tables } if tables.is_empty() => cx.lock_global(),
+        FlushWhat::Tables { lock: FlushLock::Read, tables } => cx.lock_flushed(tables),
+        FlushWhat::Tables { lock: FlushLock::Export, .. } => {
+            Err(SqlError::unsupported("FLUSH TABLES .. FOR EXPORT"))
         }
         FlushWhat::Options(options) => {
             if let Some(refused) = options.iter().find_map(unsupported) {

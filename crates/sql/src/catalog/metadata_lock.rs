@@ -1,21 +1,57 @@
-//! Metadata locks: a table's definition stays as long as a transaction uses it.
+//! Metadata locks: a table's definition, and its rows under LOCK TABLES, stay as they are as long as a session uses them.
 //!
-//! Statements hold a table's lock shared until their transaction ends. DDL holds it exclusively: it waits for those that
-//! use the table, and keeps new ones out while it waits. A lock outlives its table; whoever gets one asks the catalog
-//! again whether the table is still the same.
+//! Statements hold a table's lock until their transaction ends: to read or to write. DDL and LOCK TABLES .. WRITE hold it
+//! exclusively, LOCK TABLES .. READ against writers. Whoever waits for one of the latter keeps new users out. A lock
+//! outlives its table; whoever gets one asks the catalog again whether the table is still the same.
 //!
-//! (M1) DDL holds no shared lock while it waits for an exclusive one, and takes several in the order of their names.
-//!
-//! A transaction that holds one table and waits for another, which a DDL statement holds that waits for the first, is
-//! not detected as a circle; the timeout ends it.
+//! (M1) DDL takes several exclusive locks in the order of their names, and holds no other lock but those of LOCK TABLES.
+//! (M2) Waits that wait for each other are found when the last of them begins ([`waits`]): one of them gets error 1213. A
+//!      circle that goes through row locks too is ended by their timeout.
+
+pub mod gate;
+pub mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use storage::Interrupt;
 
 use crate::error::{self, Result};
+use waits::Waits;
+
+/// What a lock lets its holder do, and keeps others from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A statement that reads.
+    Read,
+    /// A statement that writes.
+    Write,
+    /// LOCK TABLES .. READ: nobody writes.
+    ReadOnly,
+    /// DDL, LOCK TABLES .. WRITE: nobody else does anything.
+    Exclusive,
+}
+
+impl Kind {
+    /// True if two sessions may not hold these at once.
+    pub fn excludes(self, other: Kind) -> bool {
+        use Kind as K;
+        match (self, other) {
+            (K::Exclusive, _) | (_, K::Exclusive) => true,
+            (K::Write, K::ReadOnly) | (K::ReadOnly, K::Write) => true,
+            (K::Read | K::Write, K::Read | K::Write) | (K::ReadOnly, K::Read | K::ReadOnly) => false,
+            (K::Read, K::ReadOnly) => false,
+        }
+    }
+
+    /// True if whoever waits for this keeps new ones of the other kind out, so as not to wait for ever.
+    fn goes_before(self, other: Kind) -> bool {
+        matches!(self, Kind::Exclusive | Kind::ReadOnly)
+            && matches!(other, Kind::Read | Kind::Write)
+            && self.excludes(other)
+    }
+}
 
 /// One table's lock.
 #[derive(Debug, Default)]
@@ -24,63 +60,98 @@ pub struct MetadataLock {
     changed: Condvar,
 }
 
+/// Holders by kind, and sessions that wait for the kinds that go before others.
 #[derive(Debug, Default)]
 struct State {
-    shared: u32,
-    exclusive: bool,
-    /// DDL statements that wait; new users wait behind them.
-    waiting: u32,
+    holders: [u32; 4],
+    waiting: [u32; 4],
 }
 
-/// A shared lock, given back when dropped.
-#[derive(Debug)]
-pub struct SharedGuard(Arc<MetadataLock>);
+const KINDS: [Kind; 4] = [Kind::Read, Kind::Write, Kind::ReadOnly, Kind::Exclusive];
 
-/// An exclusive lock, given back when dropped.
+impl State {
+    fn admits(&self, kind: Kind, holds_already: bool) -> bool {
+        KINDS.iter().all(|&other| {
+            let held = self.holders[other as usize] > 0 && kind.excludes(other);
+            // Who holds the table already must not wait for one that waits for it.
+            let behind = !holds_already && self.waiting[other as usize] > 0 && other.goes_before(kind);
+            !held && !behind
+        })
+    }
+}
+
+/// A lock, given back when dropped.
 #[derive(Debug)]
-pub struct ExclusiveGuard(Arc<MetadataLock>);
+pub struct Guard {
+    lock: Arc<MetadataLock>,
+    kind: Kind,
+}
+
+/// A session that may have to wait.
+pub struct Waiter<'a> {
+    /// The connection's id.
+    pub session: u64,
+    /// What KILL sets.
+    pub interrupt: &'a Interrupt,
+    /// `lock_wait_timeout`
+    pub timeout: Duration,
+    /// Who waits now.
+    pub waits: &'a Waits,
+    /// What the session holds; asked for only if it has to wait.
+    pub held: &'a dyn Fn() -> Vec<(Arc<MetadataLock>, Kind)>,
+}
 
 /// How often a waiter looks whether it was killed.
 const KILL_CHECK: Duration = Duration::from_millis(50);
 
 impl MetadataLock {
-    /// Locks shared.
-    pub fn shared(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<SharedGuard> {
+    /// Takes the lock. `holds_already` says that the session has it in another kind.
+    ///
+    /// # Errors
+    /// 1205 when the time is over, 1213 to break a circle, 1317 when killed.
+    pub fn lock(self: &Arc<Self>, kind: Kind, holds_already: bool, waiter: &Waiter<'_>) -> Result<Guard> {
         let mut state = self.state.lock();
-        self.wait(&mut state, interrupt, timeout, |s| !s.exclusive && s.waiting == 0)?;
-        state.shared += 1;
-        Ok(SharedGuard(self.clone()))
-    }
-
-    /// Locks exclusively.
-    pub fn exclusive(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<ExclusiveGuard> {
-        let mut state = self.state.lock();
-        state.waiting += 1;
-        let outcome = self.wait(&mut state, interrupt, timeout, |s| !s.exclusive && s.shared == 0);
-        state.waiting -= 1;
-        match outcome {
-            Ok(()) => {
-                state.exclusive = true;
-                Ok(ExclusiveGuard(self.clone()))
-            }
-            Err(e) => {
+        if !state.admits(kind, holds_already) {
+            state.waiting[kind as usize] += 1;
+            drop(state);
+            let waited = self.wait(kind, holds_already, waiter);
+            state = self.state.lock();
+            state.waiting[kind as usize] -= 1;
+            let still = waited.and_then(|()| match state.admits(kind, holds_already) {
+                true => Ok(()),
+                false => self.wait_in(&mut state, kind, holds_already, waiter),
+            });
+            if let Err(e) = still {
                 self.changed.notify_all();
-                Err(e)
+                return Err(e);
             }
         }
+        state.holders[kind as usize] += 1;
+        drop(state);
+        Ok(Guard { lock: self.clone(), kind })
     }
 
-    fn wait(
+    #[cold]
+    fn wait(self: &Arc<Self>, kind: Kind, holds_already: bool, waiter: &Waiter<'_>) -> Result<()> {
+        let _listed = waiter.waits.begin(waiter.session, self, kind, (waiter.held)())?;
+        let mut state = self.state.lock();
+        self.wait_in(&mut state, kind, holds_already, waiter)
+    }
+
+    fn wait_in(
         &self,
-        state: &mut parking_lot::MutexGuard<'_, State>,
-        interrupt: &Interrupt,
-        timeout: Duration,
-        free: impl Fn(&State) -> bool,
+        state: &mut MutexGuard<'_, State>,
+        kind: Kind,
+        holds_already: bool,
+        waiter: &Waiter<'_>,
     ) -> Result<()> {
-        let mut left = timeout;
-        while !free(state) {
-            if interrupt.killed().is_some() {
+        let mut left = waiter.timeout;
+        while !state.admits(kind, holds_already) {
+            if waiter.interrupt.killed().is_some() {
                 return Err(error::QUERY_INTERRUPTED.plain());
+            }
+            if waiter.waits.is_victim(waiter.session) {
+                return Err(error::LOCK_DEADLOCK.plain());
             }
             if left.is_zero() {
                 return Err(error::LOCK_WAIT_TIMEOUT.plain());
@@ -92,29 +163,40 @@ impl MetadataLock {
         }
         Ok(())
     }
+
+    fn wake(&self) {
+        // A waiter that has just looked must be asleep before it is woken.
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
 }
 
-impl SharedGuard {
+impl Guard {
     /// True if it is this table's.
     pub fn is_of(&self, lock: &Arc<MetadataLock>) -> bool {
-        Arc::ptr_eq(&self.0, lock)
+        Arc::ptr_eq(&self.lock, lock)
+    }
+
+    /// What it lets its holder do.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The lock, and how it is held.
+    pub fn held(&self) -> (Arc<MetadataLock>, Kind) {
+        (self.lock.clone(), self.kind)
     }
 }
 
-impl Drop for SharedGuard {
+impl Drop for Guard {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.shared -= 1;
-        if state.shared == 0 {
-            self.0.changed.notify_all();
+        let mut state = self.lock.state.lock();
+        state.holders[self.kind as usize] -= 1;
+        let waited_for = state.waiting.iter().any(|n| *n > 0);
+        drop(state);
+        if waited_for {
+            self.lock.changed.notify_all();
         }
-    }
-}
-
-impl Drop for ExclusiveGuard {
-    fn drop(&mut self) {
-        self.0.state.lock().exclusive = false;
-        self.0.changed.notify_all();
     }
 }
 
@@ -122,21 +204,53 @@ impl Drop for ExclusiveGuard {
 mod tests {
     use super::*;
 
+    fn try_lock(lock: &Arc<MetadataLock>, kind: Kind) -> Result<Guard> {
+        let (interrupt, waits) = (Interrupt::new(), Waits::default());
+        let timeout = Duration::from_millis(20);
+        let held = || Vec::new();
+        lock.lock(
+            kind,
+            false,
+            &Waiter { session: 1, interrupt: &interrupt, timeout, waits: &waits, held: &held },
+        )
+    }
+
     #[test]
     fn ddl_waits_for_users_and_keeps_new_ones_out() {
         let lock = Arc::<MetadataLock>::default();
-        let (calm, soon) = (Interrupt::new(), Duration::from_millis(20));
-        let user = lock.shared(&calm, soon).unwrap();
-        assert_eq!(lock.exclusive(&calm, soon).unwrap_err().number, 1205);
-        let second = lock.shared(&calm, soon).unwrap();
+        let user = try_lock(&lock, Kind::Read).unwrap();
+        assert_eq!(try_lock(&lock, Kind::Exclusive).unwrap_err().number, 1205);
+        let second = try_lock(&lock, Kind::Write).unwrap();
         drop((user, second));
-        let ddl = lock.exclusive(&calm, soon).unwrap();
-        assert_eq!(lock.shared(&calm, soon).unwrap_err().number, 1205);
+        let ddl = try_lock(&lock, Kind::Exclusive).unwrap();
+        assert_eq!(try_lock(&lock, Kind::Read).unwrap_err().number, 1205);
         let waiter = std::thread::spawn({
             let lock = lock.clone();
-            move || lock.shared(&Interrupt::new(), Duration::from_secs(60)).map(drop)
+            move || {
+                let (interrupt, waits) = (Interrupt::new(), Waits::default());
+                let timeout = Duration::from_secs(60);
+                let waiter =
+                    Waiter { session: 2, interrupt: &interrupt, timeout, waits: &waits, held: &Vec::new };
+                lock.lock(Kind::Read, false, &waiter).map(drop)
+            }
         });
         drop(ddl);
         waiter.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn what_excludes_what() {
+        let allowed = |a: Kind, b: Kind| {
+            let lock = Arc::<MetadataLock>::default();
+            let _first = try_lock(&lock, a).unwrap();
+            try_lock(&lock, b).is_ok()
+        };
+        for a in KINDS {
+            for b in KINDS {
+                assert_eq!(allowed(a, b), !a.excludes(b), "{a:?} {b:?}");
+                assert_eq!(a.excludes(b), b.excludes(a), "{a:?} {b:?}");
+            }
+        }
+        assert!(!allowed(Kind::Write, Kind::ReadOnly) && allowed(Kind::ReadOnly, Kind::Read));
     }
 }

@@ -196,7 +196,7 @@ fn single_table(
         return Err(SqlError::unsupported("partitions"));
     }
     cx.check_writable()?;
-    let table = cx.open_table(factor.name.database.as_deref(), &factor.name.name)?;
+    let table = cx.open_table_to_write(factor.name.database.as_deref(), &factor.name.name)?;
     let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
     let mut scope = Scope::of_table(table.clone(), alias);
     scope.locals = crate::routine::locals(cx);

@@ -34,7 +34,7 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert) -> Result<()> {
     }
     cx.storing = !insert.ignore;
     cx.check_writable()?;
-    let table = cx.open_table(insert.table.database.as_deref(), &insert.table.name)?;
+    let table = cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
     let columns = column_numbers(&table, &insert.columns)?;
     let on_duplicate = match insert.on_duplicate.as_slice() {
         [] => None,

@@ -18,10 +18,12 @@ mod select;
 use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
 use crate::expression::{Resolver, Row};
+use crate::session::transaction::Characteristics;
 use crate::session::{self, Context};
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Counter;
 use crate::value::Datum;
+use crate::variables::ids;
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,17 +59,35 @@ pub fn execute(
     use StatementKind as S;
     cx.check_password_valid(&statement.kind)?;
     crate::privilege::check(cx, &statement.kind)?;
+    cx.check_locked(&statement.kind)?;
     if session::commits_implicitly(&statement.kind) {
         cx.commit()?;
     }
     match &statement.kind {
-        kind if crate::catalog::ddl::is_ddl(kind) => ddl::execute(cx, statement, text, sink),
+        kind if crate::catalog::ddl::is_ddl(kind) => {
+            let _passes = cx.enter_definition()?;
+            ddl::execute(cx, statement, text, sink)
+        }
+        S::LockTables(tables) => {
+            cx.count(Counter::ComLockTables);
+            cx.lock_tables(tables).map(|()| OK)
+        }
+        S::UnlockTables => {
+            cx.count(Counter::ComUnlockTables);
+            cx.unlock_tables().map(|()| OK)
+        }
+        S::LockInstance => cx.lock_instance().map(|()| OK),
+        S::UnlockInstance => {
+            cx.unlock_instance();
+            Ok(OK)
+        }
         S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::Do(_) => {
             rows(cx, statement, text, sink)
         }
         S::Set(items) => match items.as_slice() {
             [item @ SetItem::Password { .. }] => {
                 cx.commit()?;
+                let _passes = cx.enter_definition()?;
                 ddl::set_password(cx, item, sink)
             }
             _ => administer(cx, statement, text, sink),
@@ -82,13 +102,15 @@ pub fn execute(
         }
         S::Commit(completion) => {
             cx.count(Counter::ComCommit);
+            let ended = cx.characteristics();
             cx.commit()?;
-            complete(cx, *completion)
+            complete(cx, *completion, ended)
         }
         S::Rollback(completion) => {
             cx.count(Counter::ComRollback);
+            let ended = cx.characteristics();
             cx.rollback();
-            complete(cx, *completion)
+            complete(cx, *completion, ended)
         }
         S::Savepoint(name) => {
             cx.savepoint(name);
@@ -96,7 +118,6 @@ pub fn execute(
         }
         S::RollbackTo(name) => cx.rollback_to(name).map(|()| OK),
         S::ReleaseSavepoint(name) => cx.release(name).map(|()| OK),
-        S::UnlockTables => Ok(OK),
         _ => administer(cx, statement, text, sink),
     }
 }
@@ -175,11 +196,15 @@ fn evaluate_all(cx: &mut Context, list: &[Expr]) -> Result<()> {
     Ok(())
 }
 
-fn complete(cx: &mut Context, completion: Completion) -> Result<Done> {
-    if completion.chain == Some(true) {
-        cx.begin(crate::ast::TransactionOptions::default())?;
+/// Behind COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction is like the one before.
+fn complete(cx: &mut Context, completion: Completion, ended: Option<Characteristics>) -> Result<Done> {
+    let default = cx.variables().uint(ids::COMPLETION_TYPE);
+    let chain = completion.chain.unwrap_or(default == 1 && completion.release != Some(true));
+    let release = completion.release.unwrap_or(default == 2 && completion.chain != Some(true));
+    if chain {
+        cx.begin_chained(ended)?;
     }
-    Ok(Done { release: completion.release == Some(true), ..OK })
+    Ok(Done { release, ..OK })
 }
 
 /// USE.
@@ -230,8 +255,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::AlterRoutine { .. } => "ALTER FUNCTION",
         S::CreateTrigger(_) | S::DropTrigger { .. } => "triggers",
         S::Xa(_) => "XA",
-        S::LockTables(_) => "LOCK TABLES",
-        S::LockInstance | S::UnlockInstance => "LOCK INSTANCE",
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => "PREPARE",
         S::Signal(_) => "SIGNAL",
         S::GetDiagnostics(_) => "GET DIAGNOSTICS",

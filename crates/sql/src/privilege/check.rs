@@ -66,7 +66,7 @@ impl Checker<'_> {
                 visit::walk_insert(needs, insert);
             }),
             S::Update(update) => {
-                let owns = |name: &ObjectName, column: &str| self.owns(name, column);
+                let owns = |name: &ObjectName, column: &str| self.cx.has_column(name, column);
                 self.rows(|needs| needs.update(update, owns))
             }
             S::Delete(delete) => self.rows(|needs| needs.delete(delete)),
@@ -373,12 +373,6 @@ impl Checker<'_> {
         self.rows(|needs| list.iter().for_each(|e| visit::Visitor::expr(needs, e)))
     }
 
-    fn owns(&self, name: &ObjectName, column: &str) -> bool {
-        let Some(database) = self.named(name.database.as_deref()) else { return false };
-        let table = self.cx.catalog().table(database, &name.name);
-        table.is_ok_and(|table| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)))
-    }
-
     // GRANT and REVOKE.
 
     /// One can give and take only what one has, with GRANT OPTION.
@@ -461,6 +455,13 @@ fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
 }
 
 impl Context {
+    /// True if there is such a table, and it has such a column.
+    pub fn has_column(&self, name: &ObjectName, column: &str) -> bool {
+        let Some(database) = name.database.as_deref().or(self.default_database()) else { return false };
+        let table = self.catalog().table(database, &name.name);
+        table.is_ok_and(|table| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)))
+    }
+
     /// Error 1227 unless the account has one of `any` for everything, or the dynamic privilege. `shown` is what the error
     /// asks for.
     pub fn need_any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {

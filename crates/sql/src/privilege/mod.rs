@@ -13,7 +13,9 @@ mod check;
 mod grants;
 mod needs;
 mod set;
+mod tables;
 
 pub use check::{check, check_expression, check_nested};
 pub use grants::Grants;
 pub use set::{DYNAMIC, Dynamic, Privileges, STATIC, StaticPrivilege, find};
+pub use tables::{UsedTable, tables_used};

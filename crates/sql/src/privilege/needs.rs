@@ -11,6 +11,7 @@ use crate::ast::{
 #[derive(Debug)]
 pub(super) struct TableNeed<'a> {
     pub(super) name: &'a ObjectName,
+    pub(super) alias: Option<&'a Ident>,
     pub(super) privileges: P,
 }
 
@@ -25,16 +26,20 @@ pub(super) struct Needs<'a> {
     /// Names of common tables, which hide tables; the innermost last.
     common: Vec<&'a str>,
     /// Tables of an UPDATE or DELETE are what it says, not read for that alone.
-    changed: Vec<(&'a str, &'a ObjectName)>,
+    changed: Vec<(&'a Ident, &'a ObjectName)>,
     in_changed_list: bool,
     reads_columns: bool,
 }
 
 impl<'a> Needs<'a> {
     pub(super) fn need(&mut self, name: &'a ObjectName, privileges: P) {
+        self.need_as(name, None, privileges);
+    }
+
+    fn need_as(&mut self, name: &'a ObjectName, alias: Option<&'a Ident>, privileges: P) {
         let hidden = name.database.is_none() && self.common.iter().any(|c| name.name.is(c));
         if !hidden {
-            self.tables.push(TableNeed { name, privileges });
+            self.tables.push(TableNeed { name, alias, privileges });
         }
     }
 
@@ -53,7 +58,7 @@ impl<'a> Needs<'a> {
             let written = update.assignments.iter().any(assigns);
             let read = !written || self.reads_columns || !one;
             let update = if written { P::UPDATE } else { P::NONE };
-            self.need(name, update | if read { P::SELECT } else { P::NONE });
+            self.need_as(name, Some(alias), update | if read { P::SELECT } else { P::NONE });
         }
     }
 
@@ -70,16 +75,16 @@ impl<'a> Needs<'a> {
             let deleted = single || delete.targets.iter().any(target);
             let read = !deleted || self.reads_columns || !single;
             let delete = if deleted { P::DELETE } else { P::NONE };
-            self.need(name, delete | if read { P::SELECT } else { P::NONE });
+            self.need_as(name, Some(alias), delete | if read { P::SELECT } else { P::NONE });
         }
     }
 
     fn factor(&mut self, factor: &'a TableFactor) {
         if self.in_changed_list {
             let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
-            self.changed.push((alias.as_str(), &factor.name));
+            self.changed.push((alias, &factor.name));
         } else {
-            self.need(&factor.name, P::SELECT);
+            self.need_as(&factor.name, factor.alias.as_ref(), P::SELECT);
         }
     }
 }

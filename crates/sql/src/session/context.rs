@@ -126,6 +126,8 @@ pub struct Context {
     /// The `BEGIN` event of transactions, as long as the settings in it stay.
     pub(super) begin_event: Option<Arc<QueryEvent<'static>>>,
     pub(super) known_grants: super::grants::Known,
+    /// LOCK TABLES and its like.
+    pub(super) table_locks: super::table_locks::TableLocks,
     /// The password had expired when the session began.
     pub(super) began_expired: bool,
     default_database: Option<String>,
@@ -160,6 +162,7 @@ impl Context {
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
             begin_event: None,
+            table_locks: super::table_locks::TableLocks::default(),
             began_expired: known_grants.expired(),
             known_grants,
             default_database: None,

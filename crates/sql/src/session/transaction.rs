@@ -14,7 +14,7 @@ use storage::{Transaction, TransactionOptions};
 use super::Context;
 use crate::ast;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::SharedGuard;
+use crate::catalog::metadata_lock::{Guard, Kind};
 use crate::error::{self, Result};
 use crate::parser::VERSION;
 use crate::status::Counter;
@@ -32,7 +32,7 @@ pub struct Open {
     /// Savepoints by name, the newest last.
     pub savepoints: Vec<(String, Savepoint)>,
     /// Tables in use.
-    tables: Vec<SharedGuard>,
+    tables: Vec<Guard>,
 }
 
 /// What SET TRANSACTION says of the next one.
@@ -42,6 +42,13 @@ pub struct Characteristics {
     pub isolation: Option<ast::Isolation>,
     /// READ ONLY, READ WRITE.
     pub read_only: Option<bool>,
+}
+
+impl Open {
+    /// The metadata locks that it holds.
+    pub(super) fn metadata(&self) -> impl Iterator<Item = &Guard> {
+        self.tables.iter()
+    }
 }
 
 impl Context {
@@ -150,38 +157,52 @@ impl Context {
         }
     }
 
-    /// A table for a statement: its definition stays as it is until the transaction ends.
+    /// A table for a statement that reads it: its definition stays as it is until the transaction ends.
     pub fn open_table(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
+        self.open(database, name, Kind::Read)
+    }
+
+    /// A table for a statement that changes its rows.
+    pub fn open_table_to_write(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
+        self.open(database, name, Kind::Write)
+    }
+
+    fn open(&mut self, database: Option<&str>, name: &str, kind: Kind) -> Result<Arc<TableDef>> {
         let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
         crate::catalog::check_not_system(&database)?;
         loop {
             let table = self.catalog().table(&database, name)?;
-            let timeout = self.lock_wait_timeout();
-            let interrupt = self.interrupt.clone();
-            let open = self.transaction();
-            if open.tables.iter().any(|guard| guard.is_of(&table.lock)) {
+            let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
+            let (mut held, mut enough) = (false, false);
+            for guard in own {
+                held = true;
+                enough |= guard.kind() == kind || kind == Kind::Read;
+            }
+            // LOCK TABLES has said already what may be done with the table.
+            if enough || self.table_locks.kind_of(&table.lock).is_some() {
                 return Ok(table);
             }
-            let guard = table.lock.shared(&interrupt, timeout)?;
+            let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
             // DDL may have been faster.
-            if self.catalog().is_current(&table) {
+            if held || self.catalog().is_current(&table) {
                 self.transaction().tables.push(guard);
                 return Ok(table);
             }
         }
     }
 
-    /// Error 1792 in a read-only transaction.
+    /// Error 1792 in a read-only transaction; and what a global read lock means for a statement that changes rows.
     pub fn check_writable(&mut self) -> Result<()> {
         if self.transaction().read_only {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.plain());
         }
-        Ok(())
+        self.pass_global_lock()
     }
 
     /// BEGIN, START TRANSACTION.
     pub fn begin(&mut self, options: ast::TransactionOptions) -> Result<()> {
         self.commit()?;
+        self.forget_locked_tables();
         self.open_transaction(true, options.read_only);
         if options.consistent_snapshot {
             self.transaction().engine.snapshot();
@@ -189,8 +210,29 @@ impl Context {
         Ok(())
     }
 
+    /// What the open transaction is like, for one that is chained to it.
+    pub fn characteristics(&self) -> Option<Characteristics> {
+        let open = self.transaction.as_ref()?;
+        let isolation = match open.engine.isolation() {
+            Isolation::ReadCommitted => ast::Isolation::ReadCommitted,
+            Isolation::RepeatableRead => ast::Isolation::RepeatableRead,
+            Isolation::Serializable => ast::Isolation::Serializable,
+        };
+        Some(Characteristics { isolation: Some(isolation), read_only: Some(open.read_only) })
+    }
+
+    /// AND CHAIN: begins a transaction like the one that has ended.
+    pub fn begin_chained(&mut self, ended: Option<Characteristics>) -> Result<()> {
+        self.next_transaction = ended.unwrap_or(self.next_transaction);
+        self.begin(ast::TransactionOptions::default())
+    }
+
     /// COMMIT, and what statements that commit implicitly do first.
     pub fn commit(&mut self) -> Result<()> {
+        let _pass = match &self.transaction {
+            Some(open) if open.engine.has_changes() => self.enter_commit()?,
+            _ => None,
+        };
         match self.transaction.take() {
             None => Ok(()),
             Some(Open { engine, tables, .. }) => {

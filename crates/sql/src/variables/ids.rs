@@ -29,6 +29,7 @@ names! {
     COLLATION_CONNECTION = "collation_connection";
     COLLATION_DATABASE = "collation_database";
     COLLATION_SERVER = "collation_server";
+    COMPLETION_TYPE = "completion_type";
     CONNECT_TIMEOUT = "connect_timeout";
     DATADIR = "datadir";
     DEFAULT_STORAGE_ENGINE = "default_storage_engine";
@@ -47,6 +48,7 @@ names! {
     INNODB_BUFFER_POOL_SIZE = "innodb_buffer_pool_size";
     INNODB_FLUSH_LOG_AT_TRX_COMMIT = "innodb_flush_log_at_trx_commit";
     INNODB_LOCK_WAIT_TIMEOUT = "innodb_lock_wait_timeout";
+    INNODB_ROLLBACK_ON_TIMEOUT = "innodb_rollback_on_timeout";
     INSERT_ID = "insert_id";
     INTERACTIVE_TIMEOUT = "interactive_timeout";
     LAST_INSERT_ID = "last_insert_id";

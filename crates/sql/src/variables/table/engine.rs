@@ -74,9 +74,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .harmless()
         .help_text("No effect: there is no redo log; see duramen_recovery_distance_max"),
     switch("innodb_rollback_on_timeout", false)
-        .fixed()
         .read_only()
-        .help_text("A lock wait timeout undoes the statement"),
+        .help_text("A lock wait timeout undoes the transaction, not only the statement"),
     switch("innodb_stats_on_metadata", false).harmless().help_text("No effect"),
     switch("innodb_stats_persistent", true).harmless().help_text("No effect"),
     switch("innodb_strict_mode", true)

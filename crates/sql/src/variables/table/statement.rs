@@ -12,8 +12,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("automatic_sp_privileges", true).harmless().help_text("No effect yet"),
     choice("completion_type", &["NO_CHAIN", "CHAIN", "RELEASE"], 0)
         .both()
-        .fixed()
-        .help_text("COMMIT ends only itself"),
+        .help_text("What COMMIT and ROLLBACK do besides"),
     choice("concurrent_insert", &["NEVER", "AUTO", "ALWAYS"], 1)
         .harmless()
         .help_text("No effect: there is no MyISAM"),

@@ -1,0 +1,133 @@
+//! A gate that everybody passes, and that somebody may close for a while: FLUSH TABLES WITH READ LOCK closes that of commits
+//! and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
+//!
+//! Passing an open gate is two atomic operations. Whoever closes it waits for those inside; whoever comes then waits outside.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use storage::Interrupt;
+
+use crate::error::{self, Result};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Gate {
+    // One enters and then looks whether it is closed, the other closes and then looks who is inside: sequentially
+    // consistent, so that at least one of them sees the other.
+    inside: AtomicU64,
+    closed: AtomicU32,
+    sleep: Mutex<()>,
+    changed: Condvar,
+}
+
+/// Somebody is inside.
+#[derive(Debug)]
+pub struct Pass(Arc<Gate>);
+
+/// Somebody keeps it closed.
+#[derive(Debug)]
+pub struct Closed(Arc<Gate>);
+
+/// How often a waiter looks whether it was killed.
+const KILL_CHECK: Duration = Duration::from_millis(50);
+
+impl Gate {
+    /// Goes in; waits outside while it is closed.
+    ///
+    /// # Errors
+    /// 1205 when the time is over, 1317 when killed.
+    pub fn enter(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Pass> {
+        loop {
+            let pass = self.go_in();
+            if self.closed.load(SeqCst) == 0 {
+                return Ok(pass);
+            }
+            drop(pass);
+            self.wait_open(interrupt, timeout)?;
+        }
+    }
+
+    fn go_in(self: &Arc<Self>) -> Pass {
+        self.inside.fetch_add(1, SeqCst);
+        Pass(self.clone())
+    }
+
+    /// Waits while it is closed.
+    pub fn wait_open(&self, interrupt: &Interrupt, timeout: Duration) -> Result<()> {
+        if self.closed.load(SeqCst) == 0 {
+            return Ok(());
+        }
+        self.wait(interrupt, timeout, || self.closed.load(SeqCst) == 0)
+    }
+
+    /// Closes it, and waits until nobody is inside.
+    pub fn close(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Closed> {
+        self.closed.fetch_add(1, SeqCst);
+        let closed = Closed(self.clone());
+        self.wait(interrupt, timeout, || self.inside.load(SeqCst) == 0)?;
+        Ok(closed)
+    }
+
+    fn wait(&self, interrupt: &Interrupt, timeout: Duration, done: impl Fn() -> bool) -> Result<()> {
+        let mut left = timeout;
+        let mut sleep = self.sleep.lock();
+        while !done() {
+            if interrupt.killed().is_some() {
+                return Err(error::QUERY_INTERRUPTED.plain());
+            }
+            if left.is_zero() {
+                return Err(error::LOCK_WAIT_TIMEOUT.plain());
+            }
+            let step = left.min(KILL_CHECK);
+            if self.changed.wait_for(&mut sleep, step).timed_out() {
+                left -= step;
+            }
+        }
+        Ok(())
+    }
+
+    fn wake(&self) {
+        drop(self.sleep.lock());
+        self.changed.notify_all();
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, SeqCst);
+        if self.0.closed.load(SeqCst) > 0 {
+            self.0.wake();
+        }
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.0.closed.fetch_sub(1, SeqCst);
+        self.0.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_gate_waits_for_those_inside_and_keeps_others_out() {
+        let (gate, calm, soon) = (Arc::<Gate>::default(), Interrupt::new(), Duration::from_millis(10));
+        let inside = gate.enter(&calm, soon).unwrap();
+        assert_eq!(gate.close(&calm, soon).unwrap_err().number, 1205);
+        drop(inside);
+        let closed = gate.close(&calm, soon).unwrap();
+        assert_eq!(gate.enter(&calm, soon).unwrap_err().number, 1205);
+        let waiting = std::thread::spawn({
+            let gate = gate.clone();
+            move || gate.enter(&Interrupt::new(), Duration::from_secs(60)).map(drop)
+        });
+        drop(closed);
+        waiting.join().unwrap().unwrap();
+    }
+}

@@ -1,0 +1,150 @@
+//! Who waits for which metadata lock, and what the waiting sessions hold: enough to see that some wait for each other.
+//!
+//! Only sessions that wait are here, so that a lock that is free costs nothing. A circle is closed by the wait that begins
+//! last. It is broken by ending the wait of a statement rather than that of DDL, as MySQL weighs them.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Kind, MetadataLock};
+use crate::error::{self, Result};
+
+/// The waits of all sessions. The latch is a leaf but for the locks' own.
+#[derive(Default)]
+pub struct Waits(Mutex<Vec<Wait>>);
+
+struct Wait {
+    session: u64,
+    lock: Arc<MetadataLock>,
+    kind: Kind,
+    held: Vec<(Arc<MetadataLock>, Kind)>,
+    /// Chosen to break a circle.
+    victim: bool,
+}
+
+/// A wait that is listed; not any more when dropped.
+pub(super) struct Listed<'a> {
+    waits: &'a Waits,
+    session: u64,
+}
+
+impl Waits {
+    /// How many sessions wait now.
+    pub fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// True if nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lists a wait. Error 1213 if it closes a circle and is the one to give way.
+    pub(super) fn begin(
+        &self,
+        session: u64,
+        lock: &Arc<MetadataLock>,
+        kind: Kind,
+        held: Vec<(Arc<MetadataLock>, Kind)>,
+    ) -> Result<Listed<'_>> {
+        let mut waits = self.0.lock();
+        waits.push(Wait { session, lock: lock.clone(), kind, held, victim: false });
+        let listed = Listed { waits: self, session };
+        while let Some(circle) = circle(&waits) {
+            let is_ddl = |&at: &usize| waits[at].kind == Kind::Exclusive;
+            let last = waits.len() - 1;
+            let other = circle.iter().copied().find(|at| !is_ddl(at) && *at != last);
+            match other.filter(|_| is_ddl(&last)) {
+                Some(victim) => {
+                    waits[victim].victim = true;
+                    waits[victim].lock.wake();
+                }
+                None => {
+                    drop(waits);
+                    drop(listed);
+                    return Err(error::LOCK_DEADLOCK.plain());
+                }
+            }
+        }
+        drop(waits);
+        Ok(listed)
+    }
+
+    /// True if the session's wait was chosen to end.
+    pub(super) fn is_victim(&self, session: u64) -> bool {
+        self.0.lock().iter().any(|wait| wait.session == session && wait.victim)
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.waits.0.lock().retain(|wait| wait.session != self.session);
+    }
+}
+
+/// True if `a` can't go on before `b` does.
+fn waits_for(a: &Wait, b: &Wait) -> bool {
+    let same = |lock: &Arc<MetadataLock>| Arc::ptr_eq(lock, &a.lock);
+    let holds = b.held.iter().any(|(lock, kind)| same(lock) && kind.excludes(a.kind));
+    let mine = a.held.iter().any(|(lock, _)| same(lock));
+    holds || (same(&b.lock) && !mine && b.kind.goes_before(a.kind))
+}
+
+/// The waits of a circle that the last one is part of, without those that are about to end.
+fn circle(waits: &[Wait]) -> Option<Vec<usize>> {
+    let last = waits.len().checked_sub(1)?;
+    let mut seen = vec![false; waits.len()];
+    let mut path = vec![last];
+    search(waits, last, &mut seen, &mut path).then_some(path)
+}
+
+fn search(waits: &[Wait], target: usize, seen: &mut [bool], path: &mut Vec<usize>) -> bool {
+    let at = path[path.len() - 1];
+    for next in 0..waits.len() {
+        if next == at || waits[next].victim || !waits_for(&waits[at], &waits[next]) {
+            continue;
+        }
+        if next == target {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[next], true) {
+            path.push(next);
+            if search(waits, target, seen, path) {
+                return true;
+            }
+            path.pop();
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_a_circle_is_told_unless_it_is_ddl() {
+        let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
+        for (kind, told) in [(Kind::Read, true), (Kind::Exclusive, false)] {
+            let waits = Waits::default();
+            let first = waits.begin(1, &a, Kind::Write, vec![(b.clone(), Kind::Exclusive)]).unwrap();
+            let second = waits.begin(2, &b, kind, vec![(a.clone(), Kind::Exclusive)]);
+            assert_eq!(second.is_err(), told);
+            assert_eq!(waits.is_victim(1), !told);
+            drop((first, second));
+            assert!(waits.is_empty());
+        }
+    }
+
+    #[test]
+    fn who_waits_behind_ddl_waits_for_it() {
+        let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
+        let waits = Waits::default();
+        // DDL holds `b` and waits for readers of `a`; a reader of `b` waits, and a new reader of `a` behind the DDL.
+        let _ddl = waits.begin(1, &a, Kind::Exclusive, vec![(b.clone(), Kind::Exclusive)]).unwrap();
+        let _new = waits.begin(2, &a, Kind::Read, Vec::new()).unwrap();
+        assert!(waits.begin(3, &b, Kind::Read, Vec::new()).is_ok());
+        assert!(waits.begin(4, &b, Kind::Read, vec![(a.clone(), Kind::Read)]).is_err());
+    }
+}

@@ -1,0 +1,278 @@
+//! LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK INSTANCE FOR BACKUP: locks that a session asks for by name.
+//!
+//! - LOCK TABLES commits, gives the session's earlier table locks back, and takes the new ones all at once. Until UNLOCK
+//!   TABLES or START TRANSACTION the session may use these tables only, under these names, and write those that it locked
+//!   to write (errors 1100, 1099).
+//! - FLUSH TABLES WITH READ LOCK lets nobody commit changes or change definitions until UNLOCK TABLES; nor may the session
+//!   itself (1223).
+//! - LOCK INSTANCE FOR BACKUP keeps DDL of others away until UNLOCK INSTANCE.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Context;
+use crate::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
+use crate::catalog::metadata_lock::gate::{Closed, Pass};
+use crate::catalog::metadata_lock::{Guard, Kind, MetadataLock, Waiter};
+use crate::catalog::{TableDef, database_or};
+use crate::error::{self, Result};
+use crate::privilege::tables_used;
+use crate::variables::ids;
+
+/// What a session has locked by name.
+#[derive(Default)]
+pub struct TableLocks {
+    /// LOCK TABLES, FLUSH TABLES t WITH READ LOCK.
+    tables: Option<Locked>,
+    /// FLUSH TABLES WITH READ LOCK.
+    global: Option<Closed>,
+    /// LOCK INSTANCE FOR BACKUP.
+    backup: Option<Closed>,
+}
+
+struct Locked {
+    names: Vec<Name>,
+    guards: Vec<Guard>,
+    /// With a table locked to write, FLUSH TABLES WITH READ LOCK waits.
+    _writes: Option<Pass>,
+}
+
+/// A name that a table may be used under.
+struct Name {
+    database: String,
+    table: String,
+    alias: String,
+    write: bool,
+}
+
+impl TableLocks {
+    /// True between LOCK TABLES and UNLOCK TABLES.
+    pub fn has_tables(&self) -> bool {
+        self.tables.is_some()
+    }
+
+    /// The kind that LOCK TABLES holds a table's lock in.
+    pub(super) fn kind_of(&self, lock: &Arc<MetadataLock>) -> Option<Kind> {
+        self.guards().find(|guard| guard.is_of(lock)).map(Guard::kind)
+    }
+
+    pub(super) fn guards(&self) -> impl Iterator<Item = &Guard> {
+        self.tables.iter().flat_map(|locked| &locked.guards)
+    }
+}
+
+impl Context {
+    /// `lock_wait_timeout`
+    pub(super) fn metadata_timeout(&self) -> Duration {
+        Duration::from_secs(self.variables().uint(ids::LOCK_WAIT_TIMEOUT))
+    }
+
+    /// Takes a table's metadata lock.
+    pub(super) fn lock_metadata(
+        &self,
+        lock: &Arc<MetadataLock>,
+        kind: Kind,
+        holds_already: bool,
+        others: &[Guard],
+    ) -> Result<Guard> {
+        let held = || {
+            let own = self.transaction.iter().flat_map(|open| open.metadata());
+            own.chain(self.table_locks.guards()).chain(others).map(Guard::held).collect()
+        };
+        let waiter = Waiter {
+            session: self.id,
+            interrupt: &self.interrupt,
+            timeout: self.metadata_timeout(),
+            waits: self.database.metadata_waits(),
+            held: &held,
+        };
+        lock.lock(kind, holds_already, &waiter)
+    }
+
+    /// LOCK TABLES. What was open is committed.
+    pub fn lock_tables(&mut self, tables: &[LockTable]) -> Result<()> {
+        self.table_locks.tables = None;
+        if self.table_locks.global.is_some() && tables.iter().any(|t| t.mode == TableLock::Write) {
+            return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
+        }
+        let mut names = Vec::new();
+        for table in tables {
+            let name = self.lock_name(&table.table, table.alias.as_ref(), table.mode == TableLock::Write)?;
+            let same = |n: &&Name| n.alias.eq_ignore_ascii_case(&name.alias) && n.database == name.database;
+            if names.iter().find(same).is_some() {
+                return Err(error::NONUNIQ_TABLE.with(&[&name.alias]));
+            }
+            names.push(name);
+        }
+        self.take_tables(names)
+    }
+
+    /// FLUSH TABLES t WITH READ LOCK.
+    pub fn lock_flushed(&mut self, tables: &[ObjectName]) -> Result<()> {
+        if self.table_locks.has_tables() || self.table_locks.global.is_some() {
+            return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
+        }
+        let names = tables.iter().map(|table| self.lock_name(table, None, false)).collect::<Result<_>>()?;
+        self.take_tables(names)
+    }
+
+    fn lock_name(&self, table: &ObjectName, alias: Option<&Ident>, write: bool) -> Result<Name> {
+        let database = database_or(table.database.as_deref(), self.default_database())?.to_owned();
+        let alias = alias.unwrap_or(&table.name).to_string();
+        Ok(Name { database, table: table.name.to_string(), alias, write })
+    }
+
+    /// Takes the locks in the order of the names (M1), each once, in the strongest kind asked for.
+    fn take_tables(&mut self, names: Vec<Name>) -> Result<()> {
+        let mut order: Vec<(&str, &str, bool)> = Vec::new();
+        for name in &names {
+            let (database, table) = (name.database.as_str(), name.table.as_str());
+            match order.iter_mut().find(|(d, t, _)| (*d, *t) == (database, table)) {
+                Some((_, _, write)) => *write |= name.write,
+                None => order.push((database, table, name.write)),
+            }
+        }
+        order.sort_unstable();
+        let writes = match order.iter().any(|(_, _, write)| *write) {
+            true => Some(self.database.commits().enter(&self.interrupt, self.metadata_timeout())?),
+            false => None,
+        };
+        let mut guards: Vec<Guard> = Vec::new();
+        for (database, table, write) in order {
+            let kind = if write { Kind::Exclusive } else { Kind::ReadOnly };
+            guards.push(self.take_table(database, table, kind, &guards)?);
+        }
+        self.table_locks.tables = Some(Locked { names, guards, _writes: writes });
+        Ok(())
+    }
+
+    fn take_table(&self, database: &str, name: &str, kind: Kind, others: &[Guard]) -> Result<Guard> {
+        loop {
+            let table = self.catalog().table(database, name)?;
+            let guard = self.lock_metadata(&table.lock, kind, false, others)?;
+            // DDL may have been faster.
+            if self.catalog().is_current(&table) {
+                return Ok(guard);
+            }
+        }
+    }
+
+    /// UNLOCK TABLES: commits if there are locks of LOCK TABLES.
+    pub fn unlock_tables(&mut self) -> Result<()> {
+        if self.table_locks.has_tables() {
+            self.commit()?;
+            self.table_locks.tables = None;
+        }
+        self.table_locks.global = None;
+        Ok(())
+    }
+
+    /// START TRANSACTION gives table locks back, though not the global one.
+    pub(super) fn forget_locked_tables(&mut self) {
+        self.table_locks.tables = None;
+    }
+
+    /// COM_RESET_CONNECTION.
+    pub(super) fn forget_all_locks(&mut self) {
+        self.table_locks = TableLocks::default();
+    }
+
+    /// FLUSH TABLES WITH READ LOCK.
+    pub fn lock_global(&mut self) -> Result<()> {
+        if self.table_locks.has_tables() {
+            return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
+        }
+        if self.table_locks.global.is_none() {
+            let closed = self.database.commits().close(&self.interrupt, self.metadata_timeout())?;
+            self.table_locks.global = Some(closed);
+        }
+        Ok(())
+    }
+
+    /// LOCK INSTANCE FOR BACKUP.
+    pub fn lock_instance(&mut self) -> Result<()> {
+        if self.table_locks.backup.is_none() {
+            let closed = self.database.definitions().close(&self.interrupt, self.metadata_timeout())?;
+            self.table_locks.backup = Some(closed);
+        }
+        Ok(())
+    }
+
+    /// UNLOCK INSTANCE.
+    pub fn unlock_instance(&mut self) {
+        self.table_locks.backup = None;
+    }
+
+    /// Before a statement that changes rows: error 1223 under the session's own global read lock, a wait under another's.
+    pub(super) fn pass_global_lock(&self) -> Result<()> {
+        if self.table_locks.global.is_some() {
+            return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
+        }
+        match self.table_locks.has_tables() {
+            true => Ok(()), // its own pass keeps the gate open
+            false => self.database.commits().wait_open(&self.interrupt, self.metadata_timeout()),
+        }
+    }
+
+    /// What a commit of changes holds while it is written.
+    pub(super) fn enter_commit(&self) -> Result<Option<Pass>> {
+        match self.table_locks.has_tables() {
+            true => Ok(None),
+            false => self.database.commits().enter(&self.interrupt, self.metadata_timeout()).map(Some),
+        }
+    }
+
+    /// What a DDL statement holds while it runs.
+    pub fn enter_definition(&self) -> Result<(Option<Pass>, Option<Pass>)> {
+        self.pass_global_lock()?;
+        let definitions = match self.table_locks.backup.is_some() {
+            true => None,
+            false => Some(self.database.definitions().enter(&self.interrupt, self.metadata_timeout())?),
+        };
+        Ok((definitions, self.enter_commit()?))
+    }
+
+    /// Under LOCK TABLES: errors 1100 and 1099 unless the statement's tables are locked for what it does with them.
+    pub fn check_locked(&self, kind: &StatementKind) -> Result<()> {
+        let Some(locked) = &self.table_locks.tables else { return Ok(()) };
+        let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
+        for used in tables_used(kind, owns) {
+            let Ok(database) = database_or(used.name.database.as_deref(), self.default_database()) else {
+                continue; // which has an error of its own
+            };
+            if database.eq_ignore_ascii_case("information_schema") {
+                continue;
+            }
+            let alias = used.alias.unwrap_or(&used.name.name);
+            let named = |n: &&Name| {
+                n.database == database && *n.table == *used.name.name && n.alias.eq_ignore_ascii_case(alias)
+            };
+            let by_definition = |n: &&Name| n.database == database && *n.table == *used.name.name;
+            let found = match used.defines {
+                true => locked.names.iter().filter(by_definition).max_by_key(|n| n.write),
+                false => locked.names.iter().find(named),
+            };
+            match found {
+                None => return Err(error::TABLE_NOT_LOCKED.with(&[alias])),
+                Some(name) if used.writes && !name.write => {
+                    return Err(error::TABLE_NOT_LOCKED_FOR_WRITE.with(&[alias]));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Exclusive locks of the tables that a DDL statement changes, in the order of their names (M1); LOCK TABLES may have
+    /// them already.
+    pub fn lock_definitions(&self, mut tables: Vec<Arc<TableDef>>) -> Result<Vec<Guard>> {
+        tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
+        let mut guards: Vec<Guard> = Vec::new();
+        for table in &tables {
+            if self.table_locks.kind_of(&table.lock) != Some(Kind::Exclusive) {
+                guards.push(self.lock_metadata(&table.lock, Kind::Exclusive, false, &guards)?);
+            }
+        }
+        Ok(guards)
+    }
+}
