@@ -19,6 +19,8 @@ use crate::catalog::metadata_lock::gate::Gate;
 use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::{Catalog, Replay, parse_one, record};
 use crate::error::{self, Result, SqlError};
+use crate::expression::functions::uuid;
+use crate::session::named_locks::NamedLocks;
 use crate::session::{Connection, Session};
 use crate::status::{self, Status};
 use crate::types::{Charset, Collation};
@@ -149,6 +151,8 @@ pub struct Database {
     commits: Arc<Gate>,
     definitions: Arc<Gate>,
     metadata_waits: Waits,
+    named_locks: NamedLocks,
+    uuids: uuid::Generator,
 }
 
 impl Database {
@@ -190,6 +194,16 @@ impl Database {
     /// What SHOW STATUS shows.
     pub fn status(&self) -> &Status {
         &self.status
+    }
+
+    /// The locks of GET_LOCK.
+    pub fn named_locks(&self) -> &NamedLocks {
+        &self.named_locks
+    }
+
+    /// What UUID() draws from.
+    pub fn uuids(&self) -> &uuid::Generator {
+        &self.uuids
     }
 
     /// The sessions connected now, by id.
@@ -284,6 +298,7 @@ impl Database {
         options
             .status
             .add_source(move |rows| rows.push("Prepared_stmt_count", count.load(Ordering::Relaxed)));
+        let uuids = uuid::Generator::new(&*env);
         let database = Self {
             env,
             globals: options.globals,
@@ -298,6 +313,8 @@ impl Database {
             commits: Arc::default(),
             definitions: Arc::default(),
             metadata_waits: Waits::default(),
+            named_locks: NamedLocks::default(),
+            uuids,
         };
         database.make_root()?;
         Ok(Arc::new(database))

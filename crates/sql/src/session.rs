@@ -9,6 +9,7 @@
 
 mod context;
 mod grants;
+pub mod named_locks;
 mod prepared;
 pub mod table_locks;
 pub mod transaction;
@@ -231,6 +232,7 @@ impl Session {
     pub fn reset(&mut self) -> Result<()> {
         self.cx.rollback();
         self.cx.forget_all_locks();
+        self.cx.release_named_locks();
         let globals = self.cx.database.globals().clone();
         self.cx.change_variables(|v| *v = SessionVariables::new(&globals));
         variables::put_charsets(&mut self.cx, self.collation.charset(), self.collation);
@@ -307,6 +309,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.cx.rollback();
+        self.cx.release_named_locks();
         self.cx.database.unregister(&self.process);
     }
 }

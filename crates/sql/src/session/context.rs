@@ -16,6 +16,8 @@ use crate::catalog::Catalog;
 use crate::catalog::ddl::Settings;
 use crate::database::Database;
 use crate::error::{self, Diagnostics, Result, SqlError};
+use crate::expression::functions::locale::{self, Locale};
+use crate::expression::functions::regexp;
 use crate::routine::{Frame, Routine};
 use crate::status::{Counter, Counters};
 use crate::types::{Charset, Coercibility, Collation, Type};
@@ -123,6 +125,10 @@ pub struct Context {
     pub storing: bool,
     /// What KILL sets.
     pub interrupt: Arc<Interrupt>,
+    /// Regular expressions used before.
+    pub(crate) regexps: regexp::Cache,
+    /// GET_LOCK was granted, so that there may be locks to give back.
+    pub(crate) holds_named_locks: bool,
     /// The `BEGIN` event of transactions, as long as the settings in it stay.
     pub(super) begin_event: Option<Arc<QueryEvent<'static>>>,
     pub(super) known_grants: super::grants::Known,
@@ -161,6 +167,8 @@ impl Context {
             parameters: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
+            regexps: regexp::Cache::default(),
+            holds_named_locks: false,
             begin_event: None,
             table_locks: super::table_locks::TableLocks::default(),
             began_expired: known_grants.expired(),
@@ -233,9 +241,14 @@ impl Context {
         self.settled.max_allowed_packet
     }
 
-    /// `default_week_format` has no other value yet.
+    /// `default_week_format`
     pub fn default_week_format(&self) -> u8 {
-        0
+        self.variables.uint(ids::DEFAULT_WEEK_FORMAT) as u8
+    }
+
+    /// `lc_time_names`
+    pub fn locale(&self) -> &'static Locale {
+        locale::at(self.variables.uint(ids::LC_TIME_NAMES) as usize)
     }
 
     /// What storing a value depends on.
@@ -530,6 +543,14 @@ impl Context {
         let mut bytes = [0; 16];
         self.database.env().random(&mut bytes);
         bytes
+    }
+
+    /// Gives back what GET_LOCK took; how many holds there were.
+    pub fn release_named_locks(&mut self) -> u64 {
+        if !std::mem::take(&mut self.holds_named_locks) {
+            return 0;
+        }
+        self.database.named_locks().release_all(self.id)
     }
 
     /// `SLEEP(seconds)`: true if it was interrupted.

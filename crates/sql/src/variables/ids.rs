@@ -15,6 +15,7 @@ names! {
     AUTO_INCREMENT_OFFSET = "auto_increment_offset";
     AUTOCOMMIT = "autocommit";
     BIND_ADDRESS = "bind_address";
+    BLOCK_ENCRYPTION_MODE = "block_encryption_mode";
     BINLOG_EXPIRE_LOGS_SECONDS = "binlog_expire_logs_seconds";
     BINLOG_GROUP_COMMIT_SYNC_DELAY = "binlog_group_commit_sync_delay";
     BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT = "binlog_group_commit_sync_no_delay_count";
@@ -33,6 +34,7 @@ names! {
     CONNECT_TIMEOUT = "connect_timeout";
     DATADIR = "datadir";
     DEFAULT_STORAGE_ENGINE = "default_storage_engine";
+    DEFAULT_WEEK_FORMAT = "default_week_format";
     DURAMEN_MEMTABLE_SIZE = "duramen_memtable_size";
     DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
@@ -40,6 +42,7 @@ names! {
     DURAMEN_TRANSACTION_SIZE_MAX = "duramen_transaction_size_max";
     ERROR_COUNT = "error_count";
     FOREIGN_KEY_CHECKS = "foreign_key_checks";
+    GROUP_CONCAT_MAX_LEN = "group_concat_max_len";
     GTID_EXECUTED = "gtid_executed";
     GTID_NEXT = "gtid_next";
     GTID_PURGED = "gtid_purged";
@@ -51,6 +54,7 @@ names! {
     INNODB_ROLLBACK_ON_TIMEOUT = "innodb_rollback_on_timeout";
     INSERT_ID = "insert_id";
     INTERACTIVE_TIMEOUT = "interactive_timeout";
+    LC_TIME_NAMES = "lc_time_names";
     LAST_INSERT_ID = "last_insert_id";
     LOCK_WAIT_TIMEOUT = "lock_wait_timeout";
     LOG_BIN_BASENAME = "log_bin_basename";

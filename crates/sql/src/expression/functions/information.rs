@@ -1,17 +1,11 @@
 //! Functions that tell of the session and the server.
 
-use super::{Call, Typing, not_null};
+use super::{Call, not_null};
 use crate::error::{self, Result};
-use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
 use crate::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
-
-pub(super) fn uuid_type(_: &[Expr], _: &Typing) -> Type {
-    Type::text(Collation(33), Coercibility::Literal, 36).not_null()
-}
 
 fn text<'a>(text: impl Into<String>) -> Value<'a> {
     Ok(Datum::owned(text.into()))
@@ -70,13 +64,9 @@ pub(super) fn coercibility<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(call.arguments[0].ty.coercibility as i64))
 }
 
-pub(super) fn uuid<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    let mut b = cx.random_bytes();
-    // Version 4, variant 1: random.
-    b[6] = b[6] & 0x0f | 0x40;
-    b[8] = b[8] & 0x3f | 0x80;
-    let hex: String = b.iter().map(|b| format!("{b:02x}")).collect();
-    text(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+/// No role can be active: there are none.
+pub(super) fn current_role<'a>(_: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::borrowed(b"NONE"))
 }
 
 pub(super) fn sleep<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

@@ -4,13 +4,30 @@
 //! The evaluator gets its arguments unevaluated, so that it may leave some out. A name may have several lines only as
 //! synonyms. Adding a function is adding a line.
 //!
-//! - [`string`], [`numeric`], [`temporal`], [`information`], [`json`]: the evaluators by subject.
+//! - [`string`], [`numeric`], [`temporal`], [`information`]: the evaluators by subject, for the table here.
+//! - Families with a table of their own: `lists`, `encoding`, `format` (with [`locale`]), [`regexp`]; [`date_format`],
+//!   `date_parse`, `time_arithmetic`; `digest`, [`cipher`], `compression`, [`uuid`], `inet`; `locks`, `gtid`; [`json`].
 
+pub mod cipher;
+mod compression;
+pub mod date_format;
+mod date_parse;
+mod digest;
+mod encoding;
+mod format;
+mod gtid;
+mod inet;
 pub mod information;
 pub mod json;
+mod lists;
+pub mod locale;
+mod locks;
 pub mod numeric;
+pub mod regexp;
 pub mod string;
 pub mod temporal;
+mod time_arithmetic;
+pub mod uuid;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -214,7 +231,42 @@ fn text_of(arguments: &[Expr], typing: &Typing, length: impl Fn(&[u32]) -> u64) 
     }
 }
 
-/// Every built-in function with plain arguments.
+/// Text of the connection's character set, of at most `N` characters.
+fn text_of_at_most<const N: u32>(_: &[Expr], typing: &Typing) -> Type {
+    Type::text(typing.connection, Coercibility::Literal, N)
+}
+
+/// What a format makes: its last argument's length, with room for the longest names.
+fn format_type(arguments: &[Expr], typing: &Typing) -> Type {
+    let length = arguments.last().map_or(0, |format| format.ty.length).saturating_mul(10);
+    Type::text(typing.connection, Coercibility::Literal, length)
+}
+
+fn boolean(_: &[Expr], _: &Typing) -> Type {
+    Type::BOOL
+}
+
+/// The tables of all families.
+static FAMILIES: &[&[Function]] = &[
+    FUNCTIONS,
+    cipher::FUNCTIONS,
+    compression::FUNCTIONS,
+    date_format::FUNCTIONS,
+    date_parse::FUNCTIONS,
+    digest::FUNCTIONS,
+    encoding::FUNCTIONS,
+    format::FUNCTIONS,
+    gtid::FUNCTIONS,
+    inet::FUNCTIONS,
+    json::FUNCTIONS,
+    lists::FUNCTIONS,
+    locks::FUNCTIONS,
+    regexp::FUNCTIONS,
+    time_arithmetic::FUNCTIONS,
+    uuid::FUNCTIONS,
+];
+
+/// Functions with plain arguments that have no table of their own.
 pub static FUNCTIONS: &[Function] = &[
     // Text.
     f("ascii", (1, 1), int, string::ascii),
@@ -296,7 +348,6 @@ pub static FUNCTIONS: &[Function] = &[
     f("current_timestamp", (0, 1), temporal::now_type, temporal::now),
     f("curtime", (0, 1), temporal::time_type, temporal::curtime),
     f("date", (1, 1), date, temporal::date),
-    f("date_format", (2, 2), connection_text, temporal::date_format),
     f("datediff", (2, 2), int, temporal::datediff),
     f("day", (1, 1), int, temporal::day),
     f("dayname", (1, 1), connection_text, temporal::dayname),
@@ -322,8 +373,6 @@ pub static FUNCTIONS: &[Function] = &[
     f("sysdate", (0, 1), temporal::now_type, temporal::sysdate).volatile(),
     f("time", (1, 1), temporal::argument_time_type, temporal::time),
     f("time_to_sec", (1, 1), int, temporal::time_to_sec),
-    f("timediff", (2, 2), temporal::argument_time_type, temporal::timediff),
-    f("timestamp", (1, 1), temporal::argument_datetime_type, temporal::timestamp),
     f("to_days", (1, 1), int, temporal::to_days),
     f("to_seconds", (1, 1), int, temporal::to_seconds),
     f("unix_timestamp", (0, 1), temporal::unix_timestamp_type, temporal::unix_timestamp),
@@ -351,7 +400,7 @@ pub static FUNCTIONS: &[Function] = &[
     f("sleep", (1, 1), int, information::sleep).volatile(),
     f("system_user", (0, 0), system_text, information::user),
     f("user", (0, 0), system_text, information::user),
-    f("uuid", (0, 0), information::uuid_type, information::uuid).volatile(),
+    f("current_role", (0, 0), system_text, information::current_role),
     f("version", (0, 0), system_text, information::version),
 ];
 
@@ -359,7 +408,7 @@ pub static FUNCTIONS: &[Function] = &[
 pub static CHAR: Function = f("char", (1, MANY), connection_text, string::char);
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
-    LazyLock::new(|| FUNCTIONS.iter().chain(json::FUNCTIONS).map(|f| (f.name, f)).collect());
+    LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|f| (f.name, f)).collect());
 
 /// The function of this name, in any case.
 pub fn find(name: &str) -> Option<&'static Function> {

@@ -23,7 +23,7 @@ pub(super) fn repeat_type(arguments: &[Expr], typing: &Typing) -> Type {
 }
 
 /// True if a result of `len` bytes is too long, which makes it NULL with warning 1301.
-fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
+pub(super) fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
     let max = cx.max_allowed_packet();
     if len > max {
         cx.warn(error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&name, &max]));

@@ -6,7 +6,7 @@ use crate::expression::{Expr, cast};
 use crate::session::Context;
 use crate::types::{Family, Type};
 use crate::value::temporal::{Date, DateTime, SECOND, Time, days_in_month, is_leap};
-use crate::value::{Datum, Decimal};
+use crate::value::{Datum, Decimal, temporal_text};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -23,8 +23,13 @@ pub(super) fn time_type(arguments: &[Expr], _: &Typing) -> Type {
     Type::time(constant_fsp(arguments)).not_null()
 }
 
-/// Digits of an argument's seconds.
-fn fsp_of(ty: &Type) -> u8 {
+/// Digits of an argument's seconds. A constant text shows how many it has.
+pub(super) fn fsp_of(argument: &Expr) -> u8 {
+    if let Some(Datum::Bytes(text)) = argument.as_constant() {
+        let time = temporal_text::parse_time(text).map(|read| read.value.fsp);
+        return time.max(temporal_text::parse_datetime(text).map(|read| read.value.fsp)).unwrap_or(0);
+    }
+    let ty = &argument.ty;
     match ty.family {
         Family::Time | Family::DateTime | Family::Decimal => ty.decimals.min(6),
         Family::Text | Family::Double | Family::Float => 6,
@@ -33,26 +38,15 @@ fn fsp_of(ty: &Type) -> u8 {
 }
 
 pub(super) fn argument_time_type(arguments: &[Expr], _: &Typing) -> Type {
-    Type::time(arguments.iter().map(|a| fsp_of(&a.ty)).max().unwrap_or(0))
-}
-
-pub(super) fn argument_datetime_type(arguments: &[Expr], _: &Typing) -> Type {
-    Type::datetime(fsp_of(&arguments[0].ty))
+    Type::time(arguments.iter().map(fsp_of).max().unwrap_or(0))
 }
 
 pub(super) fn maketime_type(arguments: &[Expr], _: &Typing) -> Type {
-    Type::time(fsp_of(&arguments[2].ty))
+    Type::time(fsp_of(&arguments[2]))
 }
 
 pub(super) fn unix_timestamp_type(arguments: &[Expr], _: &Typing) -> Type {
-    // A constant text shows how many digits it has.
-    let digits = |a: &Expr| match a.as_constant() {
-        Some(Datum::Bytes(text)) => {
-            crate::value::temporal_text::parse_datetime(text).map_or(0, |read| read.value.fsp)
-        }
-        _ => fsp_of(&a.ty),
-    };
-    match arguments.first().map(digits) {
+    match arguments.first().map(fsp_of) {
         Some(fsp @ 1..) => Type::decimal(12 + u32::from(fsp), fsp),
         _ => Type::UINT,
     }
@@ -60,9 +54,9 @@ pub(super) fn unix_timestamp_type(arguments: &[Expr], _: &Typing) -> Type {
 
 pub(super) fn from_unixtime_type(arguments: &[Expr], typing: &Typing) -> Type {
     if arguments.len() > 1 {
-        return super::connection_text(arguments, typing);
+        return super::format_type(&arguments[1..], typing);
     }
-    Type::datetime(fsp_of(&arguments[0].ty))
+    Type::datetime(fsp_of(&arguments[0]))
 }
 
 fn fsp<'a>(cx: &mut Context, call: Call<'a>) -> Result<u8> {
@@ -102,12 +96,12 @@ pub(super) fn utc_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Time(cx.now_utc().truncate(fsp).time()))
 }
 
-fn datetime_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<DateTime>> {
+pub(super) fn datetime_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<DateTime>> {
     let value = call.value(cx, i)?;
     Ok(cast::datetime(cx, &value, "datetime"))
 }
 
-fn time_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<Time>> {
+pub(super) fn time_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<Time>> {
     let value = call.value(cx, i)?;
     Ok(cast::time(cx, &value))
 }
@@ -120,11 +114,6 @@ fn day_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option
 
 pub(super) fn date<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Date(not_null!(datetime_argument(cx, call, 0)).date))
-}
-
-pub(super) fn timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let value = not_null!(datetime_argument(cx, call, 0));
-    Ok(value.round(call.ty.decimals.max(value.fsp)).map_or(Datum::Null, Datum::DateTime))
 }
 
 pub(super) fn time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -164,7 +153,7 @@ pub(super) fn microsecond<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 /// 0 is Monday.
-fn weekday_of(day_number: i64) -> i64 {
+pub(super) fn weekday_of(day_number: i64) -> i64 {
     (day_number + 5).rem_euclid(7)
 }
 
@@ -176,7 +165,7 @@ pub(super) fn dayofweek<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int((weekday_of(not_null!(day_argument(cx, call, 0)).1) + 1) % 7 + 1))
 }
 
-fn day_of_year(date: Date) -> i64 {
+pub(super) fn day_of_year(date: Date) -> i64 {
     let before: i64 = (1..date.month).map(|m| i64::from(days_in_month(date.year, m))).sum();
     before + i64::from(date.day)
 }
@@ -185,33 +174,15 @@ pub(super) fn dayofyear<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(day_of_year(not_null!(day_argument(cx, call, 0)).0)))
 }
 
-const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
 pub(super) fn dayname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let (_, n) = not_null!(day_argument(cx, call, 0));
-    Ok(Datum::borrowed(DAYS[weekday_of(n) as usize].as_bytes()))
+    Ok(Datum::borrowed(cx.locale().days[weekday_of(n) as usize].as_bytes()))
 }
 
 pub(super) fn monthname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let month = not_null!(datetime_argument(cx, call, 0)).date.month;
-    Ok(match MONTHS.get(usize::from(month).wrapping_sub(1)) {
-        Some(name) => Datum::borrowed(name.as_bytes()),
-        None => Datum::Null,
-    })
+    let name = cx.locale().months.get(usize::from(month).wrapping_sub(1));
+    Ok(name.map_or(Datum::Null, |name| Datum::borrowed(name.as_bytes())))
 }
 
 pub(super) fn to_days<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -233,30 +204,6 @@ pub(super) fn datediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let (_, a) = not_null!(day_argument(cx, call, 0));
     let (_, b) = not_null!(day_argument(cx, call, 1));
     Ok(Datum::Int(a - b))
-}
-
-pub(super) fn timediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let (a, b) = (call.value(cx, 0)?, call.value(cx, 1)?);
-    let is_time = |v: &Datum<'_>| match v {
-        Datum::Time(_) => true,
-        Datum::Bytes(text) => !text.contains(&b'-') || text.starts_with(b"-"),
-        _ => false,
-    };
-    let micros = match (is_time(&a), is_time(&b)) {
-        (true, true) => {
-            let (a, b) = (cast::time(cx, &a), cast::time(cx, &b));
-            a.zip(b).map(|(a, b)| a.micros - b.micros)
-        }
-        (false, false) => {
-            let (a, b) = (cast::datetime(cx, &a, "datetime"), cast::datetime(cx, &b, "datetime"));
-            a.and_then(DateTime::unix_micros).zip(b.and_then(DateTime::unix_micros)).map(|(a, b)| a - b)
-        }
-        _ => None,
-    };
-    Ok(micros.map_or(Datum::Null, |micros| {
-        let fraction = if micros % SECOND == 0 { 0 } else { 6 };
-        Datum::Time(Time { micros, fsp: fraction }.clamp().0)
-    }))
 }
 
 pub(super) fn last_day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -333,14 +280,14 @@ pub(super) fn from_unixtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let Some(micros) = micros.filter(|us| (0..32_536_771_200 * SECOND).contains(us)) else {
         return Ok(Datum::Null);
     };
-    let fsp = fsp_of(&call.arguments[0].ty);
+    let fsp = fsp_of(&call.arguments[0]);
     let local = DateTime::from_unix_micros(micros + i64::from(cx.zone()) * SECOND, fsp);
     let Some(local) = local else { return Ok(Datum::Null) };
     if call.count() == 1 {
         return Ok(Datum::DateTime(local));
     }
     let format = not_null!(call.text(cx, 1));
-    Ok(format_datetime(local, &format))
+    Ok(super::date_format::datetime(cx, local, &format))
 }
 
 /// Week numbers by MySQL's modes: bit 0 Monday first, bit 1 weeks count from 1 to 53 with the year they belong to, bit
@@ -392,6 +339,11 @@ pub fn week(date: Date, mode: u8) -> Option<u8> {
     week_of(date, internal_mode(mode)).map(|(week, _)| week as u8)
 }
 
+/// The week's number and its year, by the mode of `WEEK(date, mode)`; `None` unless the date is real.
+pub(super) fn week_of_mode(date: Date, mode: u8) -> Option<(i64, i64)> {
+    week_of(date, internal_mode(mode))
+}
+
 fn internal_mode(mode: u8) -> u8 {
     let mode = mode & 7;
     if mode & 1 == 0 { mode ^ 4 } else { mode }
@@ -415,83 +367,6 @@ pub(super) fn yearweek<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(found.map_or(Datum::Null, |(week, year)| Datum::Int(year * 100 + week)))
 }
 
-pub(super) fn date_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let value = not_null!(datetime_argument(cx, call, 0));
-    let format = not_null!(call.text(cx, 1));
-    Ok(format_datetime(value, &format))
-}
-
-/// The manual's table of specifiers under DATE_FORMAT.
-fn format_datetime<'a>(d: DateTime, format: &[u8]) -> Datum<'a> {
-    let (h, m, s, us) = d.time().parts();
-    let Date { year, month, day } = d.date;
-    let half = if h < 12 { "AM" } else { "PM" };
-    let twelve = (h + 11) % 12 + 1;
-    let number = d.date.day_number();
-    let mut out = Vec::with_capacity(format.len() + 16);
-    let mut rest = format.iter();
-    while let Some(&b) = rest.next() {
-        if b != b'%' {
-            out.push(b);
-            continue;
-        }
-        let Some(&specifier) = rest.next() else { break };
-        let needs_day =
-            matches!(specifier, b'a' | b'W' | b'w' | b'j' | b'u' | b'U' | b'v' | b'V' | b'x' | b'X');
-        if needs_day && number.is_none() || matches!(specifier, b'b' | b'M') && month == 0 {
-            return Datum::Null;
-        }
-        let n = number.unwrap_or(0);
-        let month_name = MONTHS[usize::from(month.clamp(1, 12) - 1)];
-        let day_name = DAYS[weekday_of(n) as usize];
-        let week_by = |mode: u8| week_of(d.date, internal_mode(mode)).unwrap_or((0, 0));
-        let text = match specifier {
-            b'Y' => format!("{year:04}"),
-            b'y' => format!("{:02}", year % 100),
-            b'm' => format!("{month:02}"),
-            b'c' => month.to_string(),
-            b'd' => format!("{day:02}"),
-            b'e' => day.to_string(),
-            b'D' => format!("{day}{}", ordinal(day)),
-            b'M' => month_name.to_owned(),
-            b'b' => month_name[..3].to_owned(),
-            b'W' => day_name.to_owned(),
-            b'a' => day_name[..3].to_owned(),
-            b'w' => ((weekday_of(n) + 1) % 7).to_string(),
-            b'j' => format!("{:03}", day_of_year(d.date)),
-            b'H' => format!("{h:02}"),
-            b'k' => h.to_string(),
-            b'h' | b'I' => format!("{twelve:02}"),
-            b'l' => twelve.to_string(),
-            b'i' => format!("{m:02}"),
-            b's' | b'S' => format!("{s:02}"),
-            b'f' => format!("{us:06}"),
-            b'p' => half.to_owned(),
-            b'r' => format!("{twelve:02}:{m:02}:{s:02} {half}"),
-            b'T' => format!("{h:02}:{m:02}:{s:02}"),
-            b'U' => format!("{:02}", week_by(0).0),
-            b'u' => format!("{:02}", week_by(1).0),
-            b'V' => format!("{:02}", week_by(2).0),
-            b'v' => format!("{:02}", week_by(3).0),
-            b'X' => format!("{:04}", week_by(2).1),
-            b'x' => format!("{:04}", week_by(3).1),
-            other => char::from(other).to_string(),
-        };
-        out.extend_from_slice(text.as_bytes());
-    }
-    Datum::owned(out)
-}
-
-fn ordinal(day: u8) -> &'static str {
-    match (day, day % 10) {
-        (11..=13, _) => "th",
-        (_, 1) => "st",
-        (_, 2) => "nd",
-        (_, 3) => "rd",
-        _ => "th",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -506,16 +381,5 @@ mod tests {
         assert_eq!(week(date(2000, 1, 1), 2), Some(52));
         assert_eq!(week_of(date(1987, 1, 1), internal_mode(0) | 2), Some((52, 1986)));
         assert_eq!(week(date(2008, 12, 31), 3), Some(1));
-    }
-
-    #[test]
-    fn formats() {
-        use crate::value::temporal::DAY;
-        let d = Date { year: 2009, month: 10, day: 4 }.midnight().add_micros(DAY - SECOND * 3600).unwrap();
-        let show =
-            |f: &str| String::from_utf8(format_datetime(d, f.as_bytes()).into_bytes().into_owned()).unwrap();
-        assert_eq!(show("%W %M %Y"), "Sunday October 2009");
-        assert_eq!(show("%D %y %a %d %m %b %j"), "4th 09 Sun 04 10 Oct 277");
-        assert_eq!(show("%H %k %I %r %T %S %w %%"), "23 23 11 11:00:00 PM 23:00:00 00 0 %");
     }
 }

@@ -28,7 +28,22 @@ impl Resolver<'_> {
         {
             return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&call.name]));
         }
-        let mut arguments = self.list(&call.arguments)?;
+        let arguments = self.list(&call.arguments)?;
+        self.native_call(function, arguments)
+    }
+
+    /// A call of a built-in function by name, of which operators are made.
+    pub(super) fn native(&mut self, name: &str, arguments: Vec<Expr>) -> Result<Expr> {
+        let missing = || error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &name]);
+        self.native_call(functions::find(name).ok_or_else(missing)?, arguments)
+    }
+
+    /// A call of a built-in function with as many arguments as it takes.
+    pub(super) fn native_call(
+        &mut self,
+        function: &'static functions::Function,
+        mut arguments: Vec<Expr>,
+    ) -> Result<Expr> {
         if let Some(roles) = function.roles {
             super::json::prepare(&mut arguments, roles);
         }
@@ -74,7 +89,17 @@ impl Resolver<'_> {
                 let (operation, ty) = crate::expression::arithmetic::choose(BinaryOp::Modulo, &a.ty, &b.ty);
                 Expr { node: Node::Arithmetic(operation, Box::new([a, b])), ty }
             }
-            ("if" | "ifnull" | "coalesce" | "nullif" | "isnull" | "mod", _) => return Err(wrong_count()),
+            // The value; the name is the result column's where it stands alone.
+            ("name_const", [name, value]) => {
+                let (name, value) = (self.expr(name)?, self.expr(value)?);
+                if name.as_constant().is_none() || value.as_constant().is_none() {
+                    return Err(error::WRONG_ARGUMENTS.with(&[&"NAME_CONST"]));
+                }
+                value
+            }
+            ("if" | "ifnull" | "coalesce" | "nullif" | "isnull" | "mod" | "name_const", _) => {
+                return Err(wrong_count());
+            }
             _ => return Ok(None),
         }))
     }

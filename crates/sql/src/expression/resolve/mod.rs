@@ -167,7 +167,11 @@ impl<'c> Resolver<'c> {
             ExprKind::Default(Some(name)) => self.default_of(name),
             ExprKind::Default(None) => Err(error::NO_DEFAULT_FOR_FIELD.with(&[&"DEFAULT"])),
             ExprKind::Parameter(number) => self.parameter(*number),
-            ExprKind::Regexp { .. } => Err(SqlError::unsupported("REGEXP")),
+            ExprKind::Regexp { operand, pattern, negated } => {
+                let arguments = vec![self.expr(operand)?, self.expr(pattern)?];
+                let matches = self.native("regexp_like", arguments)?;
+                Ok(if *negated { boolean(Node::Not(Box::new(matches))) } else { matches })
+            }
             ExprKind::InQuery { .. }
             | ExprKind::Quantified { .. }
             | ExprKind::Exists(_)
@@ -175,7 +179,16 @@ impl<'c> Resolver<'c> {
             ExprKind::Row(_) => Err(SqlError::unsupported("row constructors")),
             ExprKind::Window(_) => Err(SqlError::unsupported("window functions")),
             ExprKind::Char { codes, charset } => self.char(codes, charset.as_deref()),
-            ExprKind::GetFormat { .. } => Err(SqlError::unsupported("GET_FORMAT()")),
+            ExprKind::GetFormat { of, region } => {
+                let region = vec![self.expr(region)?];
+                let call = self.native_call(super::functions::date_format::get_format(*of), region)?;
+                // What it gives is most often a format, whose parts are of interest before the first row.
+                if call.is_row_independent() {
+                    let value = call.eval(self.cx, super::Row::None)?.into_owned();
+                    return Ok(Expr::constant(value, call.ty));
+                }
+                Ok(call)
+            }
             ExprKind::WeightString { .. } => Err(SqlError::unsupported("WEIGHT_STRING()")),
             ExprKind::Match { .. } => Err(SqlError::unsupported("MATCH .. AGAINST")),
             ExprKind::JsonValue(call) => self.json_value(call),
@@ -216,8 +229,12 @@ impl<'c> Resolver<'c> {
         }
         match op {
             BinaryOp::Xor => Ok(boolean(Node::Xor(Box::new([left, right])))),
-            BinaryOp::SoundsLike => Err(SqlError::unsupported("SOUNDS LIKE")),
             BinaryOp::MemberOf => self.member_of(left, right),
+            BinaryOp::SoundsLike => {
+                let (left, right) =
+                    (self.native("soundex", vec![left])?, self.native("soundex", vec![right])?);
+                self.comparison(BinaryOp::Equal, left, right)
+            }
             _ => {
                 let (operation, ty) = arithmetic::choose(op, &left.ty, &right.ty);
                 Ok(Expr { node: Node::Arithmetic(operation, Box::new([left, right])), ty })

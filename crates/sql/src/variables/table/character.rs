@@ -1,6 +1,7 @@
 //! Character sets, collations, languages and time zones.
 
-use super::super::definition::{Kind, Variable, other, text};
+use super::super::definition::{Kind, Variable, choice, other, text};
+use crate::expression::functions::locale;
 
 const fn charset(name: &'static str, default: &'static str) -> Variable {
     other(name, Kind::Charset { default, nullable: false })
@@ -41,7 +42,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("What utf8mb4 means without a collation"),
     text("lc_messages", "en_US").both().fixed().help_text("Messages are in English"),
     text("lc_messages_dir", "").fact().help_text("Messages are built in"),
-    text("lc_time_names", "en_US").both().fixed().help_text("Names of months and days are English"),
+    choice("lc_time_names", locale::NAMES, locale::ENGLISH)
+        .both()
+        .help_text("Language of the names of months and days"),
     text("system_time_zone", "UTC").fact().help_text("The machine's time zone"),
     other("time_zone", Kind::TimeZone("SYSTEM")).both().no_option().help_text("SYSTEM or an offset from UTC"),
 ];

@@ -9,7 +9,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("bulk_insert_buffer_size", 8 << 20, 0, u64::MAX).both().harmless().help_text(BUFFER),
     uint("cte_max_recursion_depth", 1000, 1000, 1000).both().fixed().help_text("Steps of a recursive WITH"),
     uint("eq_range_index_dive_limit", 200, 0, u32::MAX as u64).both().harmless().help_text("No effect"),
-    uint("group_concat_max_len", 1024, 1024, 1024).both().fixed().help_text("Bytes of a GROUP_CONCAT"),
+    uint("group_concat_max_len", 1024, 4, u64::MAX).both().help_text("Bytes of a GROUP_CONCAT"),
     uint("histogram_generation_max_mem_size", 20_000_000, 1_000_000, u64::MAX)
         .both()
         .harmless()

@@ -2,6 +2,7 @@
 
 use super::super::definition::{Kind, Variable, choice, double, other, switch, text, uint};
 use super::super::ids::sql_mode;
+use crate::expression::functions::cipher;
 
 const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 
@@ -10,13 +11,14 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("auto_increment_offset", 1, 1, 65_535).both().help_text("First AUTO_INCREMENT value"),
     switch("autocommit", true).both().help_text("Each statement is a transaction"),
     switch("automatic_sp_privileges", true).harmless().help_text("No effect yet"),
+    choice("block_encryption_mode", cipher::MODES, 0).both().help_text("Mode of AES_ENCRYPT()"),
     choice("completion_type", &["NO_CHAIN", "CHAIN", "RELEASE"], 0)
         .both()
         .help_text("What COMMIT and ROLLBACK do besides"),
     choice("concurrent_insert", &["NEVER", "AUTO", "ALWAYS"], 1)
         .harmless()
         .help_text("No effect: there is no MyISAM"),
-    uint("default_week_format", 0, 0, 0).both().fixed().help_text("Mode of WEEK()"),
+    uint("default_week_format", 0, 0, 7).both().help_text("Mode of WEEK()"),
     uint("div_precision_increment", 4, 4, 4).both().fixed().help_text("Digits that a division adds"),
     switch("end_markers_in_json", false).both().harmless().help_text("No effect"),
     uint("error_count", 0, 0, u64::MAX)

@@ -1,0 +1,72 @@
+//! Sets of global transaction identifiers.
+
+use std::time::Duration;
+
+use binlog::gtid::GtidSet;
+
+use super::{Call, Function, Typing, f, not_null};
+use crate::error::{self, Result};
+use crate::expression::Expr;
+use crate::session::Context;
+use crate::types::{Coercibility, Collation, Type};
+use crate::value::Datum;
+
+type Value<'a> = Result<Datum<'a>>;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    f("gtid_subset", (2, 2), super::boolean, gtid_subset),
+    f("gtid_subtract", (2, 2), set_type, gtid_subtract),
+    f("wait_for_executed_gtid_set", (1, 2), super::int, wait_for_executed_gtid_set).volatile(),
+];
+
+/// How long a wait for transactions sleeps before it looks again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+fn set_type(arguments: &[Expr], _: &Typing) -> Type {
+    let length = arguments[0].ty.length.max(arguments[1].ty.length);
+    Type::text(Collation(33), Coercibility::Literal, length)
+}
+
+/// An argument as a set; `None` for NULL, error 1772 for what is none.
+fn set<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<GtidSet>> {
+    let Some(text) = call.text(cx, i)? else { return Ok(None) };
+    let text = String::from_utf8_lossy(&text);
+    match text.parse() {
+        Ok(set) => Ok(Some(set)),
+        Err(_) => Err(error::MALFORMED_GTID_SET_SPECIFICATION.with(&[&text])),
+    }
+}
+
+fn gtid_subset<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let subset = not_null!(set(cx, call, 0));
+    let whole = not_null!(set(cx, call, 1));
+    Ok(Datum::from_bool(subset.is_subset(&whole)))
+}
+
+fn gtid_subtract<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let mut left = not_null!(set(cx, call, 0));
+    left.subtract(&not_null!(set(cx, call, 1)));
+    Ok(Datum::owned(left.to_string()))
+}
+
+/// 0 once the transactions are visible here, 1 after so many seconds (0 is for ever).
+fn wait_for_executed_gtid_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let wanted = not_null!(set(cx, call, 0));
+    let seconds = if call.count() > 1 { not_null!(call.double(cx, 1)) } else { 0.0 };
+    if seconds < 0.0 {
+        return Err(error::WRONG_ARGUMENTS.with(&[&"WAIT_FOR_EXECUTED_GTID_SET."]));
+    }
+    let limit = Duration::from_secs_f64(seconds.min(1e9));
+    let mut waited = Duration::ZERO;
+    loop {
+        if wanted.is_subset(&cx.database.log().gtid_executed()) {
+            return Ok(Datum::Int(0));
+        }
+        if !limit.is_zero() && waited >= limit {
+            return Ok(Datum::Int(1));
+        }
+        cx.interrupt.sleep(PAUSE);
+        waited += PAUSE;
+        cx.check_interrupt()?;
+    }
+}
