@@ -3,6 +3,7 @@
 mod bench;
 mod collations;
 mod packages;
+mod programs;
 mod test;
 mod tidy;
 
@@ -17,6 +18,8 @@ cargo xtask test                every test; installs the client programs it need
                  --full         with the published workloads at their full length
 cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client programs; `cargo xtask bench help` says more
 cargo xtask collations ..      the weights and case maps of collations: made from published tables, checked against servers
+cargo xtask differential         random statements on Duramen and on MariaDB, compared; `.. differential help` says more
+cargo xtask soak                 random nonsense from several sessions; `.. soak help` says more
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
 ";
 
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(rest),
         Some("bench") => bench::run(rest),
         Some("collations") => collations::run(rest),
+        Some(name @ ("differential" | "soak")) => programs::run(name, rest),
         Some("tidy") => tidy::run(),
         None | Some("help" | "--help" | "-h") => {
             print!("{HELP}");

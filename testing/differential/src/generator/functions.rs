@@ -1,0 +1,201 @@
+//! The functions and operators that expressions are made of, by the class of what they give.
+
+use super::schema::Class::{self, Bytes, Date, DateTime, Decimal, Double, Integer, Text, Time};
+
+/// A function or operator.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Function {
+    pub(super) gives: Class,
+    /// With `{}` for each operand.
+    pub(super) pattern: &'static str,
+    pub(super) operands: &'static [Operand],
+}
+
+/// What stands for a `{}`.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Operand {
+    /// An expression of this class.
+    Of(Class),
+    /// A literal from 0 to 5.
+    Small,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+const I: Operand = Operand::Of(Integer);
+const N: Operand = Operand::Of(Decimal);
+const F: Operand = Operand::Of(Double);
+const S: Operand = Operand::Of(Text);
+const B: Operand = Operand::Of(Bytes);
+const D: Operand = Operand::Of(Date);
+const T: Operand = Operand::Of(Time);
+const DT: Operand = Operand::Of(DateTime);
+const SMALL: Operand = Operand::Small;
+const UNIT: Operand = Operand::Word(&["DAY", "WEEK", "MONTH", "QUARTER", "YEAR"]);
+const TIME_UNIT: Operand = Operand::Word(&["SECOND", "MINUTE", "HOUR", "DAY", "MONTH"]);
+const FORMAT: Operand = Operand::Word(&[
+    "'%Y-%m-%d'",
+    "'%H:%i:%s.%f'",
+    "'%W %D %M %y'",
+    "'%a %b %c %e %j'",
+    "'%r %T %p'",
+    "'%u %v %x %%'",
+]);
+
+const fn f(gives: Class, pattern: &'static str, operands: &'static [Operand]) -> Function {
+    Function { gives, pattern, operands }
+}
+
+/// All of them.
+pub(super) const FUNCTIONS: &[Function] = &[
+    f(Integer, "({} + {})", &[I, I]),
+    f(Integer, "({} - {})", &[I, I]),
+    f(Integer, "({} * {})", &[I, SMALL]),
+    f(Integer, "({} DIV {})", &[I, I]),
+    f(Integer, "({} % {})", &[I, I]),
+    f(Integer, "(- {})", &[I]),
+    f(Integer, "({} & {})", &[I, I]),
+    f(Integer, "({} | {})", &[I, I]),
+    f(Integer, "({} ^ {})", &[I, I]),
+    f(Integer, "({} << {})", &[I, SMALL]),
+    f(Integer, "({} >> {})", &[I, SMALL]),
+    f(Integer, "BIT_COUNT({})", &[I]),
+    f(Integer, "ABS({})", &[I]),
+    f(Integer, "SIGN({})", &[N]),
+    f(Integer, "FLOOR({})", &[N]),
+    f(Integer, "CEILING({})", &[N]),
+    f(Integer, "ROUND({})", &[N]),
+    f(Integer, "GREATEST({}, {})", &[I, I]),
+    f(Integer, "LEAST({}, {}, {})", &[I, I, I]),
+    f(Integer, "INTERVAL({}, {}, {})", &[I, SMALL, SMALL]),
+    f(Integer, "CAST({} AS SIGNED)", &[N]),
+    f(Integer, "CAST(CAST({} AS DATETIME) AS SIGNED)", &[DT]),
+    f(Integer, "CAST({} AS UNSIGNED)", &[SMALL]),
+    f(Integer, "LENGTH({})", &[S]),
+    f(Integer, "CHAR_LENGTH({})", &[S]),
+    f(Integer, "BIT_LENGTH({})", &[S]),
+    f(Integer, "ASCII({})", &[S]),
+    f(Integer, "ORD({})", &[S]),
+    f(Integer, "INSTR({}, {})", &[S, S]),
+    f(Integer, "LOCATE({}, {}, {})", &[S, S, SMALL]),
+    f(Integer, "FIELD({}, {}, {})", &[S, S, S]),
+    f(Integer, "FIND_IN_SET({}, {})", &[S, S]),
+    f(Integer, "STRCMP({}, {})", &[S, S]),
+    f(Integer, "CRC32({})", &[S]),
+    f(Integer, "LENGTH({})", &[B]),
+    f(Integer, "YEAR({})", &[D]),
+    f(Integer, "MONTH({})", &[DT]),
+    f(Integer, "DAYOFMONTH({})", &[D]),
+    f(Integer, "DAYOFWEEK({})", &[D]),
+    f(Integer, "DAYOFYEAR({})", &[D]),
+    f(Integer, "WEEKDAY({})", &[DT]),
+    f(Integer, "WEEK({}, {})", &[D, SMALL]),
+    f(Integer, "YEARWEEK({})", &[D]),
+    f(Integer, "QUARTER({})", &[D]),
+    f(Integer, "HOUR({})", &[T]),
+    f(Integer, "MINUTE({})", &[DT]),
+    f(Integer, "SECOND({})", &[T]),
+    f(Integer, "MICROSECOND({})", &[T]),
+    f(Integer, "TIME_TO_SEC(CAST({} AS TIME))", &[T]),
+    f(Integer, "TO_DAYS({})", &[D]),
+    f(Integer, "DATEDIFF({}, {})", &[D, D]),
+    f(Integer, "TIMESTAMPDIFF({}, {}, {})", &[TIME_UNIT, DT, DT]),
+    f(Integer, "EXTRACT({} FROM {})", &[TIME_UNIT, DT]),
+    f(Integer, "PERIOD_ADD(202401, {})", &[I]),
+    f(Decimal, "({} + {})", &[N, N]),
+    f(Decimal, "({} - {})", &[N, I]),
+    f(Decimal, "({} * {})", &[N, N]),
+    f(Decimal, "({} / {})", &[N, N]),
+    f(Decimal, "({} / {})", &[I, I]),
+    f(Decimal, "({} % {})", &[N, N]),
+    f(Decimal, "(- {})", &[N]),
+    f(Decimal, "ABS({})", &[N]),
+    f(Decimal, "ROUND({}, {})", &[N, SMALL]),
+    f(Decimal, "TRUNCATE({}, {})", &[N, SMALL]),
+    f(Decimal, "GREATEST({}, {})", &[N, N]),
+    f(Decimal, "LEAST({}, {})", &[N, I]),
+    f(Decimal, "CAST({} AS DECIMAL(12,3))", &[N]),
+    f(Decimal, "CAST({} AS DECIMAL(20,2))", &[I]),
+    f(Double, "({} + {})", &[F, F]),
+    f(Double, "({} - {})", &[F, I]),
+    f(Double, "({} * {})", &[F, F]),
+    f(Double, "({} / {})", &[F, F]),
+    f(Double, "({} + {})", &[F, N]),
+    f(Double, "ABS({})", &[F]),
+    f(Double, "SQRT({})", &[F]),
+    f(Double, "FLOOR({})", &[F]),
+    f(Double, "CEILING({})", &[F]),
+    f(Double, "ROUND({})", &[F]),
+    f(Double, "GREATEST({}, {})", &[F, F]),
+    f(Text, "CONCAT({}, {})", &[S, S]),
+    f(Text, "CONCAT({}, {})", &[S, I]),
+    f(Text, "CONCAT({}, {})", &[N, S]),
+    f(Text, "CONCAT({}, {})", &[D, T]),
+    f(Text, "CONCAT({}, '')", &[F]),
+    f(Text, "CONCAT_WS({}, {}, {})", &[S, S, S]),
+    f(Text, "UPPER({})", &[S]),
+    f(Text, "LOWER({})", &[S]),
+    f(Text, "LEFT({}, {})", &[S, SMALL]),
+    f(Text, "RIGHT({}, {})", &[S, SMALL]),
+    f(Text, "SUBSTRING({}, {}, {})", &[S, I, SMALL]),
+    f(Text, "SUBSTRING_INDEX({}, {}, {})", &[S, S, I]),
+    f(Text, "TRIM({})", &[S]),
+    f(Text, "LTRIM({})", &[S]),
+    f(Text, "RTRIM({})", &[S]),
+    f(Text, "TRIM(BOTH {} FROM {})", &[S, S]),
+    f(Text, "LPAD({}, {}, {})", &[S, SMALL, S]),
+    f(Text, "RPAD({}, {}, {})", &[S, SMALL, S]),
+    f(Text, "REPEAT({}, {})", &[S, SMALL]),
+    f(Text, "REPLACE({}, {}, {})", &[S, S, S]),
+    f(Text, "INSERT({}, {}, {}, {})", &[S, I, SMALL, S]),
+    f(Text, "REVERSE({})", &[S]),
+    f(Text, "HEX({})", &[S]),
+    f(Text, "HEX({})", &[I]),
+    f(Text, "HEX({})", &[B]),
+    f(Text, "BIN({})", &[I]),
+    f(Text, "OCT({})", &[I]),
+    f(Text, "CONV({}, 10, 16)", &[I]),
+    f(Text, "MD5({})", &[S]),
+    f(Text, "SHA1({})", &[S]),
+    f(Text, "ELT({}, {}, {})", &[SMALL, S, S]),
+    f(Text, "MAKE_SET({}, {}, {})", &[SMALL, S, S]),
+    f(Text, "QUOTE({})", &[S]),
+    f(Text, "SOUNDEX({})", &[S]),
+    f(Text, "SPACE({})", &[SMALL]),
+    f(Text, "FORMAT({}, {})", &[N, SMALL]),
+    f(Text, "CAST({} AS CHAR)", &[I]),
+    f(Text, "CAST({} AS CHAR)", &[N]),
+    f(Text, "CAST({} AS CHAR(3))", &[S]),
+    f(Text, "CAST({} AS CHAR)", &[DT]),
+    f(Text, "GREATEST({}, {})", &[S, S]),
+    f(Text, "DATE_FORMAT({}, {})", &[DT, FORMAT]),
+    f(Text, "TIME_FORMAT({}, {})", &[T, FORMAT]),
+    f(Text, "DAYNAME({})", &[D]),
+    f(Text, "MONTHNAME({})", &[DT]),
+    f(Bytes, "UNHEX(HEX({}))", &[S]),
+    f(Bytes, "CAST({} AS BINARY)", &[S]),
+    f(Bytes, "CAST({} AS BINARY(3))", &[S]),
+    f(Bytes, "CONCAT({}, {})", &[B, B]),
+    f(Date, "DATE({})", &[DT]),
+    f(Date, "LAST_DAY({})", &[D]),
+    f(Date, "({} + INTERVAL {} {})", &[D, I, UNIT]),
+    f(Date, "({} - INTERVAL {} {})", &[D, SMALL, UNIT]),
+    f(Date, "DATE_ADD({}, INTERVAL {} {})", &[D, SMALL, UNIT]),
+    f(Date, "MAKEDATE(2024, {})", &[I]),
+    f(Date, "FROM_DAYS(739000 + {} % 1000)", &[I]),
+    f(Date, "CAST({} AS DATE)", &[DT]),
+    f(Date, "GREATEST({}, {})", &[D, D]),
+    f(Time, "SEC_TO_TIME({})", &[I]),
+    f(Time, "MAKETIME({}, {}, {})", &[I, SMALL, SMALL]),
+    f(Time, "TIME({})", &[DT]),
+    f(Time, "ADDTIME({}, {})", &[T, T]),
+    f(Time, "SUBTIME({}, {})", &[T, T]),
+    f(Time, "TIMEDIFF({}, {})", &[T, T]),
+    f(Time, "CAST({} AS TIME)", &[DT]),
+    f(DateTime, "({} + INTERVAL {} {})", &[DT, I, TIME_UNIT]),
+    f(DateTime, "({} - INTERVAL {} {})", &[DT, SMALL, TIME_UNIT]),
+    f(DateTime, "TIMESTAMP({})", &[D]),
+    f(DateTime, "TIMESTAMP({}, {})", &[D, T]),
+    f(DateTime, "CAST({} AS DATETIME)", &[D]),
+    f(DateTime, "GREATEST({}, {})", &[DT, DT]),
+];

@@ -1,0 +1,241 @@
+//! Column types and tables.
+
+use super::{Generator, Statement, unordered};
+use crate::tree::{Sql, commas, optional, sql, text};
+
+/// What an expression over a column of a type may do with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Integer,
+    Decimal,
+    /// FLOAT and DOUBLE; values are quarters, so that sums are exact in any order.
+    Double,
+    Text,
+    Bytes,
+    Date,
+    Time,
+    DateTime,
+}
+
+impl Class {
+    pub(super) const ALL: [Class; 8] = [
+        Class::Integer,
+        Class::Decimal,
+        Class::Double,
+        Class::Text,
+        Class::Bytes,
+        Class::Date,
+        Class::Time,
+        Class::DateTime,
+    ];
+
+    /// The simplest literal.
+    pub(super) fn simplest(self) -> &'static str {
+        match self {
+            Class::Integer => "1",
+            Class::Decimal => "1.5",
+            Class::Double => "1e0",
+            Class::Text => "'a'",
+            Class::Bytes => "x'61'",
+            Class::Date => "DATE'2024-01-01'",
+            Class::Time => "TIME'01:00:00'",
+            Class::DateTime => "TIMESTAMP'2024-01-01 00:00:00'",
+        }
+    }
+}
+
+/// The simplest condition.
+pub(super) const TRUE: &str = "TRUE";
+
+/// A column type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Type {
+    pub(super) class: Class,
+    pub(super) kind: Kind,
+    /// As in CREATE TABLE.
+    pub(super) sql: String,
+}
+
+/// What literals of a type have to look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Least and greatest value.
+    Integer(i64, i64),
+    Year,
+    /// Bits.
+    Bit(u32),
+    /// Digits before and after the point.
+    Decimal(u32, u32),
+    Double,
+    /// Longest text.
+    Text(u32),
+    Bytes(u32),
+    Enum,
+    Set,
+    Date,
+    Time,
+    DateTime,
+    Timestamp,
+}
+
+/// The members of every ENUM and SET.
+pub(super) const MEMBERS: [&str; 4] = ["red", "green", "blue", "Grey"];
+
+/// A column of a table, or of a row source in a query.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) ty: Type,
+}
+
+/// A table that is there.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) name: String,
+    /// The first is the primary key: an INT with values of its own.
+    pub(super) columns: Vec<Column>,
+    pub(super) indexes: Vec<String>,
+}
+
+/// The name of the primary key in every table.
+pub(super) const KEY: &str = "id";
+
+impl Generator {
+    /// Makes a table and fills it.
+    pub(super) fn new_table(&mut self, script: &mut Vec<Statement>) {
+        let table = self.table();
+        let made = self.create_table(&table);
+        script.push(unordered(made));
+        for _ in 0..1 + self.below(3) {
+            let rows = 1 + self.below(6);
+            let rows = self.rows(&table, rows, false);
+            script.push(unordered(sql(&format!("INSERT INTO {} VALUES {{}}", table.name), [rows])));
+        }
+        self.tables.push(table);
+    }
+
+    fn table(&mut self) -> Table {
+        let mut columns =
+            vec![Column { name: KEY.into(), ty: integer("INT", i32::MIN.into(), i32::MAX.into()) }];
+        for _ in 0..2 + self.below(5) {
+            let ty = self.column_type();
+            columns.push(Column { name: self.name("c"), ty });
+        }
+        Table { name: self.name("t"), columns, indexes: Vec::new() }
+    }
+
+    fn create_table(&mut self, table: &Table) -> Sql {
+        let mut items: Vec<Sql> = table
+            .columns
+            .iter()
+            .map(|c| if c.name == KEY { text("id INT NOT NULL PRIMARY KEY") } else { self.definition_of(c) })
+            .collect();
+        for _ in 0..self.below(3) {
+            let index = self.index(table);
+            items.push(index);
+        }
+        sql(&format!("CREATE TABLE {} ({{}})", table.name), [commas(items)])
+    }
+
+    /// A column as CREATE and ALTER TABLE have it.
+    pub(super) fn definition_of(&mut self, column: &Column) -> Sql {
+        let null = if self.percent(20) && !column.ty.sql.ends_with("NULL") {
+            optional(text(" NOT NULL"))
+        } else {
+            text("")
+        };
+        sql(&format!("{} {}{{}}", column.name, column.ty.sql), [null])
+    }
+
+    /// A secondary index over one or two columns, sometimes unique, of prefixes or descending.
+    fn index(&mut self, table: &Table) -> Sql {
+        let unique = if self.percent(15) { "UNIQUE " } else { "" };
+        let parts = 1 + self.below(2);
+        let mut names: Vec<String> = Vec::new();
+        for _ in 0..parts {
+            let column = self.pick(&table.columns);
+            let part = self.key_part(&column);
+            if !names.iter().any(|n| n.starts_with(&column.name)) {
+                names.push(part);
+            }
+        }
+        text(format!("{unique}KEY {} ({})", self.name("k"), names.join(", ")))
+    }
+
+    /// A column in a key: of TEXT and BLOB a prefix.
+    pub(super) fn key_part(&mut self, column: &Column) -> String {
+        let needs_prefix = column.ty.sql.contains("TEXT") || column.ty.sql.contains("BLOB");
+        let may_have_prefix = matches!(column.ty.kind, Kind::Text(n) | Kind::Bytes(n) if n >= 4);
+        let prefix = if needs_prefix || may_have_prefix && self.percent(20) { "(3)" } else { "" };
+        let order = if self.percent(20) { " DESC" } else { "" };
+        format!("{}{prefix}{order}", column.name)
+    }
+
+    pub(super) fn column_type(&mut self) -> Type {
+        match self.below(10) {
+            0..=2 => self.integer_type(),
+            3 => {
+                let (before, after) = self.pick(&[(4, 2), (1, 0), (10, 5), (20, 10), (0, 4)]);
+                let ty = format!("DECIMAL({},{after})", before + after);
+                Type { class: Class::Decimal, kind: Kind::Decimal(before, after), sql: ty }
+            }
+            4 => {
+                let name = self.pick(&["DOUBLE", "FLOAT"]);
+                Type { class: Class::Double, kind: Kind::Double, sql: name.into() }
+            }
+            5..=7 => self.string_type(),
+            _ => self.temporal_type(),
+        }
+    }
+
+    fn integer_type(&mut self) -> Type {
+        let (name, bits) =
+            self.pick(&[("TINYINT", 8), ("SMALLINT", 16), ("MEDIUMINT", 24), ("INT", 32), ("BIGINT", 64)]);
+        if self.percent(8) {
+            return Type { class: Class::Integer, kind: Kind::Year, sql: "YEAR".into() };
+        }
+        if self.percent(25) {
+            // Unsigned BIGINT goes no further than signed here: literals are of 64 bits with a sign.
+            let max = if bits == 64 { i64::MAX } else { (1 << bits) - 1 };
+            return integer(&format!("{name} UNSIGNED"), 0, max);
+        }
+        let max = if bits == 64 { i64::MAX } else { (1 << (bits - 1)) - 1 };
+        integer(name, -max - 1, max)
+    }
+
+    fn string_type(&mut self) -> Type {
+        let bin = if self.percent(25) { " COLLATE utf8mb4_bin" } else { "" };
+        let text = |n: u32, sql: String| Type { class: Class::Text, kind: Kind::Text(n), sql };
+        let bytes = |n: u32, sql: String| Type { class: Class::Bytes, kind: Kind::Bytes(n), sql };
+        let members = MEMBERS.map(|m| format!("'{m}'")).join(",");
+        let n = self.pick(&[1, 4, 12, 40]);
+        match self.below(12) {
+            0 | 1 => text(n, format!("CHAR({n}){bin}")),
+            2..=5 => text(n, format!("VARCHAR({n}){bin}")),
+            6 => text(40, format!("TEXT{bin}")),
+            7 => Type { class: Class::Text, kind: Kind::Enum, sql: format!("ENUM({members})") },
+            8 => Type { class: Class::Text, kind: Kind::Set, sql: format!("SET({members})") },
+            9 => bytes(n, format!("VARBINARY({n})")),
+            10 => bytes(n, format!("BINARY({n})")),
+            _ => {
+                let n = self.pick(&[1, 7, 16]);
+                Type { class: Class::Integer, kind: Kind::Bit(n), sql: format!("BIT({n})") }
+            }
+        }
+    }
+
+    fn temporal_type(&mut self) -> Type {
+        let digits = self.pick(&["", "(3)", "(6)"]);
+        let (class, kind, sql) = match self.below(4) {
+            0 => (Class::Date, Kind::Date, "DATE".to_owned()),
+            1 => (Class::Time, Kind::Time, format!("TIME{digits}")),
+            2 => (Class::DateTime, Kind::DateTime, format!("DATETIME{digits}")),
+            _ => (Class::DateTime, Kind::Timestamp, format!("TIMESTAMP{digits} NULL")),
+        };
+        Type { class, kind, sql }
+    }
+}
+
+fn integer(sql: &str, min: i64, max: i64) -> Type {
+    Type { class: Class::Integer, kind: Kind::Integer(min, max), sql: sql.into() }
+}

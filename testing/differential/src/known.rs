@@ -1,0 +1,130 @@
+//! Differences between MySQL and MariaDB that are no finding. Each rule is as narrow as the two answers allow;
+//! `docs/differences-to-mariadb.md` has what MySQL's manual says of each.
+
+use crate::answer::{Answer, Row};
+
+/// A statement that both answered differently.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The statement.
+    pub sql: &'a str,
+    /// True if the order of rows counts.
+    pub is_ordered: bool,
+    /// Duramen's answer.
+    pub duramen: &'a Answer,
+    /// MariaDB's.
+    pub mariadb: &'a Answer,
+}
+
+/// A known difference.
+#[derive(Debug)]
+pub struct Known {
+    /// Its name, a heading of the document.
+    pub name: &'static str,
+    applies: fn(&Case<'_>) -> bool,
+}
+
+/// All of them.
+pub const KNOWN: &[Known] = &[
+    Known { name: "Digits after rounding", applies: digits_after_rounding },
+    Known { name: "Negative zero", applies: |case| case.is_same_with(without_sign_of_zero) },
+    Known { name: "Digits of NULL and an interval", applies: digits_of_null },
+    Known { name: "Zero dates in data changes", applies: zero_dates },
+    Known { name: "Errors of expressions in data changes", applies: errors_in_changes },
+];
+
+/// The known difference that a case is of.
+pub fn find(case: &Case<'_>) -> Option<&'static Known> {
+    KNOWN.iter().find(|k| (k.applies)(case))
+}
+
+/// MariaDB writes as many zeros as the second operand of ROUND or TRUNCATE asks for.
+fn digits_after_rounding(case: &Case<'_>) -> bool {
+    case.names(&["ROUND(", "TRUNCATE(", "FLOOR(", "CEILING("]) && case.is_same_with(without_trailing_zeros)
+}
+
+/// MySQL in strict mode fails a change for a division by zero or a bad conversion anywhere in it, MariaDB only for one in a
+/// value that is stored.
+fn errors_in_changes(case: &Case<'_>) -> bool {
+    let changes = ["UPDATE", "DELETE", "INSERT", "REPLACE"].iter().any(|w| case.sql.starts_with(w));
+    changes
+        && matches!(case.duramen.error(), Some(1365 | 1292))
+        && matches!(case.mariadb, Answer::Done(_))
+        && case.names(&[" WHERE "])
+}
+
+/// `NULL + INTERVAL 1 DAY` has six digits after the seconds in MySQL, which COALESCE and the like take over.
+fn digits_of_null(case: &Case<'_>) -> bool {
+    case.names(&["NULL + INTERVAL", "NULL - INTERVAL"]) && case.is_same_with(without_trailing_zeros)
+}
+
+/// In strict mode MariaDB fails a change that reads a zero date in an expression.
+fn zero_dates(case: &Case<'_>) -> bool {
+    matches!(case.duramen, Answer::Done(_))
+        && matches!(case.mariadb, Answer::Error { number: 1292, message } if message.contains("'0000-00-00"))
+}
+
+impl Case<'_> {
+    /// True if the statement has one of these words.
+    fn names(&self, words: &[&str]) -> bool {
+        words.iter().any(|w| self.sql.contains(w))
+    }
+
+    /// True if both gave rows that are the same once each value is changed so.
+    fn is_same_with(&self, normal: fn(&[u8]) -> Vec<u8>) -> bool {
+        let (Answer::Rows(duramen), Answer::Rows(mariadb)) = (self.duramen, self.mariadb) else {
+            return false;
+        };
+        let all = |rows: &[Row]| {
+            let value = |v: &Option<Vec<u8>>| v.as_deref().map(normal);
+            Answer::Rows(rows.iter().map(|row| row.iter().map(value).collect()).collect())
+        };
+        all(duramen).agrees_with(&all(mariadb), self.is_ordered)
+    }
+}
+
+fn without_sign_of_zero(value: &[u8]) -> Vec<u8> {
+    match value {
+        [b'-', digits @ ..] if digits.iter().all(|b| b"0.".contains(b)) => digits.to_vec(),
+        _ => value.to_vec(),
+    }
+}
+
+/// Of numbers and times.
+fn without_trailing_zeros(value: &[u8]) -> Vec<u8> {
+    let is_decimal = value.contains(&b'.') && value.iter().all(|b| b.is_ascii_digit() || b"-.: ".contains(b));
+    match std::str::from_utf8(value) {
+        Ok(text) if is_decimal => text.trim_end_matches('0').trim_end_matches('.').as_bytes().to_vec(),
+        _ => value.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(value: &str) -> Answer {
+        Answer::Rows(vec![vec![Some(value.as_bytes().to_vec())]])
+    }
+
+    #[test]
+    fn rules_are_narrow() {
+        let found = |sql: &str, duramen: &Answer, mariadb: &Answer| {
+            find(&Case { sql, is_ordered: false, duramen, mariadb }).map(|k| k.name)
+        };
+        assert_eq!(found("SELECT ROUND(1.5, 3)", &one("1.5"), &one("1.500")), Some("Digits after rounding"));
+        assert_eq!(found("SELECT ROUND(1.5, 3)", &one("1.5"), &one("1.501")), None);
+        assert_eq!(found("SELECT 1.5 + 0", &one("1.5"), &one("1.500")), None);
+        let error = Answer::Error { number: 1365, message: String::new() };
+        assert!(found("DELETE FROM t WHERE 1 / 0", &error, &Answer::Done(0)).is_some());
+        assert!(found("SELECT 1 FROM t WHERE 1 / 0", &error, &one("1")).is_none());
+    }
+
+    #[test]
+    fn each_is_in_the_document() {
+        let document = include_str!("../../../docs/differences-to-mariadb.md");
+        for known in KNOWN {
+            assert!(document.contains(&format!("## {}\n", known.name)), "{} is not explained", known.name);
+        }
+    }
+}

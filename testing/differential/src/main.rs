@@ -1,0 +1,73 @@
+//! `cargo xtask differential`: random statements on Duramen and on MariaDB, until one differs.
+
+use differential::Result;
+use differential::peers::Peers;
+use differential::run::{Options, run};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const HELP: &str = "\
+cargo xtask differential [OPTIONS]
+
+  --statements N        how many are compared, about (default 100000)
+  --seed S              what the episodes are drawn from (default: of the clock; it is printed)
+  --episode E           one episode alone, by the seed that its finding told
+  --reduce SECONDS      how long a finding is reduced (default 20)
+  --judge ADDRESS       asks this MySQL about findings too: USER:PASSWORD@HOST:PORT
+  --most N              findings after which the run ends (default 20)
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match parse(&args).and_then(|command| command.map_or(Ok(true), |c| compare(&c))) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("differential: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Command {
+    options: Options,
+    judge: Option<String>,
+}
+
+fn parse(args: &[String]) -> Result<Option<Command>> {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let mut options =
+        Options { statements: 100_000, seed: u64::from(clock.subsec_nanos()), ..Options::default() };
+    let mut judge = None;
+    let mut args = args.iter();
+    while let Some(name) = args.next() {
+        if matches!(name.as_str(), "help" | "--help" | "-h") {
+            print!("{HELP}");
+            return Ok(None);
+        }
+        let value = args.next().ok_or_else(|| format!("{name} wants a value\n{HELP}"))?;
+        match name.as_str() {
+            "--statements" => options.statements = value.parse()?,
+            "--seed" => options.seed = value.parse()?,
+            "--episode" => options.episode = Some(value.parse()?),
+            "--reduce" => options.reduction = Duration::from_secs(value.parse()?),
+            "--judge" => judge = Some(value.clone()),
+            "--most" => options.most = value.parse()?,
+            _ => return Err(format!("no option is called `{name}`\n{HELP}").into()),
+        }
+    }
+    Ok(Some(Command { options, judge }))
+}
+
+/// Runs and tells; true if nothing was found.
+fn compare(Command { options, judge }: &Command) -> Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let mut peers = Peers::start(folder.path())?;
+    if let Some(address) = judge {
+        peers = peers.with_judge(address)?;
+    }
+    println!("seed {}", options.seed);
+    let summary = run(&mut peers, options, |finding| println!("\n{finding}"))?;
+    println!("\n{summary}");
+    Ok(summary.findings.is_empty() && summary.panics.is_empty())
+}

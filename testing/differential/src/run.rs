@@ -1,0 +1,252 @@
+//! A run: episode after episode until enough statements were compared.
+
+use crate::Result;
+use crate::answer::Answer;
+use crate::generator::{self, Statement};
+use crate::known::{self, Case, Known};
+use crate::peers::Peers;
+use crate::reduce::reduce;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// How a run goes.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Statements to compare, about.
+    pub statements: u64,
+    /// What the episodes are drawn from.
+    pub seed: u64,
+    /// Runs this episode alone, by the seed that its finding told.
+    pub episode: Option<u64>,
+    /// How long a finding is reduced.
+    pub reduction: Duration,
+    /// Findings after which the run ends.
+    pub most: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { statements: 2_000, seed: 1, episode: None, reduction: Duration::from_secs(20), most: 20 }
+    }
+}
+
+/// A difference that is not known.
+#[derive(Debug)]
+pub struct Finding {
+    /// The seed of its episode.
+    pub episode: u64,
+    /// What is left of the episode; the last statement differs.
+    pub script: Vec<Statement>,
+    duramen: Answer,
+    mariadb: Answer,
+    mysql: Option<Answer>,
+}
+
+impl Finding {
+    /// What its last statement is like, apart from names, numbers and texts: findings of one shape have one cause, mostly.
+    fn shape(&self) -> String {
+        let sql = self.script.last().map(|s| s.sql.to_string()).unwrap_or_default();
+        let without_texts: String = sql.split('\'').step_by(2).collect();
+        without_texts.chars().filter(|c| !c.is_ascii_digit()).collect()
+    }
+
+    /// True if a MySQL was asked and answers as Duramen does: then a known difference is missing, and no code is wrong.
+    pub fn is_mysqls_way(&self) -> bool {
+        let is_ordered = self.script.last().is_some_and(|s| s.is_ordered);
+        self.mysql.as_ref().is_some_and(|mysql| self.duramen.agrees_with(mysql, is_ordered))
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Statements that both answered.
+    pub compared: u64,
+    /// Of these, with an error.
+    pub errors: u64,
+    /// What Duramen refuses with 1235, by its message.
+    pub unsupported: BTreeMap<String, u64>,
+    /// How often each known difference was met.
+    pub known: BTreeMap<&'static str, u64>,
+    /// What is neither.
+    pub findings: Vec<Finding>,
+    /// More of them, of a shape that was found before.
+    pub repeated: u64,
+    /// Lines of Duramen's error log that tell of panics.
+    pub panics: Vec<String>,
+}
+
+/// Runs episodes; `tell` gets each finding when it is made.
+pub fn run(peers: &mut Peers, options: &Options, mut tell: impl FnMut(&Finding)) -> Result<Summary> {
+    let mut summary = Summary::default();
+    let mut seeds = stdx::random::Random::new(options.seed);
+    while summary.compared < options.statements && summary.findings.len() < options.most {
+        let seed = options.episode.unwrap_or_else(|| seeds.next_u64());
+        if let Some(finding) = episode(peers, seed, options, &mut summary)? {
+            if summary.findings.iter().any(|f| f.shape() == finding.shape()) {
+                summary.repeated += 1;
+            } else {
+                tell(&finding);
+                summary.findings.push(finding);
+            }
+        }
+        if options.episode.is_some() {
+            break;
+        }
+    }
+    summary.panics = peers.panics()?;
+    Ok(summary)
+}
+
+/// Runs an episode up to its end or its first finding.
+fn episode(
+    peers: &mut Peers,
+    seed: u64,
+    options: &Options,
+    summary: &mut Summary,
+) -> Result<Option<Finding>> {
+    let script = generator::episode(seed);
+    peers.begin()?;
+    for (i, statement) in script.iter().enumerate() {
+        match compare(peers, statement) {
+            Comparison::Unsupported(message) => *summary.unsupported.entry(message).or_default() += 1,
+            Comparison::Same { is_error } => {
+                summary.compared += 1;
+                summary.errors += u64::from(is_error);
+            }
+            Comparison::Known(known) => {
+                summary.compared += 1;
+                *summary.known.entry(known.name).or_default() += 1;
+                // After a change that differs, so does the rest.
+                if !statement.sql.to_string().starts_with("SELECT") {
+                    return Ok(None);
+                }
+            }
+            Comparison::Different { duramen, mariadb } => {
+                summary.compared += 1;
+                let kind = Kind::of(&duramen, &mariadb);
+                let script = script[..=i].to_vec();
+                let script = reduce(script, options.reduction, |script| differs(peers, script) == Some(kind));
+                let (duramen, mariadb) = answers(peers, &script).unwrap_or((duramen, mariadb));
+                let texts: Vec<_> = script.iter().map(|s| s.sql.to_string()).collect();
+                let mysql = peers.judgement(&texts);
+                return Ok(Some(Finding { episode: seed, script, duramen, mariadb, mysql }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+enum Comparison {
+    Same { is_error: bool },
+    Unsupported(String),
+    Known(&'static Known),
+    Different { duramen: Answer, mariadb: Answer },
+}
+
+/// Runs a statement on both, unless Duramen refuses it.
+fn compare(peers: &mut Peers, statement: &Statement) -> Comparison {
+    let sql = statement.sql.to_string();
+    let duramen = peers.duramen(&sql);
+    if let Answer::Error { message, .. } = &duramen
+        && duramen.is_unsupported()
+    {
+        return Comparison::Unsupported(message.clone());
+    }
+    let mariadb = peers.mariadb(&sql);
+    if duramen.agrees_with(&mariadb, statement.is_ordered) {
+        return Comparison::Same { is_error: duramen.error().is_some() };
+    }
+    match known::find(&Case {
+        sql: &sql,
+        is_ordered: statement.is_ordered,
+        duramen: &duramen,
+        mariadb: &mariadb,
+    }) {
+        Some(known) => Comparison::Known(known),
+        None => Comparison::Different { duramen, mariadb },
+    }
+}
+
+/// In what way answers differ; a reduction keeps to it, lest it end at another finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Rows,
+    Affected,
+    Errors(Option<u16>, Option<u16>),
+    Lost,
+}
+
+impl Kind {
+    fn of(duramen: &Answer, mariadb: &Answer) -> Self {
+        match (duramen, mariadb) {
+            (Answer::Rows(_), Answer::Rows(_)) => Self::Rows,
+            (Answer::Done(_), Answer::Done(_)) => Self::Affected,
+            (Answer::Lost(_), _) | (_, Answer::Lost(_)) => Self::Lost,
+            _ => Self::Errors(duramen.error(), mariadb.error()),
+        }
+    }
+}
+
+/// How the last statement of a script differs, if it does and it is not known.
+fn differs(peers: &mut Peers, script: &[Statement]) -> Option<Kind> {
+    let (last, before) = script.split_last()?;
+    peers.begin().ok()?;
+    for statement in before {
+        compare(peers, statement);
+    }
+    match compare(peers, last) {
+        Comparison::Different { duramen, mariadb } => Some(Kind::of(&duramen, &mariadb)),
+        _ => None,
+    }
+}
+
+fn answers(peers: &mut Peers, script: &[Statement]) -> Option<(Answer, Answer)> {
+    let (last, before) = script.split_last()?;
+    peers.begin().ok()?;
+    for statement in before {
+        compare(peers, statement);
+    }
+    match compare(peers, last) {
+        Comparison::Different { duramen, mariadb } => Some((duramen, mariadb)),
+        _ => None,
+    }
+}
+
+/// The script, ready to be run in an empty database.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "-- episode {}", self.episode)?;
+        for statement in &self.script {
+            writeln!(f, "{};", statement.sql)?;
+        }
+        writeln!(f, "-- Duramen: {}\n-- MariaDB: {}", self.duramen, self.mariadb)?;
+        match &self.mysql {
+            Some(mysql) if self.is_mysqls_way() => writeln!(f, "-- MySQL answers as Duramen does: {mysql}"),
+            Some(mysql) => writeln!(f, "-- MySQL: {mysql}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} statements compared, {} of them errors on both", self.compared, self.errors)?;
+        let refused: u64 = self.unsupported.values().sum();
+        writeln!(f, "{refused} refused by Duramen (1235, or no such function), and not run on MariaDB:")?;
+        let mut messages: Vec<_> = self.unsupported.iter().collect();
+        messages.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (message, count) in messages {
+            writeln!(f, "  {count:>8}  {message}")?;
+        }
+        writeln!(f, "known differences:")?;
+        for (name, count) in &self.known {
+            writeln!(f, "  {count:>8}  {name}")?;
+        }
+        for panic in &self.panics {
+            writeln!(f, "panic: {panic}")?;
+        }
+        write!(f, "{} findings, and {} like them", self.findings.len(), self.repeated)
+    }
+}
