@@ -24,6 +24,7 @@ use crate::session::named_locks::NamedLocks;
 use crate::session::{Connection, Session};
 use crate::status::{self, Status};
 use crate::types::{Charset, Collation};
+use crate::value::zone::Zone;
 use crate::variables::{self, GlobalVariables};
 
 /// A user account, as authentication needs it.
@@ -339,7 +340,7 @@ impl Database {
                 client: Charset::Utf8mb4,
                 connection: Collation::UTF8MB4_0900_AI_CI,
                 server: Collation::UTF8MB4_0900_AI_CI,
-                zone: 0,
+                zone: Zone::UTC,
                 account: ("root".to_owned(), "localhost".to_owned()),
             };
             let statement = parse_one(sql.as_bytes(), 0)?;

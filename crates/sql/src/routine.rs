@@ -23,6 +23,7 @@ use crate::expression::{Resolver, Row, Scope};
 use crate::session::Context;
 use crate::session::Modes;
 use crate::types::{Charset, Collation, DataType};
+use crate::value::zone::Zone;
 use crate::value::{Datum, store};
 use crate::variables::{Value, ids};
 
@@ -157,7 +158,7 @@ fn fit(
     let rules = cx.store_rules(false);
     let zoned = matches!(ty, DataType::Timestamp(_));
     // A variable of type TIMESTAMP holds what was said, not its UTC.
-    let rules = if zoned { store::Rules { zone: 0, ..rules } } else { rules };
+    let rules = if zoned { store::Rules { zone: Zone::UTC, ..rules } } else { rules };
     let mut target =
         store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut cx.diagnostics };
     store::fit(value, charset, ty, &mut target).map(Datum::into_owned)

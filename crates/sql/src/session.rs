@@ -14,7 +14,6 @@ mod prepared;
 pub mod table_locks;
 pub mod transaction;
 pub mod variables;
-pub mod zone;
 
 use std::sync::Arc;
 

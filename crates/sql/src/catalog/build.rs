@@ -18,6 +18,7 @@ use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::types::data_type::ROW_SIZE_MAX;
 use crate::types::{Charset, Collation, DataType};
 use crate::value::temporal::DateRules;
+use crate::value::zone::Zone;
 use crate::value::{Datum, store};
 
 /// The name of the primary key that a table without one gets.
@@ -33,7 +34,7 @@ pub struct Environment {
     /// Which default dates are allowed.
     pub dates: DateRules,
     /// The session's time zone, for the defaults of TIMESTAMP columns.
-    pub zone: i32,
+    pub zone: Zone,
 }
 
 /// The numbers a new table gets.

@@ -20,6 +20,7 @@ use crate::ast::{DatabaseOptions, ObjectName, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
 use crate::types::{Charset, Collation};
 use crate::value::temporal::DateRules;
+use crate::value::zone::Zone;
 use crate::variables::sql_mode;
 
 /// What a session says that a DDL statement depends on.
@@ -35,8 +36,8 @@ pub struct Settings {
     pub connection: Collation,
     /// `collation_server`
     pub server: Collation,
-    /// Seconds that the time zone is ahead of UTC.
-    pub zone: i32,
+    /// The time zone.
+    pub zone: Zone,
     /// The account: user and host.
     pub account: (String, String),
 }

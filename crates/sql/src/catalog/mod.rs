@@ -152,7 +152,7 @@ fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
     let mut offsets = crate::expression::row::Offsets::default();
     offsets.find(table, image).ok()?;
     let row = crate::expression::row::ImageRow { table, image, offsets: &offsets };
-    match row.column(column, 0) {
+    match row.column(column, crate::value::zone::Zone::UTC) {
         Ok(value) => u64::try_from(value.to_integer().value).ok(),
         Err(_) => None,
     }

@@ -25,6 +25,7 @@ use crate::ast::{Characteristics, DataAccess, Ident, SqlSecurity, StatementKind,
 use crate::error::{Result, SqlError};
 use crate::types::{Charset, Collation};
 use crate::value::temporal::DateRules;
+use crate::value::zone::Zone;
 
 /// The catalog's tree.
 pub const TREE: TreeId = TreeId(1);
@@ -101,7 +102,7 @@ pub fn write(change: &Change, batch: &mut WriteBatch) {
 fn put_table(table: &TableDef, batch: &mut WriteBatch) {
     let mut value = table.id.to_le_bytes().to_vec();
     value.extend_from_slice(&table.schema.primary.tree().0.to_le_bytes());
-    value.extend_from_slice(show::create_table(table, table.auto_start, 0).as_bytes());
+    value.extend_from_slice(show::create_table(table, table.auto_start, Zone::UTC).as_bytes());
     batch.put(TREE, &table_key(table), &value);
 }
 
@@ -262,7 +263,7 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
     // What was accepted once is not judged again: all dates are allowed, and time stamps are in UTC.
     let dates = DateRules { allow_invalid: true, ..DateRules::default() };
     let collation = Collation::UTF8MB4_0900_AI_CI;
-    let environment = Environment { collation, charset: Charset::Utf8mb4, dates, zone: 0 };
+    let environment = Environment { collation, charset: Charset::Utf8mb4, dates, zone: Zone::UTC };
     build::build(database, name, &definition, environment, numbers)
 }
 

@@ -10,6 +10,7 @@ use super::ddl::{self, Settings};
 use super::{Catalog, State, parse_one, read_notes, record};
 use crate::error::{Result, SqlError};
 use crate::types::Collation;
+use crate::value::zone::Zone;
 
 /// Builds the catalog while the engine opens.
 #[derive(Default)]
@@ -34,7 +35,7 @@ impl Replay {
             client: collation(client).charset(),
             connection: collation(connection),
             server: collation(server),
-            zone: status.time_zone.as_deref().and_then(zone_seconds).unwrap_or(0),
+            zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
             account: status.invoker.as_ref().map_or_else(
                 || ("root".to_owned(), "localhost".to_owned()),
                 |account| {
@@ -53,9 +54,8 @@ impl Replay {
     }
 }
 
-/// `+02:00` as seconds; `SYSTEM` is UTC.
-fn zone_seconds(name: &[u8]) -> Option<i32> {
-    crate::session::zone::offset_seconds(std::str::from_utf8(name).ok()?)
+fn zone(name: &[u8]) -> Option<Zone> {
+    Zone::by_name(std::str::from_utf8(name).ok()?)
 }
 
 impl ReplayTarget for Replay {

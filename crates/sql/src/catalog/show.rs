@@ -6,6 +6,7 @@ use storage::schema::KeyPart;
 
 use super::table::{ColumnDef, Default, IndexDef, TableDef};
 use crate::types::{Charset, Collation, DataType};
+use crate::value::zone::Zone;
 use crate::value::{Datum, store};
 
 /// A name in backquotes.
@@ -21,7 +22,7 @@ pub fn quote_text(text: &str) -> String {
 }
 
 /// The text of CREATE TABLE. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
-pub fn create_table(table: &TableDef, auto_increment: u64, zone: i32) -> String {
+pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
     let mut lines: Vec<String> = (0..table.columns.len()).map(|i| column(table, i, zone)).collect();
     lines.extend(table.indexes.iter().map(|index| key(table, index)));
     let mut out =
@@ -40,7 +41,7 @@ pub fn create_table(table: &TableDef, auto_increment: u64, zone: i32) -> String 
     out
 }
 
-fn column(table: &TableDef, number: usize, zone: i32) -> String {
+fn column(table: &TableDef, number: usize, zone: Zone) -> String {
     let column = &table.columns[number];
     let mut out = format!("{} {}", quote(&column.name), column.ty);
     if column.ty.is_character() {
@@ -90,7 +91,7 @@ fn now_text(ty: &DataType) -> String {
 }
 
 /// The default as it stands behind DEFAULT; `None` if there is none.
-pub fn default_text(column: &ColumnDef, zone: i32) -> Option<String> {
+pub fn default_text(column: &ColumnDef, zone: Zone) -> Option<String> {
     let value = match &column.default {
         Default::None => return None,
         Default::Now => return Some(now_text(&column.ty)),
@@ -108,12 +109,9 @@ pub fn default_text(column: &ColumnDef, zone: i32) -> Option<String> {
 }
 
 /// The default's value in the reader's time zone and in UTF-8.
-fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: i32) -> Datum<'a> {
+fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: Zone) -> Datum<'a> {
     match (value, &column.ty) {
-        (Datum::DateTime(utc), DataType::Timestamp(_)) if !utc.is_zero() => {
-            let local = utc.add_micros(i64::from(zone) * crate::value::temporal::SECOND);
-            Datum::DateTime(local.unwrap_or(*utc))
-        }
+        (Datum::DateTime(utc), DataType::Timestamp(_)) if !utc.is_zero() => Datum::DateTime(zone.show(*utc)),
         (Datum::Bytes(text), ty) if ty.is_character() => {
             Datum::Bytes(ty.collation().charset().convert(text[..].into(), Charset::Utf8mb4).0)
         }
@@ -122,7 +120,7 @@ fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: i32) -
 }
 
 /// The default as SHOW COLUMNS has it: bare.
-pub fn plain_default(column: &ColumnDef, zone: i32) -> Option<String> {
+pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
     match &column.default {
         Default::None | Default::Value(Datum::Null) => None,
         Default::Now => Some(now_text(&column.ty)),

@@ -154,6 +154,7 @@ catalogue! {
     INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '%' column";
     UNSUPPORTED_PS = 1295, "HY000", "This command is not supported in the prepared statement protocol yet";
     GET_ERRMSG = 1296, "HY000", "Got error % '%' from %";
+    WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '%' at row %";
     UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '%'";
     INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid % character string: '%'";
     WARN_ALLOWED_PACKET_OVERFLOWED = 1301, "HY000", "Result of %() was larger than max_allowed_packet (%) - truncated";

@@ -5,6 +5,7 @@
 
 use crate::catalog::TableDef;
 use crate::error::{Result, SqlError};
+use crate::value::zone::Zone;
 use crate::value::{Datum, image};
 
 /// The row that an expression is evaluated for.
@@ -65,7 +66,7 @@ impl Offsets {
 
 impl<'a> ImageRow<'a> {
     /// A column's value.
-    pub fn column(&self, column: usize, zone: i32) -> Result<Datum<'a>> {
+    pub fn column(&self, column: usize, zone: Zone) -> Result<Datum<'a>> {
         match self.offsets.raw(self.image, column) {
             Some(raw) => {
                 image::read(raw, &self.table.column_types[column], &self.table.columns[column].ty, zone)
@@ -77,7 +78,7 @@ impl<'a> ImageRow<'a> {
 
 impl<'a> Row<'a> {
     /// A source's column.
-    pub fn column(self, source: usize, column: usize, zone: i32) -> Result<Datum<'a>> {
+    pub fn column(self, source: usize, column: usize, zone: Zone) -> Result<Datum<'a>> {
         match self {
             Row::Image(row) => row.column(column, zone),
             Row::Values(values) => Ok(values.get(column).map_or(Datum::Null, Datum::borrow)),

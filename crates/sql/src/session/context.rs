@@ -10,7 +10,6 @@ use storage::Interrupt;
 use storage::lock::Killed;
 
 use super::transaction::Open;
-use super::zone;
 use crate::ast::SystemVariable;
 use crate::catalog::Catalog;
 use crate::catalog::ddl::Settings;
@@ -22,6 +21,7 @@ use crate::routine::{Frame, Routine};
 use crate::status::{Counter, Counters};
 use crate::types::{Charset, Coercibility, Collation, Type};
 use crate::value::temporal::{DateRules, SECOND};
+use crate::value::zone::Zone;
 use crate::value::{Date, DateTime, Datum, Decimal, json, store};
 use crate::variables::{SessionVariables, Value, ids, sql_mode};
 
@@ -88,7 +88,7 @@ pub struct StatementStatus {
 #[derive(Debug, Clone, Copy)]
 struct Settled {
     modes: Modes,
-    zone: i32,
+    zone: Zone,
     client: Charset,
     connection: Collation,
     results: Option<Charset>,
@@ -216,8 +216,8 @@ impl Context {
         &self.settled.modes
     }
 
-    /// Seconds that the session's time zone is ahead of UTC.
-    pub fn zone(&self) -> i32 {
+    /// The session's time zone.
+    pub fn zone(&self) -> Zone {
         self.settled.zone
     }
 
@@ -322,7 +322,7 @@ impl Context {
 
     /// The statement's moment in the session's time zone.
     pub fn now(&self) -> DateTime {
-        self.at(self.moment + i64::from(self.zone()) * SECOND)
+        self.at(self.zone().to_local(self.moment))
     }
 
     /// The statement's moment in UTC.
@@ -332,7 +332,7 @@ impl Context {
 
     /// This very moment in the session's time zone.
     pub fn wall_clock(&self) -> DateTime {
-        self.at(self.database.env().now() as i64 + i64::from(self.zone()) * SECOND)
+        self.at(self.zone().to_local(self.database.env().now() as i64))
     }
 
     /// The statement's day in the session's time zone.
@@ -584,7 +584,7 @@ fn settle(variables: &SessionVariables) -> Settled {
     let charset = |id| Charset::by_name(variables.text(id));
     Settled {
         modes: Modes::from_bits(variables.uint(ids::SQL_MODE)),
-        zone: zone::offset_seconds(variables.text(ids::TIME_ZONE)).unwrap_or(0),
+        zone: Zone::by_name(variables.text(ids::TIME_ZONE)).unwrap_or(Zone::UTC),
         client: charset(ids::CHARACTER_SET_CLIENT).unwrap_or(Charset::Utf8mb4),
         connection: Collation::by_name(variables.text(ids::COLLATION_CONNECTION))
             .unwrap_or(Collation::UTF8MB4_0900_AI_CI),

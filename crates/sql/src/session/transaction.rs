@@ -143,7 +143,7 @@ impl Context {
                 self.connection_collation().0,
                 number(ids::COLLATION_SERVER),
             ]),
-            time_zone: (self.zone() != 0).then(|| zone.as_bytes().to_vec().into()),
+            time_zone: (!self.zone().is_utc()).then(|| zone.as_bytes().to_vec().into()),
             default_collation_for_utf8mb4: Some(Collation::UTF8MB4_0900_AI_CI.0),
             ..StatusVars::default()
         };

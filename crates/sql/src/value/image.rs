@@ -7,10 +7,11 @@ use std::borrow::Cow;
 
 use binlog::row::{self, ColumnType, RowImageBuilder, Value};
 
-use super::temporal::{DAY, Date, DateTime, SECOND, Time};
+use super::temporal::{Date, DateTime, SECOND, Time};
 use super::{Datum, Decimal, store};
 use crate::error::{Result, SqlError};
 use crate::types::{Collation, DataType};
+use crate::value::zone::Zone;
 
 /// Appends a value that was made to fit `ty` as the image's next column.
 pub fn push(builder: &mut RowImageBuilder<'_>, value: &Datum<'_>, ty: &DataType) -> Result<()> {
@@ -105,8 +106,8 @@ pub(super) fn from_row_datetime(t: row::DateTime) -> DateTime {
     }
 }
 
-/// The value whose bytes are `raw`. `zone`: seconds that the session's time zone is ahead of UTC.
-pub fn read<'a>(raw: &'a [u8], column_type: &ColumnType, ty: &'a DataType, zone: i32) -> Result<Datum<'a>> {
+/// The value whose bytes are `raw`. `zone` is the session's.
+pub fn read<'a>(raw: &'a [u8], column_type: &ColumnType, ty: &'a DataType, zone: Zone) -> Result<Datum<'a>> {
     let value = Value::decode(column_type, raw)
         .map_err(|e| SqlError::internal(format_args!("a stored row is damaged: {e}")))?;
     Ok(match value {
@@ -158,12 +159,11 @@ fn bit_bytes(bits: u64, width: u16) -> Vec<u8> {
     bits.to_be_bytes()[8 - usize::from(width).div_ceil(8).clamp(1, 8)..].to_vec()
 }
 
-fn from_timestamp(t: row::Timestamp, zone: i32) -> DateTime {
+fn from_timestamp(t: row::Timestamp, zone: Zone) -> DateTime {
     let zero = DateTime { fsp: t.digits, ..DateTime::ZERO };
     if t.seconds == 0 && t.micros == 0 {
         return zero;
     }
-    let micros = (i64::from(t.seconds) + i64::from(zone)) * SECOND + i64::from(t.micros);
-    debug_assert!(micros > -DAY);
+    let micros = zone.to_local(i64::from(t.seconds) * SECOND + i64::from(t.micros));
     DateTime::from_unix_micros(micros, t.digits).unwrap_or(zero)
 }

@@ -5,7 +5,7 @@
 //! datum does not know its column or character set: those are the static type of the expression it came from.
 //!
 //! - [`decimal`], [`temporal`], [`temporal_text`], [`number`]: what the parts are and how they read from text.
-//! - [`text`]: how each prints.
+//! - [`text`]: how each prints. [`zone`]: time zones.
 //! - [`store`]: a datum becomes a column's value, with MySQL's ranges, strictness and warnings.
 //! - [`image`]: to and from the columns of a row image.
 //! - [`json`]: documents.
@@ -18,6 +18,7 @@ pub mod store;
 pub mod temporal;
 pub mod temporal_text;
 pub mod text;
+pub mod zone;
 
 use std::borrow::Cow;
 

@@ -13,6 +13,7 @@ use crate::ast::IntegerSize;
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::types::data_type::lob_length_max;
 use crate::types::{Charset, Collation, DataType};
+use crate::value::zone::Zone;
 
 /// What a session says about storing.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +22,8 @@ pub struct Rules {
     pub strict: bool,
     /// Which incomplete dates are allowed.
     pub dates: DateRules,
-    /// Seconds that the session's time zone is ahead of UTC.
-    pub zone: i32,
+    /// The session's time zone.
+    pub zone: Zone,
     /// PAD_CHAR_TO_FULL_LENGTH and others have no part in storing; TIME_TRUNCATE_FRACTIONAL has.
     pub truncate_fraction: bool,
 }
@@ -560,14 +561,19 @@ fn timestamp<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Datum<'a
     if local.is_zero() {
         return Ok(Datum::DateTime(local));
     }
-    let utc = local.add_micros(-i64::from(to.rules.zone) * SECOND);
-    let seconds = utc.and_then(DateTime::unix_micros).map(|us| us.div_euclid(SECOND));
-    match (utc, seconds) {
-        (Some(utc), Some(1..=TIMESTAMP_MAX)) => Ok(Datum::DateTime(utc)),
-        _ => {
-            let zero = DateTime { fsp, ..DateTime::ZERO };
-            incorrect("datetime", v, Datum::DateTime(zero), to)
+    let zero = DateTime { fsp, ..DateTime::ZERO };
+    let Some(moment) = local.unix_micros().map(|us| to.rules.zone.to_utc(us)) else {
+        return incorrect("datetime", v, Datum::DateTime(zero), to);
+    };
+    match DateTime::from_unix_micros(moment.micros, fsp) {
+        Some(_) if moment.in_gap && to.rules.strict => incorrect("datetime", v, Datum::DateTime(zero), to),
+        Some(utc) if (1..=TIMESTAMP_MAX).contains(&moment.micros.div_euclid(SECOND)) => {
+            if moment.in_gap {
+                to.diagnostics.warn(error::WARN_INVALID_TIMESTAMP.with(&[&to.column, &to.row]));
+            }
+            Ok(Datum::DateTime(utc))
         }
+        _ => incorrect("datetime", v, Datum::DateTime(zero), to),
     }
 }
 

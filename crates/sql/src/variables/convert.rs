@@ -5,6 +5,7 @@ use super::error::{VariableError, Warning};
 use super::ids::sql_mode;
 use super::value::Value;
 use crate::types::{Charset, Collation};
+use crate::value::zone::Zone;
 
 /// The right side of `SET name = ..`.
 #[derive(Debug, Clone, PartialEq)]
@@ -250,34 +251,16 @@ fn collation_name(var: &Variable, assigned: &Assigned) -> Result<Value, Variable
 }
 
 fn time_zone(var: &Variable, assigned: &Assigned) -> Result<Value, VariableError> {
-    let Assigned::Text(name) = assigned else { return Err(VariableError::WrongType(var.name)) };
+    let name = match assigned {
+        Assigned::Text(name) => name,
+        Assigned::Null => return Err(wrong_value(var, assigned)),
+        _ => return Err(VariableError::WrongType(var.name)),
+    };
     if name.eq_ignore_ascii_case("SYSTEM") {
         return Ok(Value::Text("SYSTEM".into()));
     }
-    match offset_minutes(name) {
-        Some(minutes) => Ok(Value::Text(offset_text(minutes).into())),
+    match Zone::by_name(name) {
+        Some(zone) => Ok(Value::Text(zone.name().into())),
         None => Err(VariableError::UnknownTimeZone(name.clone())),
     }
-}
-
-/// Minutes east of UTC, from `+hh:mm` within -13:59 to +14:00; `UTC` is accepted as +00:00.
-fn offset_minutes(zone: &str) -> Option<i32> {
-    if zone.eq_ignore_ascii_case("UTC") {
-        return Some(0);
-    }
-    let (sign, rest) = match zone.as_bytes().first()? {
-        b'+' => (1, &zone[1..]),
-        b'-' => (-1, &zone[1..]),
-        _ => return None,
-    };
-    let (hours, minutes) = rest.split_once(':')?;
-    let part = |s: &str| (1..=2).contains(&s.len()).then(|| s.parse::<u8>().ok()).flatten();
-    let (hours, minutes) = (part(hours)?, part(minutes)?);
-    let total = sign * (i32::from(hours) * 60 + i32::from(minutes));
-    (minutes < 60 && (-(13 * 60 + 59)..=14 * 60).contains(&total)).then_some(total)
-}
-
-fn offset_text(minutes: i32) -> String {
-    let sign = if minutes < 0 { '-' } else { '+' };
-    format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
 }

@@ -10,6 +10,7 @@ use crate::catalog::record::Change;
 use crate::catalog::{TableDef, parse_one, show};
 use crate::error::{self, Result, SqlError};
 use crate::types::Collation;
+use crate::value::zone::Zone;
 
 pub(super) fn create(create: &CreateTable, state: &State, settings: &Settings) -> Result<Plan> {
     if create.temporary {
@@ -67,7 +68,7 @@ fn rebuild(
     numbers: Numbers,
 ) -> Result<TableDef> {
     use crate::ast::StatementKind;
-    let text = show::create_table(table, auto_start, 0);
+    let text = show::create_table(table, auto_start, Zone::UTC);
     let StatementKind::CreateTable(create) = parse_one(text.as_bytes(), 0)?.kind else {
         return Err(SqlError::internal("a table's text makes no table"));
     };
@@ -79,7 +80,7 @@ fn rebuild(
         collation: table.collation,
         charset: crate::types::Charset::Utf8mb4,
         dates,
-        zone: 0,
+        zone: Zone::UTC,
     };
     build::build(database, name, &definition, environment, numbers)
 }

@@ -212,6 +212,10 @@ fn long_text(arguments: &[Expr], typing: &Typing) -> Type {
 }
 
 /// Text in the connection's character set, whatever the arguments are.
+fn binary_long_text(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation::BINARY, Coercibility::Implicit, u32::MAX)
+}
+
 fn connection_text(_: &[Expr], typing: &Typing) -> Type {
     Type::text(typing.connection, Coercibility::Literal, 255)
 }
@@ -355,6 +359,7 @@ pub static FUNCTIONS: &[Function] = &[
     f("dayofweek", (1, 1), int, temporal::dayofweek),
     f("dayofyear", (1, 1), int, temporal::dayofyear),
     f("from_days", (1, 1), date, temporal::from_days),
+    f("convert_tz", (3, 3), temporal::convert_tz_type, temporal::convert_tz),
     f("from_unixtime", (1, 2), temporal::from_unixtime_type, temporal::from_unixtime),
     f("hour", (1, 1), int, temporal::hour),
     f("last_day", (1, 1), date, temporal::last_day),
@@ -406,6 +411,9 @@ pub static FUNCTIONS: &[Function] = &[
 
 /// `CHAR(..)`, which the grammar knows apart; the resolver gives it its type.
 pub static CHAR: Function = f("char", (1, MANY), connection_text, string::char);
+
+/// WEIGHT_STRING(), which has a syntax of its own: the text, and the characters or bytes that it is brought to.
+pub static WEIGHT_STRING: Function = f("weight_string", (1, 2), binary_long_text, string::weight_string);
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
     LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|f| (f.name, f)).collect());

@@ -61,6 +61,28 @@ pub(super) fn char<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::owned(out))
 }
 
+/// What a text is compared by. A length cuts it; collations that pad get their spaces.
+pub(super) fn weight_string<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let text = not_null!(call.text(cx, 0));
+    let collation = call.arguments[0].ty.collation;
+    let mut text = text.into_owned();
+    if call.count() > 1 {
+        let count = usize::try_from(not_null!(call.int(cx, 1))).unwrap_or(usize::MAX);
+        if too_long(cx, "weight_string", count) {
+            return Ok(Datum::Null);
+        }
+        let charset = collation.charset();
+        text.truncate(charset.char_offset(&text, count));
+        let missing = count - charset.char_count(&text);
+        if let Some(padding) = collation.padding() {
+            text.extend(std::iter::repeat_n(padding, missing));
+        }
+    }
+    let mut weights = Vec::new();
+    collation.weight_string(&text, &mut weights);
+    Ok(if too_long(cx, "weight_string", weights.len()) { Datum::Null } else { Datum::owned(weights) })
+}
+
 pub(super) fn bin<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let n = not_null!(call.int(cx, 0));
     Ok(Datum::owned(format!("{n:b}")))

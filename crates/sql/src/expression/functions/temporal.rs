@@ -6,6 +6,7 @@ use crate::expression::{Expr, cast};
 use crate::session::Context;
 use crate::types::{Family, Type};
 use crate::value::temporal::{Date, DateTime, SECOND, Time, days_in_month, is_leap};
+use crate::value::zone::Zone;
 use crate::value::{Datum, Decimal, temporal_text};
 
 type Value<'a> = Result<Datum<'a>>;
@@ -261,7 +262,7 @@ pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> 
         return Ok(Datum::UInt((cx.now_utc().unix_micros().unwrap_or(0) / SECOND) as u64));
     }
     let local = not_null!(datetime_argument(cx, call, 0));
-    let micros = local.unix_micros().map_or(0, |us| us - i64::from(cx.zone()) * SECOND);
+    let micros = local.unix_micros().map_or(0, |us| cx.zone().to_utc(us).micros);
     // Beyond what it knows it is 0, as MySQL's.
     let micros = if (0..=32_536_771_199 * SECOND).contains(&micros) { micros } else { 0 };
     if call.ty.family == Family::Integer {
@@ -269,6 +270,24 @@ pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> 
     }
     let exact = Decimal::from_parts(micros.into(), 6).unwrap_or(Decimal::ZERO);
     Ok(Datum::Decimal(exact.truncate(call.ty.decimals)))
+}
+
+pub(super) fn convert_tz_type(arguments: &[Expr], _: &Typing) -> Type {
+    Type::datetime(fsp_of(&arguments[0]))
+}
+
+/// A moment of one zone in another. Beyond what MySQL's time zones reach it stays as it is.
+pub(super) fn convert_tz<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let shown = not_null!(datetime_argument(cx, call, 0));
+    let zone = |name: &[u8]| std::str::from_utf8(name).ok().and_then(Zone::by_name);
+    let (from, to) = (not_null!(call.text(cx, 1)), not_null!(call.text(cx, 2)));
+    let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Datum::Null) };
+    let Some(micros) = shown.unix_micros() else { return Ok(Datum::Null) };
+    let moment = from.to_utc(micros).micros;
+    if !(SECOND..32_536_771_200 * SECOND).contains(&moment) {
+        return Ok(Datum::DateTime(shown));
+    }
+    Ok(DateTime::from_unix_micros(to.to_local(moment), shown.fsp).map_or(Datum::Null, Datum::DateTime))
 }
 
 pub(super) fn from_unixtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -281,7 +300,7 @@ pub(super) fn from_unixtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         return Ok(Datum::Null);
     };
     let fsp = fsp_of(&call.arguments[0]);
-    let local = DateTime::from_unix_micros(micros + i64::from(cx.zone()) * SECOND, fsp);
+    let local = DateTime::from_unix_micros(cx.zone().to_local(micros), fsp);
     let Some(local) = local else { return Ok(Datum::Null) };
     if call.count() == 1 {
         return Ok(Datum::DateTime(local));

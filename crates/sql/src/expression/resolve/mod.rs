@@ -17,7 +17,7 @@ pub use names::decimal_literal_type;
 use super::aggregate::Aggregate;
 use super::like::Like;
 use super::{Case, Expr, Node, Switch, arithmetic, cast, compare, interval};
-use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
+use crate::ast::{self, BinaryOp, ExprKind, UnaryOp, WeightCast};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
@@ -189,7 +189,7 @@ impl<'c> Resolver<'c> {
                 }
                 Ok(call)
             }
-            ExprKind::WeightString { .. } => Err(SqlError::unsupported("WEIGHT_STRING()")),
+            ExprKind::WeightString { operand, cast } => self.weight_string(operand, *cast),
             ExprKind::Match { .. } => Err(SqlError::unsupported("MATCH .. AGAINST")),
             ExprKind::JsonValue(call) => self.json_value(call),
         }
@@ -430,6 +430,25 @@ impl<'c> Resolver<'c> {
         let codes = self.list(codes)?;
         let ty = Type::text(collation, Coercibility::Literal, 4 * codes.len() as u32);
         Ok(Expr { node: Node::Call(&super::functions::CHAR, codes), ty })
+    }
+
+    fn weight_string(&mut self, operand: &ast::Expr, cast: Option<WeightCast>) -> Result<Expr> {
+        let mut operand = self.expr(operand)?;
+        if !operand.ty.family.is_text() && operand.ty.family != Family::Null {
+            return Err(SqlError::unsupported("WEIGHT_STRING() of what is no text"));
+        }
+        let length = match cast {
+            None => None,
+            Some(WeightCast::Char(length)) => Some(length),
+            Some(WeightCast::Binary(length)) => {
+                operand.ty.collation = Collation::BINARY;
+                Some(length)
+            }
+        };
+        let length = length.map(|n| names::integer(Datum::UInt(n), true));
+        let ty = Type::text(Collation::BINARY, Coercibility::Implicit, u32::MAX);
+        let arguments = std::iter::once(operand).chain(length).collect();
+        Ok(Expr { node: Node::Call(&super::functions::WEIGHT_STRING, arguments), ty })
     }
 
     fn cast(&mut self, operand: &ast::Expr, ty: &ast::CastType) -> Result<Expr> {

@@ -82,6 +82,14 @@ impl Collation {
         self.description().pad_space
     }
 
+    /// What fills up a text to a fixed length: zeros for bytes, nothing where trailing spaces count.
+    pub fn padding(self) -> Option<u8> {
+        match self {
+            Collation::BINARY => Some(0),
+            _ => self.pads_space().then_some(b' '),
+        }
+    }
+
     /// How much memory sorting takes for each byte, as SHOW COLLATION says.
     pub fn sort_length(self) -> u8 {
         self.description().sort_length

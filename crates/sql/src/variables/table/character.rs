@@ -46,5 +46,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .both()
         .help_text("Language of the names of months and days"),
     text("system_time_zone", "UTC").fact().help_text("The machine's time zone"),
-    other("time_zone", Kind::TimeZone("SYSTEM")).both().no_option().help_text("SYSTEM or an offset from UTC"),
+    other("time_zone", Kind::TimeZone("SYSTEM"))
+        .both()
+        .no_option()
+        .help_text("SYSTEM, an offset from UTC or the name of a zone"),
 ];
