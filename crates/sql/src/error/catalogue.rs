@@ -263,6 +263,9 @@ catalogue! {
     AES_INVALID_KDF_ITERATIONS = 3236, "HY000", "For KDF method pbkdf2_hmac iterations value less than 1000 or more than 65535 is not allowed due to security reasons. Please provide iterations >= 1000 and iterations < 65535";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for %";
+    MISSING_JSON_TABLE_VALUE = 3665, "22035", "Missing value for JSON_TABLE column '%'";
+    WRONG_JSON_TABLE_VALUE = 3666, "2203F", "Can't store an array or an object in the scalar JSON_TABLE column '%'";
+    JSON_TABLE_VALUE_OUT_OF_RANGE = 3669, "22003", "Value is out of range for JSON_TABLE's column '%'";
     REGEXP_ILLEGAL_ARGUMENT = 3685, "HY000", "Illegal argument to a regular expression.";
     REGEXP_INDEX_OUTOFBOUNDS = 3686, "HY000", "Index out of bounds in regular expression search.";
     REGEXP_INTERNAL_ERROR = 3687, "HY000", "Internal error in the regular expression library.";

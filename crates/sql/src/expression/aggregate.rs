@@ -7,6 +7,7 @@ use crate::error::{Result, SqlError};
 use crate::session::Context;
 use crate::types::expression_type::NOT_FIXED;
 use crate::types::{Family, Type};
+use crate::value::json::convert::Origin;
 use crate::value::{Datum, Decimal, json};
 
 /// A resolved aggregate.
@@ -16,7 +17,7 @@ pub struct Aggregate {
     pub function: AggregateFunction,
     /// COUNT(DISTINCT x) and the like.
     pub distinct: bool,
-    /// The argument; none for COUNT(*).
+    /// The argument; none for COUNT(*). Of the JSON aggregates it is a document of one element or member for each row.
     pub argument: Option<Expr>,
     /// What it gives.
     pub ty: Type,
@@ -39,6 +40,7 @@ impl Aggregate {
             F::Sum | F::Avg => Type::DOUBLE,
             F::Min | F::Max | F::AnyValue => Type { nullable: true, ..of },
             F::BitAnd | F::BitOr | F::BitXor => Type::UINT.not_null(),
+            F::JsonArrayAgg | F::JsonObjectAgg => Type::JSON,
             other => return Err(SqlError::unsupported(format_args!("the aggregate {other:?}"))),
         };
         Ok(Self { function, distinct, argument, ty })
@@ -53,6 +55,9 @@ pub struct State {
     best: Datum<'static>,
     bits: u64,
     seen: std::collections::HashSet<Vec<u8>>,
+    /// The JSON aggregates' documents, and their bytes in all.
+    documents: Vec<Box<[u8]>>,
+    document_bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +82,8 @@ impl State {
             best: Datum::Null,
             bits: if aggregate.function == AggregateFunction::BitAnd { u64::MAX } else { 0 },
             seen: std::collections::HashSet::new(),
+            documents: Vec::new(),
+            document_bytes: 0,
         }
     }
 
@@ -133,8 +140,22 @@ impl State {
             F::BitAnd => self.bits &= arithmetic::to_bits(cx, &value)?,
             F::BitOr => self.bits |= arithmetic::to_bits(cx, &value)?,
             F::BitXor => self.bits ^= arithmetic::to_bits(cx, &value)?,
+            F::JsonArrayAgg | F::JsonObjectAgg => grown += self.gather(cx, value)?,
             _ => {}
         }
+        Ok(grown)
+    }
+
+    /// Keeps a document. Returns the bytes that it takes.
+    fn gather(&mut self, cx: &Context, value: Datum<'_>) -> Result<usize> {
+        let Datum::Json(document) = value else { return Ok(0) };
+        self.document_bytes += document.len();
+        let max = cx.max_allowed_packet();
+        if self.document_bytes > max {
+            return Err(crate::error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&"json_binary::serialize", &max]));
+        }
+        let grown = document.len() + std::mem::size_of::<Box<[u8]>>();
+        self.documents.push(document.into_owned().into());
         Ok(grown)
     }
 
@@ -147,6 +168,11 @@ impl State {
         match aggregate.function {
             F::Count => Datum::Int(self.count as i64),
             F::BitAnd | F::BitOr | F::BitXor => Datum::UInt(self.bits),
+            F::JsonArrayAgg | F::JsonObjectAgg if self.documents.is_empty() => Datum::Null,
+            F::JsonArrayAgg | F::JsonObjectAgg => {
+                // Each was a document within the limits, and their bytes together were counted.
+                json::merge::joined(&self.documents).map_or(Datum::Null, |d| Datum::Json(d.into()))
+            }
             F::Sum | F::Avg if self.count == 0 => Datum::Null,
             F::Sum => match self.sum {
                 Sum::Exact(sum) => Datum::Decimal(sum),
@@ -186,11 +212,15 @@ pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         By::Double => out.extend_from_slice(&double_key(value.to_f64().value)),
         By::Decimal => decimal_key(&value.to_decimal().value, out),
         By::Json => {
-            let document = value.borrow();
-            if let Datum::Json(document) = &document {
-                let root = json::root(document)?;
-                json::compare::sort_key(root, out).map_err(json::damaged)?;
-            }
+            let made;
+            let document = match value {
+                Datum::Json(document) => document,
+                other => {
+                    made = json::encode(&json::convert::from_datum(other.borrow(), Origin::PLAIN)?)?;
+                    &made[..]
+                }
+            };
+            json::compare::sort_key(json::root(document)?, out).map_err(json::damaged)?;
         }
         By::Time => {
             let micros = value.to_time().unwrap_or_default().micros;

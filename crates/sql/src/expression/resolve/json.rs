@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::Resolver;
-use crate::ast;
+use crate::ast::{self, AggregateFunction};
 use crate::error::{self, Result, SqlError};
+use crate::expression::functions;
 use crate::expression::functions::json::value::Answer;
 use crate::expression::functions::json::{self, JsonValue, Role};
 use crate::expression::{Expr, Node, cast};
@@ -21,6 +22,11 @@ pub(super) fn as_text(expr: &mut Expr) {
     }
     let to = cast::To::Char(Charset::Utf8mb4, Charset::Utf8mb4, None);
     wrap(expr, to, cast::result_type(&to, &Type::JSON, Collation::UTF8MB4_BIN));
+}
+
+/// True for the aggregates that make one document of a group.
+pub(super) fn is_gathering(function: AggregateFunction) -> bool {
+    matches!(function, AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg)
 }
 
 /// A condition: of JSON, IF and CASE take the number that it is.
@@ -87,6 +93,14 @@ impl Resolver<'_> {
             prepare(&mut arguments, roles);
         }
         Ok(Expr { node: Node::Call(function, arguments), ty: Type::BOOL })
+    }
+
+    /// What JSON_ARRAYAGG and JSON_OBJECTAGG gather: for each row an array of one element, an object of one member.
+    pub(super) fn gathered(&mut self, ast: &ast::Aggregate) -> Result<Expr> {
+        let arguments = self.list(&ast.arguments)?;
+        let name = if arguments.len() == 1 { "json_array" } else { "json_object" };
+        let function = functions::find(name).ok_or_else(|| SqlError::internal(name))?;
+        Ok(Expr { node: Node::Call(function, arguments), ty: Type::JSON.not_null() })
     }
 
     /// `JSON_VALUE(document, path [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`

@@ -508,6 +508,7 @@ impl<'c> Resolver<'c> {
             return Err(error::INVALID_GROUP_FUNC_USE.plain());
         };
         let argument = match ast.arguments.as_slice() {
+            _ if json::is_gathering(ast.function) => Some(self.gathered(ast)?),
             [] => None,
             [one] => Some(self.expr(one)?),
             _ => return Err(SqlError::unsupported("aggregates of several columns")),

@@ -38,6 +38,23 @@ fn into_elements(tree: Tree<'_>) -> Vec<Tree<'_>> {
     }
 }
 
+/// The elements of arrays, or the members of objects, in one: JSON_ARRAYAGG and JSON_OBJECTAGG.
+pub fn joined(documents: &[Box<[u8]>]) -> crate::error::Result<Vec<u8>> {
+    let mut elements = Vec::with_capacity(documents.len());
+    let mut members = Vec::new();
+    for document in documents {
+        let Some(container) = super::root(document)?.container() else { continue };
+        for i in 0..container.len() {
+            let value = container.value(i).map(Tree::Stored).map_err(super::damaged)?;
+            match container.is_object() {
+                true => members.push((container.key(i).map_err(super::damaged)?.into(), value)),
+                false => elements.push(value),
+            }
+        }
+    }
+    super::encode(&if members.is_empty() { Tree::Array(elements) } else { Tree::object(members) })
+}
+
 /// The document changed by the patch (RFC 7396): members replaced, those that the patch has as null removed.
 pub fn patch<'a>(mut document: Tree<'a>, mut patch_: Tree<'a>) -> Result<Tree<'a>, RowError> {
     patch_.open()?;

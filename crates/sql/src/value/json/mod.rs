@@ -6,7 +6,7 @@
 //!
 //! - [`parse`]: text to a tree, with MySQL's words for what is wrong. [`path`]: `$.a[last]`, and what it finds.
 //!   [`edit`]: changes at a path. [`merge`]: two documents become one. [`compare`]: MySQL's order of all JSON values, as
-//!   comparison and as sort key. [`convert`]: between JSON and SQL values. [`schema`]: JSON Schema. [`table`]: the rows
+//!   comparison and as sort key. [`convert`]: between JSON and SQL values. [`table`]: the rows
 //!   of JSON_TABLE.
 
 pub mod compare;
@@ -15,6 +15,9 @@ pub mod edit;
 pub mod merge;
 pub mod parse;
 pub mod path;
+pub mod table;
+#[cfg(test)]
+mod tests;
 
 pub use binlog::row::json::{
     Container, EncodeError, Json, Node, Tree, write_pretty, write_quoted, write_text,
