@@ -8,7 +8,7 @@
 //!    Before anything is done, [`privilege`] asks whether the account may run it.
 //! 4. resolve   Names become tables of the [`catalog`], columns, functions; expressions get types
 //!    ([`expression::resolve`]).
-//! 5. plan      The condition chooses the path to the rows ([`executor::access`]).
+//! 5. plan      Names become places, the order of a join and the paths to the rows are chosen ([`planner`]).
 //! 6. run       Rows come as binlog row images and are decoded column by column, when asked ([`value::image`]). What is
 //!    changed becomes an image again, and goes to the storage's transaction, which logs and stores those very bytes.
 //! 7. end       The statement keeps its changes or takes them back; outside of a longer transaction it commits, and waits
@@ -29,6 +29,7 @@ pub mod error;
 pub mod executor;
 pub mod expression;
 pub mod parser;
+pub mod planner;
 pub mod privilege;
 pub mod routine;
 pub mod session;

@@ -71,6 +71,7 @@ catalogue! {
     WRONG_SUB_KEY = 1089, "HY000", "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys";
     CANT_REMOVE_ALL_FIELDS = 1090, "42000", "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
     CANT_DROP_FIELD_OR_KEY = 1091, "42000", "Can't DROP '%'; check that column/key exists";
+    UPDATE_TABLE_USED = 1093, "HY000", "You can't specify target table '%' for update in FROM clause";
     NO_SUCH_THREAD = 1094, "HY000", "Unknown thread id: %";
     KILL_DENIED_ERROR = 1095, "HY000", "You are not owner of thread %";
     NO_TABLES_USED = 1096, "HY000", "No tables used";
@@ -88,6 +89,7 @@ catalogue! {
     TABLE_MUST_HAVE_COLUMNS = 1113, "42000", "A table must have at least 1 column";
     RECORD_FILE_FULL = 1114, "HY000", "The table '%' is full";
     UNKNOWN_CHARACTER_SET = 1115, "42000", "Unknown character set: '%'";
+    TOO_MANY_TABLES = 1116, "HY000", "Too many tables; MySQL can only use % tables in a join";
     TOO_MANY_FIELDS = 1117, "HY000", "Too many columns";
     TOO_BIG_ROWSIZE = 1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is %. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
     PASSWORD_NO_MATCH = 1133, "42000", "Can't find any matching row in the user table";
@@ -135,6 +137,7 @@ catalogue! {
     SUBQUERY_NO_1_ROW = 1242, "21000", "Subquery returns more than 1 row";
     UNKNOWN_STMT_HANDLER = 1243, "HY000", "Unknown prepared statement handler (%) given to %";
     DERIVED_MUST_HAVE_ALIAS = 1248, "42000", "Every derived table must have its own alias";
+    TABLENAME_NOT_ALLOWED_HERE = 1250, "42000", "Table '%' from one of the %s cannot be used in %";
     COLLATION_CHARSET_MISMATCH = 1253, "42000", "COLLATION '%' is not valid for CHARACTER SET '%'";
     TOO_BIG_FOR_UNCOMPRESS = 1256, "HY000", "Uncompressed data size too large; the maximum size is % (probably, length of uncompressed data was corrupted)";
     ZLIB_Z_BUF_ERROR = 1258, "HY000", "ZLIB: Not enough room in the output buffer (probably, length of uncompressed data was corrupted)";
@@ -176,6 +179,7 @@ catalogue! {
     STMT_NOT_ALLOWED_IN_SF_OR_TRG = 1336, "0A000", "% is not allowed in stored function or trigger";
     SP_CASE_NOT_FOUND = 1339, "20000", "Case not found for CASE statement";
     WRONG_OBJECT = 1347, "HY000", "'%.%' is not %";
+    VIEW_WRONG_LIST = 1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     TRG_DOES_NOT_EXIST = 1360, "HY000", "Trigger does not exist";
     NO_DEFAULT_FOR_FIELD = 1364, "HY000", "Field '%' doesn't have a default value";
     DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
@@ -261,6 +265,7 @@ catalogue! {
     CAPACITY_EXCEEDED = 3170, "HY000", "Memory capacity of % bytes for '%' exceeded. %";
     AES_INVALID_KDF_NAME = 3235, "HY000", "KDF method name is not valid. Please use hkdf or pbkdf2_hmac method name";
     AES_INVALID_KDF_ITERATIONS = 3236, "HY000", "For KDF method pbkdf2_hmac iterations value less than 1000 or more than 65535 is not allowed due to security reasons. Please provide iterations >= 1000 and iterations < 65535";
+    UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name '%' in locking clause.";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for %";
     MISSING_JSON_TABLE_VALUE = 3665, "22035", "Missing value for JSON_TABLE column '%'";

@@ -1,341 +1,258 @@
-//! How a statement gets at a table's rows: by which index, over which ranges, in which direction.
+//! Walking an access path: its keys are evaluated and encoded when it is opened, then its ranges are walked.
 //!
-//! 1. The condition's conjuncts that compare a bare column with something that does not depend on the row become
-//!    [`Term`]s.
-//! 2. For each index, equalities bind its leading columns, and the next column may have a range. The best index wins: one
-//!    that names a single row, else the one that binds most, else the primary key, which is a scan.
-//! 3. [`Rows`] walks the ranges.
-//!
-//! (A1) A path gives every row that the condition accepts, and perhaps others: the whole condition is tested again. So a
-//!      value that a column can't hold exactly makes no term, instead of a rounded one.
+//! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are tested again. So a
+//!      value that a column can't hold exactly makes no narrower range: the walk goes by the columns before it.
 
 use std::ops::Bound;
-use std::sync::Arc;
 
-use storage::transaction::{Access, Direction, IndexScan, KeyRange, LockedRow};
-use storage::{TableSchema, Value};
+use binlog::row::RowImageBuilder;
+use storage::transaction::{Access as Mode, Direction, IndexScan, KeyRange, LockedRow};
 
-use crate::ast::{BinaryOp, IndexHint, IndexHintAction};
 use crate::catalog::TableDef;
-use crate::error::{self, Diagnostics, Result};
-use crate::expression::compare::{self, By};
-use crate::expression::row::{ImageRow, Offsets};
-use crate::expression::{Expr, Node, Row};
+use crate::error::{Diagnostics, Result};
+use crate::expression::Expr;
+use crate::expression::compare::By;
+use crate::expression::frame::Frame;
+use crate::planner::Access;
+use crate::planner::access::{Key, Path};
 use crate::session::Context;
-use crate::types::{Charset, DataType, Type};
+use crate::types::{Charset, DataType};
 use crate::value::{Datum, image, store};
 
-/// A path to rows.
-#[derive(Debug, Clone)]
-pub struct Path {
-    /// Which index.
-    pub index: usize,
-    /// Which ranges of it, in the order of the walk.
-    pub ranges: Vec<KeyRange>,
-    /// A single row at most: its whole primary key.
-    pub point: Option<Vec<u8>>,
-    /// Which way.
-    pub direction: Direction,
-    /// How many leading columns of the index have one value each.
-    pub bound: usize,
+/// A walk over a path's rows.
+pub struct Scan<'p> {
+    plan: &'p Access,
+    mode: Mode,
+    /// A single row at most: its primary key, until it was looked up.
+    point: Option<Vec<u8>>,
+    ranges: Vec<KeyRange>,
+    next_range: usize,
+    scan: Option<IndexScan>,
 }
 
-/// A condition on one column.
-struct Term {
-    column: usize,
-    kind: Kind,
+/// What a key's value is for a column.
+enum Encoded {
+    /// Its bytes in a row image; `None` for NULL.
+    Is(Option<Vec<u8>>),
+    /// No row has it.
+    Nowhere,
+    /// The column can't hold it, but may hold what compares as equal.
+    Inexact,
 }
 
-enum Kind {
-    /// One of these values, as a row image has them; `None` is NULL.
-    Equal(Vec<Option<Vec<u8>>>),
-    /// Not below, or above.
-    Lower(Vec<u8>),
-    /// Not above, or below.
-    Upper(Vec<u8>),
-}
-
-/// The most ranges that one IN makes.
-const RANGES_MAX: usize = 1000;
-
-/// Chooses a path for a condition.
-pub fn choose(
-    cx: &mut Context,
-    table: &TableDef,
-    filter: Option<&Expr>,
-    hints: &[IndexHint],
-) -> Result<Path> {
-    let mut terms = Vec::new();
-    if let Some(filter) = filter {
-        collect(cx, table, filter, &mut terms);
+impl<'p> Scan<'p> {
+    /// A walk that is not open yet.
+    pub fn new(plan: &'p Access) -> Self {
+        Scan { plan, mode: Mode::Snapshot, point: None, ranges: Vec::new(), next_range: 0, scan: None }
     }
-    let mut best = full_scan();
-    let mut best_score = 0;
-    for index in 0..table.indexes.len() {
-        if !is_allowed(table, index, hints)? {
-            continue;
+
+    /// Starts anew, with keys for the rows that the frame holds now.
+    pub fn open(&mut self, cx: &mut Context, frame: &Frame) -> Result<()> {
+        let autocommit = !cx.transaction().explicit;
+        self.mode = match self.plan.locking {
+            Some(locking) => Mode::Locking(locking),
+            None => cx.transaction().engine.plain_access(autocommit),
+        };
+        self.scan = None;
+        self.next_range = 0;
+        self.ranges.clear();
+        self.point = None;
+        let path = &self.plan.path;
+        if path.is_full() {
+            self.ranges.push(KeyRange::all());
+            return Ok(());
         }
-        if let Some((path, score)) = try_index(table, index, &terms)
-            && score > best_score
-        {
-            (best, best_score) = (path, score);
+        let mut made = Ranges::new(cx, frame, self.plan);
+        made.make()?;
+        let Ranges { point, mut ranges, .. } = made;
+        if path.direction == Direction::Backward {
+            ranges.reverse();
         }
+        (self.point, self.ranges) = (point, ranges);
+        Ok(())
     }
-    Ok(best)
-}
 
-/// All rows by primary key.
-pub fn full_scan() -> Path {
-    Path { index: 0, ranges: vec![KeyRange::all()], point: None, direction: Direction::Forward, bound: 0 }
-}
-
-/// What the hints say; error 1176 for an index that there is not.
-fn is_allowed(table: &TableDef, index: usize, hints: &[IndexHint]) -> Result<bool> {
-    let mut allowed = table.indexes[index].visible;
-    let mut named = false;
-    let mut used = false;
-    for hint in hints {
-        for name in &hint.indexes {
-            let i = table.index_named(name);
-            let i = i.ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[name, &table.name]))?;
-            match hint.action {
-                IndexHintAction::Ignore if i == index => allowed = false,
-                IndexHintAction::Ignore => {}
-                _ => named |= i == index,
+    /// Puts the next row that the conditions accept into the frame; false behind the last one.
+    pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
+        loop {
+            frame.tick(cx)?;
+            if !self.step(cx, frame)? {
+                return Ok(false);
+            }
+            if super::operators::accepts(cx, &self.plan.filter, frame)? {
+                return Ok(true);
             }
         }
-        used |= hint.action != IndexHintAction::Ignore;
     }
-    Ok(allowed && (!used || named))
-}
 
-fn collect(cx: &mut Context, table: &TableDef, filter: &Expr, terms: &mut Vec<Term>) {
-    match &filter.node {
-        Node::And(list) => list.iter().for_each(|e| collect(cx, table, e, terms)),
-        Node::Compare(op, by, pair) => {
-            let (column, other, op) = match (pair[0].as_column(), pair[1].as_column()) {
-                (Some(column), _) if pair[1].is_row_independent() => (column, &pair[1], *op),
-                (_, Some(column)) if pair[0].is_row_independent() => (column, &pair[0], mirrored(*op)),
-                _ => return,
-            };
-            let Some(raw) = exact(cx, table, column, *by, other) else { return };
-            let kind = match op {
-                BinaryOp::Equal => Kind::Equal(vec![Some(raw)]),
-                BinaryOp::Greater | BinaryOp::GreaterOrEqual => Kind::Lower(raw),
-                BinaryOp::Less | BinaryOp::LessOrEqual => Kind::Upper(raw),
-                _ => return,
-            };
-            terms.push(Term { column, kind });
+    fn step(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
+        if let Some(key) = self.point.take() {
+            return self.get(cx, &key, frame);
         }
-        Node::Between(three, by, false) => {
-            let [x, low, high] = &**three;
-            let Some(column) = x.as_column() else { return };
-            let ends = [(low, by[0], Kind::Lower as fn(Vec<u8>) -> Kind), (high, by[1], Kind::Upper)];
-            for (end, by, kind) in ends {
-                if end.is_row_independent()
-                    && let Some(raw) = exact(cx, table, column, by, end)
-                {
-                    terms.push(Term { column, kind: kind(raw) });
+        loop {
+            if let Some(scan) = &mut self.scan {
+                if scan.next(&mut cx.transaction().engine)? {
+                    frame.set_image(self.plan.slot, scan.row())?;
+                    return Ok(true);
                 }
+                self.scan = None;
             }
+            let Some(range) = self.ranges.get_mut(self.next_range) else { return Ok(false) };
+            let range = std::mem::replace(range, KeyRange::all());
+            self.next_range += 1;
+            let path = &self.plan.path;
+            let engine = &mut cx.transaction().engine;
+            let schema = &self.plan.table.schema;
+            self.scan = Some(engine.scan_index(schema, path.index, range, path.direction, self.mode));
         }
-        Node::In(x, list, false) if list.len() <= RANGES_MAX => {
-            let Some(column) = x.as_column() else { return };
-            let mut values = Vec::with_capacity(list.len());
-            for (by, candidate) in list {
-                if !candidate.is_row_independent() {
-                    return;
+    }
+
+    /// Reads one row by its primary key.
+    fn get(&self, cx: &mut Context, key: &[u8], frame: &mut Frame) -> Result<bool> {
+        let tree = self.plan.table.schema.primary.tree();
+        let engine = &mut cx.transaction().engine;
+        let row = match self.mode {
+            Mode::Locking(locking) => match engine.get_locked(tree, key, locking)? {
+                LockedRow::Locked { row, .. } => row,
+                LockedRow::Skipped => None,
+            },
+            Mode::Snapshot | Mode::Newest => engine.get(tree, key)?,
+        };
+        match row {
+            Some(row) => frame.set_image(self.plan.slot, &row).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
+
+/// The ranges of a path, as they are made.
+struct Ranges<'a> {
+    cx: &'a mut Context,
+    frame: &'a Frame,
+    table: &'a TableDef,
+    path: &'a Path,
+    point: Option<Vec<u8>>,
+    ranges: Vec<KeyRange>,
+}
+
+impl<'a> Ranges<'a> {
+    fn new(cx: &'a mut Context, frame: &'a Frame, plan: &'a Access) -> Self {
+        Self { cx, frame, table: &plan.table, path: &plan.path, point: None, ranges: Vec::new() }
+    }
+
+    fn make(&mut self) -> Result<()> {
+        let parts = &self.table.indexes[self.path.index].parts;
+        let mut prefixes: Vec<Vec<Option<Vec<u8>>>> = vec![Vec::with_capacity(parts.len())];
+        let mut whole = true;
+        for (part, alternatives) in parts.iter().zip(&self.path.keys) {
+            let Some(values) = self.values(part.column, alternatives)? else {
+                whole = false;
+                break;
+            };
+            match values.as_slice() {
+                [] => return Ok(()),
+                [_] => {
+                    let value = values.into_iter().next().unwrap_or_default();
+                    prefixes.iter_mut().for_each(|p| p.push(value.clone()));
                 }
-                let Some(raw) = exact(cx, table, column, *by, candidate) else { return };
-                values.push(Some(raw));
-            }
-            terms.push(Term { column, kind: Kind::Equal(values) });
-        }
-        Node::Is(x, crate::ast::Truth::Null, false) => {
-            if let Some(column) = x.as_column().filter(|&c| table.columns[c].nullable) {
-                terms.push(Term { column, kind: Kind::Equal(vec![None]) });
+                _ => prefixes = product(&prefixes, &values),
             }
         }
-        _ => {}
-    }
-}
-
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Less => BinaryOp::Greater,
-        BinaryOp::LessOrEqual => BinaryOp::GreaterOrEqual,
-        BinaryOp::Greater => BinaryOp::Less,
-        BinaryOp::GreaterOrEqual => BinaryOp::LessOrEqual,
-        other => other,
-    }
-}
-
-/// The bytes that a row image has for the value, if the column can hold it exactly and compares as the condition does.
-fn exact(cx: &mut Context, table: &TableDef, column: usize, by: By, value: &Expr) -> Option<Vec<u8>> {
-    let definition = &table.columns[column];
-    let ty = Type::of_column(&definition.ty, definition.nullable);
-    let comparable = match by {
-        By::Text(collation) => {
-            collation == definition.ty.collation() && definition.ty.is_character()
-                || collation == definition.ty.collation() && ty.family.is_text()
-        }
-        By::Integer | By::Decimal | By::Double => {
-            ty.family.is_numeric() && !matches!(definition.ty, DataType::Year)
-        }
-        By::DateTime => {
-            matches!(definition.ty, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_))
-        }
-        By::Time => matches!(definition.ty, DataType::Time(_)),
-        By::Json => false,
-    };
-    // A label's order in keys is that of its numbers, its comparison that of its text.
-    if !comparable || matches!(definition.ty, DataType::Enum { .. } | DataType::Set { .. }) {
-        return None;
-    }
-    let given = value.eval(cx, Row::None).ok()?;
-    if given.is_null() {
-        return None;
-    }
-    let charset = if value.ty.family.is_text() { value.ty.collation.charset() } else { Charset::Ascii };
-    let mut raw = encode(cx, &given, charset, table, column)?;
-    // What comes back must be the same for the comparison that the condition makes.
-    let back = image::read(&raw, &table.column_types[column], &definition.ty, cx.zone()).ok()?;
-    match compare::By::compare(by, cx, &back, &given) {
-        Ok(Some(order)) if order.is_eq() => {}
-        _ => return None,
-    }
-    raw.shrink_to_fit();
-    Some(raw)
-}
-
-fn encode(
-    cx: &mut Context,
-    value: &Datum<'_>,
-    charset: Charset,
-    table: &TableDef,
-    column: usize,
-) -> Option<Vec<u8>> {
-    let definition = &table.columns[column];
-    let mut diagnostics = Diagnostics::default();
-    let rules = store::Rules { strict: true, ..cx.store_rules(false) };
-    let mut target =
-        store::Target { column: &definition.name, table: "", row: 1, rules, diagnostics: &mut diagnostics };
-    let fitted = store::fit(value.borrow(), charset, &definition.ty, &mut target).ok()?;
-    let types = std::slice::from_ref(&table.column_types[column]);
-    let mut out = Vec::new();
-    let mut builder = binlog::row::RowImageBuilder::new(types, &mut out);
-    image::push(&mut builder, &fitted, &definition.ty).ok()?;
-    builder.finish().ok()?;
-    // The bitmap of one column comes first.
-    Some(out.split_off(1))
-}
-
-/// A path by one index, and how good it is; `None` if the condition does not narrow it.
-fn try_index(table: &TableDef, number: usize, terms: &[Term]) -> Option<(Path, u32)> {
-    let definition = &table.indexes[number];
-    let index = table.schema.index(number)?;
-    let mut prefixes: Vec<Vec<Option<&[u8]>>> = vec![Vec::new()];
-    let mut bound = 0;
-    let mut whole = true;
-    for part in &definition.parts {
-        let equal = terms.iter().filter(|t| t.column == part.column).find_map(|t| match &t.kind {
-            Kind::Equal(values) => Some(values),
+        let range = match (&self.path.range, whole) {
+            (Some(range), true) => {
+                let part = parts[self.path.keys.len()];
+                let Some(lower) = self.end(part.column, range.lower.as_ref())? else { return Ok(()) };
+                let Some(upper) = self.end(part.column, range.upper.as_ref())? else { return Ok(()) };
+                Some((lower, upper, part.descending))
+            }
             _ => None,
-        });
-        let Some(values) = equal else { break };
-        if prefixes.len() * values.len() > RANGES_MAX {
-            break;
+        };
+        let index = self.table.schema.index(self.path.index);
+        let index = index.ok_or_else(|| crate::error::SqlError::internal("a path by no index"))?;
+        let malformed = crate::error::SqlError::internal;
+        for prefix in &prefixes {
+            let values: Vec<Option<&[u8]>> = prefix.iter().map(Option::as_deref).collect();
+            let mut key = Vec::new();
+            index.encode_values(&values, &mut key).map_err(malformed)?;
+            if whole && prefixes.len() == 1 && self.path.is_point(self.table) {
+                self.point = Some(key);
+                return Ok(());
+            }
+            let mut narrowed = KeyRange::prefix(&key);
+            if let Some((lower, upper, descending)) = &range {
+                let (first, last) = if *descending { (upper, lower) } else { (lower, upper) };
+                let encode = |raw: &[u8]| {
+                    let mut longer = values.clone();
+                    longer.push(Some(raw));
+                    let mut out = Vec::new();
+                    index.encode_values(&longer, &mut out).map(|()| out)
+                };
+                if let Some(raw) = first {
+                    narrowed.lower = Bound::Included(encode(raw).map_err(malformed)?);
+                }
+                if let Some(raw) = last {
+                    narrowed.upper = KeyRange::prefix(&encode(raw).map_err(malformed)?).upper;
+                }
+            }
+            self.ranges.push(narrowed);
         }
-        prefixes = prefixes
-            .iter()
-            .flat_map(|p| {
-                values.iter().map(move |v| {
-                    let mut longer = p.clone();
-                    longer.push(v.as_deref());
-                    longer
-                })
-            })
-            .collect();
-        bound += 1;
-        if part.prefix_len.is_some() {
-            // Behind a prefix nothing more is known of the order.
-            whole = false;
-            break;
+        if self.ranges.len() > 1 {
+            self.ranges.sort_by(|a, b| lower_bytes(a).cmp(lower_bytes(b)));
+            self.ranges.dedup();
         }
+        Ok(())
     }
-    let next = definition.parts.get(bound).filter(|_| whole);
-    let range = next.and_then(|part| range_of(terms, part));
-    if bound == 0 && range.is_none() {
-        return None;
+
+    /// What a column may equal; `None` if that can't be said in keys.
+    fn values(&mut self, column: usize, keys: &[Key]) -> Result<Option<Vec<Option<Vec<u8>>>>> {
+        let mut values = Vec::with_capacity(keys.len());
+        for key in keys {
+            let (by, expr, null_safe) = match key {
+                Key::Null => {
+                    values.push(None);
+                    continue;
+                }
+                Key::Value(by, expr) => (*by, expr, false),
+                Key::NullSafe(by, expr) => (*by, expr, true),
+            };
+            match self.encoded(column, by, expr)? {
+                Encoded::Is(Some(raw)) => values.push(Some(raw)),
+                Encoded::Is(None) if null_safe && self.table.columns[column].nullable => values.push(None),
+                Encoded::Is(None) | Encoded::Nowhere => {}
+                Encoded::Inexact => return Ok(None),
+            }
+        }
+        Ok(Some(values))
     }
-    let mut ranges = Vec::with_capacity(prefixes.len());
-    for prefix in &prefixes {
-        let mut key = Vec::new();
-        index.encode_values(prefix, &mut key).ok()?;
-        ranges.push(match &range {
-            None => KeyRange::prefix(&key),
-            Some(range) => bounded(index, prefix, &key, range)?,
-        });
+
+    /// One end of a range: the inner `None` is no end, the outer one no row at all.
+    fn end(&mut self, column: usize, end: Option<&(By, Expr)>) -> Result<Option<Option<Vec<u8>>>> {
+        let Some((by, expr)) = end else { return Ok(Some(None)) };
+        Ok(match self.encoded(column, *by, expr)? {
+            Encoded::Is(Some(raw)) => Some(Some(raw)),
+            Encoded::Is(None) => None,
+            Encoded::Nowhere | Encoded::Inexact => Some(None),
+        })
     }
-    ranges.sort_by(|a, b| lower_bytes(a).cmp(lower_bytes(b)));
-    ranges.dedup();
-    let complete = whole && bound == definition.parts.len();
-    let single = prefixes.len() == 1;
-    let point = (number == 0 && complete && single).then(|| lower_bytes(&ranges[0]).to_vec());
-    let unique = complete && definition.unique;
-    let score = u32::from(point.is_some()) * 1000
-        + u32::from(unique) * 500
-        + bound as u32 * 20
-        + u32::from(range.is_some()) * 10
-        + u32::from(number == 0) * 5;
-    let bound = if single { bound } else { 0 };
-    Some((Path { index: number, ranges, point, direction: Direction::Forward, bound }, score))
+
+    fn encoded(&mut self, column: usize, by: By, expr: &Expr) -> Result<Encoded> {
+        let frame = self.frame;
+        let value = expr.eval(self.cx, frame.row())?;
+        if value.is_null() {
+            return Ok(Encoded::Is(None));
+        }
+        let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+        encode(self.cx, self.table, column, by, &value, charset)
+    }
 }
 
-/// A range on an index's next column.
-struct Range<'t> {
-    lower: Option<&'t [u8]>,
-    upper: Option<&'t [u8]>,
-    descending: bool,
-}
-
-fn range_of<'t>(terms: &'t [Term], part: &storage::KeyPart) -> Option<Range<'t>> {
-    let mut range = Range { lower: None, upper: None, descending: part.descending };
-    for term in terms.iter().filter(|t| t.column == part.column) {
-        match &term.kind {
-            Kind::Lower(raw) => range.lower = Some(raw),
-            Kind::Upper(raw) => range.upper = Some(raw),
-            Kind::Equal(_) => {}
-        }
-    }
-    (range.lower.is_some() || range.upper.is_some()).then_some(range)
-}
-
-/// The keys that begin with `key` and have the next column in the range, both ends included: the condition is tested again.
-fn bounded(
-    index: &storage::schema::Index,
-    prefix: &[Option<&[u8]>],
-    key: &[u8],
-    range: &Range<'_>,
-) -> Option<KeyRange> {
-    let encode = |raw: &[u8]| {
-        let mut values = prefix.to_vec();
-        values.push(Some(raw));
-        let mut out = Vec::new();
-        index.encode_values(&values, &mut out).ok().map(|()| out)
+fn product(prefixes: &[Vec<Option<Vec<u8>>>], values: &[Option<Vec<u8>>]) -> Vec<Vec<Option<Vec<u8>>>> {
+    let longer = |prefix: &Vec<Option<Vec<u8>>>, value: &Option<Vec<u8>>| {
+        let mut longer = prefix.clone();
+        longer.push(value.clone());
+        longer
     };
-    let (first, last) =
-        if range.descending { (range.upper, range.lower) } else { (range.lower, range.upper) };
-    let whole = KeyRange::prefix(key);
-    let lower = match first {
-        Some(raw) => Bound::Included(encode(raw)?),
-        None => whole.lower,
-    };
-    let upper = match last {
-        Some(raw) => KeyRange::prefix(&encode(raw)?).upper,
-        None => whole.upper,
-    };
-    Some(KeyRange { lower, upper })
+    prefixes.iter().flat_map(|p| values.iter().map(move |v| longer(p, v))).collect()
 }
 
 fn lower_bytes(range: &KeyRange) -> &[u8] {
@@ -345,137 +262,73 @@ fn lower_bytes(range: &KeyRange) -> &[u8] {
     }
 }
 
-impl Path {
-    /// True if rows come in the order of these columns, ascending or all descending; turns the walk round if needed.
-    pub fn gives_order(&mut self, table: &TableDef, order: &[(usize, bool)]) -> bool {
-        if self.point.is_some() {
-            return true;
+/// The bytes that a row image has for a value, if the column can hold what compares as equal to it.
+fn encode(
+    cx: &mut Context,
+    table: &TableDef,
+    column: usize,
+    by: By,
+    value: &Datum<'_>,
+    charset: Charset,
+) -> Result<Encoded> {
+    let definition = &table.columns[column];
+    if let (DataType::Integer { size, sign, .. }, Datum::Int(_) | Datum::UInt(_)) = (&definition.ty, value) {
+        let number = value.to_integer().value;
+        let (low, high) = store::integer_range(*size, sign.unsigned);
+        if number < low || number > high {
+            return Ok(Encoded::Nowhere);
         }
-        let parts = &table.indexes[self.index].parts;
-        let mut rest = &parts[self.bound.min(parts.len())..];
-        let mut backward = None;
-        for &(column, descending) in order {
-            if parts[..self.bound.min(parts.len())].iter().any(|p| p.column == column) {
-                continue; // one value only
-            }
-            let Some((part, more)) = rest.split_first() else { return false };
-            if part.column != column
-                || part.prefix_len.is_some()
-                || self.ranges.len() > 1 && self.bound == 0 && parts.len() > 1
-            {
-                return false;
-            }
-            let turned = part.descending != descending;
-            if *backward.get_or_insert(turned) != turned {
-                return false;
-            }
-            rest = more;
-        }
-        // Keys of a label are in the order of its numbers, as MySQL sorts them too.
-        if backward == Some(true) {
-            self.direction = Direction::Backward;
-            self.ranges.reverse();
-        }
-        true
+        return Ok(Encoded::Is(Some(integer_image(number, *size))));
     }
+    let raw = fitted(cx, table, column, value, charset);
+    let exact = match &raw {
+        None => false,
+        Some(raw) => {
+            // What comes back must be the same for the comparison that the condition makes.
+            let back = image::read(raw, &table.column_types[column], &definition.ty, cx.zone())?;
+            by.compare(cx, &back, value)?.is_some_and(|order| order.is_eq())
+        }
+    };
+    let exact_numbers = matches!(by, By::Integer | By::Decimal)
+        && matches!(definition.ty, DataType::Integer { .. } | DataType::Decimal { .. });
+    Ok(match raw {
+        Some(raw) if exact => Encoded::Is(Some(raw)),
+        _ if exact_numbers => Encoded::Nowhere,
+        _ => Encoded::Inexact,
+    })
 }
 
-/// A walk over a path's rows.
-pub struct Rows {
-    schema: Arc<TableSchema>,
-    table: Arc<TableDef>,
-    access: Access,
-    path: Path,
-    next_range: usize,
-    scan: Option<IndexScan>,
-    point: Option<Value>,
-    /// Where the current row's columns lie.
-    offsets: Offsets,
-    steps: u32,
+/// An integer as a row image has it.
+fn integer_image(number: i128, size: crate::ast::IntegerSize) -> Vec<u8> {
+    use crate::ast::IntegerSize as S;
+    let len = match size {
+        S::Tiny => 1,
+        S::Small => 2,
+        S::Medium => 3,
+        S::Int => 4,
+        S::Big => 8,
+    };
+    number.to_le_bytes()[..len].to_vec()
 }
 
-/// How many rows are walked between two looks at KILL's mark.
-const INTERRUPT_STEPS: u32 = 256;
-
-impl Rows {
-    /// Starts a walk.
-    pub fn new(table: Arc<TableDef>, path: Path, access: Access) -> Self {
-        Rows {
-            schema: table.schema.clone(),
-            table,
-            access,
-            path,
-            next_range: 0,
-            scan: None,
-            point: None,
-            offsets: Offsets::default(),
-            steps: 0,
-        }
-    }
-
-    /// Moves to the next row; false behind the last one.
-    pub fn advance(&mut self, cx: &mut Context) -> Result<bool> {
-        self.steps += 1;
-        if self.steps.is_multiple_of(INTERRUPT_STEPS) {
-            cx.check_interrupt()?;
-        }
-        let found = self.step(cx)?;
-        if found {
-            let image = match (&self.point, &self.scan) {
-                (Some(row), _) => &row[..],
-                (None, Some(scan)) => scan.row(),
-                (None, None) => return Ok(false),
-            };
-            self.offsets.find(&self.table, image)?;
-        }
-        Ok(found)
-    }
-
-    fn step(&mut self, cx: &mut Context) -> Result<bool> {
-        if let Some(key) = self.path.point.take() {
-            self.path.ranges.clear();
-            self.point = self.get(cx, &key)?;
-            return Ok(self.point.is_some());
-        }
-        self.point = None;
-        loop {
-            if let Some(scan) = &mut self.scan {
-                if scan.next(&mut cx.transaction().engine)? {
-                    return Ok(true);
-                }
-                self.scan = None;
-            }
-            let Some(range) = self.path.ranges.get(self.next_range).cloned() else { return Ok(false) };
-            self.next_range += 1;
-            let (index, direction, access) = (self.path.index, self.path.direction, self.access);
-            let engine = &mut cx.transaction().engine;
-            self.scan = Some(engine.scan_index(&self.schema, index, range, direction, access));
-        }
-    }
-
-    fn get(&self, cx: &mut Context, key: &[u8]) -> Result<Option<Value>> {
-        let tree = self.schema.primary.tree();
-        let engine = &mut cx.transaction().engine;
-        Ok(match self.access {
-            Access::Locking(locking) => match engine.get_locked(tree, key, locking)? {
-                LockedRow::Locked { row, .. } => row,
-                LockedRow::Skipped => None,
-            },
-            Access::Snapshot | Access::Newest => engine.get(tree, key)?,
-        })
-    }
-
-    /// The current row's image.
-    pub fn image(&self) -> &[u8] {
-        match (&self.point, &self.scan) {
-            (Some(row), _) => row,
-            (None, Some(scan)) => scan.row(),
-            (None, None) => &[],
-        }
-    }
-
-    /// The current row.
-    pub fn row(&self) -> Row<'_> {
-        Row::Image(ImageRow { table: &self.table, image: self.image(), offsets: &self.offsets })
-    }
+fn fitted(
+    cx: &mut Context,
+    table: &TableDef,
+    column: usize,
+    value: &Datum<'_>,
+    charset: Charset,
+) -> Option<Vec<u8>> {
+    let definition = &table.columns[column];
+    let mut diagnostics = Diagnostics::default();
+    let rules = store::Rules { strict: true, ..cx.store_rules(false) };
+    let mut target =
+        store::Target { column: &definition.name, table: "", row: 1, rules, diagnostics: &mut diagnostics };
+    let fitted = store::fit(value.borrow(), charset, &definition.ty, &mut target).ok()?;
+    let types = std::slice::from_ref(&table.column_types[column]);
+    let mut out = Vec::new();
+    let mut builder = RowImageBuilder::new(types, &mut out);
+    image::push(&mut builder, &fitted, &definition.ty).ok()?;
+    builder.finish().ok()?;
+    // The bitmap of one column comes first.
+    Some(out.split_off(1))
 }

@@ -8,16 +8,18 @@ use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
 use storage::TransactionError;
-use storage::transaction::{Access, Locking};
+use storage::transaction::Locking;
 
-use super::access::{self, Path, Rows};
 use super::insert::{duplicate_entry, now};
-use super::select::{self, order_terms};
+use super::operators::{self, Running};
+use super::sort::Sorter;
 use crate::ast::{self, ExprKind, TableReference};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
+use crate::expression::frame::Frame;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::planner::{self, Limit, Operator, block, from, join};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::types::Charset;
@@ -44,8 +46,10 @@ impl Assignments {
         table: &Arc<TableDef>,
         assignments: &[ast::Assignment],
         scope: Scope,
+        text: &[u8],
     ) -> Result<Self> {
-        let mut resolver = Resolver::new(cx, scope);
+        let mut resolver = Resolver::new(cx, scope).with_text(text);
+        resolver.target = Some(table.clone());
         let mut list = Vec::with_capacity(assignments.len());
         let mut sequential = false;
         for assignment in assignments {
@@ -188,7 +192,7 @@ fn single_table(
     cx: &mut Context,
     tables: &[TableReference],
     verb: &str,
-) -> Result<(Arc<TableDef>, Scope, Vec<ast::IndexHint>)> {
+) -> Result<(Arc<TableDef>, Box<str>, Vec<ast::IndexHint>)> {
     let [TableReference::Table(factor)] = tables else {
         return Err(SqlError::unsupported(format_args!("{verb} of several tables")));
     };
@@ -198,44 +202,45 @@ fn single_table(
     cx.check_writable()?;
     let table = cx.open_table_to_write(factor.name.database.as_deref(), &factor.name.name)?;
     let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
-    let mut scope = Scope::of_table(table.clone(), alias);
-    scope.locals = crate::routine::locals(cx);
-    Ok((table, scope, factor.hints.clone()))
+    Ok((table, alias.into(), factor.hints.clone()))
 }
 
 /// What both statements have in common: which rows, in which order, how many.
 struct Target {
+    gate: Vec<Expr>,
+    from: Operator,
     table: Arc<TableDef>,
-    path: Path,
-    filter: Option<Expr>,
     /// The rows have to be sorted by these first.
     order: Vec<(Expr, bool)>,
-    limit: u64,
+    limit: Limit,
 }
 
 impl Target {
     fn resolve(
-        cx: &mut Context,
-        table: Arc<TableDef>,
-        scope: Scope,
+        resolver: &mut Resolver<'_>,
+        (table, alias, hints): (Arc<TableDef>, Box<str>, Vec<ast::IndexHint>),
         filter: Option<&ast::Expr>,
         order_by: &[ast::OrderItem],
         limit: Option<&ast::Limit>,
-        hints: &[ast::IndexHint],
     ) -> Result<Self> {
-        let mut resolver = Resolver::new(cx, scope);
+        let mut list = from::List::default();
+        list.items.push(from::Item { kind: from::ItemKind::Slot(0), requires: 0 });
         resolver.scope.clause = "where clause";
-        let filter = filter.map(|f| resolver.expr(f)).transpose()?;
+        if let Some(filter) = filter {
+            planner::conjuncts(resolver.expr(filter)?, &mut list.conditions);
+        }
         resolver.scope.clause = "order clause";
-        let mut order = order_terms(&mut resolver, order_by, &[])?;
-        let (limit, _) = select::resolve_limit(resolver.cx, limit)?;
-        let mut path = access::choose(resolver.cx, &table, filter.as_ref(), hints)?;
-        let columns: Option<Vec<(usize, bool)>> =
-            order.iter().map(|(e, desc)| e.as_column().map(|c| (c, *desc))).collect();
-        if columns.is_some_and(|columns| path.gives_order(&table, &columns)) {
+        let mut order = block::order_terms(resolver, order_by, &[])?;
+        let limit = Limit::resolve(resolver, limit)?;
+        let slots = [from::Slot::Table(table.clone(), hints, alias)];
+        let locking = [Some(Locking::UPDATE)];
+        let gate = block::take_gate(&mut list);
+        let joiner = join::Joiner::new(resolver.cx, &slots, &locking);
+        let mut from = joiner.plan(list, &order, limit.is_some())?;
+        if join::gives_order(&mut from, &order) {
             order.clear();
         }
-        Ok(Self { table, path, filter, order, limit })
+        Ok(Self { gate, from, table, order, limit })
     }
 
     /// Calls `each` with the rows, each locked.
@@ -244,28 +249,26 @@ impl Target {
         cx: &mut Context,
         mut each: impl FnMut(&mut Context, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        if self.limit == 0 {
+        let (limit, _) = self.limit.eval(cx)?;
+        let mut frame = Frame::new(std::iter::once(Some(self.table.clone())));
+        if limit == 0 || !operators::accepts(cx, &self.gate, &frame)? {
             return Ok(());
         }
-        let mut rows = Rows::new(self.table.clone(), self.path.clone(), Access::Locking(Locking::UPDATE));
-        let mut sorted = select::Sorter::new(&self.order, self.limit);
+        let mut rows = Running::new(&self.from);
+        rows.open(cx, &mut frame)?;
+        let mut sorted = Sorter::new(&self.order, limit);
         let mut done = 0;
-        while rows.advance(cx)? {
-            if let Some(filter) = &self.filter
-                && filter.truth(cx, rows.row())? != Some(true)
-            {
-                continue;
-            }
+        while rows.next(cx, &mut frame)? {
+            let image = frame.image(0).unwrap_or_default();
             if self.order.is_empty() {
-                let image = rows.image().to_vec();
-                each(cx, &image)?;
+                each(cx, image)?;
                 done += 1;
-                if done == self.limit {
+                if done == limit {
                     return Ok(());
                 }
             } else {
-                let image = Datum::borrowed(rows.image()).into_owned();
-                sorted.push(cx, rows.row(), vec![image])?;
+                let image = Datum::borrowed(image).into_owned();
+                sorted.push(cx, frame.row(), vec![image])?;
             }
         }
         for row in sorted.finish() {
@@ -275,18 +278,30 @@ impl Target {
     }
 }
 
+/// The scope of the one table.
+fn scope_of(cx: &Context, table: &Arc<TableDef>, alias: &str) -> Scope {
+    Scope { locals: crate::routine::locals(cx), ..Scope::of_table(table.clone(), alias) }
+}
+
 /// UPDATE.
-pub(super) fn update(cx: &mut Context, update: &ast::Update) -> Result<()> {
+pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
     if update.with.is_some() {
         return Err(SqlError::unsupported("WITH"));
     }
     cx.storing = !update.ignore;
-    let (table, scope, hints) = single_table(cx, &update.tables, "UPDATE")?;
-    let other = Scope { sources: scope.sources.clone(), locals: scope.locals.clone(), ..Scope::empty() };
-    let assignments = Assignments::resolve(cx, &table, &update.assignments, scope)?;
-    let limit = update.limit.as_ref();
-    let target =
-        Target::resolve(cx, table.clone(), other, update.filter.as_ref(), &update.order_by, limit, &hints)?;
+    let (table, alias, hints) = single_table(cx, &update.tables, "UPDATE")?;
+    let scope = scope_of(cx, &table, &alias);
+    let assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
+    let scope = scope_of(cx, &table, &alias);
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    resolver.target = Some(table.clone());
+    let target = Target::resolve(
+        &mut resolver,
+        (table.clone(), alias, hints),
+        update.filter.as_ref(),
+        &update.order_by,
+        update.limit.as_ref(),
+    )?;
     let rules = cx.store_rules(update.ignore);
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, |cx, before| {
@@ -317,7 +332,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update) -> Result<()> {
 }
 
 /// DELETE.
-pub(super) fn delete(cx: &mut Context, delete: &ast::Delete) -> Result<()> {
+pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<()> {
     if delete.with.is_some() {
         return Err(SqlError::unsupported("WITH"));
     }
@@ -325,10 +340,17 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete) -> Result<()> {
         return Err(SqlError::unsupported("DELETE of several tables"));
     }
     cx.storing = !delete.ignore;
-    let (table, scope, hints) = single_table(cx, &delete.from, "DELETE")?;
-    let limit = delete.limit.as_ref();
-    let target =
-        Target::resolve(cx, table.clone(), scope, delete.filter.as_ref(), &delete.order_by, limit, &hints)?;
+    let (table, alias, hints) = single_table(cx, &delete.from, "DELETE")?;
+    let scope = scope_of(cx, &table, &alias);
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    resolver.target = Some(table.clone());
+    let target = Target::resolve(
+        &mut resolver,
+        (table.clone(), alias, hints),
+        delete.filter.as_ref(),
+        &delete.order_by,
+        delete.limit.as_ref(),
+    )?;
     let mut deleted = 0;
     target.for_each(cx, |cx, before| {
         cx.transaction().engine.delete_row(&table.schema, before)?;

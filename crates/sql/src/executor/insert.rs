@@ -28,7 +28,7 @@ use crate::value::{Datum, image, store};
 use crate::variables::ids;
 
 /// Runs an INSERT or REPLACE.
-pub(super) fn execute(cx: &mut Context, insert: &ast::Insert) -> Result<()> {
+pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Result<()> {
     if !insert.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
     }
@@ -38,7 +38,7 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert) -> Result<()> {
     let columns = column_numbers(&table, &insert.columns)?;
     let on_duplicate = match insert.on_duplicate.as_slice() {
         [] => None,
-        assignments => Some(on_duplicate(cx, &table, insert, assignments)?),
+        assignments => Some(on_duplicate(cx, &table, insert, assignments, text)?),
     };
     let mut writer = Writer {
         rules: cx.store_rules(insert.ignore),
@@ -59,12 +59,12 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert) -> Result<()> {
         InsertSource::Values(rows) => {
             writer.rows = rows.len() as u64;
             for row in rows {
-                writer.literal_row(cx, row)?;
+                writer.literal_row(cx, row, text)?;
             }
         }
         InsertSource::Query(query) => {
             let columns = writer.columns.len();
-            select::for_each(cx, query, |cx, values, types| {
+            select::for_each(cx, query, text, |cx, values, types| {
                 if values.len() != columns {
                     return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
                 }
@@ -100,6 +100,7 @@ fn on_duplicate(
     table: &Arc<TableDef>,
     insert: &ast::Insert,
     assignments: &[ast::Assignment],
+    text: &[u8],
 ) -> Result<Assignments> {
     if insert.replace {
         return Err(SqlError::internal("REPLACE with ON DUPLICATE KEY UPDATE"));
@@ -110,10 +111,10 @@ fn on_duplicate(
         if !alias.columns.is_empty() {
             return Err(SqlError::unsupported("column aliases of a row alias"));
         }
-        scope.sources.push(Source { alias: alias.name.as_str().into(), table: table.clone() });
+        scope.sources.push(Source::table(table.clone(), &alias.name, 1));
     }
     scope.locals = crate::routine::locals(cx);
-    Assignments::resolve(cx, table, assignments, scope)
+    Assignments::resolve(cx, table, assignments, scope, text)
 }
 
 /// The largest AUTO_INCREMENT value that the column holds.
@@ -155,7 +156,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn literal_row(&mut self, cx: &mut Context, row: &[ast::Expr]) -> Result<()> {
+    fn literal_row(&mut self, cx: &mut Context, row: &[ast::Expr], text: &[u8]) -> Result<()> {
         if row.is_empty() && (self.columns.is_empty() || self.row == 0 && self.rows >= 1) {
             // `VALUES ()`: all defaults.
             let given = self.columns.iter().map(|_| Given::Default).collect();
@@ -165,7 +166,8 @@ impl Writer {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(self.row + 1)]));
         }
         let scope = Scope { locals: crate::routine::locals(cx), ..Scope::empty() };
-        let mut resolver = Resolver::new(cx, scope);
+        let mut resolver = Resolver::new(cx, scope).with_text(text);
+        resolver.target = Some(self.table.clone());
         let mut given = Vec::with_capacity(row.len());
         for ast in row {
             if matches!(ast.kind, ExprKind::Default(None)) {

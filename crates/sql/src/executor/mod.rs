@@ -3,17 +3,21 @@
 //! [`execute`] is where every statement comes through: it says for each kind whether it opens or ends a transaction, who may
 //! run it, and which module does it.
 //!
-//! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`access`]: how they find them. [`output`]: how they reach
-//!   the client.
+//! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a plan runs, with [`operators`], [`access`],
+//!   [`group`] and [`sort`]. [`output`]: how rows reach the client.
 //! - [`ddl`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
 pub mod access;
 mod change;
 mod ddl;
+pub mod group;
 mod insert;
+pub mod operators;
 pub mod output;
 mod password;
+pub mod query;
 mod select;
+pub mod sort;
 
 use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
@@ -161,19 +165,19 @@ fn rows(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn Res
         }
         S::Insert(insert) => {
             cx.count(if insert.replace { Counter::ComReplace } else { Counter::ComInsert });
-            in_statement(cx, own, |cx| insert::execute(cx, insert)).map(|()| OK)
+            in_statement(cx, own, |cx| insert::execute(cx, insert, text)).map(|()| OK)
         }
         S::Update(update) => {
             cx.count(Counter::ComUpdate);
-            in_statement(cx, own, |cx| change::update(cx, update)).map(|()| OK)
+            in_statement(cx, own, |cx| change::update(cx, update, text)).map(|()| OK)
         }
         S::Delete(delete) => {
             cx.count(Counter::ComDelete);
-            in_statement(cx, own, |cx| change::delete(cx, delete)).map(|()| OK)
+            in_statement(cx, own, |cx| change::delete(cx, delete, text)).map(|()| OK)
         }
         S::Do(list) => {
             cx.count(Counter::ComDo);
-            in_statement(cx, own, |cx| evaluate_all(cx, list)).map(|()| OK)
+            in_statement(cx, own, |cx| evaluate_all(cx, list, text)).map(|()| OK)
         }
         other => Err(SqlError::unsupported(name_of(other))),
     }
@@ -182,15 +186,15 @@ fn rows(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn Res
 /// Runs a statement's part of the transaction: its changes stay if it succeeds, and are taken back if it fails.
 fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
     cx.begin_statement(text);
-    let outcome = run(cx);
+    let outcome = cx.with_own_results(run);
     cx.end_statement(outcome.is_ok());
     outcome
 }
 
-fn evaluate_all(cx: &mut Context, list: &[Expr]) -> Result<()> {
+fn evaluate_all(cx: &mut Context, list: &[Expr], text: &[u8]) -> Result<()> {
     for ast in list {
         let scope = crate::routine::scope(cx);
-        let expr = Resolver::new(cx, scope).expr(ast)?;
+        let expr = Resolver::new(cx, scope).with_text(text).expr(ast)?;
         expr.eval(cx, Row::None)?;
     }
     Ok(())

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use crate::catalog::TableDef;
 use crate::error::Result;
-use crate::expression::Expr;
 use crate::session::{Context, client_gone};
 use crate::sink::{ColumnMeta, ResultSink, column_flag};
 use crate::types::{Charset, Coercibility, Collation, DataType, Type, code};
@@ -77,14 +76,11 @@ impl OutputColumn {
         OutputColumn { meta, ty, zerofill }
     }
 
-    /// A select item.
-    pub fn of_expr(expr: &Expr, name: &str, sources: &[crate::expression::resolve::Source]) -> Self {
-        if let crate::expression::Node::Column { source, column } = expr.node
-            && let Some(s) = sources.get(source)
-        {
-            return Self::stored(&s.table, &s.alias, column, name);
-        }
-        Self::computed(name, expr.ty)
+    /// The same column under another name.
+    pub fn renamed(&self, name: &str) -> Self {
+        let mut column = self.clone();
+        column.meta.name = name.to_owned();
+        column
     }
 }
 

@@ -204,7 +204,12 @@ pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&number.to_be_bytes());
         return Ok(());
     }
-    match compare::own_order(ty) {
+    key_by(compare::own_order(ty), value, out)
+}
+
+/// Appends the bytes of a value that isn't NULL, as it compares.
+pub fn key_by(by: By, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
+    match by {
         By::Integer => {
             let n = value.to_integer().value;
             out.extend_from_slice(&(n as u128 ^ (1 << 127)).to_be_bytes());

@@ -118,6 +118,30 @@ fn json_order(a: &Datum<'_>, b: &Datum<'_>) -> Result<Ordering> {
     json::compare::compare(root(a, &made_a)?, root(b, &made_b)?).map_err(json::damaged)
 }
 
+impl By {
+    /// Appends bytes that are equal for values, not NULL, that compare as equal.
+    pub fn key(self, cx: &mut Context, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            By::Double => {
+                let value = cx.double(value)?;
+                super::aggregate::key_by(self, &Datum::Double(value), out)
+            }
+            By::Decimal => {
+                let value = cx.decimal(value)?;
+                super::aggregate::key_by(self, &Datum::Decimal(value), out)
+            }
+            By::DateTime => {
+                let today = cx.today();
+                match datetime(cx, value, today)? {
+                    Some(value) => super::aggregate::key_by(self, &Datum::DateTime(value), out),
+                    None => super::aggregate::key_by(self, &Datum::DateTime(Default::default()), out),
+                }
+            }
+            _ => super::aggregate::key_by(self, value, out),
+        }
+    }
+}
+
 /// As a date with a time; text that is none: warning or error 1292, and it sorts before all.
 fn datetime(cx: &mut Context, v: &Datum<'_>, today: Date) -> Result<Option<crate::value::DateTime>> {
     match v.to_datetime(today) {

@@ -17,6 +17,10 @@ impl Expr {
             Node::JsonPath(text, _) => Ok(Datum::borrowed(text)),
             Node::JsonValue(call) => call.eval(cx, row),
             Node::Column { source, column } => row.column(*source, *column, cx.zone()),
+            Node::Aggregate(number) => row.aggregate(*number),
+            Node::Outer(number) => Ok(cx.outer_value(*number)),
+            Node::Parameter(number) => Ok(cx.parameter(*number)),
+            Node::Subquery(subquery) => subquery.eval(cx, row),
             Node::Local(index) => Ok(cx.local(*index).clone()),
             Node::UserVariable(name) => Ok(cx.user_variable(name)),
             Node::Assign(name, value) => {
@@ -129,6 +133,7 @@ impl Expr {
                 Ok(between.map(|t| t != *negated))
             }
             Node::In(x, list, negated) => is_in(x, list, cx, row).map(|t| t.map(|t| t != *negated)),
+            Node::Subquery(subquery) => subquery.truth(cx, row),
             _ => {
                 let value = self.eval(cx, row)?;
                 truth(cx, &value)

@@ -9,7 +9,7 @@
 //!      conversion between.
 //! (X2) Evaluation changes nothing but the session's context: warnings, user variables, and what a stored function does.
 //!
-//! - [`row`]: what columns read from. [`arithmetic`], [`compare`], [`like`], [`cast`], [`interval`]: the operators.
+//! - [`row`], [`frame`]: what columns read from. [`subquery`]: queries as operands. [`arithmetic`], [`compare`], [`like`], [`cast`], [`interval`]: the operators.
 //! - [`functions`]: the table of built-in functions.
 //! - [`aggregate`]: COUNT, SUM and their like.
 
@@ -18,11 +18,13 @@ pub mod arithmetic;
 pub mod cast;
 pub mod compare;
 mod eval;
+pub mod frame;
 pub mod functions;
 pub mod interval;
 pub mod like;
 pub mod resolve;
 pub mod row;
+pub mod subquery;
 
 use std::sync::Arc;
 
@@ -59,6 +61,12 @@ pub enum Node {
         /// Which column of it.
         column: usize,
     },
+    /// An aggregate of the query block.
+    Aggregate(usize),
+    /// A value of the query around this one: the number of a parameter of the innermost subquery or derived table.
+    Outer(usize),
+    /// `?` of a prepared statement.
+    Parameter(usize),
     /// A variable or parameter of the routine that runs.
     Local(usize),
     /// `@name`
@@ -115,6 +123,8 @@ pub enum Node {
     Call(&'static functions::Function, Vec<Expr>),
     /// A stored function.
     Stored(Arc<Routine>, Vec<Expr>),
+    /// A query as an operand.
+    Subquery(Box<subquery::Subquery>),
 }
 
 /// A CASE: the first branch whose condition holds.
@@ -165,6 +175,9 @@ impl Expr {
             Node::Constant(_)
             | Node::JsonPath(..)
             | Node::Column { .. }
+            | Node::Aggregate(_)
+            | Node::Outer(_)
+            | Node::Parameter(_)
             | Node::Local(_)
             | Node::UserVariable(_)
             | Node::SystemVariable(_) => Vec::new(),
@@ -197,15 +210,111 @@ impl Expr {
                 let branches = case.branches.iter().flat_map(|(when, then)| [when, then]);
                 branches.chain(&case.otherwise).collect()
             }
+            Node::Subquery(subquery) => subquery.operands().chain(&subquery.parameters).collect(),
+        }
+    }
+
+    /// Its operands, to be changed.
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.node {
+            Node::Constant(_)
+            | Node::JsonPath(..)
+            | Node::Column { .. }
+            | Node::Aggregate(_)
+            | Node::Outer(_)
+            | Node::Parameter(_)
+            | Node::Local(_)
+            | Node::UserVariable(_)
+            | Node::SystemVariable(_) => Vec::new(),
+            Node::Assign(_, x)
+            | Node::Negate(x)
+            | Node::BitNot(x)
+            | Node::Not(x)
+            | Node::Is(x, ..)
+            | Node::Cast(_, x)
+            | Node::Transcode(_, _, x)
+            | Node::Extract(_, x) => vec![x],
+            Node::Arithmetic(_, pair)
+            | Node::Compare(_, _, pair)
+            | Node::Xor(pair)
+            | Node::DateArithmetic(pair, ..)
+            | Node::TimestampDiff(_, pair)
+            | Node::Trim(_, pair)
+            | Node::NullIf(pair, _) => pair.iter_mut().collect(),
+            Node::Between(three, ..) => three.iter_mut().collect(),
+            Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter_mut().collect(),
+            Node::Call(_, list) | Node::Stored(_, list) => list.iter_mut().collect(),
+            Node::In(x, list, _) => {
+                std::iter::once(&mut **x).chain(list.iter_mut().map(|(_, e)| e)).collect()
+            }
+            // What it answers instead is constant.
+            Node::JsonValue(call) => vec![&mut call.document],
+            Node::Like(like) => vec![&mut like.operand, &mut like.pattern],
+            Node::Switch(switch) => {
+                let branches = switch.branches.iter_mut().flat_map(|(when, _, then)| [when, then]);
+                std::iter::once(&mut switch.operand).chain(branches).chain(&mut switch.otherwise).collect()
+            }
+            Node::Case(case) => {
+                let branches = case.branches.iter_mut().flat_map(|(when, then)| [when, then]);
+                branches.chain(&mut case.otherwise).collect()
+            }
+            Node::Subquery(subquery) => subquery.children_mut(),
         }
     }
 
     /// True if it has the same value for every row and moment of one statement, and evaluating it early does no harm.
     pub fn is_row_independent(&self) -> bool {
         match &self.node {
-            Node::Column { .. } | Node::Assign(..) | Node::Stored(..) => false,
+            Node::Column { .. } | Node::Aggregate(_) | Node::Assign(..) | Node::Stored(..) => false,
+            Node::Subquery(subquery) if subquery.is_volatile => false,
             Node::Call(function, _) if function.volatile => false,
             _ => self.children().into_iter().all(Expr::is_row_independent),
+        }
+    }
+
+    /// The row's sources that it reads, one bit each.
+    pub fn sources(&self) -> u64 {
+        match self.node {
+            Node::Column { source, .. } => 1_u64.checked_shl(source as u32).unwrap_or(0),
+            _ => self.children().into_iter().fold(0, |all, child| all | child.sources()),
+        }
+    }
+
+    /// True if `test` holds for it or for anything in it.
+    pub fn contains(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        test(self) || self.children().into_iter().any(|child| child.contains(test))
+    }
+
+    /// True if evaluating it again may give another value or do something again.
+    pub fn is_volatile(&self) -> bool {
+        self.contains(&mut |e| match &e.node {
+            Node::Assign(..) | Node::Stored(..) => true,
+            Node::Call(function, _) => function.volatile,
+            Node::Subquery(subquery) => subquery.is_volatile,
+            _ => false,
+        })
+    }
+
+    /// Replaces this expression and those in it from the leaves up.
+    pub fn transform(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        for child in self.children_mut() {
+            child.transform(f);
+        }
+        f(self);
+    }
+
+    /// The same expression: equal trees print equal.
+    pub fn is_same(&self, other: &Expr) -> bool {
+        match (&self.node, &other.node) {
+            (Node::Column { source: a, column: b }, Node::Column { source: c, column: d }) => {
+                (a, b) == (c, d)
+            }
+            (Node::Column { .. }, _) | (_, Node::Column { .. }) => false,
+            (Node::Outer(a), Node::Outer(b)) => a == b,
+            (Node::Subquery(a), Node::Subquery(b)) => a.id == b.id,
+            (a, b) => {
+                std::mem::discriminant(a) == std::mem::discriminant(b) && format!("{a:?}") == format!("{b:?}")
+            }
         }
     }
 

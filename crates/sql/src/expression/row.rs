@@ -1,8 +1,10 @@
 //! What an expression's columns read from.
 //!
-//! A [`Row`] is a stored row's image, or values made by a plan (groups, sorted rows), or several of these side by side.
-//! An image is decoded column by column, when asked: [`Offsets`] says where each lies, found in one walk.
+//! A [`Row`] is a stored row's image, or values made by a plan, or several of these side by side; above all it is the
+//! [`Frame`] of the query block that runs. An image is decoded column by column, when asked: [`Offsets`] says where each
+//! lies, found in one walk.
 
+use super::frame::Frame;
 use crate::catalog::TableDef;
 use crate::error::{Result, SqlError};
 use crate::value::zone::Zone;
@@ -19,6 +21,8 @@ pub enum Row<'a> {
     Values(&'a [Datum<'a>]),
     /// Several sources.
     Joined(&'a [Row<'a>]),
+    /// What a query block's operators have found.
+    Frame(&'a Frame),
 }
 
 /// A stored row.
@@ -86,7 +90,16 @@ impl<'a> Row<'a> {
                 Some(row) => row.column(0, column, zone),
                 None => Err(SqlError::internal("a column of a source that is not there")),
             },
+            Row::Frame(frame) => frame.column(source, column, zone),
             Row::None => Err(SqlError::internal("a column without a row")),
+        }
+    }
+
+    /// An aggregate of the group that the row stands for.
+    pub fn aggregate(self, number: usize) -> Result<Datum<'a>> {
+        match self {
+            Row::Frame(frame) => Ok(frame.aggregates.get(number).map_or(Datum::Null, Datum::borrow)),
+            _ => Err(SqlError::internal("an aggregate without a group")),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::expression::functions::locale::{self, Locale};
 use crate::expression::functions::regexp;
+use crate::expression::subquery::Kept;
 use crate::routine::{Frame, Routine};
 use crate::status::{Counter, Counters};
 use crate::types::{Charset, Coercibility, Collation, Type};
@@ -119,6 +120,10 @@ pub struct Context {
     pub next_transaction: super::transaction::Characteristics,
     /// Routines that are running, the innermost last.
     pub frames: Vec<Frame>,
+    /// The values that the subqueries and derived tables that run take from around them, the innermost last.
+    outer: Vec<Vec<Datum<'static>>>,
+    /// What subqueries and derived tables of the statement gave, by their ids.
+    kept: HashMap<u64, Kept>,
     /// Values of the prepared statement that runs.
     pub parameters: Vec<super::Parameter>,
     /// A statement that stores: text that is no number is an error under strict modes.
@@ -164,6 +169,8 @@ impl Context {
             transaction: None,
             next_transaction: super::transaction::Characteristics::default(),
             frames: Vec::new(),
+            outer: Vec::new(),
+            kept: HashMap::new(),
             parameters: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
@@ -476,6 +483,43 @@ impl Context {
     pub fn local(&self, index: usize) -> &Datum<'static> {
         const NULL: &Datum<'static> = &Datum::Null;
         self.frames.last().and_then(|frame| frame.locals.get(index)).unwrap_or(NULL)
+    }
+
+    // What queries take from those around them.
+
+    /// A value from around the innermost subquery or derived table.
+    pub fn outer_value<'a>(&self, number: usize) -> Datum<'a> {
+        self.outer.last().and_then(|values| values.get(number)).cloned().unwrap_or_default()
+    }
+
+    /// Runs a subquery with the values that it takes from around it.
+    pub fn with_parameters<T>(
+        &mut self,
+        values: Vec<Datum<'static>>,
+        run: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.outer.push(values);
+        let outcome = run(self);
+        self.outer.pop();
+        outcome
+    }
+
+    /// What the statement's subqueries and derived tables gave so far, by their ids.
+    pub fn kept_results(&mut self) -> &mut HashMap<u64, Kept> {
+        &mut self.kept
+    }
+
+    /// Runs a statement, whose subqueries' results are its own (S1).
+    pub fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let around = std::mem::take(&mut self.kept);
+        let outcome = run(self);
+        self.kept = around;
+        outcome
+    }
+
+    /// The value of a prepared statement's parameter.
+    pub fn parameter<'a>(&self, number: usize) -> Datum<'a> {
+        self.parameters.get(number).map(|p| p.value.clone()).unwrap_or_default()
     }
 
     // What functions ask.

@@ -162,3 +162,21 @@ pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
     };
     Expr { ty: *ty, node: Node::Cast(to, Box::new(expr)) }
 }
+
+/// The expression with its values brought to `ty`, character set included.
+pub fn convert(expr: Expr, ty: &Type, typing: Typing) -> Expr {
+    let mut expr = if expr.ty.family == Family::Label && ty.family == Family::Text {
+        let charset = charset_of(&expr.ty, typing);
+        Expr {
+            node: Node::Cast(cast::To::Char(charset, charset, None), Box::new(expr.clone())),
+            ty: Type { family: Family::Text, ..expr.ty },
+        }
+    } else {
+        coerce(expr, ty, typing)
+    };
+    if expr.ty.family == Family::Text && ty.family == Family::Text {
+        transcode(&mut expr, ty.collation);
+    }
+    expr.ty = *ty;
+    expr
+}

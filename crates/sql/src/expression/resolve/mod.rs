@@ -1,14 +1,17 @@
 //! From syntax trees to expressions: names get places, nodes get types, operands get their way of comparing.
 //!
-//! - this file: operators and control flow. `names`: columns, variables, literals. `calls`: functions. `json`: what JSON
-//!   operands need.
-//!   [`collate`]: bringing texts to one collation.
+//! - this file: operators and control flow. `names`: columns, variables, literals. `calls`: functions. `aggregates`:
+//!   COUNT and its like. `rows`: comparisons of rows. `json`: what JSON operands need. [`collate`]: bringing texts to one
+//!   collation.
 
+mod aggregates;
 mod calls;
 pub mod collate;
 mod json;
 mod names;
+mod rows;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use collate::common_type;
@@ -20,6 +23,7 @@ use super::{Case, Expr, Node, Switch, arithmetic, cast, compare, interval};
 use crate::ast::{self, BinaryOp, ExprKind, UnaryOp, WeightCast};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
+use crate::executor::output::OutputColumn;
 use crate::session::Context;
 use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
 use crate::value::Datum;
@@ -28,8 +32,12 @@ use crate::value::json::convert::Origin;
 /// Where names are looked up.
 #[derive(Default)]
 pub struct Scope {
-    /// Tables, in the order of the row's sources.
+    /// Tables and derived tables, as they stand in FROM.
     pub sources: Vec<Source>,
+    /// What unqualified names find, where NATURAL or USING made that other than the sources' columns.
+    pub visible: Option<Vec<Visible>>,
+    /// The sources that names may mean, for what stands inside of FROM.
+    pub window: Range<usize>,
     /// Aliases of the select list, for ORDER BY, GROUP BY and HAVING.
     pub aliases: Vec<(Box<str>, Expr)>,
     /// Aliases go before columns (ORDER BY).
@@ -42,15 +50,45 @@ pub struct Scope {
     pub clause: &'static str,
     /// In ON DUPLICATE KEY UPDATE: the source that VALUES(column) reads.
     pub values_source: Option<usize>,
+    /// The scope around a subquery's or derived table's.
+    pub parent: Option<Box<Scope>>,
+    /// What the subquery or derived table takes from the scopes around it: expressions in the parent's terms.
+    pub parameters: Vec<Expr>,
 }
 
-/// A table in a scope.
-#[derive(Clone)]
+/// A table or derived table in a scope.
+#[derive(Debug, Clone)]
 pub struct Source {
     /// Its alias, or its name.
     pub alias: Box<str>,
-    /// What it is.
-    pub table: Arc<TableDef>,
+    /// The table's database; empty for a derived table.
+    pub database: Box<str>,
+    /// What its columns are.
+    pub columns: Columns,
+    /// Which of the row's sources it is.
+    pub slot: usize,
+    /// An outer join may complement it by NULLs.
+    pub nullable: bool,
+}
+
+/// What a source's columns are.
+#[derive(Debug, Clone)]
+pub enum Columns {
+    /// A table's.
+    Table(Arc<TableDef>),
+    /// Those of rows made as a whole.
+    Made(Arc<[OutputColumn]>),
+    /// Expressions over other sources.
+    Merged(Arc<[OutputColumn]>, Arc<[Expr]>),
+}
+
+/// A name and what it means.
+#[derive(Debug, Clone)]
+pub struct Visible {
+    /// The name.
+    pub name: Box<str>,
+    /// The column.
+    pub expr: Expr,
 }
 
 /// A routine's variable or parameter.
@@ -67,12 +105,27 @@ pub struct Local {
 impl Scope {
     /// A scope without tables.
     pub fn empty() -> Self {
-        Scope { clause: "field list", ..Scope::default() }
+        Scope { clause: "field list", window: 0..usize::MAX, ..Scope::default() }
     }
 
     /// A scope of one table.
     pub fn of_table(table: Arc<TableDef>, alias: &str) -> Self {
-        Scope { sources: vec![Source { alias: alias.into(), table }], ..Scope::empty() }
+        Scope { sources: vec![Source::table(table, alias, 0)], ..Scope::empty() }
+    }
+
+    /// A scope within another one: that of a subquery or derived table.
+    pub fn within(around: Scope) -> Self {
+        Scope { locals: around.locals.clone(), parent: Some(Box::new(around)), ..Scope::empty() }
+    }
+
+    /// Forgets the block that was bound; the next one of the same query takes from the same scopes around it.
+    pub fn reset(&mut self) {
+        *self = Scope {
+            locals: std::mem::take(&mut self.locals),
+            parent: self.parent.take(),
+            parameters: std::mem::take(&mut self.parameters),
+            ..Scope::empty()
+        };
     }
 }
 
@@ -82,12 +135,21 @@ pub struct Resolver<'c> {
     pub cx: &'c mut Context,
     /// Where names are looked up.
     pub scope: Scope,
+    /// What the trees' spans point into: the columns of subqueries and derived tables are named after it.
+    pub text: &'c [u8],
+    /// The table that the statement changes, which its subqueries may not read.
+    pub target: Option<Arc<TableDef>>,
 }
 
 impl<'c> Resolver<'c> {
     /// A resolver for one scope.
     pub fn new(cx: &'c mut Context, scope: Scope) -> Self {
-        Self { cx, scope }
+        Self { cx, scope, text: &[], target: None }
+    }
+
+    /// The same for trees whose spans point into `text`.
+    pub fn with_text(self, text: &'c [u8]) -> Self {
+        Self { text, ..self }
     }
 
     /// Resolves an expression.
@@ -172,11 +234,11 @@ impl<'c> Resolver<'c> {
                 let matches = self.native("regexp_like", arguments)?;
                 Ok(if *negated { boolean(Node::Not(Box::new(matches))) } else { matches })
             }
-            ExprKind::InQuery { .. }
-            | ExprKind::Quantified { .. }
-            | ExprKind::Exists(_)
-            | ExprKind::Subquery(_) => Err(SqlError::unsupported("subqueries")),
-            ExprKind::Row(_) => Err(SqlError::unsupported("row constructors")),
+            ExprKind::InQuery { operand, query, negated } => self.in_query(operand, query, *negated),
+            ExprKind::Quantified { op, operand, all, query } => self.quantified(*op, operand, *all, query),
+            ExprKind::Exists(query) => self.exists(query),
+            ExprKind::Subquery(query) => self.scalar_subquery(query),
+            ExprKind::Row(_) => Err(error::OPERAND_COLUMNS.with(&[&1])),
             ExprKind::Window(_) => Err(SqlError::unsupported("window functions")),
             ExprKind::Char { codes, charset } => self.char(codes, charset.as_deref()),
             ExprKind::GetFormat { of, region } => {
@@ -223,6 +285,12 @@ impl<'c> Resolver<'c> {
     }
 
     fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        if op.is_comparison()
+            && (matches!(left.kind, ExprKind::Row(_)) || matches!(right.kind, ExprKind::Row(_)))
+        {
+            let (left, right) = (self.row_operands(left)?, self.row_operands(right)?);
+            return self.row_comparison(op, left, right);
+        }
         let (left, right) = (self.expr(left)?, self.expr(right)?);
         if op.is_comparison() {
             return self.comparison(op, left, right);
@@ -252,7 +320,7 @@ impl<'c> Resolver<'c> {
     }
 
     /// How two operands compare; texts are brought to one collation.
-    pub(super) fn choose(&mut self, pair: &mut [Expr; 2], operation: &str) -> Result<compare::By> {
+    pub(crate) fn choose(&mut self, pair: &mut [Expr; 2], operation: &str) -> Result<compare::By> {
         if pair.iter().any(|e| e.ty.family == Family::Json) {
             for operand in &mut *pair {
                 self.json_scalar(operand)?;
@@ -287,6 +355,9 @@ impl<'c> Resolver<'c> {
     }
 
     fn in_list(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
+        if matches!(operand.kind, ExprKind::Row(_)) {
+            return self.row_in_list(operand, list, negated);
+        }
         let mut x = self.expr(operand)?;
         let mut candidates = Vec::with_capacity(list.len());
         for candidate in list {
@@ -499,40 +570,15 @@ impl<'c> Resolver<'c> {
         Ok(Expr { node: Node::Cast(cast::To::Char(charset, charset, None), Box::new(x)), ty })
     }
 
-    fn aggregate(&mut self, ast: &ast::Aggregate) -> Result<Expr> {
-        if ast.over.is_some() {
-            return Err(SqlError::unsupported("window functions"));
-        }
-        // An aggregate's argument may hold no aggregate.
-        let Some(mut aggregates) = self.scope.aggregates.take() else {
-            return Err(error::INVALID_GROUP_FUNC_USE.plain());
-        };
-        let argument = match ast.arguments.as_slice() {
-            _ if json::is_gathering(ast.function) => Some(self.gathered(ast)?),
-            [] => None,
-            [one] => Some(self.expr(one)?),
-            _ => return Err(SqlError::unsupported("aggregates of several columns")),
-        };
-        let aggregate = Aggregate::new(ast.function, ast.distinct, argument)?;
-        let ty = aggregate.ty;
-        let column = aggregates.len();
-        aggregates.push(aggregate);
-        self.scope.aggregates = Some(aggregates);
-        Ok(Expr { node: Node::Column { source: GROUP, column }, ty })
-    }
-
     /// Brings texts to one collation; see [`collate::unify`].
     pub fn unify(&mut self, list: &mut [Expr], operation: &str) -> Result<Collation> {
         collate::unify(list, self.typing(), operation)
     }
 
-    pub(super) fn typing(&self) -> super::functions::Typing {
+    pub(crate) fn typing(&self) -> super::functions::Typing {
         super::functions::Typing { connection: self.cx.connection_collation() }
     }
 }
-
-/// The source of a grouped row that holds its aggregates; source 0 is one of the group's rows.
-pub const GROUP: usize = 1;
 
 /// A text constant compared with a date or time is read once, here.
 fn adopt(constant: &mut Expr, other: &Type) {

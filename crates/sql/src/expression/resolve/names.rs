@@ -1,8 +1,8 @@
 //! Literals, columns and variables.
 
-use super::{Resolver, Scope};
+use super::{Columns, Resolver, Scope, Source};
 use crate::ast::{self, Literal};
-use crate::catalog::ColumnDef;
+use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result};
 use crate::expression::{Expr, Node};
 use crate::types::{Charset, Coercibility, Collation, Type};
@@ -20,11 +20,12 @@ pub fn decimal_literal_type(value: &Decimal) -> Type {
 }
 
 impl Resolver<'_> {
-    /// A prepared statement's parameter: the value that this execution gives it.
+    /// A prepared statement's parameter: its type is known when the statement is planned, its value when it runs.
     pub(super) fn parameter(&mut self, number: u32) -> Result<Expr> {
-        let parameter = self.cx.parameters.get(number as usize);
+        let number = number as usize;
+        let parameter = self.cx.parameters.get(number);
         let parameter = parameter.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]))?;
-        Ok(Expr::constant(parameter.value.clone(), parameter.ty))
+        Ok(Expr { node: Node::Parameter(number), ty: parameter.ty })
     }
 
     pub(super) fn literal(&mut self, literal: &Literal) -> Result<Expr> {
@@ -115,7 +116,10 @@ impl Resolver<'_> {
             Some(column) => Ok(column),
             None => match alias {
                 Some((_, expr)) => Ok(expr.clone()),
-                None => Err(unknown_column(name, self.scope.clause)),
+                None => match self.scope.find_around(name)? {
+                    Some(outer) => Ok(outer),
+                    None => Err(unknown_column(name, self.scope.clause)),
+                },
             },
         }
     }
@@ -137,7 +141,9 @@ impl Resolver<'_> {
         let Node::Column { source, column } = found.node else {
             return Err(unknown_column(name, self.scope.clause));
         };
-        let definition: &ColumnDef = &self.scope.sources[source].table.columns[column];
+        let table = self.scope.sources.iter().find(|s| s.slot == source).and_then(Source::as_table);
+        let table = table.ok_or_else(|| unknown_column(name, self.scope.clause))?;
+        let definition: &ColumnDef = &table.columns[column];
         match definition.constant_default() {
             Some(value) => Ok(Expr::constant(value, Type { nullable: true, ..found.ty })),
             None => Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name])),
@@ -155,21 +161,86 @@ impl Scope {
     /// The column of this name; `None` if there is none, error 1052 if there are several.
     pub fn find(&self, name: &ast::ColumnName) -> Result<Option<Expr>> {
         let mut found = None;
-        for (source, s) in self.sources.iter().enumerate() {
-            let qualified = name.table.as_ref().is_none_or(|t| t.is(&s.alias))
-                && name.database.as_ref().is_none_or(|d| **d == *s.table.database);
-            if !qualified {
+        let ambiguous = || error::NON_UNIQ_ERROR.with(&[&name.column, &self.clause]);
+        if let (Some(visible), None) = (&self.visible, &name.table) {
+            for column in visible.iter().filter(|v| name.column.is(&v.name)) {
+                if found.replace(column.expr.clone()).is_some() {
+                    return Err(ambiguous());
+                }
+            }
+            return Ok(found);
+        }
+        for (number, source) in self.sources.iter().enumerate() {
+            let qualified = name.table.as_ref().is_none_or(|t| t.is(&source.alias))
+                && name.database.as_ref().is_none_or(|d| **d == *source.database);
+            if !qualified || !self.window.contains(&number) {
                 continue;
             }
-            if let Some(column) = s.table.column_index(&name.column) {
-                if found.is_some() {
-                    return Err(error::NON_UNIQ_ERROR.with(&[&name.column, &self.clause]));
-                }
-                let definition = &s.table.columns[column];
-                let ty = Type::of_column(&definition.ty, definition.nullable);
-                found = Some(Expr { node: Node::Column { source, column }, ty });
+            if let Some(column) = source.find(&name.column)
+                && found.replace(source.column(column)).is_some()
+            {
+                return Err(ambiguous());
             }
         }
         Ok(found)
+    }
+
+    /// The column of this name in the scopes around, as a parameter.
+    fn find_around(&mut self, name: &ast::ColumnName) -> Result<Option<Expr>> {
+        let Some(parent) = &mut self.parent else { return Ok(None) };
+        let found = match parent.find(name)? {
+            Some(column) => Some(column),
+            None => match parent.aliases.iter().find(|(a, _)| name.table.is_none() && name.column.is(a)) {
+                Some((_, expr)) => Some(expr.clone()),
+                None => parent.find_around(name)?,
+            },
+        };
+        Ok(found.map(|column| self.outer(column)))
+    }
+
+    /// A value in the parent's terms, as a parameter.
+    pub(super) fn outer(&mut self, value: Expr) -> Expr {
+        let ty = value.ty;
+        let known = self.parameters.iter().position(|p| p.is_same(&value));
+        let number = known.unwrap_or_else(|| {
+            self.parameters.push(value);
+            self.parameters.len() - 1
+        });
+        Expr { node: Node::Outer(number), ty }
+    }
+}
+
+impl Source {
+    /// The column of this name, in any case.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        match &self.columns {
+            Columns::Table(table) => table.column_index(name),
+            Columns::Made(columns) | Columns::Merged(columns, _) => {
+                columns.iter().position(|c| c.meta.name.eq_ignore_ascii_case(name))
+            }
+        }
+    }
+
+    /// A column.
+    pub fn column(&self, column: usize) -> Expr {
+        let read = |ty: Type| Expr { node: Node::Column { source: self.slot, column }, ty };
+        let mut expr = match &self.columns {
+            Columns::Table(table) => {
+                let definition = &table.columns[column];
+                read(Type::of_column(&definition.ty, definition.nullable))
+            }
+            Columns::Made(columns) => read(columns[column].ty),
+            Columns::Merged(_, exprs) => exprs[column].clone(),
+        };
+        expr.ty.nullable |= self.nullable;
+        expr
+    }
+
+    /// The table, if it is one.
+    pub fn as_table(&self) -> Option<&TableDef> {
+        match &self.columns {
+            Columns::Table(table) => Some(table),
+            _ => None,
+        }
     }
 }

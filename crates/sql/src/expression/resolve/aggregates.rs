@@ -1,0 +1,54 @@
+//! Aggregates belong to a query block: the innermost one whose columns their arguments read.
+
+use super::Resolver;
+use crate::ast;
+use crate::error::{self, Result, SqlError};
+use crate::expression::aggregate::Aggregate;
+use crate::expression::{Expr, Node};
+
+impl Resolver<'_> {
+    pub(super) fn aggregate(&mut self, ast: &ast::Aggregate) -> Result<Expr> {
+        if ast.over.is_some() {
+            return Err(SqlError::unsupported("window functions"));
+        }
+        // An aggregate's argument may hold no aggregate.
+        let aggregates = self.scope.aggregates.take();
+        let known = self.scope.parameters.len();
+        let argument = match ast.arguments.as_slice() {
+            _ if super::json::is_gathering(ast.function) => Some(self.gathered(ast)?),
+            [] => None,
+            [one] => Some(self.expr(one)?),
+            _ => return Err(SqlError::unsupported("aggregates of several columns")),
+        };
+        self.scope.aggregates = aggregates;
+        if argument.as_ref().is_some_and(is_of_outer_block)
+            && let Some(around) = self.scope.parent.take()
+        {
+            self.scope.parameters.truncate(known);
+            return self.outer_aggregate(ast, *around);
+        }
+        let Some(aggregates) = &mut self.scope.aggregates else {
+            return Err(error::INVALID_GROUP_FUNC_USE.plain());
+        };
+        let aggregate = Aggregate::new(ast.function, ast.distinct, argument)?;
+        let ty = aggregate.ty;
+        let number = aggregates.len();
+        aggregates.push(aggregate);
+        Ok(Expr { node: Node::Aggregate(number), ty })
+    }
+
+    /// An aggregate of the block around: its value comes as a parameter.
+    fn outer_aggregate(&mut self, ast: &ast::Aggregate, around: super::Scope) -> Result<Expr> {
+        let own = std::mem::replace(&mut self.scope, around);
+        let aggregate = self.aggregate(ast);
+        let around = std::mem::replace(&mut self.scope, own);
+        self.scope.parent = Some(Box::new(around));
+        Ok(self.scope.outer(aggregate?))
+    }
+}
+
+/// True if an aggregate's argument reads columns of the blocks around, and none of its own.
+fn is_of_outer_block(argument: &Expr) -> bool {
+    let reads = |test: fn(&Node) -> bool| argument.contains(&mut |e| test(&e.node));
+    reads(|n| matches!(n, Node::Outer(_))) && !reads(|n| matches!(n, Node::Column { .. }))
+}

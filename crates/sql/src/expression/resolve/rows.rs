@@ -1,0 +1,71 @@
+//! Comparisons of rows: `(a, b) = (1, 2)`, `(a, b) IN ((1, 2), ..)`, in terms of their columns.
+
+use super::Resolver;
+use crate::ast::{self, BinaryOp};
+use crate::error::{self, Result};
+use crate::expression::{Expr, Node};
+use crate::types::Type;
+
+impl Resolver<'_> {
+    /// `left op right`, column by column.
+    pub(super) fn row_comparison(&mut self, op: BinaryOp, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
+        if left.len() != right.len() {
+            return Err(error::OPERAND_COLUMNS.with(&[&left.len()]));
+        }
+        let pairs: Vec<(Expr, Expr)> = left.into_iter().zip(right).collect();
+        match op {
+            BinaryOp::Equal | BinaryOp::NullSafeEqual => self.all_equal(op, pairs),
+            BinaryOp::NotEqual => {
+                let equal = self.all_equal(BinaryOp::Equal, pairs)?;
+                Ok(Expr { node: Node::Not(Box::new(equal)), ty: Type::BOOL })
+            }
+            _ => self.ordered(op, pairs),
+        }
+    }
+
+    fn all_equal(&mut self, op: BinaryOp, pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
+        let mut list = Vec::with_capacity(pairs.len());
+        for (left, right) in pairs {
+            list.push(self.comparison(op, left, right)?);
+        }
+        Ok(Expr { node: Node::And(list), ty: Type::BOOL })
+    }
+
+    /// `(a, b) < (x, y)` is `a < x OR a = x AND b < y`; only the last columns may be equal in `<=`.
+    fn ordered(&mut self, op: BinaryOp, pairs: Vec<(Expr, Expr)>) -> Result<Expr> {
+        let strict = match op {
+            BinaryOp::LessOrEqual => BinaryOp::Less,
+            BinaryOp::GreaterOrEqual => BinaryOp::Greater,
+            other => other,
+        };
+        let last = pairs.len() - 1;
+        let mut alternatives = Vec::with_capacity(pairs.len());
+        for (number, (left, right)) in pairs.iter().enumerate() {
+            let mut all = Vec::with_capacity(number + 1);
+            for (left, right) in &pairs[..number] {
+                all.push(self.comparison(BinaryOp::Equal, left.clone(), right.clone())?);
+            }
+            let own = if number == last { op } else { strict };
+            all.push(self.comparison(own, left.clone(), right.clone())?);
+            alternatives.push(Expr { node: Node::And(all), ty: Type::BOOL });
+        }
+        Ok(Expr { node: Node::Or(alternatives), ty: Type::BOOL })
+    }
+
+    /// `(a, b) [NOT] IN ((1, 2), ..)`
+    pub(super) fn row_in_list(
+        &mut self,
+        operand: &ast::Expr,
+        list: &[ast::Expr],
+        negated: bool,
+    ) -> Result<Expr> {
+        let operands = self.row_operands(operand)?;
+        let mut alternatives = Vec::with_capacity(list.len());
+        for candidate in list {
+            let candidate = self.row_operands(candidate)?;
+            alternatives.push(self.row_comparison(BinaryOp::Equal, operands.clone(), candidate)?);
+        }
+        let found = Expr { node: Node::Or(alternatives), ty: Type::BOOL };
+        Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty: Type::BOOL } } else { found })
+    }
+}

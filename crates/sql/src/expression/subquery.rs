@@ -1,0 +1,253 @@
+//! Queries as operands: scalar subqueries, EXISTS, IN, ANY and ALL.
+//!
+//! A subquery is a function of its parameters: the values that it takes from the query around it. They are evaluated for
+//! the outer row and put on the session's stack ([`Context::with_parameters`]), where the inner plan reads them as
+//! [`super::Node::Outer`]. What it gave is kept while the parameters stay the same, so one without parameters runs once
+//! in a statement.
+//!
+//! (S1) A kept result belongs to one statement: statements within statements have results of their own.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::compare::{By, holds};
+use super::frame::RowSet;
+use super::{Expr, Row};
+use crate::ast::BinaryOp;
+use crate::error::{self, Result};
+use crate::executor::query;
+use crate::planner::Query;
+use crate::session::Context;
+use crate::value::Datum;
+
+/// A query as an operand.
+#[derive(Debug, Clone)]
+pub struct Subquery {
+    /// Tells it from all others.
+    pub id: u64,
+    /// What it runs.
+    pub plan: Arc<Query>,
+    /// What it takes from the outer row.
+    pub parameters: Vec<Expr>,
+    /// What is asked of its rows.
+    pub test: Test,
+    /// It may give something else each time: nothing is kept.
+    pub is_volatile: bool,
+}
+
+/// What is asked of a subquery's rows.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// The only value of its only row; NULL without a row.
+    Scalar,
+    /// One column of its only row.
+    Column(usize),
+    /// Whether there is a row.
+    Exists,
+    /// Whether one of the rows equals the operands.
+    In(Vec<Candidate>),
+    /// Whether the operand compares so with one row, or (true) with all.
+    Quantified(BinaryOp, Box<Candidate>, bool),
+}
+
+/// An operand and the subquery's column that it is compared with.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The operand.
+    pub operand: Expr,
+    /// The column, read from a row of the subquery.
+    pub column: Expr,
+    /// How they compare.
+    pub by: By,
+}
+
+/// What a subquery gave, as long as its parameters stay.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// What it was run with.
+    pub parameters: Vec<Datum<'static>>,
+    /// Its rows.
+    pub rows: Arc<RowSet>,
+    /// The keys of rows without NULL, for IN; and whether a row has a NULL.
+    pub keys: Option<(Arc<HashSet<Vec<u8>>>, bool)>,
+}
+
+/// A number that no other subquery or derived table has.
+pub fn new_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Subquery {
+    /// The operands of its test.
+    pub fn operands(&self) -> impl Iterator<Item = &Expr> {
+        let candidates = match &self.test {
+            Test::In(list) => list.as_slice(),
+            Test::Quantified(_, candidate, _) => std::slice::from_ref(&**candidate),
+            _ => &[],
+        };
+        candidates.iter().map(|c| &c.operand)
+    }
+
+    /// Operands and parameters.
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        let candidates = match &mut self.test {
+            Test::In(list) => list.as_mut_slice(),
+            Test::Quantified(_, candidate, _) => std::slice::from_mut(&mut **candidate),
+            _ => &mut [],
+        };
+        candidates.iter_mut().map(|c| &mut c.operand).chain(&mut self.parameters).collect()
+    }
+
+    /// Its value for the outer row.
+    pub fn eval<'a>(&self, cx: &mut Context, row: Row<'_>) -> Result<Datum<'a>> {
+        match &self.test {
+            Test::Scalar => self.only_row(cx, row, 0),
+            Test::Column(number) => self.only_row(cx, row, *number),
+            _ => Ok(self.truth(cx, row)?.map_or(Datum::Null, Datum::from_bool)),
+        }
+    }
+
+    /// The answer to its test.
+    pub fn truth(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+        match &self.test {
+            Test::Scalar | Test::Column(_) => {
+                let value = self.eval(cx, row)?;
+                super::compare::truth(cx, &value)
+            }
+            Test::Exists => Ok(Some(!self.rows(cx, row, Some(1))?.rows.is_empty())),
+            Test::In(list) => self.is_in(cx, row, list),
+            Test::Quantified(op, candidate, all) => self.quantified(cx, row, *op, candidate, *all),
+        }
+    }
+
+    fn only_row<'a>(&self, cx: &mut Context, row: Row<'_>, column: usize) -> Result<Datum<'a>> {
+        let kept = self.rows(cx, row, Some(2))?;
+        match kept.rows.len() {
+            0 => Ok(Datum::Null),
+            1 => Ok(kept.rows.row(0).get(column).cloned().unwrap_or_default()),
+            _ => Err(error::SUBQUERY_NO_1_ROW.plain()),
+        }
+    }
+
+    /// Its rows for the outer row; no more than `limit`.
+    fn rows(&self, cx: &mut Context, row: Row<'_>, limit: Option<u64>) -> Result<Kept> {
+        let mut parameters = Vec::with_capacity(self.parameters.len());
+        for parameter in &self.parameters {
+            parameters.push(parameter.eval(cx, row)?.into_owned());
+        }
+        if !self.is_volatile
+            && let Some(kept) = cx.kept_results().get(&self.id)
+            && kept.parameters == parameters
+        {
+            return Ok(kept.clone());
+        }
+        let stacked = parameters.clone();
+        let rows = cx.with_parameters(stacked, |cx| query::rows(cx, &self.plan, limit))?;
+        let kept = Kept { parameters, rows: Arc::new(rows), keys: None };
+        if !self.is_volatile {
+            cx.kept_results().insert(self.id, kept.clone());
+        }
+        Ok(kept)
+    }
+
+    fn is_in(&self, cx: &mut Context, row: Row<'_>, list: &[Candidate]) -> Result<Option<bool>> {
+        let kept = self.rows(cx, row, None)?;
+        if kept.rows.is_empty() {
+            return Ok(Some(false));
+        }
+        let mut operands = Vec::with_capacity(list.len());
+        for candidate in list {
+            operands.push(candidate.operand.eval(cx, row)?);
+        }
+        let (keys, has_null) = match kept.keys {
+            Some(keys) => keys,
+            None => self.make_keys(cx, list, &kept.rows)?,
+        };
+        if operands.iter().all(|value| !value.is_null()) {
+            let mut key = Vec::new();
+            for (value, candidate) in operands.iter().zip(list) {
+                candidate.by.key(cx, value, &mut key)?;
+            }
+            if keys.contains(&key) {
+                return Ok(Some(true));
+            }
+            if !has_null {
+                return Ok(Some(false));
+            }
+        }
+        // A NULL on either side: unknown, unless another column differs in every row.
+        unknown_or_false(cx, list, &operands, &kept.rows)
+    }
+
+    /// The keys of all rows without NULL, kept with the rows.
+    fn make_keys(
+        &self,
+        cx: &mut Context,
+        list: &[Candidate],
+        rows: &Arc<RowSet>,
+    ) -> Result<(Arc<HashSet<Vec<u8>>>, bool)> {
+        let mut keys = HashSet::with_capacity(rows.len());
+        let mut has_null = false;
+        'rows: for number in 0..rows.len() {
+            let mut key = Vec::new();
+            for candidate in list {
+                let value = candidate.column.eval(cx, Row::Values(rows.row(number)))?;
+                if value.is_null() {
+                    has_null = true;
+                    continue 'rows;
+                }
+                candidate.by.key(cx, &value, &mut key)?;
+            }
+            keys.insert(key);
+        }
+        let keys = (Arc::new(keys), has_null);
+        if let Some(kept) = cx.kept_results().get_mut(&self.id)
+            && Arc::ptr_eq(&kept.rows, rows)
+        {
+            kept.keys = Some(keys.clone());
+        }
+        Ok(keys)
+    }
+
+    fn quantified(
+        &self,
+        cx: &mut Context,
+        row: Row<'_>,
+        op: BinaryOp,
+        candidate: &Candidate,
+        all: bool,
+    ) -> Result<Option<bool>> {
+        let kept = self.rows(cx, row, None)?;
+        let value = candidate.operand.eval(cx, row)?;
+        let mut unknown = false;
+        for number in 0..kept.rows.len() {
+            let other = candidate.column.eval(cx, Row::Values(kept.rows.row(number)))?;
+            match candidate.by.compare(cx, &value, &other)? {
+                None => unknown = true,
+                Some(order) if holds(op, order) != all => return Ok(Some(!all)),
+                Some(_) => {}
+            }
+        }
+        Ok(if unknown { None } else { Some(all) })
+    }
+}
+
+fn unknown_or_false(
+    cx: &mut Context,
+    list: &[Candidate],
+    operands: &[Datum<'_>],
+    rows: &RowSet,
+) -> Result<Option<bool>> {
+    'rows: for number in 0..rows.len() {
+        for (value, candidate) in operands.iter().zip(list) {
+            let other = candidate.column.eval(cx, Row::Values(rows.row(number)))?;
+            if candidate.by.compare(cx, value, &other)?.is_some_and(|order| order.is_ne()) {
+                continue 'rows;
+            }
+        }
+        return Ok(None);
+    }
+    Ok(Some(false))
+}

@@ -1,0 +1,400 @@
+//! How a table's rows are found: by which index, by which keys, in which direction.
+//!
+//! 1. The conditions that compare a bare column with something known before the row become [`Term`]s. Known are
+//!    constants, parameters, what comes from around the block, and the columns of tables that are read earlier.
+//! 2. For each index, equalities bind its leading columns, and the next column may have a range.
+//! 3. The cheapest index wins, by the rows that it is expected to give.
+//!
+//! Keys stay expressions (P1); [`crate::executor::access`] evaluates them whenever the path is opened.
+//!
+//! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are tested again.
+
+use storage::transaction::Direction;
+
+use crate::ast::{BinaryOp, IndexHint, IndexHintAction, Truth};
+use crate::catalog::TableDef;
+use crate::error::{self, Result};
+use crate::expression::compare::By;
+use crate::expression::{Expr, Node};
+use crate::types::{DataType, Type};
+
+/// A path to rows.
+#[derive(Debug, Clone)]
+pub struct Path {
+    /// Which index.
+    pub index: usize,
+    /// For each leading column that has equalities, what it may equal.
+    pub keys: Vec<Vec<Key>>,
+    /// A range of the next column.
+    pub range: Option<Range>,
+    /// Which way.
+    pub direction: Direction,
+}
+
+/// What a column equals.
+#[derive(Debug, Clone)]
+pub enum Key {
+    /// NULL.
+    Null,
+    /// A value; there is no such row if it is NULL.
+    Value(By, Expr),
+    /// A value or NULL.
+    NullSafe(By, Expr),
+}
+
+/// A range of a column's values. Both ends are included, whatever the condition says (A1).
+#[derive(Debug, Clone, Default)]
+pub struct Range {
+    /// Not below.
+    pub lower: Option<(By, Expr)>,
+    /// Not above.
+    pub upper: Option<(By, Expr)>,
+}
+
+/// A path, and what it is expected to cost.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The path.
+    pub path: Path,
+    /// Rows that it gives each time that it is opened.
+    pub rows: f64,
+    /// What opening and reading it costs, in rows read.
+    pub cost: f64,
+}
+
+/// The most ranges that IN makes.
+pub const RANGES_MAX: usize = 1000;
+
+/// A condition on one column.
+struct Term<'e> {
+    column: usize,
+    kind: Kind<'e>,
+}
+
+enum Kind<'e> {
+    /// One of these.
+    Equal(Vec<KeyRef<'e>>),
+    /// Not below, or above.
+    Lower(By, &'e Expr),
+    /// Not above, or below.
+    Upper(By, &'e Expr),
+}
+
+enum KeyRef<'e> {
+    Null,
+    Value(By, &'e Expr),
+    NullSafe(By, &'e Expr),
+}
+
+/// A table and what is known before it is read.
+pub struct Candidate<'a> {
+    /// The table.
+    pub table: &'a TableDef,
+    /// Its slot.
+    pub slot: usize,
+    /// The slots that are filled before, one bit each.
+    pub available: u64,
+    /// What the query says of its indexes.
+    pub hints: &'a [IndexHint],
+    /// Its rows.
+    pub rows: f64,
+}
+
+/// All rows by primary key.
+pub fn full_scan() -> Path {
+    Path { index: 0, keys: Vec::new(), range: None, direction: Direction::Forward }
+}
+
+/// Checks the names in the hints; error 1176 for an index that there is not.
+pub fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) -> Result<()> {
+    for name in hints.iter().flat_map(|hint| &hint.indexes) {
+        if table.index_named(name).is_none() {
+            return Err(error::KEY_DOES_NOT_EXIST.with(&[name, &alias]));
+        }
+    }
+    Ok(())
+}
+
+impl Candidate<'_> {
+    /// The cheapest path under these conditions.
+    pub fn choose<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Choice {
+        let mut terms = Vec::new();
+        for condition in conditions {
+            self.collect(condition, &mut terms);
+        }
+        let mut best = Choice { path: full_scan(), rows: self.rows, cost: self.rows.max(1.0) };
+        for index in (0..self.table.indexes.len()).filter(|&i| self.is_allowed(i)) {
+            if let Some(choice) = self.by_index(index, &terms)
+                && (choice.cost <= best.cost || self.is_forced() && best.path.keys.is_empty())
+            {
+                best = choice;
+            }
+        }
+        best
+    }
+
+    fn is_forced(&self) -> bool {
+        self.hints.iter().any(|hint| hint.action == IndexHintAction::Force)
+    }
+
+    /// What the hints say.
+    fn is_allowed(&self, index: usize) -> bool {
+        let mut allowed = self.table.indexes[index].visible;
+        let mut named = false;
+        let mut used = false;
+        for hint in self.hints {
+            for name in &hint.indexes {
+                let is_this = self.table.index_named(name) == Some(index);
+                match hint.action {
+                    IndexHintAction::Ignore => allowed &= !is_this,
+                    _ => named |= is_this,
+                }
+            }
+            used |= hint.action != IndexHintAction::Ignore;
+        }
+        allowed && (!used || named)
+    }
+
+    /// The column, if the expression is one of this table's.
+    fn column(&self, e: &Expr) -> Option<usize> {
+        match e.node {
+            Node::Column { source, column } if source == self.slot => Some(column),
+            _ => None,
+        }
+    }
+
+    /// True if the value is known before the table is read.
+    fn is_known(&self, e: &Expr) -> bool {
+        e.sources() & !self.available == 0 && !e.is_volatile()
+    }
+
+    fn collect<'e>(&self, condition: &'e Expr, terms: &mut Vec<Term<'e>>) {
+        match &condition.node {
+            Node::And(list) => list.iter().for_each(|e| self.collect(e, terms)),
+            Node::Compare(op, by, pair) => {
+                let (column, other, op) = match (self.column(&pair[0]), self.column(&pair[1])) {
+                    (Some(column), _) if self.is_known(&pair[1]) => (column, &pair[1], *op),
+                    (_, Some(column)) if self.is_known(&pair[0]) => (column, &pair[0], mirrored(*op)),
+                    _ => return,
+                };
+                if !self.is_comparable(column, *by) {
+                    return;
+                }
+                let kind = match op {
+                    BinaryOp::Equal => Kind::Equal(vec![KeyRef::Value(*by, other)]),
+                    BinaryOp::NullSafeEqual => Kind::Equal(vec![KeyRef::NullSafe(*by, other)]),
+                    BinaryOp::Greater | BinaryOp::GreaterOrEqual => Kind::Lower(*by, other),
+                    BinaryOp::Less | BinaryOp::LessOrEqual => Kind::Upper(*by, other),
+                    _ => return,
+                };
+                terms.push(Term { column, kind });
+            }
+            Node::Between(three, by, false) => {
+                let [x, low, high] = &**three;
+                let Some(column) = self.column(x) else { return };
+                if self.is_known(low) && self.is_comparable(column, by[0]) {
+                    terms.push(Term { column, kind: Kind::Lower(by[0], low) });
+                }
+                if self.is_known(high) && self.is_comparable(column, by[1]) {
+                    terms.push(Term { column, kind: Kind::Upper(by[1], high) });
+                }
+            }
+            Node::In(x, list, false) if list.len() <= RANGES_MAX => {
+                let Some(column) = self.column(x) else { return };
+                let usable = |(by, e): &(By, Expr)| self.is_known(e) && self.is_comparable(column, *by);
+                if list.iter().all(usable) {
+                    let keys = list.iter().map(|(by, e)| KeyRef::Value(*by, e)).collect();
+                    terms.push(Term { column, kind: Kind::Equal(keys) });
+                }
+            }
+            Node::Is(x, Truth::Null, false) => {
+                if let Some(column) = self.column(x).filter(|&c| self.table.columns[c].nullable) {
+                    terms.push(Term { column, kind: Kind::Equal(vec![KeyRef::Null]) });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// True if the order of the column's keys is that of the comparison.
+    fn is_comparable(&self, column: usize, by: By) -> bool {
+        let definition = &self.table.columns[column];
+        let ty = Type::of_column(&definition.ty, definition.nullable);
+        // A label's order in keys is that of its numbers, its comparison that of its text.
+        if matches!(definition.ty, DataType::Enum { .. } | DataType::Set { .. }) {
+            return false;
+        }
+        match by {
+            By::Text(collation) => ty.family.is_text() && collation == definition.ty.collation(),
+            By::Integer | By::Decimal | By::Double => {
+                ty.family.is_numeric() && !matches!(definition.ty, DataType::Year)
+            }
+            By::DateTime => {
+                matches!(definition.ty, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_))
+            }
+            By::Time => matches!(definition.ty, DataType::Time(_)),
+            By::Json => false,
+        }
+    }
+
+    /// A path by one index; `None` if the conditions do not narrow it.
+    fn by_index(&self, number: usize, terms: &[Term<'_>]) -> Option<Choice> {
+        let definition = &self.table.indexes[number];
+        let mut keys: Vec<Vec<Key>> = Vec::new();
+        let mut alternatives = 1;
+        let mut whole = true;
+        for part in &definition.parts {
+            let equal = terms.iter().filter(|t| t.column == part.column).filter_map(|t| match &t.kind {
+                Kind::Equal(values) => Some(values),
+                _ => None,
+            });
+            let Some(values) = equal.min_by_key(|values| values.len()) else { break };
+            if alternatives * values.len() > RANGES_MAX {
+                break;
+            }
+            alternatives *= values.len();
+            keys.push(values.iter().map(KeyRef::to_key).collect());
+            if part.prefix_len.is_some() {
+                // Behind a prefix nothing more is known of the order.
+                whole = false;
+                break;
+            }
+        }
+        let next = definition.parts.get(keys.len()).filter(|_| whole);
+        let range = next.and_then(|part| range_of(terms, part.column));
+        if keys.is_empty() && range.is_none() {
+            return None;
+        }
+        let complete = whole && keys.len() == definition.parts.len();
+        let rows = self.expected(definition, &keys, complete, alternatives, range.as_ref());
+        // Each key is a descent of the tree; a secondary index leads to rows elsewhere.
+        let each = if number == 0 { 1.0 } else { 2.0 };
+        let cost = rows * each + 0.1 * alternatives as f64;
+        let path = Path { index: number, keys, range, direction: Direction::Forward };
+        Some(Choice { path, rows, cost })
+    }
+
+    fn expected(
+        &self,
+        definition: &crate::catalog::IndexDef,
+        keys: &[Vec<Key>],
+        complete: bool,
+        alternatives: usize,
+        range: Option<&Range>,
+    ) -> f64 {
+        let alternatives = alternatives as f64;
+        if complete && definition.unique {
+            return alternatives.min(self.rows.max(1.0));
+        }
+        // Without statistics: each bound column leaves a tenth, the last one of a unique key a single row.
+        let mut rows = self.rows;
+        for _ in keys {
+            rows *= 0.1;
+        }
+        rows *= alternatives;
+        if let Some(range) = range {
+            rows *= if range.lower.is_some() && range.upper.is_some() { 0.1 } else { 0.3 };
+        }
+        rows.clamp(1.0, self.rows.max(1.0))
+    }
+}
+
+impl KeyRef<'_> {
+    fn to_key(&self) -> Key {
+        match *self {
+            KeyRef::Null => Key::Null,
+            KeyRef::Value(by, e) => Key::Value(by, e.clone()),
+            KeyRef::NullSafe(by, e) => Key::NullSafe(by, e.clone()),
+        }
+    }
+}
+
+fn mirrored(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Less => BinaryOp::Greater,
+        BinaryOp::LessOrEqual => BinaryOp::GreaterOrEqual,
+        BinaryOp::Greater => BinaryOp::Less,
+        BinaryOp::GreaterOrEqual => BinaryOp::LessOrEqual,
+        other => other,
+    }
+}
+
+fn range_of(terms: &[Term<'_>], column: usize) -> Option<Range> {
+    let mut range = Range::default();
+    for term in terms.iter().filter(|t| t.column == column) {
+        match &term.kind {
+            Kind::Lower(by, e) => range.lower = Some((*by, (*e).clone())),
+            Kind::Upper(by, e) => range.upper = Some((*by, (*e).clone())),
+            Kind::Equal(_) => {}
+        }
+    }
+    (range.lower.is_some() || range.upper.is_some()).then_some(range)
+}
+
+impl Path {
+    /// True if it names one row of the primary key at most.
+    pub fn is_point(&self, table: &TableDef) -> bool {
+        let parts = &table.indexes[self.index].parts;
+        self.index == 0 && self.keys.len() == parts.len() && self.keys.iter().all(|k| k.len() == 1)
+    }
+
+    /// True if it reads the whole index.
+    pub fn is_full(&self) -> bool {
+        self.keys.is_empty() && self.range.is_none()
+    }
+
+    /// The slots that its keys read, one bit each.
+    pub fn sources(&self) -> u64 {
+        let keys = self.keys.iter().flatten().filter_map(|key| match key {
+            Key::Null => None,
+            Key::Value(_, e) | Key::NullSafe(_, e) => Some(e),
+        });
+        let ends = self.range.iter().flat_map(|r| r.lower.iter().chain(&r.upper)).map(|(_, e)| e);
+        keys.chain(ends).fold(0, |all, e| all | e.sources())
+    }
+
+    /// True if rows come in the order of these columns, ascending or all descending; turns the walk round if needed.
+    pub fn gives_order(&mut self, table: &TableDef, order: &[(usize, bool)]) -> bool {
+        if self.is_point(table) {
+            return true;
+        }
+        let parts = &table.indexes[self.index].parts;
+        let single = self.keys.iter().take_while(|k| k.len() == 1).count();
+        if single < self.keys.len() {
+            // Several values of a column: its ranges come in the order of keys, but what is behind them starts anew.
+            return self.keys.len() == 1
+                && parts.len() == 1
+                && self.follows(&parts[..1], order, parts, single);
+        }
+        self.follows(&parts[single..], order, parts, single)
+    }
+
+    fn follows(
+        &mut self,
+        mut rest: &[storage::KeyPart],
+        order: &[(usize, bool)],
+        parts: &[storage::KeyPart],
+        single: usize,
+    ) -> bool {
+        let mut backward = None;
+        for &(column, descending) in order {
+            if parts[..single].iter().any(|p| p.column == column && p.prefix_len.is_none()) {
+                continue; // one value only
+            }
+            let Some((part, more)) = rest.split_first() else { return false };
+            if part.column != column || part.prefix_len.is_some() {
+                return false;
+            }
+            let turned = part.descending != descending;
+            if *backward.get_or_insert(turned) != turned {
+                return false;
+            }
+            rest = more;
+        }
+        // Keys of a label are in the order of its numbers, as MySQL sorts them too.
+        if backward == Some(true) {
+            self.direction = Direction::Backward;
+        }
+        true
+    }
+}

@@ -1,0 +1,314 @@
+//! A SELECT becomes a query block: its clauses bound in the order in which names become known.
+
+use super::from::{self, List, Slot};
+use super::{Body, Grouping, Limit, Query, grouping, join, simplify};
+use crate::ast::{self, LockStrength, LockWait, SelectItem};
+use crate::error::{self, Result, SqlError};
+use crate::executor::output::OutputColumn;
+use crate::expression::resolve::{Columns, Source};
+use crate::expression::{Expr, Node, Resolver};
+use storage::LockMode;
+use storage::transaction::{Locking, OnLocked};
+
+/// A block whose names are bound, before its join is planned.
+pub struct Bound {
+    /// What fills the slots.
+    pub slots: Vec<Slot>,
+    /// FROM and WHERE.
+    pub list: List,
+    /// The select list.
+    pub items: Vec<Expr>,
+    /// What the select list is called.
+    pub columns: Vec<OutputColumn>,
+    /// GROUP BY and aggregates.
+    pub group: Option<Grouping>,
+    /// HAVING.
+    pub having: Option<Expr>,
+    /// ORDER BY.
+    pub order: Vec<(Expr, bool)>,
+    /// SELECT DISTINCT.
+    pub distinct: bool,
+    /// LIMIT.
+    pub limit: Limit,
+    /// How each slot's rows are locked.
+    pub locking: Vec<Option<Locking>>,
+    /// SELECT STRAIGHT_JOIN.
+    pub straight: bool,
+}
+
+/// `TABLE t`: `SELECT * FROM t`.
+pub fn whole_table(name: &ast::ObjectName, _: ast::Span) -> ast::Select {
+    let factor =
+        ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, hints: Vec::new() };
+    ast::Select {
+        options: ast::SelectOptions::default(),
+        items: vec![SelectItem::All],
+        from: vec![ast::TableReference::Table(factor)],
+        filter: None,
+        group_by: Vec::new(),
+        with_rollup: false,
+        having: None,
+        windows: Vec::new(),
+    }
+}
+
+/// Binds a SELECT with the ORDER BY, LIMIT and locking clauses of its query.
+pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Query) -> Result<Bound> {
+    if !select.windows.is_empty() {
+        return Err(SqlError::unsupported("window functions"));
+    }
+    if select.with_rollup {
+        return Err(SqlError::unsupported("WITH ROLLUP"));
+    }
+    let from::From { slots, mut list } = from::bind(resolver, &select.from, select.options.straight_join)?;
+
+    resolver.scope.clause = "where clause";
+    if let Some(filter) = &select.filter {
+        let filter = resolver.expr(filter)?;
+        super::conjuncts(filter, &mut list.conditions);
+    }
+
+    resolver.scope.clause = "field list";
+    resolver.scope.aggregates = Some(Vec::new());
+    let items = items(resolver, &select.items)?;
+    resolver.scope.aliases = items.iter().map(|(n, e)| (n.as_str().into(), e.clone())).collect();
+
+    resolver.scope.clause = "group statement";
+    let aggregates = resolver.scope.aggregates.take();
+    let mut keys = Vec::with_capacity(select.group_by.len());
+    for ast in &select.group_by {
+        let key = match position(ast, &items, "group statement")? {
+            Some(item) => item,
+            None => resolver.expr(ast)?,
+        };
+        if key.contains(&mut |e| matches!(e.node, Node::Aggregate(_))) {
+            return Err(error::WRONG_GROUP_FIELD
+                .with(&[&String::from_utf8_lossy(ast.span.of(resolver.text).trim_ascii())]));
+        }
+        keys.push(key);
+    }
+    resolver.scope.aggregates = aggregates;
+    resolver.scope.clause = "having clause";
+    let having = select.having.as_ref().map(|h| resolver.expr(h)).transpose()?;
+
+    resolver.scope.clause = "order clause";
+    resolver.scope.aliases_first = true;
+    let order = order_terms(resolver, &query.order_by, &items)?;
+    let aggregates = resolver.scope.aggregates.take().unwrap_or_default();
+    let limit = Limit::resolve(resolver, query.limit.as_ref())?;
+
+    let groups = !aggregates.is_empty() || !keys.is_empty();
+    if groups && resolver.cx.modes().only_full_group_by {
+        grouping::check(&slots, &list, &items, &keys, select.group_by.is_empty())?;
+    }
+    let locking = locking(&slots, query)?;
+    let columns =
+        items.iter().map(|(name, expr)| output_column(expr, name, &slots)).collect::<Vec<OutputColumn>>();
+    let items = items.into_iter().map(|(_, e)| e).collect();
+    // The scope is the next block's of the same query.
+    resolver.scope.reset();
+    Ok(Bound {
+        slots,
+        list,
+        items,
+        columns,
+        group: groups.then_some(Grouping { keys, aggregates }),
+        having,
+        order,
+        distinct: select.options.distinct,
+        limit,
+        locking,
+        straight: select.options.straight_join,
+    })
+}
+
+/// Chooses how a bound block runs.
+pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
+    let Bound { slots, mut list, items, columns, group, having, mut order, distinct, limit, locking, .. } =
+        bound;
+    simplify::simplify(&mut list);
+    let gate = take_gate(&mut list);
+    let locks = locking.iter().any(Option::is_some);
+    let joiner = join::Joiner::new(resolver.cx, &slots, &locking);
+    let ordered = if group.is_none() { order.as_slice() } else { &[] };
+    let mut from = joiner.plan(list, ordered, limit.is_some() && !distinct)?;
+    if group.is_none() && join::gives_order(&mut from, &order) {
+        order.clear();
+    }
+    let tables = slots.iter().map(|slot| match slot {
+        Slot::Table(table, ..) => Some(table.clone()),
+        Slot::Rows(_) => None,
+    });
+    let block = super::Block {
+        slots: tables.collect(),
+        gate,
+        from,
+        items,
+        group,
+        having,
+        order,
+        distinct,
+        limit,
+        locks,
+    };
+    Ok(Query { body: Body::Block(Box::new(block)), columns, order: Vec::new(), limit: Limit::default() })
+}
+
+/// Conditions that read no source are looked at once.
+pub fn take_gate(list: &mut List) -> Vec<Expr> {
+    let (gate, rest) =
+        std::mem::take(&mut list.conditions).into_iter().partition(|e| e.sources() == 0 && !e.is_volatile());
+    list.conditions = rest;
+    gate
+}
+
+/// What a select item says of itself.
+fn output_column(expr: &Expr, name: &str, slots: &[Slot]) -> OutputColumn {
+    let mut column = match expr.node {
+        Node::Column { source, column } => match &slots[source] {
+            Slot::Table(table, _, alias) => OutputColumn::stored(table, alias, column, name),
+            Slot::Rows(maker) => OutputColumn::renamed(&maker.columns()[column], name),
+        },
+        _ => return OutputColumn::computed(name, expr.ty),
+    };
+    if expr.ty.nullable {
+        column.ty.nullable = true;
+        column.meta.flags &= !crate::sink::column_flag::NOT_NULL;
+    }
+    column
+}
+
+/// How the rows of each slot are locked.
+fn locking(slots: &[Slot], query: &ast::Query) -> Result<Vec<Option<Locking>>> {
+    let mut all = vec![None; slots.len()];
+    for clause in &query.locking {
+        let mode = match clause.strength {
+            LockStrength::Share => LockMode::Shared,
+            LockStrength::Update => LockMode::Exclusive,
+        };
+        let on_locked = match clause.wait {
+            LockWait::Wait => OnLocked::Wait,
+            LockWait::NoWait => OnLocked::Fail,
+            LockWait::SkipLocked => OnLocked::Skip,
+        };
+        let is_named = |name: &ast::ObjectName, slot: &Slot| match slot {
+            Slot::Table(table, _, alias) => {
+                name.name.is(alias) && name.database.as_ref().is_none_or(|d| **d == *table.database)
+            }
+            Slot::Rows(_) => false,
+        };
+        for name in &clause.tables {
+            if !slots.iter().any(|slot| is_named(name, slot)) {
+                return Err(error::UNRESOLVED_TABLE_LOCK.with(&[&name.name]));
+            }
+        }
+        for (slot, locking) in slots.iter().zip(&mut all) {
+            if clause.tables.is_empty() || clause.tables.iter().any(|name| is_named(name, slot)) {
+                *locking = Some(Locking { mode, on_locked });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String, Expr)>> {
+    let mut items = Vec::with_capacity(list.len());
+    for item in list {
+        match item {
+            SelectItem::All => {
+                if resolver.scope.sources.is_empty() {
+                    return Err(error::NO_TABLES_USED.plain());
+                }
+                let scope = &resolver.scope;
+                match &scope.visible {
+                    Some(visible) => {
+                        items.extend(visible.iter().map(|v| (v.name.to_string(), v.expr.clone())));
+                    }
+                    None => scope.sources.iter().for_each(|s| all_columns(s, &mut items)),
+                }
+            }
+            SelectItem::AllOf(name) => {
+                let wanted = |s: &&Source| {
+                    name.name.is(&s.alias) && name.database.as_ref().is_none_or(|d| **d == *s.database)
+                };
+                let source = resolver.scope.sources.iter().find(wanted);
+                let source = source.ok_or_else(|| error::BAD_TABLE_ERROR.with(&[&name.name]))?;
+                all_columns(source, &mut items);
+            }
+            SelectItem::Expr { expr, alias } => {
+                let resolved = resolver.expr(expr)?;
+                items.push((item_name(expr, alias.as_ref(), resolver.text), resolved));
+            }
+        }
+    }
+    Ok(items)
+}
+
+fn all_columns(source: &Source, items: &mut Vec<(String, Expr)>) {
+    items.extend(source.visible().map(|v| (v.name.into(), v.expr)));
+}
+
+/// What a select item without alias is called: its text.
+fn item_name(expr: &ast::Expr, alias: Option<&ast::Ident>, text: &[u8]) -> String {
+    match (alias, &expr.kind) {
+        (Some(alias), _) => alias.to_string(),
+        (None, ast::ExprKind::Column(column)) => column.column.to_string(),
+        (None, ast::ExprKind::Literal(ast::Literal::String { bytes, .. })) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        _ => String::from_utf8_lossy(expr.span.of(text).trim_ascii()).into_owned(),
+    }
+}
+
+/// `ORDER BY 2`, `GROUP BY 2`: the select item of that number.
+fn position(ast: &ast::Expr, items: &[(String, Expr)], clause: &str) -> Result<Option<Expr>> {
+    let ast::ExprKind::Literal(ast::Literal::Integer(n)) = ast.kind else { return Ok(None) };
+    let item = usize::try_from(n).ok().and_then(|n| items.get(n.checked_sub(1)?));
+    match item {
+        Some((_, expr)) => Ok(Some(expr.clone())),
+        None => Err(error::BAD_FIELD_ERROR.with(&[&n, &clause])),
+    }
+}
+
+/// ORDER BY's terms, each with its direction.
+pub fn order_terms(
+    resolver: &mut Resolver<'_>,
+    list: &[ast::OrderItem],
+    items: &[(String, Expr)],
+) -> Result<Vec<(Expr, bool)>> {
+    let mut terms = Vec::with_capacity(list.len());
+    for item in list {
+        let expr = match items.is_empty() {
+            true => resolver.expr(&item.expr)?,
+            false => match position(&item.expr, items, "order clause")? {
+                Some(expr) => expr,
+                None => resolver.expr(&item.expr)?,
+            },
+        };
+        terms.push((expr, item.descending));
+    }
+    Ok(terms)
+}
+
+impl Source {
+    /// Its columns as `*` shows them.
+    pub fn visible(&self) -> Box<dyn Iterator<Item = crate::expression::resolve::Visible> + '_> {
+        let named = |column: usize, name: &str| crate::expression::resolve::Visible {
+            name: name.into(),
+            expr: self.column(column),
+        };
+        match &self.columns {
+            Columns::Table(table) => Box::new(
+                table
+                    .columns
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, c)| c.visible)
+                    .map(move |(i, c)| named(i, &c.name)),
+            ),
+            Columns::Made(columns) | Columns::Merged(columns, _) => {
+                Box::new(columns.iter().enumerate().map(move |(i, c)| named(i, &c.meta.name)))
+            }
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! FROM: tables, derived tables and joins become slots of the frame, names that can be looked up, and a list of what is
+//! joined.
+//!
+//! Inner joins are flat: a [`List`] of items in any order, with the conditions of all their ON clauses. The inner side of an
+//! outer join is an item of its own, a *nest*, which goes behind the tables that its condition reads. RIGHT JOIN is LEFT
+//! JOIN turned round.
+//!
+//! (F1) Sources are numbered as they stand in the text, so the names that an ON clause may use are those of a range.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Maker, merge};
+use crate::ast::{self, IndexHint, JoinCondition, JoinKind, TableReference};
+use crate::catalog::TableDef;
+use crate::error::{self, Result, SqlError};
+use crate::executor::output::OutputColumn;
+use crate::expression::resolve::{Columns, Source, Visible};
+use crate::expression::{Expr, Resolver};
+
+/// The most sources of a block: what MySQL has, and what fits the bits of a word.
+pub const SOURCES_MAX: usize = 61;
+
+/// What fills a slot.
+#[derive(Debug, Clone)]
+pub enum Slot {
+    /// A table, and what the query says of its indexes.
+    Table(Arc<TableDef>, Vec<IndexHint>, Box<str>),
+    /// Rows made as a whole.
+    Rows(Maker),
+}
+
+/// What is joined with inner joins.
+#[derive(Debug, Default, Clone)]
+pub struct List {
+    /// The operands.
+    pub items: Vec<Item>,
+    /// What their rows must fulfil.
+    pub conditions: Vec<Expr>,
+}
+
+/// An operand of a join.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// The slots that must be filled before it, one bit each.
+    pub requires: u64,
+}
+
+/// What an operand of a join is.
+#[derive(Debug, Clone)]
+pub enum ItemKind {
+    /// A source.
+    Slot(usize),
+    /// The inner side of an outer, semi- or anti-join.
+    Nest(List, super::JoinKind),
+}
+
+impl List {
+    /// The slots in it, one bit each.
+    pub fn slots(&self) -> u64 {
+        self.items.iter().fold(0, |all, item| all | item.slots())
+    }
+}
+
+impl Item {
+    /// The slots in it, one bit each.
+    pub fn slots(&self) -> u64 {
+        match &self.kind {
+            ItemKind::Slot(slot) => 1 << slot,
+            ItemKind::Nest(list, _) => list.slots(),
+        }
+    }
+}
+
+/// FROM, bound.
+#[derive(Debug, Default)]
+pub struct From {
+    /// What fills the slots.
+    pub slots: Vec<Slot>,
+    /// What is joined.
+    pub list: List,
+}
+
+/// The names that a part of FROM makes visible.
+struct Names {
+    sources: Range<usize>,
+    /// Its columns, where NATURAL or USING made them other than those of the sources.
+    visible: Option<Vec<Visible>>,
+}
+
+/// Binds FROM; its sources are the resolver's scope's from now on.
+pub fn bind(resolver: &mut Resolver<'_>, list: &[TableReference], straight: bool) -> Result<From> {
+    let mut binder = Binder { resolver, slots: Vec::new(), straight };
+    let mut out = List::default();
+    let names = binder.comma(list, false, &mut out)?;
+    let slots = binder.slots;
+    resolver.scope.window = 0..usize::MAX;
+    resolver.scope.visible = names.visible;
+    Ok(From { slots, list: out })
+}
+
+struct Binder<'r, 'c> {
+    resolver: &'r mut Resolver<'c>,
+    slots: Vec<Slot>,
+    /// Tables are joined as they stand.
+    straight: bool,
+}
+
+impl Binder<'_, '_> {
+    fn sources(&mut self) -> &mut Vec<Source> {
+        &mut self.resolver.scope.sources
+    }
+
+    /// Operands separated by commas.
+    fn comma(&mut self, list: &[TableReference], nullable: bool, out: &mut List) -> Result<Names> {
+        let start = self.sources().len();
+        let mut names = Names { sources: start..start, visible: None };
+        for reference in list {
+            let more = self.reference(reference, nullable, out)?;
+            names = self.together(names, more);
+        }
+        Ok(names)
+    }
+
+    fn reference(&mut self, reference: &TableReference, nullable: bool, out: &mut List) -> Result<Names> {
+        match reference {
+            TableReference::Table(factor) => self.table(factor, out),
+            TableReference::Derived(derived) => self.derived(derived, nullable, out),
+            TableReference::Join(join) => self.join(join, nullable, out),
+            TableReference::Group(list) => self.comma(list, nullable, out),
+            TableReference::JsonTable(_) => Err(SqlError::unsupported("JSON_TABLE")),
+        }
+    }
+
+    fn table(&mut self, factor: &ast::TableFactor, out: &mut List) -> Result<Names> {
+        if !factor.partitions.is_empty() {
+            return Err(SqlError::unsupported("partitions"));
+        }
+        let start = self.sources().len();
+        if factor.name.database.is_none() && factor.name.name.is("dual") {
+            return Ok(Names { sources: start..start, visible: None });
+        }
+        let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
+        let cx = &mut *self.resolver.cx;
+        let table = cx.open_table(factor.name.database.as_deref(), &factor.name.name)?;
+        if self.resolver.scope.parent.is_some()
+            && self.resolver.target.as_ref().is_some_and(|target| target.id == table.id)
+        {
+            return Err(error::UPDATE_TABLE_USED.with(&[&table.name]));
+        }
+        let slot = self.slots.len();
+        let source = Source::table(table.clone(), alias, slot);
+        self.add(source)?;
+        self.slots.push(Slot::Table(table, factor.hints.clone(), alias.into()));
+        self.put(slot, 0, out)?;
+        Ok(Names { sources: start..start + 1, visible: None })
+    }
+
+    /// Adds an operand that is one slot.
+    fn put(&mut self, slot: usize, requires: u64, out: &mut List) -> Result<()> {
+        if slot >= SOURCES_MAX {
+            return Err(error::TOO_MANY_TABLES.with(&[&SOURCES_MAX]));
+        }
+        let requires = requires | if self.straight { (1 << slot) - 1 } else { 0 };
+        out.items.push(Item { kind: ItemKind::Slot(slot), requires });
+        Ok(())
+    }
+
+    /// Adds a source, whose name must be new.
+    fn add(&mut self, source: Source) -> Result<()> {
+        let known = |s: &Source| *s.alias == *source.alias && s.database == source.database;
+        if self.sources().iter().any(known) {
+            return Err(error::NONUNIQ_TABLE.with(&[&source.alias]));
+        }
+        self.sources().push(source);
+        Ok(())
+    }
+
+    fn derived(&mut self, derived: &ast::Derived, nullable: bool, out: &mut List) -> Result<Names> {
+        let start = self.sources().len();
+        // What it may see of the names around it.
+        let window = if derived.lateral { 0..start } else { 0..0 };
+        let around = std::mem::replace(&mut self.resolver.scope.window, window);
+        let bound = merge::derived(self.resolver, derived, nullable, self.slots.len());
+        self.resolver.scope.window = around;
+        let slot = self.slots.len();
+        let (columns, exprs) = match bound? {
+            merge::Bound::Merged { slots, list, columns, exprs } => {
+                if slot + slots.len() > SOURCES_MAX {
+                    return Err(error::TOO_MANY_TABLES.with(&[&SOURCES_MAX]));
+                }
+                self.slots.extend(slots);
+                out.items.extend(list.items);
+                out.conditions.extend(list.conditions);
+                (columns, Some(exprs))
+            }
+            merge::Bound::Made(made) => {
+                let requires = made.parameters.iter().fold(0, |all, p| all | p.sources());
+                let columns = made.plan.columns.clone();
+                self.put(slot, requires, out)?;
+                self.slots.push(Slot::Rows(Maker::Derived(Arc::new(made))));
+                (columns, None)
+            }
+        };
+        let columns = name_columns(columns, &derived.columns, &derived.alias)?;
+        self.add(Source::derived(&derived.alias, columns, slot, exprs))?;
+        Ok(Names { sources: start..start + 1, visible: None })
+    }
+
+    fn join(&mut self, join: &ast::Join, nullable: bool, out: &mut List) -> Result<Names> {
+        let right_join = join.kind == JoinKind::Right;
+        let left_join = join.kind == JoinKind::Left;
+        let mut left_list = List::default();
+        let mut right_list = List::default();
+        let left = self.reference(&join.left, nullable || right_join, &mut left_list)?;
+        let right = self.reference(&join.right, nullable || left_join, &mut right_list)?;
+        let inner = if right_join { &left } else { &right };
+        if right_join || left_join {
+            let range = inner.sources.clone();
+            self.sources()[range].iter_mut().for_each(|s| s.nullable = true);
+        }
+        let (names, on) = self.condition(join, left, right)?;
+        match join.kind {
+            JoinKind::Inner => {
+                out.items.append(&mut left_list.items);
+                out.items.append(&mut right_list.items);
+            }
+            JoinKind::Straight => {
+                let before = left_list.slots();
+                right_list.items.iter_mut().for_each(|item| item.requires |= before);
+                out.items.append(&mut left_list.items);
+                out.items.append(&mut right_list.items);
+            }
+            JoinKind::Left => {
+                nest(left_list, right_list, on, out);
+                return Ok(names);
+            }
+            JoinKind::Right => {
+                nest(right_list, left_list, on, out);
+                return Ok(names);
+            }
+        }
+        out.conditions.append(&mut left_list.conditions);
+        out.conditions.append(&mut right_list.conditions);
+        out.conditions.extend(on);
+        Ok(names)
+    }
+
+    /// The join's names and conditions.
+    fn condition(&mut self, join: &ast::Join, left: Names, right: Names) -> Result<(Names, Vec<Expr>)> {
+        let mut on = Vec::new();
+        match &join.condition {
+            JoinCondition::None if join.natural => {
+                let (a, b) = (self.columns(&left), self.columns(&right));
+                let common = |v: &&Visible| b.iter().any(|w| w.name.eq_ignore_ascii_case(&v.name));
+                let names: Vec<Box<str>> = if join.kind == JoinKind::Right {
+                    let common = |v: &&Visible| a.iter().any(|w| w.name.eq_ignore_ascii_case(&v.name));
+                    b.iter().filter(common).map(|v| v.name.clone()).collect()
+                } else {
+                    a.iter().filter(common).map(|v| v.name.clone()).collect()
+                };
+                self.using(join.kind, &names, left, right, &mut on).map(|names| (names, on))
+            }
+            JoinCondition::None => Ok((self.together(left, right), on)),
+            JoinCondition::Using(columns) => {
+                let names: Vec<Box<str>> = columns.iter().map(|c| c.as_str().into()).collect();
+                self.using(join.kind, &names, left, right, &mut on).map(|names| (names, on))
+            }
+            JoinCondition::On(condition) => {
+                let names = self.together(left, right);
+                let scope = &mut self.resolver.scope;
+                let around = (scope.window.clone(), scope.visible.take(), scope.clause);
+                scope.window = names.sources.clone();
+                scope.visible.clone_from(&names.visible);
+                scope.clause = "on clause";
+                let resolved = self.resolver.expr(condition);
+                let scope = &mut self.resolver.scope;
+                (scope.window, scope.visible, scope.clause) = around;
+                super::conjuncts(resolved?, &mut on);
+                Ok((names, on))
+            }
+        }
+    }
+
+    /// The columns that unqualified names and `*` find.
+    fn columns(&mut self, names: &Names) -> Vec<Visible> {
+        match &names.visible {
+            Some(visible) => visible.clone(),
+            None => self.sources()[names.sources.clone()].iter().flat_map(Source::visible).collect(),
+        }
+    }
+
+    fn together(&mut self, left: Names, right: Names) -> Names {
+        let visible = (left.visible.is_some() || right.visible.is_some()).then(|| {
+            let mut all = self.columns(&left);
+            all.extend(self.columns(&right));
+            all
+        });
+        Names { sources: left.sources.start..right.sources.end, visible }
+    }
+
+    /// USING: the named columns are equal, and seen once, before all others.
+    fn using(
+        &mut self,
+        kind: JoinKind,
+        names: &[Box<str>],
+        left: Names,
+        right: Names,
+        on: &mut Vec<Expr>,
+    ) -> Result<Names> {
+        let (mut a, mut b) = (self.columns(&left), self.columns(&right));
+        let mut visible = Vec::with_capacity(a.len() + b.len());
+        for name in names {
+            let (x, y) = (take(&mut a, name)?, take(&mut b, name)?);
+            let kept = if kind == JoinKind::Right { y.clone() } else { x.clone() };
+            on.push(self.resolver.comparison(ast::BinaryOp::Equal, x.expr, y.expr)?);
+            visible.push(kept);
+        }
+        let (mut first, mut second) = if kind == JoinKind::Right { (b, a) } else { (a, b) };
+        visible.append(&mut first);
+        visible.append(&mut second);
+        Ok(Names { sources: left.sources.start..right.sources.end, visible: Some(visible) })
+    }
+}
+
+/// Takes the column of a name out of the list; errors 1054 and 1052.
+fn take(columns: &mut Vec<Visible>, name: &str) -> Result<Visible> {
+    let mut found = columns.iter().enumerate().filter(|(_, c)| c.name.eq_ignore_ascii_case(name));
+    let Some((at, _)) = found.next() else {
+        return Err(error::BAD_FIELD_ERROR.with(&[&name, &"from clause"]));
+    };
+    if found.next().is_some() {
+        return Err(error::NON_UNIQ_ERROR.with(&[&name, &"from clause"]));
+    }
+    Ok(columns.remove(at))
+}
+
+/// `outer LEFT JOIN inner ON on`: the outer side's items stay free, the inner side becomes a nest.
+fn nest(mut outer: List, mut inner: List, on: Vec<Expr>, out: &mut List) {
+    let own = inner.slots();
+    let read = on.iter().fold(0, |all, e| all | e.sources()) & !own;
+    // Without a table that it reads, it has to follow all that it complements.
+    let requires = if read & outer.slots() == 0 { read | outer.slots() } else { read };
+    inner.conditions.extend(on);
+    out.items.append(&mut outer.items);
+    out.conditions.append(&mut outer.conditions);
+    out.items.push(Item { kind: ItemKind::Nest(inner, super::JoinKind::Left), requires });
+}
+
+/// The columns of a derived table under their names there; errors 1060 and 1353.
+fn name_columns(
+    mut columns: Vec<OutputColumn>,
+    names: &[ast::Ident],
+    alias: &str,
+) -> Result<Arc<[OutputColumn]>> {
+    if !names.is_empty() && names.len() != columns.len() {
+        return Err(error::VIEW_WRONG_LIST.plain());
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.meta.name = name.to_string();
+    }
+    for (i, column) in columns.iter_mut().enumerate() {
+        column.meta.table = alias.to_owned();
+        let _ = i;
+    }
+    for (i, column) in columns.iter().enumerate() {
+        if columns[..i].iter().any(|c| c.meta.name.eq_ignore_ascii_case(&column.meta.name)) {
+            return Err(error::DUP_FIELDNAME.with(&[&column.meta.name]));
+        }
+    }
+    Ok(columns.into())
+}
+
+/// The columns that `Columns::Made` and `Columns::Merged` have.
+impl Source {
+    /// A table in a slot.
+    pub fn table(table: Arc<TableDef>, alias: &str, slot: usize) -> Self {
+        Source {
+            alias: alias.into(),
+            database: table.database.as_str().into(),
+            columns: Columns::Table(table),
+            slot,
+            nullable: false,
+        }
+    }
+
+    /// A derived table: in a slot, or merged into the block, where its columns are these expressions.
+    pub fn derived(alias: &str, columns: Arc<[OutputColumn]>, slot: usize, exprs: Option<Vec<Expr>>) -> Self {
+        let columns = match exprs {
+            Some(exprs) => Columns::Merged(columns, exprs.into()),
+            None => Columns::Made(columns),
+        };
+        Source { alias: alias.into(), database: "".into(), columns, slot, nullable: false }
+    }
+}

@@ -1,0 +1,128 @@
+//! ONLY_FULL_GROUP_BY: what a group has one value of.
+//!
+//! The columns of GROUP BY determine others: all of a table whose primary or other unique key (of columns that can't be
+//! NULL) is determined, and what a condition makes equal to something determined or constant.
+
+use std::collections::HashSet;
+
+use super::from::{ItemKind, List, Slot};
+use crate::ast::BinaryOp;
+use crate::error::{self, Result};
+use crate::expression::{Expr, Node};
+
+/// Checks the select list; errors 1055 and 1140. `implicit`: there is no GROUP BY.
+pub fn check(
+    slots: &[Slot],
+    list: &List,
+    items: &[(String, Expr)],
+    keys: &[Expr],
+    implicit: bool,
+) -> Result<()> {
+    let mut known: HashSet<(usize, usize)> = keys.iter().filter_map(as_column).collect();
+    if !implicit {
+        close(slots, list, &mut known);
+    }
+    for (number, (_, item)) in items.iter().enumerate() {
+        let Some((slot, column)) = undetermined(item, keys, &known) else { continue };
+        let shown = match &slots[slot] {
+            Slot::Table(table, _, alias) => {
+                format!("{}.{}.{}", table.database, alias, table.columns[column].name)
+            }
+            Slot::Rows(maker) => {
+                let columns = maker.columns();
+                format!("{}.{}", columns[column].meta.table, columns[column].meta.name)
+            }
+        };
+        return Err(if implicit {
+            error::MIX_OF_GROUP_FUNC_AND_FIELDS.with(&[&(number + 1), &shown])
+        } else {
+            error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &shown])
+        });
+    }
+    Ok(())
+}
+
+fn as_column(e: &Expr) -> Option<(usize, usize)> {
+    match e.node {
+        Node::Column { source, column } => Some((source, column)),
+        _ => None,
+    }
+}
+
+/// A column in the expression that a group may have several values of.
+fn undetermined(e: &Expr, keys: &[Expr], known: &HashSet<(usize, usize)>) -> Option<(usize, usize)> {
+    if keys.iter().any(|key| key.is_same(e)) {
+        return None;
+    }
+    match &e.node {
+        Node::Column { source, column } => {
+            (!known.contains(&(*source, *column))).then_some((*source, *column))
+        }
+        Node::Call(function, _) if function.name == "any_value" => None,
+        _ => e.children().into_iter().find_map(|child| undetermined(child, keys, known)),
+    }
+}
+
+/// Adds what is determined by what is known.
+fn close(slots: &[Slot], list: &List, known: &mut HashSet<(usize, usize)>) {
+    loop {
+        let before = known.len();
+        for (number, slot) in slots.iter().enumerate() {
+            let Slot::Table(table, ..) = slot else { continue };
+            let determined = |parts: &[storage::KeyPart]| {
+                parts.iter().all(|p| p.prefix_len.is_none() && known.contains(&(number, p.column)))
+            };
+            let strict = |i: &&crate::catalog::IndexDef| {
+                i.unique && i.parts.iter().all(|p| !table.columns[p.column].nullable)
+            };
+            if table.indexes.iter().filter(strict).any(|i| determined(&i.parts)) {
+                known.extend((0..table.columns.len()).map(|c| (number, c)));
+            }
+        }
+        equalities(list, known);
+        if known.len() == before {
+            return;
+        }
+    }
+}
+
+fn equalities(list: &List, known: &mut HashSet<(usize, usize)>) {
+    for condition in &list.conditions {
+        let Node::Compare(BinaryOp::Equal, _, pair) = &condition.node else { continue };
+        for (a, b) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
+            let Some(column) = as_column(a) else { continue };
+            let fixed =
+                b.sources() == 0 && !b.is_volatile() || as_column(b).is_some_and(|b| known.contains(&b));
+            if fixed {
+                known.insert(column);
+            }
+        }
+    }
+    for item in &list.items {
+        if let ItemKind::Nest(inner, super::JoinKind::Left) = &item.kind {
+            equalities_of_nest(inner, known);
+        }
+    }
+}
+
+/// ON of an outer join determines the inner side's columns by the outer side's.
+fn equalities_of_nest(list: &List, known: &mut HashSet<(usize, usize)>) {
+    let own = list.slots();
+    let inside = |c: (usize, usize)| own >> c.0 & 1 == 1;
+    for condition in &list.conditions {
+        let Node::Compare(BinaryOp::Equal, _, pair) = &condition.node else { continue };
+        for (a, b) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
+            if let (Some(a), Some(b)) = (as_column(a), as_column(b))
+                && inside(a)
+                && known.contains(&b)
+            {
+                known.insert(a);
+            }
+        }
+    }
+    for item in &list.items {
+        if let ItemKind::Nest(inner, super::JoinKind::Left) = &item.kind {
+            equalities_of_nest(inner, known);
+        }
+    }
+}

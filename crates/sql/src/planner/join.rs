@@ -1,0 +1,417 @@
+//! The order of a join, and how each of its steps is done.
+//!
+//! Every order that outer joins and STRAIGHT_JOIN allow is tried for up to [`EXHAUSTIVE_MAX`] operands, and given up where
+//! it costs more than the best one so far; beyond, the cheapest next step is taken each time. A step loops over the inner
+//! side, by the best access path that the tables before it allow, or looks up a hash table where no index helps.
+//!
+//! (J1) A condition stands at the first place where all that it reads is there; those of an ON clause inside of their
+//!      nest, so that they decide about the null complement, and those of WHERE outside.
+
+use storage::transaction::Locking;
+
+use super::access::{self, Candidate, Choice};
+use super::from::{Item, ItemKind, List, Slot};
+use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows, statistics};
+use crate::ast::BinaryOp;
+use crate::error::Result;
+use crate::expression::compare::By;
+use crate::expression::{Expr, Node};
+use crate::session::Context;
+
+/// How many operands are brought into the best of all orders.
+const EXHAUSTIVE_MAX: usize = 7;
+
+/// Rows that a derived table is taken to have.
+const ROWS_DERIVED: f64 = 100.0;
+
+/// What a row of a hash table costs, in rows read.
+const HASH_ROW_COST: f64 = 0.2;
+
+/// What a condition that no path uses leaves of the rows.
+const SELECTIVITY: f64 = 0.5;
+
+/// Plans the joins of one block.
+pub struct Joiner<'a> {
+    slots: &'a [Slot],
+    locking: &'a [Option<Locking>],
+    rows: Vec<f64>,
+}
+
+/// A join so far: what is filled, what comes out, what it cost.
+#[derive(Clone, Copy)]
+struct Prefix {
+    filled: u64,
+    rows: f64,
+    cost: f64,
+}
+
+/// A search for the best order of a list.
+struct Search<'s> {
+    items: &'s [Item],
+    conditions: &'s [Expr],
+    best: Option<(f64, Vec<usize>)>,
+}
+
+/// How a source is joined.
+enum Method {
+    /// By this path, for each row before it.
+    Loop(Choice),
+    /// All of it once, by this path.
+    Hash(Choice),
+}
+
+impl<'a> Joiner<'a> {
+    /// A planner for the block that has these slots.
+    pub fn new(cx: &Context, slots: &'a [Slot], locking: &'a [Option<Locking>]) -> Self {
+        let rows = slots.iter().map(|slot| match slot {
+            Slot::Table(table, ..) => statistics::table_rows(cx, table),
+            Slot::Rows(_) => ROWS_DERIVED,
+        });
+        Self { slots, locking, rows: rows.collect() }
+    }
+
+    /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `few` that not all are wanted.
+    pub fn plan(&self, list: List, order: &[(Expr, bool)], few: bool) -> Result<Operator> {
+        for slot in self.slots {
+            if let Slot::Table(table, hints, alias) = slot {
+                access::check_hints(table, hints, alias)?;
+            }
+        }
+        let mut operator = self.list(list, 0);
+        if few {
+            order_by_index(&mut operator, order);
+        }
+        Ok(operator)
+    }
+
+    /// A list whose conditions may read `around`, the slots that are filled before.
+    fn list(&self, list: List, around: u64) -> Operator {
+        let List { items, mut conditions } = list;
+        let order = self.best_order(&items, &conditions, around);
+        let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
+        let mut filled = around;
+        let mut operator: Option<Operator> = None;
+        for number in order {
+            let Some(item) = items[number].take() else { continue };
+            let slots = item.slots();
+            operator = Some(self.step(operator, item, filled, &mut conditions));
+            filled |= slots;
+        }
+        let mut operator = operator.unwrap_or(Operator::One(Vec::new()));
+        // What gives another value each time is asked of whole rows.
+        operator.filter_mut().append(&mut conditions);
+        operator
+    }
+
+    /// Adds an item to the join.
+    fn step(&self, outer: Option<Operator>, item: Item, filled: u64, conditions: &mut Vec<Expr>) -> Operator {
+        let slots = item.slots();
+        let ready = take_ready(conditions, filled | slots);
+        match (item.kind, outer) {
+            (ItemKind::Slot(slot), None) => self.leaf(slot, filled, ready),
+            (ItemKind::Slot(slot), Some(outer)) => {
+                self.join(outer, slot, filled, JoinKind::Inner, ready, Vec::new())
+            }
+            (ItemKind::Nest(mut list, kind), outer) => {
+                let outer = outer.unwrap_or(Operator::One(Vec::new()));
+                if let [Item { kind: ItemKind::Slot(slot), .. }] = list.items[..]
+                    && list.conditions.iter().all(|e| !e.is_volatile())
+                {
+                    let on = std::mem::take(&mut list.conditions);
+                    return self.join(outer, slot, filled, kind, on, ready);
+                }
+                let inner_slots = bits(list.slots());
+                let inner = self.list(list, filled);
+                let rows = joined_rows(outer.rows(), inner.rows(), kind);
+                Operator::Loop(Box::new(Loop { outer, inner, kind, inner_slots, filter: ready, rows }))
+            }
+        }
+    }
+
+    /// Joins a source: `on` decides which rows are partners, `filter` which joined rows go on.
+    fn join(
+        &self,
+        outer: Operator,
+        slot: usize,
+        filled: u64,
+        kind: JoinKind,
+        on: Vec<Expr>,
+        filter: Vec<Expr>,
+    ) -> Operator {
+        let method = self.method(slot, filled, outer.rows(), on.iter());
+        let inner_slots = vec![slot];
+        if let Method::Loop(_) = method {
+            let inner = self.leaf(slot, filled, on);
+            let rows = joined_rows(outer.rows(), inner.rows(), kind);
+            return Operator::Loop(Box::new(Loop { outer, inner, kind, inner_slots, filter, rows }));
+        }
+        let own = 1 << slot;
+        let (inside, across): (Vec<_>, Vec<_>) = on.into_iter().partition(|e| e.sources() & !own == 0);
+        let mut keys = Vec::new();
+        let mut rest = Vec::new();
+        for condition in across {
+            match hash_key(condition, filled, own) {
+                Ok(key) => keys.push(key),
+                Err(condition) => rest.push(condition),
+            }
+        }
+        let inner = self.leaf(slot, 0, inside);
+        let rows = joined_rows(outer.rows(), (inner.rows() / outer.rows().max(1.0)).max(1.0), kind);
+        Operator::Hash(Box::new(Hash { outer, inner, kind, inner_slots, keys, on: rest, filter, rows }))
+    }
+
+    /// A source by itself, with all conditions that can be tested when it is read.
+    fn leaf(&self, slot: usize, filled: u64, mut conditions: Vec<Expr>) -> Operator {
+        // Cheap ones first.
+        conditions
+            .sort_by_key(|e| e.contains(&mut |e| matches!(e.node, Node::Subquery(_) | Node::Stored(..))));
+        match &self.slots[slot] {
+            Slot::Table(table, ..) => {
+                let choice = self.choose(slot, filled, conditions.iter());
+                Operator::Access(Box::new(Access {
+                    slot,
+                    table: table.clone(),
+                    path: choice.path,
+                    rows: choice.rows,
+                    filter: conditions,
+                    locking: self.locking[slot],
+                }))
+            }
+            Slot::Rows(maker) => Operator::Rows(Box::new(Rows {
+                slot,
+                maker: maker.clone(),
+                filter: conditions,
+                rows: ROWS_DERIVED,
+            })),
+        }
+    }
+
+    /// The best path to a source's rows, or all of them if it is no table.
+    fn choose<'e>(&self, slot: usize, available: u64, conditions: impl Iterator<Item = &'e Expr>) -> Choice {
+        let rows = self.rows[slot];
+        match &self.slots[slot] {
+            Slot::Table(table, hints, _) => {
+                Candidate { table, slot, available, hints, rows }.choose(conditions)
+            }
+            Slot::Rows(_) => Choice { path: access::full_scan(), rows, cost: rows },
+        }
+    }
+
+    /// How to join a source to so many rows.
+    fn method<'e>(
+        &self,
+        slot: usize,
+        filled: u64,
+        before: f64,
+        on: impl Iterator<Item = &'e Expr> + Clone,
+    ) -> Method {
+        let by_loop = self.choose(slot, filled, on.clone());
+        let own = 1 << slot;
+        let dependent = match &self.slots[slot] {
+            Slot::Rows(Maker::Derived(derived)) => derived.parameters.iter().any(|p| p.sources() != 0),
+            _ => false,
+        };
+        let has_key = on.clone().any(|e| hash_sides(e, filled, own).is_some());
+        if dependent || !has_key || by_loop.path.sources() & filled != 0 {
+            return Method::Loop(by_loop);
+        }
+        let whole = self.choose(slot, 0, on.filter(|e| e.sources() & !own == 0));
+        let hash_cost = whole.cost + (before + whole.rows) * HASH_ROW_COST;
+        if hash_cost < before * by_loop.cost { Method::Hash(whole) } else { Method::Loop(by_loop) }
+    }
+
+    /// The numbers of the items in the order in which they are joined.
+    fn best_order(&self, items: &[Item], conditions: &[Expr], around: u64) -> Vec<usize> {
+        if items.len() < 2 {
+            return (0..items.len()).collect();
+        }
+        let start = Prefix { filled: around, rows: 1.0, cost: 0.0 };
+        let mut search = Search { items, conditions, best: None };
+        let mut order = Vec::with_capacity(items.len());
+        if items.len() <= EXHAUSTIVE_MAX {
+            self.search(&mut search, &mut order, start);
+        }
+        match search.best {
+            Some((_, order)) => order,
+            None => self.greedy_order(&search, start),
+        }
+    }
+
+    fn search(&self, search: &mut Search<'_>, order: &mut Vec<usize>, prefix: Prefix) {
+        if search.best.as_ref().is_some_and(|(cost, _)| prefix.cost >= *cost) {
+            return;
+        }
+        if order.len() == search.items.len() {
+            search.best = Some((prefix.cost, order.clone()));
+            return;
+        }
+        for number in 0..search.items.len() {
+            let item = &search.items[number];
+            if order.contains(&number) || item.requires & !prefix.filled != 0 {
+                continue;
+            }
+            let next = self.extended(prefix, item, search.conditions);
+            order.push(number);
+            self.search(search, order, next);
+            order.pop();
+        }
+    }
+
+    fn greedy_order(&self, search: &Search<'_>, mut prefix: Prefix) -> Vec<usize> {
+        let mut left: Vec<usize> = (0..search.items.len()).collect();
+        let mut order = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let mut best: Option<(usize, Prefix)> = None;
+            for (at, &number) in left.iter().enumerate() {
+                let item = &search.items[number];
+                if item.requires & !prefix.filled != 0 {
+                    continue;
+                }
+                let next = self.extended(prefix, item, search.conditions);
+                if best.as_ref().is_none_or(|(_, b)| next.cost + next.rows < b.cost + b.rows) {
+                    best = Some((at, next));
+                }
+            }
+            let Some((at, next)) = best else {
+                order.append(&mut left);
+                break;
+            };
+            order.push(left.remove(at));
+            prefix = next;
+        }
+        order
+    }
+
+    /// What the join costs with one more item.
+    fn extended(&self, prefix: Prefix, item: &Item, conditions: &[Expr]) -> Prefix {
+        let slots = item.slots();
+        let filled = prefix.filled | slots;
+        let news = conditions.iter().filter(|e| {
+            let read = e.sources();
+            read & !filled == 0 && read & slots != 0
+        });
+        let (cost, rows) = match &item.kind {
+            ItemKind::Slot(slot) => self.cost_of(*slot, prefix, news),
+            ItemKind::Nest(list, kind) => {
+                let start = Prefix { filled: prefix.filled, rows: 1.0, cost: 0.0 };
+                let order = match list.items.len() {
+                    1 => vec![0],
+                    _ => self.best_order(&list.items, &list.conditions, prefix.filled),
+                };
+                let inner = order
+                    .iter()
+                    .fold(start, |inner, &n| self.extended(inner, &list.items[n], &list.conditions));
+                (prefix.rows * inner.cost, joined_rows(prefix.rows, inner.rows, *kind))
+            }
+        };
+        Prefix { filled, rows, cost: prefix.cost + cost }
+    }
+
+    fn cost_of<'e>(
+        &self,
+        slot: usize,
+        prefix: Prefix,
+        conditions: impl Iterator<Item = &'e Expr> + Clone,
+    ) -> (f64, f64) {
+        match self.method(slot, prefix.filled, prefix.rows, conditions.clone()) {
+            Method::Loop(choice) => {
+                let used = choice.path.keys.len() + usize::from(choice.path.range.is_some());
+                let others = conditions.count().saturating_sub(used) as i32;
+                let rows = prefix.rows * choice.rows * SELECTIVITY.powi(others);
+                (prefix.rows * choice.cost, rows)
+            }
+            Method::Hash(choice) => {
+                let cost = choice.cost + (prefix.rows + choice.rows) * HASH_ROW_COST;
+                (cost, prefix.rows.max(choice.rows))
+            }
+        }
+    }
+}
+
+fn joined_rows(outer: f64, inner: f64, kind: JoinKind) -> f64 {
+    match kind {
+        JoinKind::Inner => outer * inner,
+        JoinKind::Left => outer * inner.max(1.0),
+        JoinKind::Semi | JoinKind::Anti => outer * SELECTIVITY,
+    }
+}
+
+/// Takes the conditions out that can be tested when these slots are filled.
+fn take_ready(conditions: &mut Vec<Expr>, filled: u64) -> Vec<Expr> {
+    let is_ready = |e: &Expr| {
+        let read = e.sources();
+        read & !filled == 0 && (read != 0 || !e.is_volatile())
+    };
+    let (ready, rest) = std::mem::take(conditions).into_iter().partition(is_ready);
+    *conditions = rest;
+    ready
+}
+
+/// Which operand of an equality reads only the outer side (0 or 1), if the other reads only the inner one.
+fn hash_sides(condition: &Expr, filled: u64, own: u64) -> Option<usize> {
+    let Node::Compare(BinaryOp::Equal, _, pair) = &condition.node else { return None };
+    let [a, b] = [pair[0].sources(), pair[1].sources()];
+    let outer = |read: u64| read & !filled == 0;
+    let inner = |read: u64| read == own;
+    match () {
+        () if outer(a) && inner(b) => Some(0),
+        () if outer(b) && inner(a) => Some(1),
+        () => None,
+    }
+}
+
+type HashKey = (Expr, Expr, By);
+
+/// An equality as the key of a hash join: outer operand, inner operand, how they compare.
+fn hash_key(condition: Expr, filled: u64, own: u64) -> Result<HashKey, Expr> {
+    match hash_sides(&condition, filled, own) {
+        None => Err(condition),
+        Some(side) => match condition.node {
+            Node::Compare(_, by, pair) => {
+                let [a, b] = *pair;
+                Ok(if side == 0 { (a, b, by) } else { (b, a, by) })
+            }
+            node => Err(Expr { node, ty: condition.ty }),
+        },
+    }
+}
+
+fn bits(slots: u64) -> Vec<usize> {
+    (0..64).filter(|i| slots >> i & 1 == 1).collect()
+}
+
+/// The columns that rows are sorted by, if they are all of one slot.
+fn order_columns(order: &[(Expr, bool)], slot: usize) -> Option<Vec<(usize, bool)>> {
+    let column = |(e, descending): &(Expr, bool)| match e.node {
+        Node::Column { source, column } if source == slot => Some((column, *descending)),
+        _ => None,
+    };
+    order.iter().map(column).collect()
+}
+
+/// True if the rows come in this order already; turns the first table's walk round if needed.
+pub fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
+    match from.first_mut() {
+        Operator::Access(access) if !order.is_empty() => match order_columns(order, access.slot) {
+            Some(columns) => access.path.gives_order(&access.table, &columns),
+            None => false,
+        },
+        _ => false,
+    }
+}
+
+/// Where only some rows of a whole table are wanted, in the order of an index, that index is walked.
+fn order_by_index(from: &mut Operator, order: &[(Expr, bool)]) {
+    let Operator::Access(access) = from.first_mut() else { return };
+    if order.is_empty() || !access.path.is_full() || !access.filter.is_empty() {
+        return;
+    }
+    let Some(columns) = order_columns(order, access.slot) else { return };
+    for index in 0..access.table.indexes.len() {
+        let mut path = access::Path { index, ..access::full_scan() };
+        if access.table.indexes[index].visible && path.gives_order(&access.table, &columns) {
+            access.path = path;
+            return;
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Derived tables: merged into the block around them where they are nothing but a join with a condition, else planned to
+//! be made as a whole.
+
+use std::sync::Arc;
+
+use super::block;
+use super::from::{Item, ItemKind, List, Slot};
+use super::{Derived, Maker};
+use crate::ast::{self, QueryBody};
+use crate::error::Result;
+use crate::executor::output::OutputColumn;
+use crate::expression::resolve::Scope;
+use crate::expression::subquery::new_id;
+use crate::expression::{Expr, Node, Resolver};
+
+/// A derived table as the block around it takes it.
+pub enum Bound {
+    /// Its sources are the block's.
+    Merged {
+        /// What fills them.
+        slots: Vec<Slot>,
+        /// How they are joined.
+        list: List,
+        /// The derived table's columns.
+        columns: Vec<OutputColumn>,
+        /// What they are.
+        exprs: Vec<Expr>,
+    },
+    /// It is made as a whole.
+    Made(Derived),
+}
+
+/// Binds a derived table. `nullable`: it may be complemented by NULLs. `base`: the slots that the block has already.
+pub fn derived(
+    resolver: &mut Resolver<'_>,
+    derived: &ast::Derived,
+    nullable: bool,
+    base: usize,
+) -> Result<Bound> {
+    // What is made before the statement changes anything may read what it changes.
+    let target = resolver.target.take();
+    let (outcome, parameters) = within(resolver, |resolver| inner(resolver, &derived.query, nullable));
+    resolver.target = target;
+    Ok(match outcome? {
+        Inner::Block(block) => merged(*block, &parameters, base),
+        Inner::Plan(plan) => {
+            let is_volatile = plan.is_volatile();
+            Bound::Made(Derived { id: new_id(), plan: *plan, parameters, is_volatile })
+        }
+    })
+}
+
+/// Runs `bind` in a scope of its own inside of the resolver's; returns what it takes from around it, too.
+pub fn within<T>(
+    resolver: &mut Resolver<'_>,
+    bind: impl FnOnce(&mut Resolver<'_>) -> Result<T>,
+) -> (Result<T>, Vec<Expr>) {
+    let around = std::mem::take(&mut resolver.scope);
+    resolver.scope = Scope::within(around);
+    let outcome = bind(resolver);
+    let inner = std::mem::take(&mut resolver.scope);
+    if let Some(around) = inner.parent {
+        resolver.scope = *around;
+    }
+    (outcome, inner.parameters)
+}
+
+enum Inner {
+    Block(Box<block::Bound>),
+    Plan(Box<super::Query>),
+}
+
+fn inner(resolver: &mut Resolver<'_>, query: &ast::Query, nullable: bool) -> Result<Inner> {
+    let plain = query.with.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.locking.is_empty();
+    match &query.body {
+        QueryBody::Select(select) if plain => {
+            let block = block::bind(resolver, select, query)?;
+            if is_mergeable(&block, nullable) {
+                return Ok(Inner::Block(Box::new(block)));
+            }
+            block::plan(resolver, block).map(|plan| Inner::Plan(Box::new(plan)))
+        }
+        _ => super::query(resolver, query).map(|plan| Inner::Plan(Box::new(plan))),
+    }
+}
+
+fn is_mergeable(block: &block::Bound, nullable: bool) -> bool {
+    let simple = |e: &Expr| {
+        !e.contains(&mut |e| matches!(e.node, Node::Subquery(_) | Node::Assign(..))) && !e.is_volatile()
+    };
+    // A complemented row has NULL in all columns, which only columns show by themselves.
+    let shown = |e: &Expr| matches!(e.node, Node::Column { .. }) || !nullable && simple(e);
+    block.group.is_none()
+        && block.having.is_none()
+        && !block.distinct
+        && !block.straight
+        && !block.slots.is_empty()
+        && block.list.conditions.iter().all(|e| !e.is_volatile())
+        && block.items.iter().all(shown)
+}
+
+fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
+    let mut adopt = |e: &mut Expr| {
+        match &mut e.node {
+            Node::Column { source, .. } => *source += base,
+            Node::Outer(number) => {
+                if let Some(value) = parameters.get(*number) {
+                    *e = value.clone();
+                }
+            }
+            _ => {}
+        };
+    };
+    let block::Bound { mut slots, mut list, columns, items: mut exprs, .. } = block;
+    for slot in &mut slots {
+        if let Slot::Rows(Maker::Derived(derived)) = slot
+            && let Some(derived) = Arc::get_mut(derived)
+        {
+            derived.parameters.iter_mut().for_each(|e| e.transform(&mut adopt));
+        }
+    }
+    exprs.iter_mut().for_each(|e| e.transform(&mut adopt));
+    shift(&mut list, base, &slots, &mut adopt);
+    Bound::Merged { slots, list, columns, exprs }
+}
+
+fn shift(list: &mut List, base: usize, slots: &[Slot], adopt: &mut dyn FnMut(&mut Expr)) {
+    list.conditions.iter_mut().for_each(|e| e.transform(adopt));
+    for Item { kind, requires } in &mut list.items {
+        *requires <<= base;
+        match kind {
+            ItemKind::Slot(slot) => {
+                if let Slot::Rows(Maker::Derived(derived)) = &slots[*slot] {
+                    *requires |= derived.parameters.iter().fold(0, |all, p| all | p.sources());
+                }
+                *slot += base;
+            }
+            ItemKind::Nest(inner, _) => {
+                shift(inner, base, slots, adopt);
+                let own = inner.slots();
+                *requires |= inner.conditions.iter().fold(0, |all, e| all | e.sources()) & !own;
+            }
+        }
+    }
+}

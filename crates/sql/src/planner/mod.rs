@@ -1,0 +1,452 @@
+//! From a query's tree to a plan.
+//!
+//! 1. bind     Names become sources, columns and subqueries; a SELECT becomes a *query block* ([`block`], [`from`]), set
+//!    operations join blocks ([`set_operation`]). Derived tables that are nothing but a join with a condition are merged
+//!    into the block around them.
+//! 2. simplify Outer joins whose complement the condition rejects become inner ones ([`simplify`]).
+//! 3. order    The sources are brought into the cheapest order, each with its access path ([`join`], [`access`]).
+//! 4. plan     A [`Query`] of [`Operator`]s comes out, which [`crate::executor::query`] runs.
+//!
+//! (P1) Nothing is evaluated here that a later execution could see differently: keys of access paths, limits, parameters,
+//!      variables and what subqueries give stay expressions.
+//! (P2) What a subquery or derived table takes from around it is a parameter of its plan: a plan never looks beyond its
+//!      own sources.
+
+pub mod access;
+pub mod block;
+pub mod from;
+pub mod grouping;
+pub mod join;
+pub mod merge;
+pub mod set_operation;
+pub mod simplify;
+pub mod statistics;
+pub mod subquery;
+
+use std::sync::Arc;
+
+use storage::transaction::Locking;
+
+use crate::ast::{self, QueryBody, SetOp};
+use crate::catalog::TableDef;
+use crate::error::{Result, SqlError};
+use crate::executor::output::OutputColumn;
+use crate::expression::aggregate::Aggregate;
+use crate::expression::{Expr, Resolver};
+use crate::session::Context;
+use crate::types::Type;
+use crate::value::Datum;
+
+/// A query expression, ready to run.
+#[derive(Debug)]
+pub struct Query {
+    /// Where its rows come from.
+    pub body: Body,
+    /// What they are.
+    pub columns: Vec<OutputColumn>,
+    /// ORDER BY of what is no block, over the rows' values.
+    pub order: Vec<(Expr, bool)>,
+    /// LIMIT of what is no block.
+    pub limit: Limit,
+}
+
+/// LIMIT's count and offset.
+#[derive(Debug, Default)]
+pub struct Limit {
+    /// The most rows; all if absent.
+    pub count: Option<Expr>,
+    /// Rows left out first.
+    pub offset: Option<Expr>,
+}
+
+/// What a query's rows come from.
+#[derive(Debug)]
+pub enum Body {
+    /// SELECT.
+    Block(Box<Block>),
+    /// `VALUES ROW(..), ..`
+    Values(Vec<Vec<Expr>>),
+    /// UNION, INTERSECT, EXCEPT.
+    Set(Box<SetOperation>),
+    /// A query in parentheses with an order or limit of its own.
+    Nested(Box<Query>),
+}
+
+/// Two bodies and what is made of their rows.
+#[derive(Debug)]
+pub struct SetOperation {
+    /// Which one.
+    pub op: SetOp,
+    /// Duplicates stay.
+    pub all: bool,
+    /// The first operand.
+    pub left: Side,
+    /// The second operand.
+    pub right: Side,
+    /// The types of the result.
+    pub types: Vec<Type>,
+}
+
+/// An operand of a set operation.
+#[derive(Debug)]
+pub struct Side {
+    /// Where its rows come from.
+    pub body: Body,
+    /// How its values become those of the result, where the types differ.
+    pub convert: Option<Vec<Expr>>,
+}
+
+/// A query block: one SELECT.
+#[derive(Debug)]
+pub struct Block {
+    /// The table of each of the frame's slots, if it is one.
+    pub slots: Vec<Option<Arc<TableDef>>>,
+    /// What must be true for there to be any row; it reads no source.
+    pub gate: Vec<Expr>,
+    /// FROM and WHERE.
+    pub from: Operator,
+    /// The select list.
+    pub items: Vec<Expr>,
+    /// GROUP BY's expressions and the aggregates, if it groups.
+    pub group: Option<Grouping>,
+    /// HAVING.
+    pub having: Option<Expr>,
+    /// ORDER BY, unless the rows come so already; true for descending.
+    pub order: Vec<(Expr, bool)>,
+    /// SELECT DISTINCT.
+    pub distinct: bool,
+    /// LIMIT.
+    pub limit: Limit,
+    /// It locks the rows that it reads.
+    pub locks: bool,
+}
+
+/// How a block groups.
+#[derive(Debug)]
+pub struct Grouping {
+    /// GROUP BY's expressions; without any, all rows are one group.
+    pub keys: Vec<Expr>,
+    /// What is computed of each group.
+    pub aggregates: Vec<Aggregate>,
+}
+
+/// A step of a block's join. Each fills slots of the frame; all of them read what those before it have filled.
+#[derive(Debug)]
+pub enum Operator {
+    /// One row without sources.
+    One(Vec<Expr>),
+    /// A table's rows.
+    Access(Box<Access>),
+    /// Rows made by a query or a provider.
+    Rows(Box<Rows>),
+    /// For each row of the first the rows of the second.
+    Loop(Box<Loop>),
+    /// The rows of both that have the same keys.
+    Hash(Box<Hash>),
+}
+
+/// Reads a table.
+#[derive(Debug)]
+pub struct Access {
+    /// The slot that it fills.
+    pub slot: usize,
+    /// The table.
+    pub table: Arc<TableDef>,
+    /// How it finds the rows.
+    pub path: access::Path,
+    /// What the rows must fulfil.
+    pub filter: Vec<Expr>,
+    /// How it locks them; not at all for a plain SELECT.
+    pub locking: Option<Locking>,
+    /// Rows that are expected.
+    pub rows: f64,
+}
+
+/// Reads rows that are made as a whole.
+#[derive(Debug)]
+pub struct Rows {
+    /// The slot that it fills.
+    pub slot: usize,
+    /// What makes them.
+    pub maker: Maker,
+    /// What the rows must fulfil.
+    pub filter: Vec<Expr>,
+    /// Rows that are expected.
+    pub rows: f64,
+}
+
+/// What makes rows that are no table's.
+#[derive(Debug, Clone)]
+pub enum Maker {
+    /// A derived table: what it takes from around it, and its query.
+    Derived(Arc<Derived>),
+    /// A virtual table.
+    Provider(Arc<dyn Provider>),
+}
+
+/// A derived table.
+#[derive(Debug)]
+pub struct Derived {
+    /// Tells it from all other derived tables and subqueries.
+    pub id: u64,
+    /// What it runs.
+    pub plan: Query,
+    /// What it takes from around it.
+    pub parameters: Vec<Expr>,
+    /// It may give other rows each time.
+    pub is_volatile: bool,
+}
+
+/// A table whose rows are made when asked for: `information_schema` and its like.
+pub trait Provider: Send + Sync + std::fmt::Debug {
+    /// Its columns.
+    fn columns(&self) -> Vec<OutputColumn>;
+
+    /// Makes all rows and hands them to `each`, in the order of the columns.
+    fn rows(&self, cx: &mut Context, each: &mut dyn FnMut(&mut [Datum<'_>]) -> Result<()>) -> Result<()>;
+}
+
+/// Joins by looping.
+#[derive(Debug)]
+pub struct Loop {
+    /// Its rows come first.
+    pub outer: Operator,
+    /// It is opened again for each of them.
+    pub inner: Operator,
+    /// What becomes of an outer row.
+    pub kind: JoinKind,
+    /// The slots that the inner side fills.
+    pub inner_slots: Vec<usize>,
+    /// What the joined rows must fulfil.
+    pub filter: Vec<Expr>,
+    /// Rows that are expected.
+    pub rows: f64,
+}
+
+/// Joins by a hash table of the inner side.
+#[derive(Debug)]
+pub struct Hash {
+    /// Its rows look for partners.
+    pub outer: Operator,
+    /// Its rows are kept; it reads nothing of the outer side.
+    pub inner: Operator,
+    /// What becomes of an outer row.
+    pub kind: JoinKind,
+    /// The slots that the inner side fills.
+    pub inner_slots: Vec<usize>,
+    /// What must be equal on both sides, and how it compares: outer, inner.
+    pub keys: Vec<(Expr, Expr, crate::expression::compare::By)>,
+    /// What partners must fulfil besides.
+    pub on: Vec<Expr>,
+    /// What the joined rows must fulfil.
+    pub filter: Vec<Expr>,
+    /// Rows that are expected.
+    pub rows: f64,
+}
+
+/// What becomes of an outer row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKind {
+    /// It comes with each partner.
+    Inner,
+    /// It comes with each partner, or with the null complement.
+    Left,
+    /// It comes once if it has a partner.
+    Semi,
+    /// It comes if it has none.
+    Anti,
+}
+
+/// Plans a query at the top of a statement. `text` is what the tree's spans point into; columns are named after it.
+pub fn plan(cx: &mut Context, query: &ast::Query, text: &[u8]) -> Result<Query> {
+    let scope = crate::routine::scope(cx);
+    let mut resolver = Resolver::new(cx, scope);
+    resolver.text = text;
+    self::query(&mut resolver, query)
+}
+
+/// Plans a query; the resolver's scope is that of the subquery or statement that it is, without sources.
+pub fn query(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
+    if query.with.is_some() {
+        return Err(SqlError::unsupported("WITH"));
+    }
+    match &query.body {
+        QueryBody::Select(select) => {
+            let block = block::bind(resolver, select, query)?;
+            block::plan(resolver, block)
+        }
+        QueryBody::Table(name) => {
+            let select = block::whole_table(name, query.span);
+            let block = block::bind(resolver, &select, query)?;
+            block::plan(resolver, block)
+        }
+        QueryBody::Nested(inner) if query.order_by.is_empty() && query.limit.is_none() => {
+            self::query(resolver, inner)
+        }
+        _ => set_operation::plan(resolver, query),
+    }
+}
+
+impl Limit {
+    /// Resolves LIMIT.
+    pub fn resolve(resolver: &mut Resolver<'_>, limit: Option<&ast::Limit>) -> Result<Limit> {
+        let Some(limit) = limit else { return Ok(Limit::default()) };
+        Ok(Limit {
+            count: Some(resolver.expr(&limit.count)?),
+            offset: limit.offset.as_ref().map(|offset| resolver.expr(offset)).transpose()?,
+        })
+    }
+
+    /// The count and the offset.
+    pub fn eval(&self, cx: &mut Context) -> Result<(u64, u64)> {
+        let mut number = |expr: &Option<Expr>, absent: u64| -> Result<u64> {
+            let Some(expr) = expr else { return Ok(absent) };
+            let value = expr.eval(cx, crate::expression::Row::None)?;
+            u64::try_from(value.to_integer().value)
+                .map_err(|_| crate::error::WRONG_ARGUMENTS.with(&[&"LIMIT"]))
+        };
+        Ok((number(&self.count, u64::MAX)?, number(&self.offset, 0)?))
+    }
+
+    /// True if there is one.
+    pub fn is_some(&self) -> bool {
+        self.count.is_some()
+    }
+}
+
+impl Operator {
+    /// The conditions on what it gives.
+    pub fn filter(&self) -> &[Expr] {
+        match self {
+            Operator::One(filter) => filter,
+            Operator::Access(access) => &access.filter,
+            Operator::Rows(rows) => &rows.filter,
+            Operator::Loop(join) => &join.filter,
+            Operator::Hash(join) => &join.filter,
+        }
+    }
+
+    /// The conditions on what it gives, to be changed.
+    pub fn filter_mut(&mut self) -> &mut Vec<Expr> {
+        match self {
+            Operator::One(filter) => filter,
+            Operator::Access(access) => &mut access.filter,
+            Operator::Rows(rows) => &mut rows.filter,
+            Operator::Loop(join) => &mut join.filter,
+            Operator::Hash(join) => &mut join.filter,
+        }
+    }
+
+    /// Calls `f` with each expression in it.
+    pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        self.filter().iter().for_each(&mut *f);
+        match self {
+            Operator::One(_) | Operator::Access(_) => {}
+            Operator::Rows(rows) => {
+                if let Maker::Derived(derived) = &rows.maker {
+                    derived.plan.each_expr(f);
+                }
+            }
+            Operator::Loop(join) => {
+                join.outer.each_expr(f);
+                join.inner.each_expr(f);
+            }
+            Operator::Hash(join) => {
+                join.outer.each_expr(f);
+                join.inner.each_expr(f);
+                join.on.iter().for_each(&mut *f);
+                join.keys.iter().for_each(|(a, b, _)| {
+                    f(a);
+                    f(b);
+                });
+            }
+        }
+    }
+
+    /// The operator that gives the first rows of a chain of joins.
+    pub fn first_mut(&mut self) -> &mut Operator {
+        match self {
+            Operator::Loop(join) => join.outer.first_mut(),
+            Operator::Hash(join) => join.outer.first_mut(),
+            other => other,
+        }
+    }
+
+    /// Rows that are expected.
+    pub fn rows(&self) -> f64 {
+        match self {
+            Operator::One(_) => 1.0,
+            Operator::Access(access) => access.rows,
+            Operator::Rows(rows) => rows.rows,
+            Operator::Loop(join) => join.rows,
+            Operator::Hash(join) => join.rows,
+        }
+    }
+}
+
+impl Maker {
+    /// The columns of the rows.
+    pub fn columns(&self) -> Vec<OutputColumn> {
+        match self {
+            Maker::Derived(derived) => derived.plan.columns.clone(),
+            Maker::Provider(provider) => provider.columns(),
+        }
+    }
+}
+
+impl Query {
+    /// Calls `f` with each expression in it.
+    pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        self.order.iter().for_each(|(e, _)| f(e));
+        self.body.each_expr(f);
+    }
+
+    /// True if running it again may give something else, though its parameters are the same.
+    pub fn is_volatile(&self) -> bool {
+        let mut found = false;
+        self.each_expr(&mut |e| {
+            found |= e.is_volatile()
+                || e.contains(&mut |e| matches!(e.node, crate::expression::Node::UserVariable(_)));
+        });
+        found
+    }
+}
+
+impl Body {
+    fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        match self {
+            Body::Block(block) => block.each_expr(f),
+            Body::Values(rows) => rows.iter().flatten().for_each(f),
+            Body::Set(set) => {
+                set.left.body.each_expr(f);
+                set.right.body.each_expr(f);
+            }
+            Body::Nested(query) => query.each_expr(f),
+        }
+    }
+}
+
+impl Block {
+    fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        self.from.each_expr(f);
+        let keys = self.group.iter().flat_map(|g| &g.keys);
+        let arguments = self.group.iter().flat_map(|g| &g.aggregates).filter_map(|a| a.argument.as_ref());
+        let order = self.order.iter().map(|(e, _)| e);
+        self.gate
+            .iter()
+            .chain(&self.items)
+            .chain(keys)
+            .chain(arguments)
+            .chain(&self.having)
+            .chain(order)
+            .for_each(f);
+    }
+}
+
+/// Splits a condition into what all must hold.
+pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
+    match condition.node {
+        crate::expression::Node::And(list) => list.into_iter().for_each(|e| conjuncts(e, out)),
+        _ => out.push(condition),
+    }
+}

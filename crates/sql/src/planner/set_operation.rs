@@ -1,0 +1,130 @@
+//! UNION, INTERSECT and EXCEPT, VALUES, and queries in parentheses.
+//!
+//! The result's columns are named after the first operand; their types hold the values of both, by the same rules as those
+//! of CASE.
+
+use super::{Body, Limit, Query, SetOperation, Side};
+use crate::ast::{self, QueryBody};
+use crate::error::{self, Result, SqlError};
+use crate::executor::output::OutputColumn;
+use crate::expression::resolve::{Source, collate};
+use crate::expression::{Expr, Node, Resolver};
+use crate::types::{Family, Type};
+
+/// Plans a query whose body is no plain SELECT.
+pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
+    if !query.locking.is_empty() {
+        return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE of a set operation"));
+    }
+    let (body, columns) = body(resolver, &query.body)?;
+    // ORDER BY sees the result's columns and nothing else.
+    let names: std::sync::Arc<[OutputColumn]> = columns.clone().into();
+    resolver.scope.sources = vec![Source::derived("", names, 0, None)];
+    resolver.scope.clause = "order clause";
+    let items: Vec<(String, Expr)> = columns
+        .iter()
+        .enumerate()
+        .map(|(column, c)| (c.meta.name.clone(), Expr { node: Node::Column { source: 0, column }, ty: c.ty }))
+        .collect();
+    for item in &query.order_by {
+        if let ast::ExprKind::Column(ast::ColumnName { table: Some(table), .. }) = &item.expr.kind {
+            return Err(error::TABLENAME_NOT_ALLOWED_HERE.with(&[table, &"SELECTs", &"global ORDER clause"]));
+        }
+    }
+    let order = super::block::order_terms(resolver, &query.order_by, &items)?;
+    resolver.scope.sources.clear();
+    let limit = Limit::resolve(resolver, query.limit.as_ref())?;
+    resolver.scope.reset();
+    Ok(Query { body, columns, order, limit })
+}
+
+fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {
+    match body {
+        QueryBody::SetOperation { op, all, left, right } => {
+            let (left, mut columns) = self::body(resolver, left)?;
+            let (right, others) = self::body(resolver, right)?;
+            if columns.len() != others.len() {
+                return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.plain());
+            }
+            let types: Vec<Type> = columns.iter().map(|c| c.ty).collect();
+            let other_types: Vec<Type> = others.iter().map(|c| c.ty).collect();
+            let common = common_types(resolver, &types, &other_types)?;
+            let left = Side { body: left, convert: conversion(resolver, &types, &common) };
+            let right = Side { body: right, convert: conversion(resolver, &other_types, &common) };
+            for (column, ty) in columns.iter_mut().zip(&common) {
+                let name = std::mem::take(&mut column.meta.name);
+                *column = OutputColumn::computed(&name, *ty);
+            }
+            let set = SetOperation { op: *op, all: *all, left, right, types: common };
+            Ok((Body::Set(Box::new(set)), columns))
+        }
+        QueryBody::Values(rows) => values(resolver, rows),
+        QueryBody::Nested(query) => {
+            let plan = super::query(resolver, query)?;
+            let columns = plan.columns.clone();
+            Ok((Body::Nested(Box::new(plan)), columns))
+        }
+        QueryBody::Select(_) | QueryBody::Table(_) => {
+            let query = ast::Query::of(body.clone(), ast::Span::default());
+            let plan = super::query(resolver, &query)?;
+            Ok((plan.body, plan.columns))
+        }
+    }
+}
+
+/// The types of the result's columns.
+fn common_types(resolver: &mut Resolver<'_>, a: &[Type], b: &[Type]) -> Result<Vec<Type>> {
+    let mut common = Vec::with_capacity(a.len());
+    for (a, b) in a.iter().zip(b) {
+        let mut pair = [placeholder(0, a), placeholder(1, b)];
+        let mut ty = collate::common_type([a, b].into_iter(), resolver.cx.connection_collation());
+        if ty.family == Family::Text {
+            ty.collation = resolver.unify(&mut pair, "UNION")?;
+        }
+        common.push(ty);
+    }
+    Ok(common)
+}
+
+fn placeholder(column: usize, ty: &Type) -> Expr {
+    Expr { node: Node::Column { source: 0, column }, ty: *ty }
+}
+
+/// How values of some types become those of others; `None` if they are the same.
+fn conversion(resolver: &mut Resolver<'_>, from: &[Type], to: &[Type]) -> Option<Vec<Expr>> {
+    let mut changed = false;
+    let mut list = Vec::with_capacity(from.len());
+    for (column, (from, to)) in from.iter().zip(to).enumerate() {
+        let expr = collate::convert(placeholder(column, from), to, resolver.typing());
+        changed |= !matches!(expr.node, Node::Column { .. });
+        list.push(expr);
+    }
+    changed.then_some(list)
+}
+
+/// `VALUES ROW(..), ROW(..)`
+fn values(resolver: &mut Resolver<'_>, rows: &[Vec<ast::Expr>]) -> Result<(Body, Vec<OutputColumn>)> {
+    let mut resolved: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let row = resolver.list(row)?;
+        if resolved.first().is_some_and(|first| first.len() != row.len()) {
+            return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(resolved.len() + 1)]));
+        }
+        resolved.push(row);
+    }
+    let width = resolved.first().map_or(0, Vec::len);
+    let mut types: Vec<Type> = resolved.first().map_or(Vec::new(), |row| row.iter().map(|e| e.ty).collect());
+    for row in &resolved {
+        let own: Vec<Type> = row.iter().map(|e| e.ty).collect();
+        types = common_types(resolver, &types, &own)?;
+    }
+    let typing = resolver.typing();
+    for row in &mut resolved {
+        for (expr, ty) in row.iter_mut().zip(&types) {
+            let own = std::mem::replace(expr, placeholder(0, ty));
+            *expr = collate::convert(own, ty, typing);
+        }
+    }
+    let columns = (0..width).map(|i| OutputColumn::computed(&format!("column_{i}"), types[i])).collect();
+    Ok((Body::Values(resolved), columns))
+}

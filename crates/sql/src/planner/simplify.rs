@@ -1,0 +1,57 @@
+//! Outer joins whose null complement the condition rejects are inner joins.
+
+use super::JoinKind;
+use super::from::{Item, ItemKind, List};
+use crate::ast::{BinaryOp, Truth};
+use crate::expression::{Expr, Node};
+
+/// Turns outer joins into inner ones where the conditions around them accept no row of NULLs.
+pub fn simplify(list: &mut List) {
+    loop {
+        let rejected = list.conditions.iter().fold(0, |all, e| all | rejects(e));
+        let opened = list.items.iter().position(|item| match &item.kind {
+            ItemKind::Nest(inner, JoinKind::Left) => inner.slots() & rejected != 0,
+            _ => false,
+        });
+        let Some(at) = opened else { break };
+        if let Item { kind: ItemKind::Nest(inner, _), .. } = list.items.remove(at) {
+            list.items.extend(inner.items);
+            list.conditions.extend(inner.conditions);
+        }
+    }
+    for item in &mut list.items {
+        if let ItemKind::Nest(inner, _) = &mut item.kind {
+            simplify(inner);
+        }
+    }
+}
+
+/// The sources of which a row of NULLs makes the condition other than true.
+fn rejects(e: &Expr) -> u64 {
+    match &e.node {
+        Node::Compare(op, _, _) if *op == BinaryOp::NullSafeEqual => 0,
+        Node::Compare(_, _, pair) => strict(&pair[0]) | strict(&pair[1]),
+        Node::Is(x, Truth::Null | Truth::Unknown, true) | Node::Is(x, Truth::True | Truth::False, false) => {
+            strict(x)
+        }
+        Node::Between(three, _, false) => strict(&three[0]),
+        Node::In(x, _, _) => strict(x),
+        Node::Like(like) => strict(&like.operand) | strict(&like.pattern),
+        Node::And(list) => list.iter().fold(0, |all, e| all | rejects(e)),
+        Node::Or(list) => list.iter().fold(u64::MAX, |all, e| all & rejects(e)),
+        _ => strict(e),
+    }
+}
+
+/// The sources of which a row of NULLs makes the expression NULL.
+fn strict(e: &Expr) -> u64 {
+    match &e.node {
+        Node::Column { .. } => e.sources(),
+        Node::Negate(x) | Node::BitNot(x) | Node::Not(x) | Node::Cast(_, x) | Node::Transcode(_, _, x) => {
+            strict(x)
+        }
+        Node::Arithmetic(_, pair) => strict(&pair[0]) | strict(&pair[1]),
+        Node::Compare(op, _, pair) if *op != BinaryOp::NullSafeEqual => strict(&pair[0]) | strict(&pair[1]),
+        _ => 0,
+    }
+}

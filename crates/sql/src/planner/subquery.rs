@@ -1,0 +1,142 @@
+//! Subqueries as operands: bound in a scope within the expression's, typed by the columns that they give.
+
+use std::sync::Arc;
+
+use super::merge::within;
+use crate::ast::{self, BinaryOp};
+use crate::error::{self, Result};
+use crate::expression::subquery::{Candidate, Subquery, Test, new_id};
+use crate::expression::{Expr, Node, Resolver};
+use crate::types::Type;
+
+/// A subquery whose test is not known yet.
+struct Planned {
+    plan: Arc<super::Query>,
+    parameters: Vec<Expr>,
+}
+
+impl Planned {
+    fn new(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Self> {
+        if query.into.is_some() {
+            return Err(error::WRONG_USAGE.with(&[&"subquery", &"INTO"]));
+        }
+        let (plan, parameters) = within(resolver, |resolver| super::query(resolver, query));
+        Ok(Self { plan: Arc::new(plan?), parameters })
+    }
+
+    fn width(&self) -> usize {
+        self.plan.columns.len()
+    }
+
+    /// A column as it is read from one of the rows.
+    fn column(&self, column: usize) -> Expr {
+        Expr { node: Node::Column { source: 0, column }, ty: self.plan.columns[column].ty }
+    }
+
+    fn with(&self, test: Test, ty: Type) -> Expr {
+        let node = Node::Subquery(Box::new(Subquery {
+            id: new_id(),
+            is_volatile: self.plan.is_volatile(),
+            plan: self.plan.clone(),
+            parameters: self.parameters.clone(),
+            test,
+        }));
+        Expr { node, ty }
+    }
+}
+
+/// Error 1241.
+fn operand_columns(count: usize) -> error::SqlError {
+    error::OPERAND_COLUMNS.with(&[&count])
+}
+
+impl Resolver<'_> {
+    /// `(SELECT ..)` as a value.
+    pub(crate) fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
+        let planned = Planned::new(self, query)?;
+        if planned.width() != 1 {
+            return Err(operand_columns(1));
+        }
+        let ty = Type { nullable: true, ..planned.plan.columns[0].ty };
+        Ok(planned.with(Test::Scalar, ty))
+    }
+
+    /// `(SELECT a, b ..)` as the operand of a row comparison: its columns.
+    pub(crate) fn row_subquery(&mut self, query: &ast::Query) -> Result<Vec<Expr>> {
+        let planned = Planned::new(self, query)?;
+        let shared = planned.with(Test::Column(0), Type::NULL);
+        let column = |number: usize| {
+            let ty = Type { nullable: true, ..planned.plan.columns[number].ty };
+            let mut node = shared.node.clone();
+            if let Node::Subquery(subquery) = &mut node {
+                subquery.test = Test::Column(number);
+            }
+            Expr { node, ty }
+        };
+        Ok((0..planned.width()).map(column).collect())
+    }
+
+    /// `EXISTS (SELECT ..)`
+    pub(crate) fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
+        let planned = Planned::new(self, query)?;
+        Ok(planned.with(Test::Exists, Type::BOOL.not_null()))
+    }
+
+    /// `operand [NOT] IN (SELECT ..)`
+    pub(crate) fn in_query(
+        &mut self,
+        operand: &ast::Expr,
+        query: &ast::Query,
+        negated: bool,
+    ) -> Result<Expr> {
+        let operands = self.row_operands(operand)?;
+        let planned = Planned::new(self, query)?;
+        if planned.width() != operands.len() {
+            return Err(operand_columns(operands.len()));
+        }
+        let mut candidates = Vec::with_capacity(operands.len());
+        for (number, operand) in operands.into_iter().enumerate() {
+            candidates.push(self.candidate(operand, planned.column(number), "in")?);
+        }
+        let found = planned.with(Test::In(candidates), Type::BOOL);
+        Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty: Type::BOOL } } else { found })
+    }
+
+    /// `operand op ANY (SELECT ..)`, `ALL`
+    pub(crate) fn quantified(
+        &mut self,
+        op: BinaryOp,
+        operand: &ast::Expr,
+        all: bool,
+        query: &ast::Query,
+    ) -> Result<Expr> {
+        match (op, all) {
+            (BinaryOp::Equal, false) => return self.in_query(operand, query, false),
+            (BinaryOp::NotEqual, true) => return self.in_query(operand, query, true),
+            _ => {}
+        }
+        let mut operands = self.row_operands(operand)?;
+        let planned = Planned::new(self, query)?;
+        if operands.len() != 1 || planned.width() != 1 {
+            return Err(operand_columns(1));
+        }
+        let candidate = self.candidate(operands.swap_remove(0), planned.column(0), "=")?;
+        Ok(planned.with(Test::Quantified(op, Box::new(candidate), all), Type::BOOL))
+    }
+
+    fn candidate(&mut self, operand: Expr, column: Expr, operation: &str) -> Result<Candidate> {
+        let mut pair = [operand, column];
+        let by = self.choose(&mut pair, operation)?;
+        let [operand, column] = pair;
+        Ok(Candidate { operand, column, by })
+    }
+
+    /// The operands of a row constructor or row subquery; of anything else it is the only one.
+    pub(crate) fn row_operands(&mut self, ast: &ast::Expr) -> Result<Vec<Expr>> {
+        match &ast.kind {
+            ast::ExprKind::Row(list) => self.list(list),
+            ast::ExprKind::Subquery(query) => self.row_subquery(query),
+            _ => Ok(vec![self.expr(ast)?]),
+        }
+    }
+}
