@@ -12,15 +12,17 @@ use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use storage::lock::Killed;
-use storage::{Engine, Interrupt, WriteBatch};
+use storage::{Engine, Interrupt, WriteBatch, Xid};
 
 use crate::catalog::ddl::{self, Settings};
 use crate::catalog::metadata_lock::gate::Gate;
 use crate::catalog::metadata_lock::waits::Waits;
+use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
 use crate::catalog::{Catalog, Replay, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::expression::functions::uuid;
 use crate::session::named_locks::NamedLocks;
+use crate::session::xa::Branches;
 use crate::session::{Connection, Session};
 use crate::status::{self, Status};
 use crate::types::{Charset, Collation};
@@ -154,6 +156,7 @@ pub struct Database {
     metadata_waits: Waits,
     named_locks: NamedLocks,
     uuids: uuid::Generator,
+    branches: Mutex<Branches>,
 }
 
 impl Database {
@@ -185,6 +188,36 @@ impl Database {
     /// Passed by DDL; LOCK INSTANCE FOR BACKUP closes it.
     pub fn definitions(&self) -> &Arc<Gate> {
         &self.definitions
+    }
+
+    /// A branch is prepared: its tables keep their definitions until [`Self::forget_branch`].
+    pub(crate) fn keep_branch(&self, xid: &Xid, guards: Vec<Guard>) {
+        self.branches.lock().insert(xid.clone(), guards);
+    }
+
+    pub(crate) fn forget_branch(&self, xid: &Xid) {
+        self.branches.lock().remove(xid);
+    }
+
+    /// At the start: the tables of branches that are prepared are locked again, before anybody can ask for them.
+    fn guard_prepared(&self) -> Result<()> {
+        let (calm, held) = (Interrupt::new(), Vec::new);
+        for (xid, tables) in self.engine.prepared() {
+            let mut guards = Vec::new();
+            for (database, name) in tables {
+                let table = self.catalog.table(&database, &name)?;
+                let waiter = Waiter {
+                    session: 0,
+                    interrupt: &calm,
+                    timeout: Duration::ZERO,
+                    waits: &self.metadata_waits,
+                    held: &held,
+                };
+                guards.push(table.lock.lock(Kind::Write, true, &waiter)?);
+            }
+            self.keep_branch(&xid, guards);
+        }
+        Ok(())
     }
 
     /// Sessions that wait for metadata locks.
@@ -316,7 +349,9 @@ impl Database {
             metadata_waits: Waits::default(),
             named_locks: NamedLocks::default(),
             uuids,
+            branches: Mutex::default(),
         };
+        database.guard_prepared()?;
         database.make_root()?;
         Ok(Arc::new(database))
     }

@@ -14,6 +14,7 @@ mod prepared;
 pub mod table_locks;
 pub mod transaction;
 pub mod variables;
+pub(crate) mod xa;
 
 use std::sync::Arc;
 
@@ -229,6 +230,7 @@ impl Session {
 
     /// COM_RESET_CONNECTION: rolls back, and makes everything as it was right after the connect.
     pub fn reset(&mut self) -> Result<()> {
+        self.cx.end_branch();
         self.cx.rollback();
         self.cx.forget_all_locks();
         self.cx.release_named_locks();
@@ -307,6 +309,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.cx.end_branch();
         self.cx.rollback();
         self.cx.release_named_locks();
         self.cx.database.unregister(&self.process);
@@ -324,6 +327,7 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
     match outcome {
         Err(e) if lost || !open.explicit => {
             cx.rollback();
+            cx.branch_lost();
             Err(e)
         }
         Ok(done) if !open.explicit => {

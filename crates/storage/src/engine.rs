@@ -20,6 +20,7 @@
 //!
 //! Elsewhere: what happens after a restart (`replay.rs`).
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,11 +32,12 @@ use binlog::gtid::Gtid;
 use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions, Recovered, Ticket};
 use binlog::position::{FileNumber, LogPosition};
 use env::Env;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::batch::WriteBatch;
 use crate::error::StoreError;
-use crate::lock::{Interrupt, LockManager, TransactionLocks};
+use crate::lock::{Interrupt, LockManager, LockMode, TransactionLocks, WaitPolicy};
+use crate::prepared::{self, Prepared, Xid};
 use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
 use crate::store::{LogDurability, Store, StoreOptions};
@@ -125,6 +127,8 @@ pub struct Engine {
     locks: Arc<LockManager>,
     shared: Arc<Shared>,
     next_xid: AtomicU64,
+    /// XA transactions by name: `None` while a session runs one.
+    branches: Mutex<BTreeMap<Xid, Option<Prepared>>>,
     env: Arc<dyn Env>,
     recovered: Recovered,
     replayed: Replayed,
@@ -172,7 +176,7 @@ impl Engine {
         let store = Store::open(env.clone(), &dir.join(STORE_FOLDER), store_options)?;
         check_together(&store, &recovered)?;
         target.begin(&store)?;
-        let replayed = replay::replay(&log, &store, target)?;
+        let (replayed, prepared) = replay::replay(&log, &store, target)?;
         let shared = Arc::new(Shared::default());
         shared.applied.store(log.visible().to_u64(), Ordering::Release);
         let visible = log.clone();
@@ -185,10 +189,14 @@ impl Engine {
             log,
             store,
             shared,
+            branches: Mutex::default(),
             env,
             recovered,
             replayed,
         };
+        for (xid, content) in prepared {
+            engine.adopt_prepared(xid, content);
+        }
         engine.move_purge_floor();
         Ok(Arc::new(engine))
     }
@@ -268,6 +276,68 @@ impl Engine {
 
     pub(crate) fn next_xid(&self) -> u64 {
         self.next_xid.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes a name for an XA transaction that begins; false if there is one of this name.
+    pub fn reserve_xid(&self, xid: &Xid) -> bool {
+        let mut branches = self.branches.lock();
+        let free = !branches.contains_key(xid);
+        if free {
+            branches.insert(xid.clone(), None);
+        }
+        free
+    }
+
+    /// Gives the name of an XA transaction back that was neither prepared nor goes on.
+    pub fn release_xid(&self, xid: &Xid) {
+        let mut branches = self.branches.lock();
+        if branches.get(xid).is_some_and(Option::is_none) {
+            branches.remove(xid);
+        }
+    }
+
+    /// The XA transactions that are prepared, with what they are about.
+    pub fn prepared(&self) -> Vec<(Xid, Vec<(String, String)>)> {
+        let branches = self.branches.lock();
+        let prepared = branches.iter().filter_map(|(xid, p)| Some((xid, p.as_ref()?)));
+        prepared.map(|(xid, p)| (xid.clone(), p.content.tables.clone())).collect()
+    }
+
+    pub(crate) fn keep_prepared(&self, xid: Xid, prepared: Prepared) {
+        self.branches.lock().insert(xid, Some(prepared));
+    }
+
+    /// A prepared transaction that was found at the start takes its locks again; nobody else has any yet.
+    fn adopt_prepared(&self, xid: Xid, content: prepared::Content) {
+        let mut locks = self.locks.begin(Arc::new(Interrupt::new()), usize::MAX);
+        for (tree, key) in &content.locks {
+            let taken = locks.lock(*tree, key, LockMode::Exclusive, WaitPolicy::NoWait);
+            debug_assert!(taken.is_ok(), "two prepared transactions hold one key");
+        }
+        tracing::info!("the XA transaction {} is prepared", xid.text());
+        self.keep_prepared(xid, Prepared { content, locks });
+    }
+
+    /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement. `None` if there is none of this name.
+    pub fn finish_prepared(
+        &self,
+        xid: &Xid,
+        commit: bool,
+        context: GroupContext,
+        query: &QueryEvent<'_>,
+    ) -> Result<Option<LogPosition>, TransactionError> {
+        let taken = self.branches.lock().get_mut(xid).and_then(Option::take);
+        let Some(Prepared { content, mut locks }) = taken else { return Ok(None) };
+        let batch = content.finish(xid, commit);
+        if let Err(e) = self.store.admit(batch.size()) {
+            self.keep_prepared(xid.clone(), Prepared { content, locks });
+            return Err(e.into());
+        }
+        locks.prepare_release();
+        let group = GroupBuilder::new(context).finish_ddl(query);
+        let position = self.enqueue(group, batch, Some(locks), None).wait()?;
+        self.branches.lock().remove(xid);
+        Ok(Some(position))
     }
 
     /// Step 1 of a commit. `gtid` is that of a replicated transaction.

@@ -11,7 +11,7 @@
 //! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`].
 //!
 //! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`lock`], [`write_set`],
-//! [`transaction`], [`engine`] (commit), [`replay`] (recovery).
+//! [`transaction`], [`engine`] (commit), [`prepared`] (XA), [`replay`] (recovery).
 
 mod background;
 pub mod batch;
@@ -30,6 +30,7 @@ mod manifest;
 mod memtable;
 mod merge;
 mod output;
+pub mod prepared;
 pub mod replay;
 pub mod schema;
 mod skiplist;
@@ -51,6 +52,7 @@ pub use engine::{Engine, EngineError, EngineOptions};
 pub use entry::{TreeId, Value};
 pub use error::StoreError;
 pub use lock::{Interrupt, LockError, LockManager, LockMode, WaitPolicy};
+pub use prepared::Xid;
 pub use replay::{ReplayError, ReplayTarget};
 pub use schema::{Column, IndexDefinition, KeyPart, TableSchema};
 pub use snapshot::Snapshot;

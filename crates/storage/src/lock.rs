@@ -380,6 +380,15 @@ impl TransactionLocks {
         }
     }
 
+    /// The keys that it holds exclusively.
+    pub fn exclusive_keys(&self) -> Vec<(TreeId, Vec<u8>)> {
+        let held = self.held.iter();
+        held.filter_map(|&(shard, slot)| {
+            self.manager.shards[shard as usize].0.lock().exclusive_key(slot, self.owner)
+        })
+        .collect()
+    }
+
     /// Sorts the held locks by shard, so that [`TransactionLocks::release_all`] latches each shard once. To be done
     /// by the session itself before it commits; pays from some dozens of locks on.
     pub fn prepare_release(&mut self) {

@@ -11,7 +11,7 @@
 //! (Z2) Nothing here depends on anything but the log, the store as of its checkpoint, and the target's catalog, which
 //!      came from them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,8 +22,10 @@ use binlog::row::{RowError, RowImage};
 use parking_lot::Mutex;
 
 use crate::batch::WriteBatch;
+use crate::entry::TreeId;
 use crate::error::StoreError;
 use crate::key::KeyError;
+use crate::prepared::{self, Content, Xid};
 use crate::schema::{Row, TableSchema, row_changes};
 use crate::store::Store;
 use crate::write_set::WriteSet;
@@ -90,24 +92,29 @@ pub(crate) fn replay(
     log: &Log,
     store: &Arc<Store>,
     target: &mut dyn ReplayTarget,
-) -> Result<Replayed, ReplayError> {
+) -> Result<(Replayed, BTreeMap<Xid, Content>), ReplayError> {
     let from = store.checkpoint_position();
+    let damaged =
+        || ReplayError::Event { position: from, what: "a prepared transaction is damaged".to_owned() };
+    let prepared = prepared::load(store, from).map_err(|e| e.map_or_else(damaged, ReplayError::Store))?;
     let notes = Arc::new(Mutex::new(Vec::new()));
     let noted = notes.clone();
     store.set_notes_source(move |_| noted.lock().clone());
     let done = Replayed { from, ..Replayed::default() };
-    let mut replay = Replay { store, target, group: Group::default(), notes, done };
+    let mut replay = Replay { store, target, group: Group::default(), prepared, notes, done };
     log.replay(from, &mut |event| replay.event(&event))?;
     if replay.done.groups > 0 {
         tracing::info!(done = ?replay.done, "binary log replayed");
     }
-    Ok(replay.done)
+    Ok((replay.done, replay.prepared))
 }
 
 struct Replay<'a> {
     store: &'a Arc<Store>,
     target: &'a mut dyn ReplayTarget,
     group: Group,
+    /// XA transactions that are prepared at this place of the log.
+    prepared: BTreeMap<Xid, Content>,
     /// What the store notes if it freezes its memtable at the end of the next write.
     notes: Arc<Mutex<Vec<u8>>>,
     done: Replayed,
@@ -119,6 +126,13 @@ struct Group {
     tables: HashMap<u64, (TableMapEvent, Arc<TableSchema>)>,
     writes: WriteSet,
     ddl: Option<WriteBatch>,
+    /// It ends with XA PREPARE.
+    prepares: Option<Xid>,
+    /// It is XA COMMIT (true) or ROLLBACK.
+    finishes: Option<(Xid, bool)>,
+    /// Keys that its rows have, and its tables: what it locks if it is prepared.
+    locks: Vec<(TreeId, Vec<u8>)>,
+    named: Vec<(String, String)>,
 }
 
 impl Replay<'_> {
@@ -136,6 +150,21 @@ impl Replay<'_> {
             Event::TableMap(map) => self.map(map),
             Event::Rows(rows) => self.rows(&rows),
             Event::Query(query) if is_bracket(&query.sql) => Ok(()),
+            Event::Query(query) if query.sql.starts_with(b"XA ") => {
+                let (word, commit) =
+                    if query.sql.starts_with(XA_COMMIT) { (XA_COMMIT, true) } else { (XA_ROLLBACK, false) };
+                let xid = query.sql.strip_prefix(word).and_then(Xid::parse);
+                self.group.finishes =
+                    Some((xid.ok_or_else(|| Problem("an unknown XA statement".to_owned()))?, commit));
+                Ok(())
+            }
+            Event::XaPrepare(end) => {
+                if !end.one_phase {
+                    let (gtrid, bqual) = (end.gtrid.to_vec(), end.bqual.to_vec());
+                    self.group.prepares = Some(Xid { format: end.format_id as u32, gtrid, bqual });
+                }
+                Ok(())
+            }
             Event::Query(query) => {
                 if self.group.ddl.is_some() || !self.group.writes.is_empty() {
                     return Err(Problem("a statement among others".to_owned()));
@@ -160,6 +189,7 @@ impl Replay<'_> {
         if layout(&map.columns) != layout(schema.types()) {
             return Err(Problem(format!("table {database}.{table} has other columns")));
         }
+        self.group.named.push((database.to_owned(), table.to_owned()));
         self.group.tables.insert(map.table_id, (map, schema));
         Ok(())
     }
@@ -173,6 +203,12 @@ impl Replay<'_> {
             let (before, after) = (full_row(row.before)?, full_row(row.after)?);
             let old = before.map(|image| schema.keys(image)).transpose()?;
             let new = after.map(|image| schema.keys(image)).transpose()?;
+            for keys in [&old, &new].into_iter().flatten() {
+                self.group.locks.push((schema.primary.tree(), keys.primary().to_vec()));
+                let unique = schema.indexes().enumerate().skip(1);
+                let unique = unique.filter_map(|(n, index)| Some((index.tree(), keys.unique(n)?.to_vec())));
+                self.group.locks.extend(unique);
+            }
             let before = before.zip(old.as_ref()).map(|(image, keys)| Row { image, keys });
             let after = after.zip(new.as_ref()).map(|(image, keys)| Row { image, keys });
             row_changes(schema, before, after, &mut self.group.writes);
@@ -187,7 +223,20 @@ impl Replay<'_> {
     /// The group is complete: it goes to the store at its position (Z1).
     fn finish(&mut self, position: LogPosition) -> Result<(), ReplayError> {
         let group = std::mem::take(&mut self.group);
-        let batch = group.ddl.unwrap_or_else(|| group.writes.to_batch());
+        let missing =
+            || ReplayError::Event { position, what: "no such XA transaction is prepared".to_owned() };
+        let batch = match (group.prepares, group.finishes) {
+            (Some(xid), _) => {
+                let content = Content::new(group.writes.to_batch(), group.locks, group.named);
+                let records = content.record(&xid);
+                self.prepared.insert(xid, content);
+                records
+            }
+            (None, Some((xid, commit))) => {
+                self.prepared.remove(&xid).ok_or_else(missing)?.finish(&xid, commit)
+            }
+            (None, None) => group.ddl.unwrap_or_else(|| group.writes.to_batch()),
+        };
         self.store.admit(batch.size())?;
         *self.notes.lock() = self.target.notes();
         self.store.write(&batch, position);
@@ -217,9 +266,13 @@ impl From<KeyError> for Problem {
     }
 }
 
-/// `BEGIN` and `COMMIT` around row events mean nothing here.
+const XA_COMMIT: &[u8] = b"XA COMMIT ";
+const XA_ROLLBACK: &[u8] = b"XA ROLLBACK ";
+
+/// `BEGIN` and `COMMIT` around row events mean nothing here, nor do `XA START` and `XA END`.
 fn is_bracket(sql: &[u8]) -> bool {
     [&b"BEGIN"[..], b"COMMIT"].iter().any(|word| sql.eq_ignore_ascii_case(word))
+        || [&b"XA START "[..], b"XA END "].iter().any(|start| sql.starts_with(start))
 }
 
 fn utf8(name: &[u8]) -> Result<&str, Problem> {

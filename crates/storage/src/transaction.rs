@@ -24,6 +24,7 @@ mod error;
 mod read;
 mod rows;
 mod scan;
+mod xa;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -95,6 +96,8 @@ pub struct Transaction {
     newest_read: LogPosition,
     rows_changed: u64,
     must_roll_back: bool,
+    /// It is one of XA.
+    branch: Option<Box<xa::Branch>>,
 }
 
 impl Transaction {
@@ -114,6 +117,7 @@ impl Transaction {
             newest_read: LogPosition::ZERO,
             rows_changed: 0,
             must_roll_back: false,
+            branch: None,
         }
     }
 
@@ -252,7 +256,10 @@ impl Transaction {
         self.locks.prepare_release();
         let batch = self.writes.to_batch();
         self.engine.store().admit(batch.size())?;
-        let group = self.group.finish_xid(self.engine.next_xid());
+        let group = match &self.branch {
+            None => self.group.finish_xid(self.engine.next_xid()),
+            Some(branch) => Self::finish_branch(self.group, branch, true),
+        };
         // The snapshot goes before the wait for the disk, so that compaction need not wait for it too.
         drop(self.snapshot);
         Ok(Some(self.engine.enqueue(group, batch, Some(self.locks), self.options.gtid)))

@@ -2,7 +2,7 @@
 //!
 //! - [`set`]: variables. [`show`], [`listing`]: what SHOW shows, and how it is filtered.
 //! - [`binary_log`], [`event_info`]: the log as clients see it.
-//! - [`control`]: what changes the server or other sessions.
+//! - [`control`]: what changes the server or other sessions. [`xa`]: XA RECOVER.
 //!
 //! Accounts are objects of the catalog: CREATE USER and its like are DDL (`catalog::ddl`).
 //!
@@ -16,6 +16,7 @@ pub mod set;
 pub mod show;
 #[cfg(test)]
 mod tests;
+pub mod xa;
 
 use crate::ast::{Explain, PurgeTo, SetItem, Statement, StatementKind};
 use crate::error::{Result, SqlError};

@@ -64,6 +64,7 @@ pub fn execute(
     cx.check_password_valid(&statement.kind)?;
     crate::privilege::check(cx, &statement.kind)?;
     cx.check_locked(&statement.kind)?;
+    cx.check_branch(&statement.kind)?;
     if session::commits_implicitly(&statement.kind) {
         cx.commit()?;
     }
@@ -80,6 +81,10 @@ pub fn execute(
             cx.count(Counter::ComUnlockTables);
             cx.unlock_tables().map(|()| OK)
         }
+        S::Xa(crate::ast::Xa::Recover { convert_xid }) => {
+            crate::admin::xa::recover(cx, *convert_xid, sink).map(|()| ROWS)
+        }
+        S::Xa(xa) => cx.xa(xa).map(|()| OK),
         S::LockInstance => cx.lock_instance().map(|()| OK),
         S::UnlockInstance => {
             cx.unlock_instance();
@@ -258,7 +263,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::CreateView(_) | S::DropView { .. } => "views",
         S::AlterRoutine { .. } => "ALTER FUNCTION",
         S::CreateTrigger(_) | S::DropTrigger { .. } => "triggers",
-        S::Xa(_) => "XA",
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => "PREPARE",
         S::Signal(_) => "SIGNAL",
         S::GetDiagnostics(_) => "GET DIAGNOSTICS",

@@ -137,6 +137,8 @@ pub struct Context {
     /// The `BEGIN` event of transactions, as long as the settings in it stay.
     pub(super) begin_event: Option<Arc<QueryEvent<'static>>>,
     pub(super) known_grants: super::grants::Known,
+    /// The XA branch that it runs.
+    pub(super) branch: Option<super::xa::Branch>,
     /// LOCK TABLES and its like.
     pub(super) table_locks: super::table_locks::TableLocks,
     /// The password had expired when the session began.
@@ -177,6 +179,7 @@ impl Context {
             regexps: regexp::Cache::default(),
             holds_named_locks: false,
             begin_event: None,
+            branch: None,
             table_locks: super::table_locks::TableLocks::default(),
             began_expired: known_grants.expired(),
             known_grants,

@@ -45,6 +45,11 @@ pub struct Characteristics {
 }
 
 impl Open {
+    /// The engine's transaction and the metadata locks.
+    pub(super) fn into_parts(self) -> (Transaction, Vec<Guard>) {
+        (self.engine, self.tables)
+    }
+
     /// The metadata locks that it holds.
     pub(super) fn metadata(&self) -> impl Iterator<Item = &Guard> {
         self.tables.iter()
@@ -229,6 +234,12 @@ impl Context {
 
     /// COMMIT, and what statements that commit implicitly do first.
     pub fn commit(&mut self) -> Result<()> {
+        self.refuse_in_branch()?;
+        self.commit_open()
+    }
+
+    /// Commits what is open, a branch of XA too.
+    pub(super) fn commit_open(&mut self) -> Result<()> {
         let _pass = match &self.transaction {
             Some(open) if open.engine.has_changes() => self.enter_commit()?,
             _ => None,

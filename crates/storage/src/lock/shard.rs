@@ -143,6 +143,13 @@ impl Shard {
         waits
     }
 
+    /// The key of a slot, if `owner` holds it exclusively.
+    pub(super) fn exclusive_key(&self, slot: u32, owner: OwnerId) -> Option<(TreeId, Vec<u8>)> {
+        let entry = self.entries.get(slot as usize)?;
+        let exclusive = |h: &Holder| h.owner == owner && h.mode == LockMode::Exclusive;
+        entry.holders.iter().any(exclusive).then(|| (entry.tree, entry.key.to_vec()))
+    }
+
     pub(super) fn holders(&self, hash: u64, tree: TreeId, key: &[u8]) -> Vec<(OwnerId, LockMode)> {
         let slot = self.find(hash, tree, key);
         slot.map_or(Vec::new(), |s| {

@@ -83,6 +83,7 @@ impl Transaction {
             if !self.mapped.contains(&schema.id) {
                 self.group.table_map(&schema.table_map);
                 self.mapped.push(schema.id);
+                self.note_table(schema);
             }
         }
     }
@@ -110,6 +111,7 @@ impl Transaction {
         self.begin_rows();
         self.group.table_map(&schema.table_map);
         self.mapped.push(schema.id);
+        self.note_table(schema);
     }
 
     fn begin_rows(&mut self) {

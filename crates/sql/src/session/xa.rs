@@ -1,0 +1,245 @@
+//! XA: transactions whose end is decided elsewhere, in two phases.
+//!
+//! A session runs a branch from XA START to XA PREPARE; then the engine keeps it, whatever becomes of the session, and any
+//! session may commit it or roll it back (`xa_detach_on_prepare`, which MySQL has on by default). Until it ends, the tables that
+//! it changes keep their definitions.
+//!
+//! | state | what is allowed |
+//! | --- | --- |
+//! | ACTIVE | statements; XA END |
+//! | IDLE | XA PREPARE, XA COMMIT .. ONE PHASE, XA ROLLBACK |
+//! | ROLLBACK ONLY, after a deadlock | XA END, which says so; XA ROLLBACK |
+
+use std::sync::Arc;
+
+use storage::Xid;
+use storage::prepared::XID_PART_MAX;
+
+use super::Context;
+use crate::ast::{self, StatementKind, Xa};
+use crate::catalog::metadata_lock::Guard;
+use crate::error::{self, Result, SqlError};
+use crate::status::Counter;
+
+/// The branch that a session runs.
+pub(crate) struct Branch {
+    xid: Xid,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Active,
+    Idle,
+    /// The engine has rolled it back already.
+    RollbackOnly,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Active => "ACTIVE",
+            State::Idle => "IDLE",
+            State::RollbackOnly => "ROLLBACK ONLY",
+        }
+    }
+}
+
+fn not_in(state: &str) -> SqlError {
+    error::XAER_RMFAIL.with(&[&state])
+}
+
+fn xid_of(given: &ast::Xid) -> Result<Xid> {
+    let (gtrid, bqual) = (given.gtrid.to_vec(), given.bqual.to_vec());
+    let format = u32::try_from(given.format).ok().filter(|format| *format <= i32::MAX as u32);
+    let fits = (1..=XID_PART_MAX).contains(&gtrid.len()) && bqual.len() <= XID_PART_MAX;
+    match format {
+        Some(format) if fits => Ok(Xid { format, gtrid, bqual }),
+        _ => Err(error::XAER_INVAL.plain()),
+    }
+}
+
+impl Context {
+    /// Within a branch: error 1399 for what would end its transaction, and for any statement once it is idle.
+    pub fn check_branch(&self, kind: &StatementKind) -> Result<()> {
+        use StatementKind as S;
+        let Some(branch) = &self.branch else { return Ok(()) };
+        let ends = super::commits_implicitly(kind)
+            || matches!(kind, S::Commit(_) | S::Rollback(_) | S::LockTables(_) | S::LockInstance);
+        let rows = matches!(
+            kind,
+            S::Query(_)
+                | S::Insert(_)
+                | S::Update(_)
+                | S::Delete(_)
+                | S::LoadData(_)
+                | S::Do(_)
+                | S::Call { .. }
+        );
+        match branch.state {
+            State::RollbackOnly if ends || rows => Err(error::XA_RBROLLBACK.plain()),
+            State::Active if !ends => Ok(()),
+            _ if ends || rows => Err(not_in(branch.state.name())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs an XA statement other than XA RECOVER.
+    pub fn xa(&mut self, statement: &Xa) -> Result<()> {
+        match statement {
+            Xa::Start { join: true, .. } | Xa::Start { resume: true, .. } => Err(error::XAER_INVAL.plain()),
+            Xa::Start { xid, .. } => self.xa_start(xid_of(xid)?),
+            Xa::End { suspend: true, .. } | Xa::End { for_migrate: true, .. } => {
+                Err(error::XAER_INVAL.plain())
+            }
+            Xa::End { xid, .. } => self.xa_end(&xid_of(xid)?),
+            Xa::Prepare(xid) => self.xa_prepare(&xid_of(xid)?),
+            Xa::Commit { xid, one_phase } => self.xa_commit(&xid_of(xid)?, *one_phase),
+            Xa::Rollback(xid) => self.xa_rollback(&xid_of(xid)?),
+            Xa::Recover { .. } => Err(SqlError::internal("XA RECOVER shows rows")),
+        }
+    }
+
+    fn xa_start(&mut self, xid: Xid) -> Result<()> {
+        self.count(Counter::ComXaStart);
+        if let Some(branch) = &self.branch {
+            return Err(not_in(branch.state.name()));
+        }
+        if self.in_transaction() || self.table_locks.has_tables() {
+            return Err(error::XAER_OUTSIDE.plain());
+        }
+        if !self.database.engine().reserve_xid(&xid) {
+            return Err(error::XAER_DUPID.plain());
+        }
+        let text = xid.text();
+        self.begin_event = Some(Arc::new(self.query_event(format!("XA START {text}").into_bytes())));
+        let opened = self.begin(ast::TransactionOptions::default());
+        self.begin_event = None;
+        opened.inspect_err(|_| self.database.engine().release_xid(&xid))?;
+        let end = self.query_event(format!("XA END {text}").into_bytes());
+        self.transaction().engine.set_xa(xid.clone(), end);
+        self.branch = Some(Branch { xid, state: State::Active });
+        Ok(())
+    }
+
+    fn xa_end(&mut self, xid: &Xid) -> Result<()> {
+        self.count(Counter::ComXaEnd);
+        let Some(branch) = &mut self.branch else { return Err(not_in("NON-EXISTING")) };
+        match branch.state {
+            State::RollbackOnly => Err(error::XA_RBDEADLOCK.plain()),
+            _ if branch.xid != *xid => Err(error::XAER_NOTA.plain()),
+            State::Active => {
+                branch.state = State::Idle;
+                Ok(())
+            }
+            State::Idle => Err(not_in("IDLE")),
+        }
+    }
+
+    fn xa_prepare(&mut self, xid: &Xid) -> Result<()> {
+        self.count(Counter::ComXaPrepare);
+        match &self.branch {
+            None => return Err(not_in("NON-EXISTING")),
+            Some(branch) if branch.state != State::Idle => return Err(not_in(branch.state.name())),
+            Some(branch) if branch.xid != *xid => return Err(error::XAER_NOTA.plain()),
+            Some(_) => {}
+        }
+        let _pass = self.enter_commit()?;
+        let Some(open) = self.transaction.take() else {
+            return Err(SqlError::internal("an XA branch without a transaction"));
+        };
+        let (engine, guards) = open.into_parts();
+        self.branch = None;
+        // Kept first: from the moment that it is prepared another session may commit it.
+        self.database.keep_branch(xid, guards);
+        engine.prepare().map_err(|e| {
+            self.database.forget_branch(xid);
+            self.database.engine().release_xid(xid);
+            SqlError::from(e)
+        })
+    }
+
+    fn xa_commit(&mut self, xid: &Xid, one_phase: bool) -> Result<()> {
+        self.count(Counter::ComXaCommit);
+        let Some(branch) = &self.branch else {
+            return match one_phase && self.is_prepared(xid) {
+                true => Err(error::XAER_INVAL.plain()),
+                false => self.finish_prepared(xid, true),
+            };
+        };
+        match branch.state {
+            _ if branch.xid != *xid => Err(not_in(branch.state.name())),
+            State::RollbackOnly => {
+                self.end_branch();
+                Err(error::XA_RBROLLBACK.plain())
+            }
+            State::Idle if one_phase => {
+                self.commit_open()?;
+                self.end_branch();
+                Ok(())
+            }
+            state => Err(not_in(state.name())),
+        }
+    }
+
+    fn xa_rollback(&mut self, xid: &Xid) -> Result<()> {
+        self.count(Counter::ComXaRollback);
+        match &self.branch {
+            None => self.finish_prepared(xid, false),
+            Some(branch) if branch.xid != *xid || branch.state == State::Active => {
+                Err(not_in(branch.state.name()))
+            }
+            Some(_) => {
+                self.end_branch();
+                Ok(())
+            }
+        }
+    }
+
+    fn is_prepared(&self, xid: &Xid) -> bool {
+        self.database.engine().prepared().iter().any(|(prepared, _)| prepared == xid)
+    }
+
+    fn finish_prepared(&mut self, xid: &Xid, commit: bool) -> Result<()> {
+        if self.in_transaction() {
+            return Err(error::XAER_OUTSIDE.plain());
+        }
+        let _pass = self.enter_commit()?;
+        let verb = if commit { "COMMIT" } else { "ROLLBACK" };
+        let event = self.query_event(format!("XA {verb} {}", xid.text()).into_bytes());
+        let engine = self.database.engine();
+        match engine.finish_prepared(xid, commit, self.group_context(), &event)? {
+            Some(_) => {
+                self.database.forget_branch(xid);
+                Ok(())
+            }
+            None => Err(error::XAER_NOTA.plain()),
+        }
+    }
+
+    /// Error 1399 within a branch, which only XA ends.
+    pub(super) fn refuse_in_branch(&self) -> Result<()> {
+        match &self.branch {
+            Some(branch) => Err(not_in(branch.state.name())),
+            None => Ok(()),
+        }
+    }
+
+    /// The engine has rolled the transaction back, for a deadlock: of a branch only its name is left.
+    pub(super) fn branch_lost(&mut self) {
+        if let Some(branch) = &mut self.branch {
+            branch.state = State::RollbackOnly;
+        }
+    }
+
+    /// Rolls back what is left of the branch, and gives its name back.
+    pub(super) fn end_branch(&mut self) {
+        if let Some(branch) = self.branch.take() {
+            self.rollback();
+            self.database.engine().release_xid(&branch.xid);
+        }
+    }
+}
+
+/// The metadata locks of prepared branches.
+pub(crate) type Branches = std::collections::BTreeMap<Xid, Vec<Guard>>;

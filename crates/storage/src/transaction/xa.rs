@@ -1,0 +1,77 @@
+//! The ends of an XA transaction: prepared, or committed in one phase. The story is in [`crate::prepared`].
+
+use binlog::event::{QueryEvent, XaPrepareEvent};
+use binlog::group::EventGroup;
+
+use super::{Transaction, TransactionError};
+use crate::lock::LockError;
+use crate::prepared::{Content, Prepared, Xid};
+use crate::schema::TableSchema;
+
+/// What makes a transaction one of XA.
+pub(super) struct Branch {
+    xid: Xid,
+    /// `XA END`
+    end: QueryEvent<'static>,
+    /// Tables that it changes.
+    tables: Vec<(String, String)>,
+}
+
+impl Transaction {
+    /// Makes it an XA transaction; before its first change. Its `BEGIN` is `XA START`; `end` is its `XA END`.
+    pub fn set_xa(&mut self, xid: Xid, end: QueryEvent<'static>) {
+        self.branch = Some(Box::new(Branch { xid, end, tables: Vec::new() }));
+    }
+
+    pub(super) fn note_table(&mut self, schema: &TableSchema) {
+        if let Some(branch) = &mut self.branch {
+            let same =
+                |(database, name): &(String, String)| *database == schema.database && *name == schema.name;
+            if !branch.tables.iter().any(same) {
+                branch.tables.push((schema.database.clone(), schema.name.clone()));
+            }
+        }
+    }
+
+    /// The last events of an XA transaction.
+    pub(super) fn finish_branch(
+        group: binlog::group::GroupBuilder,
+        branch: &Branch,
+        one_phase: bool,
+    ) -> EventGroup {
+        let mut group = group;
+        group.event(&branch.end);
+        group.event(&XaPrepareEvent {
+            one_phase,
+            format_id: branch.xid.format as i32,
+            gtrid: &branch.xid.gtrid,
+            bqual: &branch.xid.bqual,
+        });
+        group.finish(false)
+    }
+
+    /// XA PREPARE: returns once the log has published it. From then on the engine keeps it.
+    ///
+    /// # Errors
+    /// As [`Self::commit`]. After an error the transaction is gone.
+    pub fn prepare(mut self) -> Result<(), TransactionError> {
+        if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
+            return Err(LockError::Aborted.into());
+        }
+        let Some(branch) = self.branch.take() else { return Err(LockError::Aborted.into()) };
+        if self.group.is_empty() {
+            self.group.begin(&self.options.begin);
+        }
+        let Branch { xid, tables, .. } = &*branch;
+        let content = Content::new(self.writes.to_batch(), self.locks.exclusive_keys(), tables.clone());
+        let records = content.record(xid);
+        self.engine.store().admit(records.size())?;
+        let group = Self::finish_branch(self.group, &branch, false);
+        drop(self.snapshot);
+        let pending = self.engine.enqueue(group, records, None, self.options.gtid);
+        // Its changes are in nobody's way until they are in the store: the locks stay with it whatever happens.
+        pending.wait()?;
+        self.engine.keep_prepared(branch.xid, Prepared { content, locks: self.locks });
+        Ok(())
+    }
+}
