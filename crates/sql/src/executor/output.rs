@@ -150,7 +150,8 @@ impl<'s> Output<'s> {
             let is_text = ty.family.is_text() && from != Charset::Binary || is_json;
             let to = results.filter(|&to| is_text && to != Charset::Binary);
             if let Some(to) = to.filter(|_| meta.collation != Collation::BINARY.0) {
-                meta.length = meta.length / from.char_len_max() * to.char_len_max();
+                // JSON fills the field already.
+                meta.length = (meta.length / from.char_len_max()).saturating_mul(to.char_len_max());
                 meta.collation = to.default_collation().0;
             }
             let decimal = ty.family == crate::types::Family::Decimal;

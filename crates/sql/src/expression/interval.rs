@@ -64,7 +64,7 @@ pub fn add<'a>(
     }
     let Some(mut span) = span(cx, amount, unit)? else { return Ok(Datum::Null) };
     if subtract {
-        span = Span { months: -span.months, micros: -span.micros };
+        span = Span { months: span.months.saturating_neg(), micros: span.micros.saturating_neg() };
     }
     if let (Datum::Time(t), Family::Time) = (date, ty.family) {
         let moved = Time { micros: t.micros.saturating_add(span.micros), fsp: ty.decimals };
