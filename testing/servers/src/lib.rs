@@ -171,6 +171,11 @@ impl Running {
         self.port
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it wrote to its error log so far.
     pub fn messages(&self) -> Result<String> {
         Ok(String::from_utf8_lossy(&fs::read(self.launch.error_log())?).into_owned())

@@ -1,0 +1,60 @@
+//! `cargo xtask soak`: random SQL from several sessions.
+
+use soak::{Options, Result};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const HELP: &str = "\
+cargo xtask soak [OPTIONS]
+
+  --minutes N       how long (default 15)
+  --sessions N      sessions at once (default 8)
+  --seed S          what they draw from (default: of the clock; it is printed)
+  --memory MIB      bound of the server's resident memory (default 6144: sorts of 256 MiB in each session, and 512 of cache)
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match parse(&args).and_then(|options| options.map_or(Ok(true), |o| soak(&o))) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("soak: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(args: &[String]) -> Result<Option<Options>> {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let seed = u64::from(clock.subsec_nanos());
+    let mut options = Options { time: Duration::from_secs(900), sessions: 8, seed, memory_mib_max: 6144 };
+    let mut args = args.iter();
+    while let Some(name) = args.next() {
+        if matches!(name.as_str(), "help" | "--help" | "-h") {
+            print!("{HELP}");
+            return Ok(None);
+        }
+        let value = args.next().ok_or_else(|| format!("{name} wants a value\n{HELP}"))?;
+        match name.as_str() {
+            "--minutes" => options.time = Duration::from_secs_f64(value.parse::<f64>()? * 60.0),
+            "--sessions" => options.sessions = value.parse()?,
+            "--seed" => options.seed = value.parse()?,
+            "--memory" => options.memory_mib_max = value.parse()?,
+            _ => return Err(format!("no option is called `{name}`\n{HELP}").into()),
+        }
+    }
+    Ok(Some(options))
+}
+
+/// Soaks and tells; true if nothing was found.
+fn soak(options: &Options) -> Result<bool> {
+    let folder = tempfile::tempdir()?;
+    println!("seed {}", options.seed);
+    let outcome = soak::run(folder.path(), options)?;
+    println!("{outcome}");
+    if !outcome.findings.is_empty() {
+        println!("data and error log are in {}", folder.keep().display());
+    }
+    Ok(outcome.findings.is_empty())
+}

@@ -1,0 +1,120 @@
+//! A session that says sentences of the grammar, and what the watchdog sees of it.
+
+use crate::grammar::Grammar;
+use crate::{DATABASE, Outcome, connect};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Value};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use stdx::random::Random;
+
+/// What a session is doing.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    now: Mutex<Option<(u32, String, Instant)>>,
+    is_killed: AtomicBool,
+}
+
+impl Watched {
+    /// The connection, the statement and when it began, while one runs.
+    pub(crate) fn current(&self) -> Option<(u32, String, Instant)> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True once for each statement.
+    pub(crate) fn take_kill(&self) -> bool {
+        !self.is_killed.swap(true, Ordering::Relaxed)
+    }
+
+    fn set(&self, now: Option<(u32, String, Instant)>) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        self.is_killed.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A session of the soak.
+pub(crate) struct Session<'a> {
+    socket: PathBuf,
+    grammar: &'a Grammar,
+    random: Random,
+    number: u32,
+    watched: &'a Watched,
+    outcome: Outcome,
+}
+
+impl<'a> Session<'a> {
+    /// Session `number`; the same number and seed say the same sentences.
+    pub(crate) fn new(
+        socket: &Path,
+        grammar: &'a Grammar,
+        seed: u64,
+        number: u32,
+        watched: &'a Watched,
+    ) -> Self {
+        let random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(u64::from(number)));
+        Self { socket: socket.to_owned(), grammar, random, number, watched, outcome: Outcome::default() }
+    }
+
+    /// Says sentences until it is told to stop, or until a connection breaks off.
+    pub(crate) fn work(mut self, stop: &AtomicBool) -> Outcome {
+        while !stop.load(Ordering::Relaxed) {
+            // A new session now and then: settings and transactions of the old one go.
+            if let Err(broken) = self.connection(stop) {
+                self.outcome.findings.push(broken);
+                break;
+            }
+        }
+        self.watched.set(None);
+        self.outcome
+    }
+
+    fn connection(&mut self, stop: &AtomicBool) -> Result<(), String> {
+        let open = || -> crate::Result<Conn> {
+            let mut conn = connect(&self.socket)?;
+            conn.query_drop(format!("USE {DATABASE}"))?;
+            Ok(conn)
+        };
+        let mut conn = open().map_err(|e| format!("session {}: {e}", self.number))?;
+        for _ in 0..200 {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let sql = self.grammar.sentence(&mut self.random);
+            self.watched.set(Some((conn.connection_id(), sql.clone(), Instant::now())));
+            let is_prepared = self.random.chance(1, 8);
+            let answer =
+                if is_prepared { prepared(&mut conn, &sql, &mut self.random) } else { conn.query_drop(&sql) };
+            self.watched.set(None);
+            match answer {
+                Ok(()) => self.outcome.successes += 1,
+                Err(mysql::Error::MySqlError(e)) => *self.outcome.errors.entry(e.code).or_default() += 1,
+                Err(mysql::Error::DriverError(_)) => {}
+                // What comes after the end of the whole server is no finding of its own, but tells what may have ended it.
+                Err(e) => return Err(format!("session {} broke off ({e}): {sql}", self.number)),
+            }
+            self.outcome.statements += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Prepares the sentence, and executes it with as many values as it wants.
+fn prepared(conn: &mut Conn, sql: &str, random: &mut Random) -> mysql::Result<()> {
+    let statement = conn.prep(sql)?;
+    let values: Vec<Value> = (0..statement.num_params()).map(|_| value(random)).collect();
+    conn.exec_drop(&statement, values)?;
+    conn.close(statement)
+}
+
+fn value(random: &mut Random) -> Value {
+    match random.below(6) {
+        0 => Value::NULL,
+        1 => Value::Int(random.next_u64() as i64),
+        2 => Value::UInt(random.below(10)),
+        3 => Value::Double(random.below(1000) as f64 / 8.0),
+        4 => Value::Bytes(b"abc".to_vec()),
+        _ => Value::Date(2024, 2, 29, 12, 0, 0, random.below(1_000_000) as u32),
+    }
+}
