@@ -159,7 +159,7 @@ impl Type {
     /// A column's type.
     pub fn of_column(ty: &DataType, nullable: bool) -> Type {
         if *ty == DataType::Json {
-            return Type { nullable, ..Type::JSON };
+            return Type { nullable, decimals: 0, ..Type::JSON };
         }
         let (family, is_text) = match ty {
             DataType::Integer { .. } => (Family::Integer, false),

@@ -80,5 +80,12 @@ mod tests {
         let mut bytes = vec![SMALL_ARRAY, 50, 0, 154, 0];
         (0..50).for_each(|_| bytes.extend_from_slice(&[SMALL_ARRAY, 0, 0]));
         assert!(text(&bytes).is_err());
+        assert!(Json::document(&bytes).unwrap().check().is_err());
+        // The same in the large form, which is opened to be written again.
+        let mut large = vec![LARGE_ARRAY, 2, 0, 0, 0, 18, 0, 0, 0];
+        (0..2).for_each(|_| large.extend_from_slice(&[LARGE_ARRAY, 0, 0, 0, 0]));
+        let root = Json::document(&large).unwrap();
+        assert!(root.check().is_err());
+        assert!(Tree::Stored(root).encode().is_err());
     }
 }

@@ -186,8 +186,7 @@ impl<'a> Tree<'a> {
                 let levels = inner()?;
                 members.iter().try_for_each(|(_, v)| v.check_depth(levels))
             }
-            // A whole document kept the limit when it was made.
-            Tree::Stored(_) | Tree::Document(_) if levels < DEPTH_MAX => match self.as_stored() {
+            Tree::Stored(_) | Tree::Document(_) => match self.as_stored() {
                 Some(value) if value.nesting()? > levels => Err(EncodeError::TooDeep),
                 _ => Ok(()),
             },

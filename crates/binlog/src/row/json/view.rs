@@ -139,6 +139,15 @@ impl<'a> Json<'a> {
         self.depth_within(DEPTH_MAX + 1, 1, &mut budget)
     }
 
+    /// Checks a whole document that comes from elsewhere: what passes names nothing twice and keeps the limit of levels, so
+    /// that every walk over it ends soon.
+    pub fn check(&self) -> Result<(), RowError> {
+        if self.nesting()? > DEPTH_MAX {
+            return Err(RowError::Malformed("JSON document is nested too deeply"));
+        }
+        Ok(())
+    }
+
     /// Levels of objects and arrays: 0 for a scalar.
     pub(super) fn nesting(&self) -> Result<usize, RowError> {
         let mut budget = self.data.len() + 1;
@@ -148,7 +157,14 @@ impl<'a> Json<'a> {
     fn depth_within(&self, levels: usize, scalar: usize, budget: &mut usize) -> Result<usize, RowError> {
         *budget = budget.checked_sub(1).ok_or(DAMAGED)?;
         let levels = levels.checked_sub(1).ok_or(DAMAGED)?;
-        let Node::Container(container) = self.node()? else { return Ok(scalar) };
+        let container = match self.node()? {
+            Node::Container(container) => container,
+            Node::String(bytes) | Node::Opaque(_, bytes) => {
+                *budget = budget.checked_sub(bytes.len()).ok_or(DAMAGED)?;
+                return Ok(scalar);
+            }
+            _ => return Ok(scalar),
+        };
         let mut below = 0;
         for i in 0..container.len() {
             below = below.max(container.value(i)?.depth_within(levels, scalar, budget)?);
