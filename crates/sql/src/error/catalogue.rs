@@ -157,8 +157,8 @@ catalogue! {
     INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '%' column";
     UNSUPPORTED_PS = 1295, "HY000", "This command is not supported in the prepared statement protocol yet";
     GET_ERRMSG = 1296, "HY000", "Got error % '%' from %";
-    WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '%' at row %";
     UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '%'";
+    WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '%' at row %";
     INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid % character string: '%'";
     WARN_ALLOWED_PACKET_OVERFLOWED = 1301, "HY000", "Result of %() was larger than max_allowed_packet (%) - truncated";
     SP_ALREADY_EXISTS = 1304, "42000", "% % already exists";
@@ -265,6 +265,8 @@ catalogue! {
     CAPACITY_EXCEEDED = 3170, "HY000", "Memory capacity of % bytes for '%' exceeded. %";
     AES_INVALID_KDF_NAME = 3235, "HY000", "KDF method name is not valid. Please use hkdf or pbkdf2_hmac method name";
     AES_INVALID_KDF_ITERATIONS = 3236, "HY000", "For KDF method pbkdf2_hmac iterations value less than 1000 or more than 65535 is not allowed due to security reasons. Please provide iterations >= 1000 and iterations < 65535";
+    INVALID_BITWISE_OPERANDS_SIZE = 3513, "HY000", "Binary operands of bitwise operators must be of equal length";
+    INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE = 3514, "HY000", "Bitwise aggregates cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
     UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name '%' in locking clause.";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for %";

@@ -87,7 +87,7 @@ impl<'p> Groups<'p> {
             self.begin(None);
         }
         for group in std::mem::take(&mut self.list) {
-            let made = group.states.into_iter().zip(&self.plan.aggregates).map(|(s, a)| s.finish(a));
+            let made = group.states.into_iter().zip(&self.plan.aggregates).map(|(s, a)| s.finish(a, cx));
             frame.aggregates.clear();
             frame.aggregates.extend(made);
             match group.row {

@@ -1,12 +1,17 @@
-//! Aggregates: COUNT, SUM, AVG, MIN, MAX and the bit ones, one [`State`] for each group.
+//! Aggregates: COUNT, SUM, AVG, MIN, MAX, the bit ones, the statistical ones, GROUP_CONCAT ([`group_concat`]); one [`State`]
+//! for each group.
 
+pub mod group_concat;
+
+use self::group_concat::{Concat, Gathered};
+use super::arithmetic::bits::is_byte_string;
 use super::compare::{self, By};
 use super::{Expr, Row, arithmetic};
-use crate::ast::AggregateFunction;
-use crate::error::{Result, SqlError};
+use crate::ast::{AggregateFunction, BinaryOp};
+use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Family, Type};
+use crate::types::{Coercibility, Family, Type};
 use crate::value::json::convert::Origin;
 use crate::value::{Datum, Decimal, json};
 
@@ -19,13 +24,23 @@ pub struct Aggregate {
     pub distinct: bool,
     /// The argument; none for COUNT(*). Of the JSON aggregates it is a document of one element or member for each row.
     pub argument: Option<Expr>,
+    /// Further expressions that DISTINCT tells rows apart by: the others of COUNT(DISTINCT a, b).
+    pub rest: Vec<Expr>,
+    /// What GROUP_CONCAT has besides.
+    pub concat: Option<Box<Concat>>,
     /// What it gives.
     pub ty: Type,
 }
 
 impl Aggregate {
-    /// Derives the result's type; 1235 for the aggregates that don't exist yet.
-    pub fn new(function: AggregateFunction, distinct: bool, argument: Option<Expr>) -> Result<Self> {
+    /// Derives the result's type: a mean of decimals has `increment` digits more. 1235 for the aggregates that don't exist
+    /// yet.
+    pub fn new(
+        function: AggregateFunction,
+        distinct: bool,
+        argument: Option<Expr>,
+        increment: u8,
+    ) -> Result<Self> {
         use AggregateFunction as F;
         let of = argument.as_ref().map_or(Type::NULL, |a| a.ty);
         let exact = matches!(of.family, Family::Integer | Family::Decimal | Family::Bit | Family::Year);
@@ -34,16 +49,27 @@ impl Aggregate {
             F::Count => Type::INT.not_null(),
             F::Sum if exact => Type::decimal((of.integer_digits() + 22 + u32::from(scale)).min(65), scale),
             F::Avg if exact => {
-                let scale = (scale + 4).min(30);
+                let scale = scale.saturating_add(increment).min(30);
                 Type::decimal((of.integer_digits() + u32::from(scale)).min(65), scale)
             }
             F::Sum | F::Avg => Type::DOUBLE,
             F::Min | F::Max | F::AnyValue => Type { nullable: true, ..of },
-            F::BitAnd | F::BitOr | F::BitXor => Type::UINT.not_null(),
             F::JsonArrayAgg | F::JsonObjectAgg => Type::JSON,
+            F::BitAnd | F::BitOr | F::BitXor => match argument.as_ref().filter(|a| is_byte_string(a)) {
+                Some(bytes) => Type { nullable: false, ..bytes.ty },
+                None => Type::UINT.not_null(),
+            },
+            F::StddevPop | F::StddevSamp | F::VarPop | F::VarSamp => Type::DOUBLE,
+            F::GroupConcat => Type { nullable: true, coercibility: Coercibility::Implicit, ..of },
             other => return Err(SqlError::unsupported(format_args!("the aggregate {other:?}"))),
         };
-        Ok(Self { function, distinct, argument, ty })
+        Ok(Self { function, distinct, argument, rest: Vec::new(), concat: None, ty })
+    }
+
+    /// The expressions that it reads.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let order = self.concat.iter().flat_map(|concat| &concat.order).map(|(expr, _)| expr);
+        self.argument.iter().chain(&self.rest).chain(order)
     }
 }
 
@@ -58,6 +84,21 @@ pub struct State {
     /// The JSON aggregates' documents, and their bytes in all.
     documents: Vec<Box<[u8]>>,
     document_bytes: usize,
+    more: More,
+}
+
+/// What only some aggregates keep.
+#[derive(Debug, Clone)]
+enum More {
+    Nothing,
+    /// The bits of byte strings, once there was one.
+    Bytes(Option<Vec<u8>>),
+    /// Mean and sum of squared distances from it, by Welford's recurrence.
+    Spread {
+        mean: f64,
+        squares: f64,
+    },
+    Texts(Gathered),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +125,17 @@ impl State {
             seen: std::collections::HashSet::new(),
             documents: Vec::new(),
             document_bytes: 0,
+            more: match aggregate.function {
+                AggregateFunction::GroupConcat => More::Texts(Gathered::default()),
+                AggregateFunction::StddevPop
+                | AggregateFunction::StddevSamp
+                | AggregateFunction::VarPop
+                | AggregateFunction::VarSamp => More::Spread { mean: 0.0, squares: 0.0 },
+                _ if bit_operator(aggregate.function).is_some() && aggregate.ty.family == Family::Text => {
+                    More::Bytes(None)
+                }
+                _ => More::Nothing,
+            },
         }
     }
 
@@ -102,12 +154,37 @@ impl State {
         if aggregate.distinct {
             let mut key = Vec::new();
             sort_key(&value, &argument.ty, &mut key)?;
+            for expr in &aggregate.rest {
+                let value = expr.eval(cx, row)?;
+                if value.is_null() {
+                    return Ok(0);
+                }
+                sort_key(&value, &expr.ty, &mut key)?;
+            }
             grown += key.len() + 48;
             if !self.seen.insert(key) {
                 return Ok(0);
             }
         }
         self.count += 1;
+        match &mut self.more {
+            More::Nothing => {}
+            More::Bytes(bits) => {
+                add_bytes(bits, aggregate.function, &value.to_bytes())?;
+                return Ok(grown);
+            }
+            More::Spread { mean, squares } => {
+                let value = cx.double(&value)?;
+                let before = value - *mean;
+                *mean += before / self.count as f64;
+                *squares += before * (value - *mean);
+                return Ok(grown);
+            }
+            More::Texts(texts) => {
+                let Some(concat) = &aggregate.concat else { return Ok(grown) };
+                return Ok(grown + texts.add(concat, value, cx, row)?);
+            }
+        }
         match aggregate.function {
             F::Sum | F::Avg => match &mut self.sum {
                 // 2^63 values of 64 bits fit.
@@ -160,8 +237,14 @@ impl State {
     }
 
     /// The group's value.
-    pub fn finish(mut self, aggregate: &Aggregate) -> Datum<'static> {
+    pub fn finish(mut self, aggregate: &Aggregate, cx: &mut Context) -> Datum<'static> {
         use AggregateFunction as F;
+        match (std::mem::replace(&mut self.more, More::Nothing), &aggregate.concat) {
+            (More::Texts(texts), Some(concat)) => return texts.finish(concat, cx),
+            (More::Bytes(bits), _) => return Datum::owned(bits.unwrap_or_else(|| neutral_bytes(aggregate))),
+            (More::Spread { squares, .. }, _) => return self.spread(aggregate.function, squares),
+            _ => {}
+        }
         if let Sum::Integer(sum) = self.sum {
             self.sum = Sum::Exact(Decimal::from_parts(sum, 0).unwrap_or(Decimal::ZERO));
         }
@@ -180,7 +263,7 @@ impl State {
                 Sum::Integer(_) => Datum::Null,
             },
             F::Avg => match self.sum {
-                Sum::Exact(sum) => match sum.div(&Decimal::from(self.count)) {
+                Sum::Exact(sum) => match sum.div(&Decimal::from(self.count), cx.div_precision_increment()) {
                     Some(mean) => Datum::Decimal(mean.round(aggregate.ty.decimals)),
                     None => Datum::Null,
                 },
@@ -190,6 +273,55 @@ impl State {
             _ => self.best,
         }
     }
+}
+
+impl State {
+    /// A standard deviation or variance, of the population or of a sample of it.
+    fn spread(&self, function: AggregateFunction, squares: f64) -> Datum<'static> {
+        use AggregateFunction as F;
+        let of_sample = matches!(function, F::StddevSamp | F::VarSamp);
+        let divisor = if of_sample { self.count.saturating_sub(1) } else { self.count };
+        if divisor == 0 {
+            return Datum::Null;
+        }
+        let variance = squares / divisor as f64;
+        Datum::Double(match function {
+            F::StddevPop | F::StddevSamp => variance.sqrt(),
+            _ => variance,
+        })
+    }
+}
+
+/// The operator that a bit aggregate is made of.
+fn bit_operator(function: AggregateFunction) -> Option<BinaryOp> {
+    match function {
+        AggregateFunction::BitAnd => Some(BinaryOp::BitAnd),
+        AggregateFunction::BitOr => Some(BinaryOp::BitOr),
+        AggregateFunction::BitXor => Some(BinaryOp::BitXor),
+        _ => None,
+    }
+}
+
+/// Bit aggregates take byte strings of so many bytes.
+const BYTES_MAX: usize = 511;
+
+fn add_bytes(bits: &mut Option<Vec<u8>>, function: AggregateFunction, value: &[u8]) -> Result<()> {
+    if value.len() > BYTES_MAX {
+        return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.plain());
+    }
+    match (bits, bit_operator(function)) {
+        (Some(bits), Some(op)) => arithmetic::bits::combine(op, bits, value),
+        (bits, _) => {
+            *bits = Some(value.to_vec());
+            Ok(())
+        }
+    }
+}
+
+/// The bits of no byte string: as long as the argument may be.
+fn neutral_bytes(aggregate: &Aggregate) -> Vec<u8> {
+    let byte = if aggregate.function == AggregateFunction::BitAnd { 0xff } else { 0 };
+    vec![byte; (aggregate.ty.length as usize).min(BYTES_MAX)]
 }
 
 /// Appends bytes that are equal for values that are equal, and in their order; prefix-free.

@@ -1,9 +1,12 @@
 //! Arithmetic: integers with 64 bits of either sign, exact decimals, doubles; and the bit operators.
 //!
 //! The kind of numbers is chosen from the operands' types: a double makes it double, else a decimal makes it decimal, else
-//! integers. What leaves the range of the result's type is error 1690. Division by zero is NULL, with warning or
+//! integers. The bit operators work on 64 bits, but on byte strings bit by bit ([`bits`]). What leaves the range of the result's type is error 1690. Division by zero is NULL, with warning or
 //! error 1365 as the sql_mode has it.
 
+pub mod bits;
+
+use super::Expr;
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};
 use crate::session::Context;
@@ -23,6 +26,8 @@ pub enum Numbers {
     Decimal,
     /// Doubles.
     Double,
+    /// Byte strings, of the bit operators.
+    Bytes,
 }
 
 /// An operator and the numbers that it works on.
@@ -32,6 +37,8 @@ pub struct Operation {
     pub op: BinaryOp,
     /// The numbers.
     pub numbers: Numbers,
+    /// Digits behind the point that a division of decimals adds: `div_precision_increment`.
+    pub increment: u8,
 }
 
 /// What kind of number a value of this type counts as.
@@ -46,12 +53,17 @@ fn class(ty: &Type) -> Family {
     }
 }
 
-/// The operation on operands of these types, and the result's type.
-pub fn choose(op: BinaryOp, left: &Type, right: &Type) -> (Operation, Type) {
+/// The operation on these operands, and the result's type. A division of decimals adds `increment` digits.
+pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operation, Type) {
     use BinaryOp as B;
+    let operation = |numbers| Operation { op, numbers, increment };
     if matches!(op, B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight) {
-        return (Operation { op, numbers: Numbers::Integer { unsigned: true } }, Type::UINT);
+        return match bits::bytes_type(op, left, right) {
+            Some(ty) => (operation(Numbers::Bytes), ty),
+            None => (operation(Numbers::Integer { unsigned: true }), Type::UINT),
+        };
     }
+    let (left, right) = (&left.ty, &right.ty);
     let (a, b) = (class(left), class(right));
     let double = a == Family::Double || b == Family::Double;
     let unsigned = left.unsigned || right.unsigned;
@@ -69,19 +81,20 @@ pub fn choose(op: BinaryOp, left: &Type, right: &Type) -> (Operation, Type) {
         _ if op == B::IntDivide => Type { unsigned, ..Type::INT },
         Numbers::Double => Type::DOUBLE,
         Numbers::Integer { unsigned } => Type { unsigned, ..Type::INT },
-        Numbers::Decimal => decimal_type(op, left, right),
+        Numbers::Decimal => decimal_type(op, left, right, increment),
+        Numbers::Bytes => Type::NULL,
     };
-    (Operation { op, numbers }, ty)
+    (operation(numbers), ty)
 }
 
 /// Digits of a decimal result, as MySQL derives them.
-fn decimal_type(op: BinaryOp, left: &Type, right: &Type) -> Type {
+fn decimal_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type {
     let scale = |t: &Type| if t.decimals == NOT_FIXED { 0 } else { t.decimals };
     let (ls, rs) = (scale(left), scale(right));
     let (li, ri) = (left.integer_digits(), right.integer_digits());
     let (digits, scale) = match op {
         BinaryOp::Multiply => (li + ri, ls + rs),
-        BinaryOp::Divide => (li + u32::from(rs), ls + 4),
+        BinaryOp::Divide => (li + u32::from(rs), ls + increment),
         BinaryOp::Modulo => (li.max(ri), ls.max(rs)),
         _ => (li.max(ri) + 1, ls.max(rs)),
     };
@@ -97,6 +110,7 @@ impl Operation {
         }
         use BinaryOp as B;
         match (self.op, self.numbers) {
+            (_, Numbers::Bytes) => bits::apply(self.op, cx, left, right),
             (B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight, _) => {
                 self.bits(to_bits(cx, left)?, to_bits(cx, right)?)
             }
@@ -150,7 +164,7 @@ impl Operation {
         if b.is_zero() {
             return cx.division_by_zero();
         }
-        let quotient = a.div(&b).map(|q| q.truncate(0));
+        let quotient = a.div(&b, 0).map(|q| q.truncate(0));
         match quotient.and_then(|q| q.to_i64().map(Datum::Int).or_else(|| q.to_u64().map(Datum::UInt))) {
             Some(value) => Ok(value),
             None => Err(self.out_of_range(left, right, false)),
@@ -164,7 +178,7 @@ impl Operation {
             BinaryOp::Subtract => a.sub(&b),
             BinaryOp::Multiply => a.mul(&b),
             _ if b.is_zero() => return cx.division_by_zero(),
-            BinaryOp::Divide => a.div(&b),
+            BinaryOp::Divide => a.div(&b, self.increment),
             _ => a.rem(&b),
         };
         result.map(Datum::Decimal).ok_or_else(|| {

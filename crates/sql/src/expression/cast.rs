@@ -84,6 +84,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
                 if is_text { from.convert(value.into_bytes(), to) } else { (value.into_bytes(), false) };
             let end = length.map_or(bytes.len(), |n| to.char_offset(&bytes, n as usize));
             if end < bytes.len() {
+                cut(cx, "CHAR", end, length, &bytes);
                 return Ok(Datum::owned(&bytes[..end]));
             }
             Datum::Bytes(bytes)
@@ -94,6 +95,9 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
                 && n != bytes.len()
                 && n <= cx.max_allowed_packet()
             {
+                if n < bytes.len() {
+                    cut(cx, "BINARY", n, length, &bytes);
+                }
                 bytes.to_mut().resize(n, 0);
             }
             Datum::Bytes(bytes)
@@ -117,12 +121,21 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             other => json_scalar(other, source)?,
         },
         To::JsonScalar(source) => json_scalar(value, source)?,
+        To::Year if value.is_text() && !value.to_integer().whole => {
+            let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
+            cx.warn(error::WRONG_VALUE.with(&[&"YEAR", &shown]));
+            Datum::Null
+        }
         To::Year => match value.to_integer().value {
             0 => Datum::Year(0),
             n @ 1..=69 => Datum::Year(2000 + n as u16),
             n @ 70..=99 => Datum::Year(1900 + n as u16),
             n @ 1901..=2155 => Datum::Year(n as u16),
-            _ => Datum::Null,
+            _ => {
+                let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
+                cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&"YEAR", &shown]));
+                Datum::Null
+            }
         },
     })
 }
@@ -151,6 +164,15 @@ pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datu
     cast(cx, value, &to)
 }
 
+/// Warning 1292: text was cut. More than spaces is meant.
+fn cut(cx: &mut Context, kind: &str, kept: usize, length: Option<u32>, text: &[u8]) {
+    if text[kept..].iter().all(|&b| b == b' ') {
+        return;
+    }
+    let kind = format!("{kind}({})", length.unwrap_or(0));
+    cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&kind, &String::from_utf8_lossy(text)]));
+}
+
 /// The integer that text starts with: digits only, as CAST reads it.
 fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> {
     let bytes = value.to_bytes();
@@ -158,7 +180,8 @@ fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> {
     let signs = usize::from(matches!(trimmed.first(), Some(b'-' | b'+')));
     let digits = trimmed[signs..].iter().take_while(|b| b.is_ascii_digit()).count();
     let number = crate::value::number::parse_integer(&trimmed[..signs + digits]);
-    if digits == 0 || signs + digits < trimmed.len() {
+    let fits = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number.value);
+    if digits == 0 || signs + digits < trimmed.len() || !fits {
         cx.truncated("INTEGER", value)?;
     }
     Ok(number.value)

@@ -7,6 +7,7 @@ use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
 use crate::ast::{BinaryOp, TrimSide, Truth};
 use crate::error::Result;
 use crate::session::Context;
+use crate::types::Family;
 use crate::value::Datum;
 
 impl Expr {
@@ -35,6 +36,7 @@ impl Expr {
             }
             Node::BitNot(x) => Ok(match x.eval(cx, row)? {
                 Datum::Null => Datum::Null,
+                value if self.ty.family == Family::Text => arithmetic::bits::complement(value),
                 value => Datum::UInt(!arithmetic::to_bits(cx, &value)?),
             }),
             Node::Not(x) => Ok(tri(x.truth(cx, row)?.map(|t| !t))),

@@ -430,7 +430,7 @@ impl Block {
     fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
         self.from.each_expr(f);
         let keys = self.group.iter().flat_map(|g| &g.keys);
-        let arguments = self.group.iter().flat_map(|g| &g.aggregates).filter_map(|a| a.argument.as_ref());
+        let arguments = self.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
         let order = self.order.iter().map(|(e, _)| e);
         self.gate
             .iter()

@@ -256,6 +256,17 @@ impl Context {
         self.variables.uint(ids::DEFAULT_WEEK_FORMAT) as u8
     }
 
+    /// `group_concat_max_len`, in bytes; a packet bounds it.
+    pub fn group_concat_max_len(&self) -> usize {
+        let max = usize::try_from(self.variables.uint(ids::GROUP_CONCAT_MAX_LEN)).unwrap_or(usize::MAX);
+        max.min(self.max_allowed_packet())
+    }
+
+    /// `div_precision_increment`
+    pub fn div_precision_increment(&self) -> u8 {
+        self.variables.uint(ids::DIV_PRECISION_INCREMENT) as u8
+    }
+
     /// `lc_time_names`
     pub fn locale(&self) -> &'static Locale {
         locale::at(self.variables.uint(ids::LC_TIME_NAMES) as usize)

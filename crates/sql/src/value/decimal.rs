@@ -25,8 +25,6 @@ pub const PRECISION_MAX: u8 = 65;
 pub const SCALE_MAX: u8 = 30;
 /// Digits that a mantissa can always hold.
 const DIGITS_MAX: u32 = 76;
-/// MySQL's default `div_precision_increment`.
-const DIVISION_INCREMENT: u8 = 4;
 
 fn pow10(n: u32) -> I256 {
     I256::from(10).pow(n)
@@ -261,17 +259,17 @@ impl Decimal {
         product.round(kept).shown_as(shown).checked()
     }
 
-    /// The quotient, four digits more behind the point than the dividend shows; `None` if the divisor is 0 or the
+    /// The quotient, `increment` digits more behind the point than the dividend shows; `None` if the divisor is 0 or the
     /// result is beyond 65 digits.
-    pub fn div(&self, other: &Self) -> Option<Self> {
+    pub fn div(&self, other: &Self, increment: u8) -> Option<Self> {
         if other.is_zero() {
             return None;
         }
         let words = |digits: u8| digits.div_ceil(9) * 9;
         let (a, b) = (words(self.scale), words(other.scale));
-        let increment = DIVISION_INCREMENT.saturating_sub(a - self.scale + b - other.scale);
+        let increment = increment.saturating_sub(a - self.scale + b - other.scale);
         let mut scale = words((a + b + increment).min(2 * SCALE_MAX));
-        let shown = (self.shown + DIVISION_INCREMENT).min(SCALE_MAX);
+        let shown = self.shown.saturating_add(increment).min(SCALE_MAX);
         loop {
             // self / other at `scale` digits: widen the dividend by scale + other.scale - self.scale digits.
             let widen = i32::from(scale) + i32::from(other.scale) - i32::from(self.scale);
@@ -425,13 +423,13 @@ mod tests {
     #[test]
     fn arithmetic_as_mysql_shows_it() {
         let show = |d: Option<Decimal>| d.map(|d| d.to_string());
-        assert_eq!(show(d("1").div(&d("3"))).as_deref(), Some("0.3333"));
-        assert_eq!(show(d("2").div(&d("3"))).as_deref(), Some("0.6667"));
-        assert_eq!(show(d("1").div(&d("3")).and_then(|q| q.mul(&d("3")))).as_deref(), Some("1.0000"));
+        assert_eq!(show(d("1").div(&d("3"), 4)).as_deref(), Some("0.3333"));
+        assert_eq!(show(d("2").div(&d("3"), 4)).as_deref(), Some("0.6667"));
+        assert_eq!(show(d("1").div(&d("3"), 4).and_then(|q| q.mul(&d("3")))).as_deref(), Some("1.0000"));
         assert_eq!(show(d("1.10").add(&d("2.205"))).as_deref(), Some("3.305"));
         assert_eq!(show(d("1.10").mul(&d("2.2"))).as_deref(), Some("2.420"));
         assert_eq!(show(d("-7.5").rem(&d("2"))).as_deref(), Some("-1.5"));
-        assert_eq!(show(d("1").div(&d("0"))), None);
+        assert_eq!(show(d("1").div(&d("0"), 4)), None);
         let huge = Decimal::largest(65, 0, false);
         assert_eq!(show(huge.add(&d("1"))), None);
         assert_eq!(show(huge.mul(&d("10"))), None);

@@ -147,7 +147,8 @@ impl<'a> Datum<'a> {
             Datum::Decimal(v) => Converted::whole(v.to_f64()),
             Datum::Bytes(b) => {
                 let (value, len) = number::parse_f64(b);
-                Converted { value, whole: len > 0 && number::is_whole(b, len) }
+                // No text at all is 0 without a word.
+                Converted { value, whole: number::is_whole(b, len) }
             }
             Datum::Bits(b) => Converted::whole(bits_to_u64(b) as f64),
             Datum::Year(v) => Converted::whole((*v).into()),

@@ -287,6 +287,9 @@ pub(super) fn bit_count<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if value.is_null() {
         return Ok(Datum::Null);
     }
+    if arithmetic::bits::is_byte_string(&call.arguments[0]) {
+        return Ok(Datum::Int(value.to_bytes().iter().map(|b| i64::from(b.count_ones())).sum()));
+    }
     Ok(Datum::Int(arithmetic::to_bits(cx, &value)?.count_ones().into()))
 }
 

@@ -14,14 +14,9 @@ impl Resolver<'_> {
         // An aggregate's argument may hold no aggregate.
         let aggregates = self.scope.aggregates.take();
         let known = self.scope.parameters.len();
-        let argument = match ast.arguments.as_slice() {
-            _ if super::json::is_gathering(ast.function) => Some(self.gathered(ast)?),
-            [] => None,
-            [one] => Some(self.expr(one)?),
-            _ => return Err(SqlError::unsupported("aggregates of several columns")),
-        };
+        let aggregate = self.aggregate_of(ast)?;
         self.scope.aggregates = aggregates;
-        if argument.as_ref().is_some_and(is_of_outer_block)
+        if is_of_outer_block(&aggregate)
             && let Some(around) = self.scope.parent.take()
         {
             self.scope.parameters.truncate(known);
@@ -30,7 +25,6 @@ impl Resolver<'_> {
         let Some(aggregates) = &mut self.scope.aggregates else {
             return Err(error::INVALID_GROUP_FUNC_USE.plain());
         };
-        let aggregate = Aggregate::new(ast.function, ast.distinct, argument)?;
         let ty = aggregate.ty;
         let number = aggregates.len();
         aggregates.push(aggregate);
@@ -48,7 +42,8 @@ impl Resolver<'_> {
 }
 
 /// True if an aggregate's argument reads columns of the blocks around, and none of its own.
-fn is_of_outer_block(argument: &Expr) -> bool {
-    let reads = |test: fn(&Node) -> bool| argument.contains(&mut |e| test(&e.node));
+fn is_of_outer_block(aggregate: &Aggregate) -> bool {
+    let reads =
+        |test: fn(&Node) -> bool| aggregate.expressions().any(|read| read.contains(&mut |e| test(&e.node)));
     reads(|n| matches!(n, Node::Outer(_))) && !reads(|n| matches!(n, Node::Column { .. }))
 }

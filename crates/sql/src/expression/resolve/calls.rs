@@ -86,7 +86,7 @@ impl Resolver<'_> {
             }
             ("mod", [a, b]) => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
-                let (operation, ty) = crate::expression::arithmetic::choose(BinaryOp::Modulo, &a.ty, &b.ty);
+                let (operation, ty) = crate::expression::arithmetic::choose(BinaryOp::Modulo, &a, &b, 0);
                 Expr { node: Node::Arithmetic(operation, Box::new([a, b])), ty }
             }
             // The value; the name is the result column's where it stands alone.

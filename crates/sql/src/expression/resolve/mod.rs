@@ -4,6 +4,7 @@
 //!   COUNT and its like. `rows`: comparisons of rows. `json`: what JSON operands need. [`collate`]: bringing texts to one
 //!   collation.
 
+mod aggregate_arguments;
 mod aggregates;
 mod calls;
 pub mod collate;
@@ -279,7 +280,10 @@ impl<'c> Resolver<'c> {
                 }
                 Expr { node: Node::Negate(Box::new(x)), ty }
             }
-            UnaryOp::BitNot => Expr { node: Node::BitNot(Box::new(x)), ty: Type::UINT },
+            UnaryOp::BitNot => {
+                let ty = if arithmetic::bits::is_byte_string(&x) { x.ty } else { Type::UINT };
+                Expr { node: Node::BitNot(Box::new(x)), ty }
+            }
             UnaryOp::Not => boolean(Node::Not(Box::new(x))),
         })
     }
@@ -304,7 +308,8 @@ impl<'c> Resolver<'c> {
                 self.comparison(BinaryOp::Equal, left, right)
             }
             _ => {
-                let (operation, ty) = arithmetic::choose(op, &left.ty, &right.ty);
+                let (operation, ty) =
+                    arithmetic::choose(op, &left, &right, self.cx.div_precision_increment());
                 Ok(Expr { node: Node::Arithmetic(operation, Box::new([left, right])), ty })
             }
         }

@@ -19,7 +19,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .harmless()
         .help_text("No effect: there is no MyISAM"),
     uint("default_week_format", 0, 0, 7).both().help_text("Mode of WEEK()"),
-    uint("div_precision_increment", 4, 4, 4).both().fixed().help_text("Digits that a division adds"),
+    uint("div_precision_increment", 4, 0, 30).both().help_text("Digits that a division adds"),
     switch("end_markers_in_json", false).both().harmless().help_text("No effect"),
     uint("error_count", 0, 0, u64::MAX)
         .session()

@@ -1,0 +1,60 @@
+//! What an aggregate works on: one expression, several, or texts in an order.
+
+use super::Resolver;
+use crate::ast::{self, AggregateFunction, ExprKind, Literal};
+use crate::error::{self, Result};
+use crate::expression::Expr;
+use crate::expression::aggregate::Aggregate;
+use crate::expression::aggregate::group_concat::Concat;
+use crate::types::{Family, Type};
+
+impl Resolver<'_> {
+    /// An aggregate with its arguments resolved.
+    pub(super) fn aggregate_of(&mut self, ast: &ast::Aggregate) -> Result<Aggregate> {
+        if ast.function == AggregateFunction::GroupConcat {
+            return self.group_concat(ast);
+        }
+        let increment = self.cx.div_precision_increment();
+        if super::json::is_gathering(ast.function) {
+            let documents = self.gathered(ast)?;
+            return Aggregate::new(ast.function, ast.distinct, Some(documents), increment);
+        }
+        let mut arguments = self.list(&ast.arguments)?.into_iter();
+        let mut aggregate = Aggregate::new(ast.function, ast.distinct, arguments.next(), increment)?;
+        aggregate.rest = arguments.collect();
+        Ok(aggregate)
+    }
+
+    /// GROUP_CONCAT: the arguments' texts one behind the other are its one argument.
+    fn group_concat(&mut self, ast: &ast::Aggregate) -> Result<Aggregate> {
+        let parts = self.list(&ast.arguments)?;
+        let mut order = Vec::with_capacity(ast.order_by.len());
+        for item in &ast.order_by {
+            order.push((self.order_of(&item.expr, &parts)?, item.descending));
+        }
+        // Rows are told apart by the arguments, not by the text that they make.
+        let rest = if ast.distinct && parts.len() > 1 { parts.clone() } else { Vec::new() };
+        let mut text = self.native("concat", parts)?;
+        let charset = text.ty.collation.charset();
+        let bytes = u32::try_from(self.cx.group_concat_max_len()).unwrap_or(u32::MAX);
+        text.ty = Type { family: Family::Text, length: bytes / charset.char_len_max(), ..text.ty };
+        let separator = match &ast.separator {
+            Some(separator) => {
+                let bytes = separator.to_vec();
+                self.cx.client_charset().convert(bytes.into(), charset).0.into_owned().into()
+            }
+            None => b",".as_slice().into(),
+        };
+        let mut aggregate = Aggregate::new(ast.function, ast.distinct, Some(text), 0)?;
+        aggregate.rest = rest;
+        aggregate.concat = Some(Box::new(Concat { order, separator, charset }));
+        Ok(aggregate)
+    }
+
+    /// An ORDER BY's expression; a number is the place of an argument.
+    fn order_of(&mut self, expr: &ast::Expr, parts: &[Expr]) -> Result<Expr> {
+        let ExprKind::Literal(Literal::Integer(place)) = expr.kind else { return self.expr(expr) };
+        let found = usize::try_from(place).ok().and_then(|n| parts.get(n.checked_sub(1)?));
+        found.cloned().ok_or_else(|| error::BAD_FIELD_ERROR.with(&[&place, &"order clause"]))
+    }
+}
