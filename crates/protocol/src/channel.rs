@@ -1,5 +1,6 @@
-//! Between packets and socket: plain bytes, or TLS. Compression will be a third layer here, over either.
+//! Between packets and socket: plain bytes, or TLS, or compression over either.
 
+use crate::compression::{Algorithm, Compressed};
 use crate::socket::Line;
 use rustls::{ClientConnection, ServerConnection, StreamOwned};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -9,6 +10,7 @@ pub(crate) enum Channel {
     Plain(Line),
     TlsServer(Box<StreamOwned<ServerConnection, Line>>),
     TlsClient(Box<StreamOwned<ClientConnection, Line>>),
+    Compressed(Box<Compressed>),
     /// The place of a channel that is being changed; a failed change leaves it behind, and nothing can be read from it.
     Gone,
 }
@@ -20,6 +22,7 @@ impl Channel {
             Self::Plain(line) => Some(line),
             Self::TlsServer(tls) => Some(&mut tls.sock),
             Self::TlsClient(tls) => Some(&mut tls.sock),
+            Self::Compressed(layer) => layer.inner.line(),
             Self::Gone => None,
         }
     }
@@ -29,6 +32,7 @@ impl Channel {
         match self {
             Self::Plain(line) => line.is_local(),
             Self::TlsServer(_) | Self::TlsClient(_) => true,
+            Self::Compressed(layer) => layer.inner.is_secure(),
             Self::Gone => false,
         }
     }
@@ -37,6 +41,7 @@ impl Channel {
     pub(crate) fn tls(&self) -> Option<(&'static str, &'static str)> {
         let (version, suite) = match self {
             Self::Plain(_) | Self::Gone => return None,
+            Self::Compressed(layer) => return layer.inner.tls(),
             Self::TlsServer(tls) => (tls.conn.protocol_version(), tls.conn.negotiated_cipher_suite()),
             Self::TlsClient(tls) => (tls.conn.protocol_version(), tls.conn.negotiated_cipher_suite()),
         };
@@ -53,11 +58,30 @@ impl Channel {
         match self {
             Self::TlsServer(tls) => tls.conn.send_close_notify(),
             Self::TlsClient(tls) => tls.conn.send_close_notify(),
+            Self::Compressed(layer) => return layer.inner.close(),
             Self::Plain(_) | Self::Gone => {}
         }
         // Nobody may be there to hear it.
         let _ = self.flush();
         self.line().map_or(Ok(()), |line| line.shutdown())
+    }
+
+    /// Puts compression on top; `early` are bytes that were read from below already.
+    pub(crate) fn start_compression(&mut self, algorithm: Algorithm, early: Vec<u8>) {
+        let inner = std::mem::replace(self, Self::Gone);
+        *self = Self::Compressed(Box::new(Compressed::new(inner, algorithm, early)));
+    }
+
+    /// True if its frames are counted, so that the packets within need not be.
+    pub(crate) fn counts(&self) -> bool {
+        matches!(self, Self::Compressed(_))
+    }
+
+    /// A command begins.
+    pub(crate) fn restart(&mut self) {
+        if let Self::Compressed(layer) = self {
+            layer.restart();
+        }
     }
 
     /// Wraps the plain line in TLS by `wrap` and completes the TLS handshake.
@@ -69,7 +93,7 @@ impl Channel {
         let completed = match self {
             Self::TlsServer(tls) => tls.conn.complete_io(&mut tls.sock),
             Self::TlsClient(tls) => tls.conn.complete_io(&mut tls.sock),
-            Self::Plain(_) | Self::Gone => Err(ErrorKind::NotConnected.into()),
+            Self::Plain(_) | Self::Compressed(_) | Self::Gone => Err(ErrorKind::NotConnected.into()),
         };
         // Half a TLS handshake carries no error message: writing one would only wait for the other half.
         completed.map(drop).inspect_err(|_| *self = Self::Gone)
@@ -82,6 +106,7 @@ impl Read for Channel {
             Self::Plain(line) => line.read(buf),
             Self::TlsServer(tls) => tls.read(buf),
             Self::TlsClient(tls) => tls.read(buf),
+            Self::Compressed(layer) => layer.read(buf),
             Self::Gone => Err(ErrorKind::NotConnected.into()),
         }
     }
@@ -93,6 +118,7 @@ impl Write for Channel {
             Self::Plain(line) => line.write(buf),
             Self::TlsServer(tls) => tls.write(buf),
             Self::TlsClient(tls) => tls.write(buf),
+            Self::Compressed(layer) => layer.write(buf),
             Self::Gone => Err(ErrorKind::NotConnected.into()),
         }
     }
@@ -102,6 +128,7 @@ impl Write for Channel {
             Self::Plain(line) => line.write_vectored(bufs),
             Self::TlsServer(tls) => tls.write_vectored(bufs),
             Self::TlsClient(tls) => tls.write_vectored(bufs),
+            Self::Compressed(layer) => layer.write_vectored(bufs),
             Self::Gone => Err(ErrorKind::NotConnected.into()),
         }
     }
@@ -111,6 +138,7 @@ impl Write for Channel {
             Self::Plain(line) => line.flush(),
             Self::TlsServer(tls) => tls.flush(),
             Self::TlsClient(tls) => tls.flush(),
+            Self::Compressed(layer) => layer.flush(),
             Self::Gone => Err(ErrorKind::NotConnected.into()),
         }
     }

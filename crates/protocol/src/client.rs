@@ -4,6 +4,7 @@
 
 use crate::auth::{Challenge, caching_sha2, native};
 use crate::channel::Channel;
+use crate::compression::Algorithm;
 use crate::error::{ErrorReply, ReadError};
 use crate::flags::Capabilities;
 use crate::identity;
@@ -41,6 +42,8 @@ pub struct ConnectOptions<'a> {
     pub plugin: Option<&'a str>,
     /// Connection attributes.
     pub attributes: &'a [(&'a [u8], &'a [u8])],
+    /// How to compress, if the server can.
+    pub compression: Option<Algorithm>,
     /// Capabilities not to use.
     pub without: Capabilities,
     /// Limits of every wait.
@@ -56,6 +59,7 @@ impl Default for ConnectOptions<'_> {
             tls: Tls::Off,
             plugin: None,
             attributes: &[],
+            compression: None,
             without: Capabilities(0),
             timeouts: Timeouts::default(),
         }
@@ -120,6 +124,9 @@ impl Client {
         let plugin = options.plugin.map_or(proposed, str::to_owned);
         client.send_response(options, &plugin, &challenge)?;
         client.prove(options.password, challenge)?;
+        if let Some(algorithm) = Algorithm::of(client.capabilities) {
+            client.packets.start_compression(algorithm);
+        }
         Ok(client)
     }
 
@@ -146,6 +153,12 @@ impl Client {
         let mut wanted = Capabilities::SERVER.without(
             Capabilities::NO_SCHEMA | Capabilities::ODBC | Capabilities::OPTIONAL_RESULTSET_METADATA,
         );
+        wanted = wanted.without(Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION);
+        match options.compression {
+            Some(Algorithm::Zlib) => wanted = wanted | Capabilities::COMPRESS,
+            Some(Algorithm::Zstd) => wanted = wanted | Capabilities::ZSTD_COMPRESSION,
+            None => {}
+        }
         wanted = wanted
             .without(Capabilities::INTERACTIVE | Capabilities::CONNECT_WITH_DB)
             .without(options.without);
@@ -203,6 +216,9 @@ impl Client {
                 put_lenenc_bytes(&mut all, value);
             }
             put_lenenc_bytes(&mut response, &all);
+        }
+        if self.capabilities.has(Capabilities::ZSTD_COMPRESSION) {
+            response.push(3); // the level
         }
         self.send_packet(&response)
     }

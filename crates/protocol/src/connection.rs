@@ -4,6 +4,7 @@ use crate::auth::{AccountSource, Authenticator, Candidate, Challenge};
 use crate::binary::code;
 use crate::channel::Channel;
 use crate::command::ChangeUser;
+use crate::compression::Algorithm;
 use crate::error::{ErrorReply, HandshakeError, ReadError};
 use crate::flags::{Capabilities, Status};
 use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, own_attributes};
@@ -210,6 +211,10 @@ impl Connection {
     /// Waits for the next command and reads it into `packet`, replacing its content. Every error ends the connection;
     /// [`ReadError::reply`] says what to tell the client before.
     pub fn read_command(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
+        // The login's OK was the last thing to go out as it is.
+        if let Some(algorithm) = Algorithm::of(self.capabilities).filter(|_| !self.packets.channel.counts()) {
+            self.packets.start_compression(algorithm);
+        }
         self.packets.continue_sequence(0);
         self.packets.read(packet, Wait::Command)
     }
@@ -217,6 +222,11 @@ impl Connection {
     /// Reads a packet of a local file that [`Connection::write_local_infile_request`] asked for; an empty one ends it.
     pub fn read_local_infile(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
         self.packets.read(packet, Wait::Rest)
+    }
+
+    /// `Compression_algorithm`: how what is sent is packed, if it is.
+    pub fn compression(&self) -> Option<Algorithm> {
+        Algorithm::of(self.capabilities)
     }
 
     /// What both ends agreed on.

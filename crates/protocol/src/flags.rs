@@ -59,7 +59,7 @@ flags! {
         CONNECT_WITH_DB = 3;
         /// `database.table.column` is refused.
         NO_SCHEMA = 4;
-        /// zlib compression; never offered.
+        /// zlib compression.
         COMPRESS = 5;
         /// No effect since 3.22.
         ODBC = 6;
@@ -101,7 +101,7 @@ flags! {
         DEPRECATE_EOF = 24;
         /// Column definitions may be left out, if the client wishes so (`resultset_metadata`).
         OPTIONAL_RESULTSET_METADATA = 25;
-        /// zstd compression; never offered.
+        /// zstd compression.
         ZSTD_COMPRESSION = 26;
         /// COM_QUERY carries named attributes before its text.
         QUERY_ATTRIBUTES = 27;
@@ -122,6 +122,7 @@ impl Capabilities {
             | Self::LONG_FLAG.0
             | Self::CONNECT_WITH_DB.0
             | Self::NO_SCHEMA.0
+            | Self::COMPRESS.0
             | Self::ODBC.0
             | Self::IGNORE_SPACE.0
             | Self::PROTOCOL_41.0
@@ -140,6 +141,7 @@ impl Capabilities {
             | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::OPTIONAL_RESULTSET_METADATA.0
+            | Self::ZSTD_COMPRESSION.0
             | Self::QUERY_ATTRIBUTES.0,
     );
 }

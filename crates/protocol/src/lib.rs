@@ -20,12 +20,10 @@
 //! (P5) A password travels readable only inside TLS, over a Unix socket, or sealed with the server's RSA key.
 //! (P6) What a client sent before TLS began is handed to TLS or refused, never taken for a command.
 //!
-//! Reading order, from the wire upwards: [`socket`] (time limits), `channel` (plain or TLS; where compression will
-//! sit), `packet` (framing), [`handshake`], [`auth`], [`identity`], [`command`], [`reply`], [`result_set`], [`binary`],
+//! Reading order, from the wire upwards: [`socket`] (time limits), `channel` (plain or TLS), [`compression`], `packet` (framing), [`handshake`], [`auth`], [`identity`], [`command`], [`reply`], [`result_set`], [`binary`],
 //! [`statement`], and [`client`], the other end.
 //!
-//! Deliberately absent: the protocol before 4.1 (refused with 1043), compression (not offered yet), client
-//! certificates.
+//! Deliberately absent: the protocol before 4.1 (refused with 1043), client certificates.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -35,6 +33,7 @@ pub mod binary;
 mod channel;
 pub mod client;
 pub mod command;
+pub mod compression;
 mod connection;
 pub mod error;
 pub mod flags;

@@ -11,6 +11,7 @@
 //! [`Packets::flush`]. After a large packet either side's memory shrinks back (P2).
 
 use crate::channel::Channel;
+use crate::compression::Algorithm;
 use crate::error::ReadError;
 use crate::socket::{Line, Wait};
 use std::io::{self, ErrorKind, Read, Write};
@@ -54,6 +55,15 @@ impl Packets {
     /// The next packet, in either direction, has this number: 0 begins a command.
     pub(crate) fn continue_sequence(&mut self, number: u8) {
         self.sequence = number;
+        if number == 0 {
+            self.channel.restart();
+        }
+    }
+
+    /// What is read and written from now on is compressed.
+    pub(crate) fn start_compression(&mut self, algorithm: Algorithm) {
+        let early = self.take_unread();
+        self.channel.start_compression(algorithm, early);
     }
 
     /// Takes the buffered bytes away, for the layer that is put under this one.
@@ -108,7 +118,7 @@ impl Packets {
         let expected = self.sequence;
         // A reply is counted on from what the peer sent, right or wrong, so that it can read the complaint.
         self.sequence = found.wrapping_add(1);
-        if found == expected { Ok(n) } else { Err(ReadError::OutOfOrder { expected, found }) }
+        if found == expected || self.channel.counts() { Ok(n) } else { Err(ReadError::OutOfOrder { expected, found }) }
     }
 
     /// The error of a wait during which nothing arrived. If an idle client is told why it is left, it will read that as
@@ -283,4 +293,4 @@ impl Packets {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

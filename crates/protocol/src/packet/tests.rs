@@ -13,13 +13,13 @@ use std::time::Duration;
 
 /// A socket in memory: gives its input in the given pieces, then the end, and counts what is written.
 #[derive(Default, Clone)]
-struct Memory(Arc<Mutex<State>>);
+pub(crate) struct Memory(pub(crate) Arc<Mutex<State>>);
 
 #[derive(Default)]
-struct State {
-    pieces: VecDeque<Vec<u8>>,
+pub(crate) struct State {
+    pub(crate) pieces: VecDeque<Vec<u8>>,
     reads: usize,
-    written: Vec<u8>,
+    pub(crate) written: Vec<u8>,
     writes: usize,
 }
 
