@@ -23,7 +23,7 @@ const HEADER: usize = 7;
 /// What is shorter costs more to pack than to send.
 const PACK_MIN: usize = 50;
 /// The most that goes into one frame.
-const PIECE_MAX: usize = 1 << 20;
+const PIECE_MAX: usize = 0xff_ffff;
 /// Buffers that grew beyond this are given back once they are empty.
 const KEEP: usize = 64 << 10;
 /// No frame's content needs a larger window.
