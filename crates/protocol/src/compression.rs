@@ -140,7 +140,9 @@ impl Compressed {
         }
         let bound = n as u64 + 1;
         let unpacked = match self.algorithm {
-            Algorithm::Zlib => ZlibDecoder::new(&self.frame[..]).take(bound).read_to_end(&mut self.content)?,
+            Algorithm::Zlib => {
+                ZlibDecoder::new(&self.frame[..]).take(bound).read_to_end(&mut self.content)?
+            }
             Algorithm::Zstd => {
                 if zstd_window(&self.frame).is_none_or(|window| window > WINDOW_MAX) {
                     return Err(invalid("a window larger than any frame"));

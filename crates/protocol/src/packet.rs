@@ -118,7 +118,11 @@ impl Packets {
         let expected = self.sequence;
         // A reply is counted on from what the peer sent, right or wrong, so that it can read the complaint.
         self.sequence = found.wrapping_add(1);
-        if found == expected || self.channel.counts() { Ok(n) } else { Err(ReadError::OutOfOrder { expected, found }) }
+        if found == expected || self.channel.counts() {
+            Ok(n)
+        } else {
+            Err(ReadError::OutOfOrder { expected, found })
+        }
     }
 
     /// The error of a wait during which nothing arrived. If an idle client is told why it is left, it will read that as
