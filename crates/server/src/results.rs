@@ -1,8 +1,8 @@
 //! From what a session produces to packets.
 
 use crate::statements::{CURSOR_MAX, Cursor};
-use protocol::{ColumnDefinition, Connection, ErrorReply, OkReply, Status};
-use sql::sink::{ColumnMeta, OkInfo, ResultSink};
+use protocol::{ColumnDefinition, Connection, ErrorReply, OkReply, SessionChange, Status};
+use sql::sink::{ColumnMeta, OkInfo, ResultSink, StateChange};
 use sql::{Datum, SqlError};
 use std::io;
 
@@ -105,13 +105,14 @@ impl ResultSink for Results<'_> {
     }
 
     fn finish(&mut self, ok: &OkInfo) -> io::Result<()> {
+        let changes: Vec<_> = ok.changes.iter().map(change).collect();
         let reply = OkReply {
             affected_rows: ok.affected_rows,
             last_insert_id: ok.last_insert_id,
             status: Status(ok.status),
             warnings: ok.warnings,
             info: ok.info.as_bytes(),
-            changes: &[],
+            changes: &changes,
         };
         let in_rows = std::mem::take(&mut self.in_rows);
         if in_rows && let Format::Cursor(_) = self.format {
@@ -124,6 +125,17 @@ impl ResultSink for Results<'_> {
             self.connection.write_ok(&reply);
         }
         Ok(())
+    }
+}
+
+/// A change of the session as the protocol tells it.
+pub(crate) fn change(change: &StateChange) -> SessionChange<'_> {
+    match change {
+        StateChange::Variable(name, value) => {
+            SessionChange::SystemVariable { name: name.as_bytes(), value: value.as_bytes() }
+        }
+        StateChange::Schema(name) => SessionChange::Schema(name.as_bytes()),
+        StateChange::State => SessionChange::State(true),
     }
 }
 

@@ -202,6 +202,7 @@ pub fn open_session(
     })?;
     session.set_counters(counters.clone());
     session.set_interactive(login.interactive);
+    session.set_tracking(connection.capabilities().has(Capabilities::SESSION_TRACK));
     Ok(session)
 }
 
@@ -242,7 +243,9 @@ impl Client<'_> {
     /// Replies OK, with nothing to tell but the session's status.
     pub fn ok(&mut self) {
         let status = Status(self.session.status());
-        self.connection.write_ok(&OkReply { status, ..OkReply::default() });
+        let changes = self.session.take_changes();
+        let changes: Vec<_> = changes.iter().map(results::change).collect();
+        self.connection.write_ok(&OkReply { status, changes: &changes, ..OkReply::default() });
     }
 
     /// Replies EOF, likewise.
@@ -294,7 +297,9 @@ impl Client<'_> {
 
     /// Time limits and packet size are session variables, which the last command may have set.
     fn apply_limits(&mut self) -> io::Result<()> {
-        let wanted = limits(self.server, self.session.variables());
+        let variables = self.session.variables();
+        self.connection.set_without_metadata(variables.uint(ids::RESULTSET_METADATA) == 0);
+        let wanted = limits(self.server, variables);
         let same = wanted.packet_max == self.limits.packet_max && wanted.timeouts == self.limits.timeouts;
         if !same {
             self.connection.set_limits(wanted)?;

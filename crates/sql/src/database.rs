@@ -21,6 +21,7 @@ use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
 use crate::catalog::{Catalog, Replay, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::expression::functions::uuid;
+use crate::session::deadline::Deadlines;
 use crate::session::named_locks::NamedLocks;
 use crate::session::xa::Branches;
 use crate::session::{Connection, Session};
@@ -146,6 +147,7 @@ pub struct Database {
     catalog: Arc<Catalog>,
     processes: Mutex<BTreeMap<u64, Arc<Process>>>,
     next_id: AtomicU64,
+    deadlines: Deadlines,
     /// Prepared statements of all sessions.
     prepared: Arc<AtomicU64>,
     status: Arc<Status>,
@@ -245,6 +247,11 @@ impl Database {
         self.processes.lock().values().cloned().collect()
     }
 
+    /// When statements have to end.
+    pub(crate) fn deadlines(&self) -> &Deadlines {
+        &self.deadlines
+    }
+
     /// How many prepared statements all sessions have.
     pub(crate) fn prepared_count(&self) -> &Arc<AtomicU64> {
         &self.prepared
@@ -340,6 +347,7 @@ impl Database {
             catalog,
             processes: Mutex::default(),
             next_id: AtomicU64::new(1),
+            deadlines: Deadlines::default(),
             prepared,
             status: options.status,
             on_shutdown: options.on_shutdown,

@@ -8,15 +8,19 @@
 //! A result set's rows go out as they are found, before the statement's end is known; the error comes behind them.
 
 mod context;
+pub(crate) mod deadline;
 mod grants;
 pub mod named_locks;
 mod prepared;
+mod statement_cache;
 pub mod table_locks;
+pub mod tracking;
 pub mod transaction;
 pub mod variables;
 pub(crate) mod xa;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::ast::{Statement, StatementKind};
 use crate::catalog::metadata_lock;
@@ -24,12 +28,14 @@ use crate::database::{Database, Kill, Process};
 use crate::error::{self, Level, Result, SqlError};
 use crate::executor;
 use crate::parser::{ParseOptions, Parser};
-use crate::sink::{OkInfo, ResultSink, status_flag};
+use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
 use crate::status::Counter;
 use crate::types::Collation;
 use crate::value::Datum;
 use crate::variables::{SessionVariables, ids};
+use deadline::Deadline;
 use prepared::PreparedStatements;
+use statement_cache::StatementCache;
 
 pub use context::{Context, Modes, StatementStatus};
 pub use prepared::{Description, Parameter};
@@ -61,6 +67,7 @@ pub struct Connection {
 pub struct Session {
     cx: Context,
     prepared: PreparedStatements,
+    cache: StatementCache,
     process: Arc<Process>,
     collation: Collation,
     multi_statements: bool,
@@ -84,6 +91,7 @@ impl Session {
         let mut session = Session {
             cx,
             prepared,
+            cache: StatementCache::default(),
             process,
             collation,
             multi_statements: connection.multi_statements,
@@ -114,9 +122,13 @@ impl Session {
         let mut at = 0;
         loop {
             // The settings may change from statement to statement, and the parser goes by them.
-            let options =
-                ParseOptions { sql_mode: self.cx.variables().uint(ids::SQL_MODE), ..ParseOptions::default() };
+            let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
             let rest = &text[at..];
+            let key = StatementCache::key(rest, sql_mode);
+            if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
+                return self.statement(&parsed.statement, &parsed.text, false, sink);
+            }
+            let options = ParseOptions { sql_mode, ..ParseOptions::default() };
             let mut parser = Parser::new(rest, &options);
             let parsed = parser.next_statement().map_err(SqlError::from);
             let end = parser.position();
@@ -135,6 +147,10 @@ impl Session {
                 Ok(None) => return self.fail(error::EMPTY_QUERY.plain()),
                 Err(e) => return self.fail(e),
             };
+            if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
+                let parsed = self.cache.note(key, rest, statement);
+                return self.statement(&parsed.statement, rest, false, sink);
+            }
             self.statement(&statement, rest, !last, sink)?;
             if last {
                 return Ok(());
@@ -171,7 +187,9 @@ impl Session {
         cx.status.insert_id = 0;
         cx.status.info.clear();
         cx.storing = false;
+        let deadline = self.deadline(&statement.kind);
         let outcome = self.run(statement, text, sink);
+        let outcome = self.end_deadline(deadline, outcome);
         let cx = &mut self.cx;
         let outcome = finish_transaction(cx, outcome);
         cx.end_series();
@@ -194,6 +212,24 @@ impl Session {
         }
     }
 
+    /// `max_execution_time`, which is for queries only.
+    fn deadline(&self, kind: &StatementKind) -> Option<Deadline> {
+        let limit = Duration::from_millis(self.cx.variables().uint(ids::MAX_EXECUTION_TIME));
+        let database = &self.cx.database;
+        let limited = !limit.is_zero() && matches!(kind, StatementKind::Query(_));
+        limited.then(|| database.deadlines().set(database.env(), &self.cx.interrupt, limit))
+    }
+
+    /// A statement that was interrupted because its time was over says so.
+    fn end_deadline<T>(&self, deadline: Option<Deadline>, outcome: Result<T>) -> Result<T> {
+        let passed = deadline.is_some_and(|d| d.has_passed());
+        if !passed {
+            return outcome;
+        }
+        self.cx.interrupt.statement_ended();
+        outcome.map_err(|e| if e.is(error::QUERY_INTERRUPTED) { error::QUERY_TIMEOUT.plain() } else { e })
+    }
+
     /// The statements about prepared statements are the session's own; all others are the executor's.
     fn run(
         &mut self,
@@ -212,7 +248,8 @@ impl Session {
         Ok(executor::Done::default())
     }
 
-    fn ok(&self, more: bool) -> OkInfo {
+    fn ok(&mut self, more: bool) -> OkInfo {
+        let changes = self.take_changes();
         let status = &self.cx.status;
         OkInfo {
             affected_rows: status.affected,
@@ -220,7 +257,18 @@ impl Session {
             status: self.status() | if more { status_flag::MORE_RESULTS_EXISTS } else { 0 },
             warnings: self.cx.diagnostics.warning_count().min(u16::MAX.into()) as u16,
             info: status.info.clone(),
+            changes,
         }
+    }
+
+    /// CLIENT_SESSION_TRACK: the client wants to know what its statements change in the session.
+    pub fn set_tracking(&mut self, on: bool) {
+        self.cx.tracker.switch(on);
+    }
+
+    /// What changed in the session and the client was not yet told of.
+    pub fn take_changes(&mut self) -> Vec<StateChange> {
+        tracking::take_changes(&mut self.cx)
     }
 
     /// COM_INIT_DB, and USE.
@@ -341,6 +389,11 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
         }
         failed => failed,
     }
+}
+
+/// Definitions are seldom repeated, and may hold passwords.
+fn can_be_repeated(kind: &StatementKind) -> bool {
+    !crate::catalog::ddl::is_ddl(kind) && !matches!(kind, StatementKind::Set(_))
 }
 
 fn syntax_error(near: &str) -> SqlError {

@@ -77,6 +77,19 @@ pub struct OkInfo {
     pub warnings: u16,
     /// `Rows matched: 1  Changed: 1  Warnings: 0` and its like, or empty.
     pub info: String,
+    /// What changed in the session, if the client tracks it.
+    pub changes: Vec<StateChange>,
+}
+
+/// A change of the session's state, as the protocol tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateChange {
+    /// A system variable was set: its name and its value now.
+    Variable(&'static str, String),
+    /// The default database is now this one.
+    Schema(String),
+    /// Something changed that another session would have to be given too.
+    State,
 }
 
 /// Takes one text's results; the server's side writes packets. An error means that the client is gone.

@@ -31,6 +31,8 @@ struct Plan<'t> {
     session: SessionVariables,
     steps: Vec<Step>,
     warnings: Vec<Warning>,
+    /// The session's variables that are assigned.
+    assigned: Vec<VariableId>,
     /// The statement's text, for a transaction that a stored function opens.
     text: &'t [u8],
     in_statement: bool,
@@ -39,7 +41,8 @@ struct Plan<'t> {
 /// Does all items, or none. `text` is the statement's.
 pub fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
     let session = cx.variables().clone();
-    let mut plan = Plan { session, steps: Vec::new(), warnings: Vec::new(), text, in_statement: false };
+    let (steps, warnings, assigned) = (Vec::new(), Vec::new(), Vec::new());
+    let mut plan = Plan { session, steps, warnings, assigned, text, in_statement: false };
     let checked = items.iter().try_for_each(|item| plan.check(cx, item));
     if plan.in_statement {
         cx.end_statement(checked.is_ok());
@@ -147,6 +150,7 @@ impl Plan<'_> {
         }
         let warning = self.session.set(cx.database.globals(), id, &assigned)?;
         self.warnings.extend(warning);
+        self.assigned.push(id);
         if id == ids::LAST_INSERT_ID || id == ids::IDENTITY {
             self.steps.push(Step::LastInsertId(self.session.uint(id)));
         }
@@ -227,6 +231,7 @@ impl Plan<'_> {
         }
         let session = self.session;
         cx.change_variables(|variables| *variables = session);
+        self.assigned.iter().for_each(|&id| cx.tracker.variable(id));
         for step in self.steps {
             match step {
                 Step::Global(..) => {}

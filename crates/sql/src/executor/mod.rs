@@ -225,6 +225,7 @@ pub fn use_database(cx: &mut Context, name: &str) -> Result<()> {
         return Err(error::DBACCESS_DENIED_ERROR.with(&[&cx.account.0, &cx.account.1, &name]));
     }
     cx.set_default_database(Some(name.to_owned()));
+    cx.tracker.schema();
     Ok(())
 }
 

@@ -9,6 +9,9 @@ use crate::sink::{ColumnMeta, ResultSink, column_flag};
 use crate::types::{Charset, Coercibility, Collation, DataType, Type, code};
 use crate::value::{Datum, text};
 
+/// Columns are named after their expression's text, up to this many bytes.
+const ALIAS_MAX: usize = 256;
+
 /// A result set on its way to the client.
 pub struct Output<'s> {
     sink: &'s mut dyn ResultSink,
@@ -41,7 +44,8 @@ pub struct OutputColumn {
 impl OutputColumn {
     /// A column that is made, not stored.
     pub fn computed(name: &str, ty: Type) -> Self {
-        OutputColumn { meta: ColumnMeta { name: name.to_owned(), ..ty.column_meta() }, ty, zerofill: None }
+        let name = name[..name.floor_char_boundary(ALIAS_MAX)].to_owned();
+        OutputColumn { meta: ColumnMeta { name, ..ty.column_meta() }, ty, zerofill: None }
     }
 
     /// A text column of a SHOW statement.

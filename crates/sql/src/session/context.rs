@@ -124,6 +124,8 @@ pub struct Context {
     outer: Vec<Vec<Datum<'static>>>,
     /// What subqueries and derived tables of the statement gave, by their ids.
     kept: HashMap<u64, Kept>,
+    /// What the client will be told of changes in the session.
+    pub tracker: super::tracking::Tracker,
     /// Values of the prepared statement that runs.
     pub parameters: Vec<super::Parameter>,
     /// A statement that stores: text that is no number is an error under strict modes.
@@ -173,6 +175,7 @@ impl Context {
             frames: Vec::new(),
             outer: Vec::new(),
             kept: HashMap::new(),
+            tracker: super::tracking::Tracker::default(),
             parameters: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
@@ -439,6 +442,7 @@ impl Context {
 
     /// `SET @name = value`
     pub fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
+        self.tracker.state();
         let value = match value {
             Datum::Bits(b) | Datum::Label(_, b) => Datum::Bytes(b),
             Datum::Json(document) => Datum::owned(json::to_text(&document)),

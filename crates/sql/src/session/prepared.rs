@@ -219,6 +219,7 @@ impl Session {
         };
         let (parsed, _) = self.try_prepare(&text)?;
         self.prepared.by_name.insert(name.to_lowercase(), parsed);
+        self.cx.tracker.state();
         Ok(())
     }
 

@@ -65,6 +65,7 @@ names! {
     MAX_BINLOG_SIZE = "max_binlog_size";
     MAX_CONNECTIONS = "max_connections";
     MAX_ERROR_COUNT = "max_error_count";
+    MAX_EXECUTION_TIME = "max_execution_time";
     MAX_PREPARED_STMT_COUNT = "max_prepared_stmt_count";
     MAX_SP_RECURSION_DEPTH = "max_sp_recursion_depth";
     NET_READ_TIMEOUT = "net_read_timeout";
@@ -74,8 +75,12 @@ names! {
     PORT = "port";
     PSEUDO_THREAD_ID = "pseudo_thread_id";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
+    RESULTSET_METADATA = "resultset_metadata";
     SERVER_ID = "server_id";
     SERVER_UUID = "server_uuid";
+    SESSION_TRACK_SCHEMA = "session_track_schema";
+    SESSION_TRACK_STATE_CHANGE = "session_track_state_change";
+    SESSION_TRACK_SYSTEM_VARIABLES = "session_track_system_variables";
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";
     SQL_MODE = "sql_mode";

@@ -13,7 +13,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     text("bind_address", "127.0.0.1").read_only().help_text("Address to listen on; 0.0.0.0 or :: for all"),
     uint("connect_timeout", 10, 2, YEAR_SECONDS).help_text("Seconds a client may take to log in"),
     switch("disconnect_on_expired_password", true).fixed().read_only().help_text("Passwords don't expire"),
-    text("have_compress", "NO").fact().help_text("Whether the protocol's compression can be used"),
+    text("have_compress", "YES").fact().help_text("Whether the protocol's compression can be used"),
     text("init_connect", "").fixed().help_text("Statements run for each new connection: none"),
     uint("interactive_timeout", 28_800, 1, YEAR_SECONDS)
         .both()
@@ -39,6 +39,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .both()
         .help_text("Seconds to wait for a client that takes no data"),
     uint("port", 3306, 0, 65_535).read_only().help_text("TCP port; 0 takes a free one"),
+    text("protocol_compression_algorithms", "zlib,zstd,uncompressed")
+        .fixed()
+        .help_text("How the protocol may be compressed"),
     uint("protocol_version", 10, 10, 10).fact().help_text("Version of the client protocol"),
     switch("require_secure_transport", false).help_text("Refuse connections without TLS or a Unix socket"),
     switch("skip_name_resolve", true).fixed().read_only().help_text("Host names are never looked up"),

@@ -16,7 +16,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("No effect"),
     uint("information_schema_stats_expiry", 86_400, 0, 31_536_000).both().harmless().help_text("No effect"),
     uint("join_buffer_size", 256 << 10, 128, u32::MAX as u64).block(128).both().harmless().help_text(BUFFER),
-    uint("max_execution_time", 0, 0, 0).both().fixed().help_text("No limit"),
+    uint("max_execution_time", 0, 0, u32::MAX as u64)
+        .both()
+        .help_text("Milliseconds a query may take; 0 is no limit"),
     uint("max_heap_table_size", 16 << 20, 16_384, u64::MAX).block(1024).both().harmless().help_text(BUFFER),
     uint("max_join_size", u64::MAX, u64::MAX, u64::MAX).both().fixed().help_text("No limit"),
     uint("max_length_for_sort_data", 4096, 4, 8 << 20).both().harmless().help_text("No effect"),

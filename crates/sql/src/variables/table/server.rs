@@ -20,7 +20,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     text("have_query_cache", "NO").fact().help_text("No query cache"),
     text("have_rtree_keys", "NO").fact().help_text("No spatial indexes"),
     text("have_ssl", "YES").fact().help_text("Whether TLS can be used"),
-    text("have_statement_timeout", "NO").fact().help_text("No max_execution_time"),
+    text("have_statement_timeout", "YES").fact().help_text("Whether there is max_execution_time"),
     text("have_symlink", "DISABLED").fact().help_text("No symbolic links to tables"),
     text("hostname", "").fact().help_text("The machine's name"),
     switch("large_files_support", true).fact().help_text("Always"),

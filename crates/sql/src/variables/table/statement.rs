@@ -51,17 +51,17 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("rand_seed2", 0, 0, u64::MAX).session().help_text("Start of RAND()"),
     choice("resultset_metadata", &["NONE", "FULL"], 1)
         .session()
-        .fixed()
-        .help_text("Results name their columns"),
-    switch("session_track_schema", true).both().harmless().help_text("No effect yet"),
-    switch("session_track_state_change", false).both().harmless().help_text("No effect yet"),
+        .help_text("NONE leaves column definitions out, for clients that can do without"),
+    switch("session_track_schema", true).both().help_text("Tell clients of a new default database"),
+    switch("session_track_state_change", false)
+        .both()
+        .help_text("Tell clients that anything of the session changed"),
     text(
         "session_track_system_variables",
         "time_zone,autocommit,character_set_client,character_set_results,character_set_connection",
     )
     .both()
-    .harmless()
-    .help_text("No effect yet"),
+    .help_text("Variables of whose new values clients are told; * for all"),
     choice("session_track_transaction_info", &["OFF", "STATE", "CHARACTERISTICS"], 0)
         .both()
         .fixed()

@@ -1,0 +1,107 @@
+//! What a session tells its client besides results, and the limits it runs under.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::start;
+use protocol::client::{Client, ConnectOptions};
+use protocol::compression::Algorithm;
+
+/// The state changes in the OK of a statement, as bytes.
+fn changes(client: &mut Client, sql: &str) -> Vec<u8> {
+    client.query(sql).unwrap().ok.changes
+}
+
+#[test]
+fn changes_of_the_session_are_told() {
+    let server = start(&[]);
+    let mut client = server.connect();
+    client.query("CREATE DATABASE d").unwrap();
+    assert_eq!(changes(&mut client, "SET autocommit = 0"), b"\x00\x0f\x0aautocommit\x03OFF");
+    assert_eq!(changes(&mut client, "USE d"), b"\x01\x02\x01d");
+    assert_eq!(changes(&mut client, "SET sort_buffer_size = 65536"), b"", "not on the list");
+    assert_eq!(changes(&mut client, "DO 1"), b"");
+    changes(&mut client, "SET session_track_state_change = ON, session_track_schema = OFF");
+    assert_eq!(changes(&mut client, "USE d"), b"\x02\x02\x011");
+    assert_eq!(changes(&mut client, "SET @a = 1"), b"\x02\x02\x011");
+    changes(&mut client, "SET session_track_state_change = OFF");
+    changes(&mut client, "SET session_track_system_variables = '*'");
+    assert_eq!(changes(&mut client, "SET sql_notes = 0"), b"\x00\x0e\x09sql_notes\x03OFF");
+    assert_eq!(changes(&mut client, "SET NAMES latin1").iter().filter(|&&b| b == 0x31).count(), 3);
+
+    let without = protocol::Capabilities::SESSION_TRACK;
+    let mut plain = server.connect_as(&ConnectOptions { without, ..ConnectOptions::default() });
+    assert_eq!(changes(&mut plain, "SET autocommit = 0"), b"");
+}
+
+#[test]
+fn a_query_ends_when_its_time_is_over() {
+    let server = start(&[]);
+    let (mut holder, mut client) = (server.connect(), server.connect());
+    for sql in ["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)"] {
+        holder.query(sql).unwrap();
+    }
+    holder.query("BEGIN").unwrap();
+    holder.query("SELECT * FROM d.t FOR UPDATE").unwrap();
+    client.query("SET max_execution_time = 50").unwrap();
+    let begun = common::now();
+    let waited = client.query("SELECT * FROM d.t FOR UPDATE").unwrap_err();
+    assert_eq!(waited.number(), Some(3024), "in a wait for a lock");
+    assert_eq!(client.query("SELECT SLEEP(30)").unwrap().rows[0][0], Some(b"1".to_vec()));
+    assert!(common::now() - begun < std::time::Duration::from_secs(10));
+    // What is in time is not disturbed by a predecessor's limit, and only queries have one.
+    client.query("SELECT 1").unwrap();
+    client.query("DO SLEEP(0.2)").unwrap();
+    client.query("SET max_execution_time = 0").unwrap();
+    client.query("SELECT SLEEP(0.2)").unwrap();
+}
+
+#[test]
+fn repeated_statements_mean_what_they_meant() {
+    let server = start(&[]);
+    let mut client = server.connect();
+    let mut ask = |sql: &str| client.query(sql).map(|r| r.rows.first().and_then(|row| row[0].clone()));
+    for _ in 0..3 {
+        assert_eq!(ask("SELECT 1 || 0").unwrap(), Some(b"1".to_vec()));
+    }
+    ask("SET sql_mode = 'PIPES_AS_CONCAT'").unwrap();
+    for _ in 0..3 {
+        assert_eq!(ask("SELECT 1 || 0").unwrap(), Some(b"10".to_vec()));
+    }
+    ask("CREATE DATABASE d").unwrap();
+    for name in ["a", "b"] {
+        ask("DROP TABLE IF EXISTS d.t").unwrap();
+        ask(&format!("CREATE TABLE d.t ({name} INT PRIMARY KEY, c INT)")).unwrap();
+        for i in 0..3 {
+            ask(&format!("INSERT INTO d.t VALUES ({i}, {i})")).unwrap();
+            assert_eq!(ask("SELECT MAX(c) FROM d.t").unwrap(), Some(i.to_string().into_bytes()));
+        }
+        let columns = ask("SELECT * FROM d.t").unwrap();
+        assert_eq!(columns, Some(b"0".to_vec()), "{name}");
+    }
+}
+
+#[test]
+fn both_ways_of_compression_carry_large_and_small_results() {
+    let server = start(&[]);
+    for algorithm in [Algorithm::Zlib, Algorithm::Zstd] {
+        let options = ConnectOptions { compression: Some(algorithm), ..ConnectOptions::default() };
+        let mut client = server.connect_as(&options);
+        for n in [1_usize, 100, 70_000, 17 << 20] {
+            let found = client.query(format!("SELECT REPEAT('abcdefg ', {})", n.div_ceil(8))).unwrap();
+            let text = found.rows[0][0].clone().unwrap();
+            assert!(text.len() >= n && text.chunks(8).all(|c| c == b"abcdefg "), "{algorithm:?} {n}");
+        }
+        let long = format!("SELECT LENGTH('{}')", "x".repeat(17 << 20));
+        assert_eq!(client.query(long).unwrap().rows[0][0], Some((17 << 20).to_string().into_bytes()));
+    }
+}
+
+#[test]
+fn definitions_are_left_out_for_clients_that_can_do_without() {
+    let server = start(&[]);
+    let mut client = server.connect();
+    client.query("SET resultset_metadata = NONE").unwrap();
+    // This client has not said that it can.
+    assert_eq!(client.query("SELECT 1 AS a").unwrap().columns, [b"a".to_vec()]);
+}

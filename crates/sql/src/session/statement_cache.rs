@@ -1,0 +1,110 @@
+//! Repeated statements are parsed once: the trees of texts that a session sent before.
+//!
+//! A table of fixed size with one place for each hash. A text gets its place only when it comes the second time, so that
+//! statements which never repeat, because their values are in the text, cost a comparison and throw nothing out. A tree
+//! depends on the text and on `sql_mode` alone; both are compared, so a hit is exact.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::prepared::Parsed;
+use crate::ast::Statement;
+
+/// How many trees a session keeps.
+const PLACES: usize = 128;
+/// Longer texts are seldom the same twice, and would take the memory of many.
+const TEXT_MAX: usize = 2048;
+
+/// The parsed statements of a session, by text.
+#[derive(Default)]
+pub(super) struct StatementCache {
+    places: Vec<Place>,
+}
+
+#[derive(Default, Clone)]
+struct Place {
+    /// The hash of the text that was here last, whether or not it was kept.
+    seen: u64,
+    kept: Option<(u64, Arc<Parsed>)>,
+}
+
+/// A text's place; made once for looking it up and keeping it.
+#[derive(Clone, Copy)]
+pub(super) struct Key {
+    hash: u64,
+    sql_mode: u64,
+}
+
+impl StatementCache {
+    /// The key of a text under a `sql_mode`; `None` if it is too long to be kept.
+    pub(super) fn key(text: &[u8], sql_mode: u64) -> Option<Key> {
+        (text.len() <= TEXT_MAX).then(|| Key { hash: xxh3_64_with_seed(text, sql_mode), sql_mode })
+    }
+
+    /// The statement that is all of `text`, if it was parsed before.
+    pub(super) fn find(&self, key: Key, text: &[u8]) -> Option<&Arc<Parsed>> {
+        let (sql_mode, parsed) = self.places.get(key.hash as usize % PLACES)?.kept.as_ref()?;
+        (*sql_mode == key.sql_mode && *parsed.text == *text).then_some(parsed)
+    }
+
+    /// Takes note of a text that was parsed; the second time the tree is kept.
+    pub(super) fn note(&mut self, key: Key, text: &[u8], statement: Statement) -> Arc<Parsed> {
+        if self.places.is_empty() {
+            self.places.resize(PLACES, Place::default());
+        }
+        let place = &mut self.places[key.hash as usize % PLACES];
+        let again = std::mem::replace(&mut place.seen, key.hash) == key.hash;
+        let parsed = Arc::new(Parsed { text: text.into(), statement });
+        if again {
+            place.kept = Some((key.sql_mode, parsed.clone()));
+        }
+        parsed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parser::{self, ParseOptions};
+
+    #[test]
+    fn kept_at_the_second_time_and_found_by_text_and_mode() {
+        let mut cache = StatementCache::default();
+        let text = b"SELECT 1 || 2";
+        let parse = || parser::parse(text, &ParseOptions::default()).unwrap().unwrap();
+        let (plain, pipes) = (StatementCache::key(text, 0).unwrap(), StatementCache::key(text, 2).unwrap());
+        assert!(cache.find(plain, text).is_none());
+        cache.note(plain, text, parse());
+        assert!(cache.find(plain, text).is_none());
+        cache.note(plain, text, parse());
+        assert!(cache.find(plain, text).is_some());
+        assert!(cache.find(pipes, text).is_none());
+        assert!(
+            cache.find(Key { sql_mode: 2, ..plain }, text).is_none(),
+            "the mode is compared, not only hashed"
+        );
+        assert!(cache.find(plain, b"SELECT 2").is_none(), "and so is the text");
+        assert!(StatementCache::key(&[b' '; TEXT_MAX + 1], 0).is_none());
+    }
+
+    #[test]
+    fn texts_that_do_not_repeat_throw_nothing_out() {
+        let mut cache = StatementCache::default();
+        let statement = |n: usize| {
+            let text = format!("SELECT {n}").into_bytes();
+            let parsed = parser::parse(&text, &ParseOptions::default()).unwrap().unwrap();
+            (StatementCache::key(&text, 0).unwrap(), text, parsed)
+        };
+        for _ in 0..2 {
+            let (key, text, parsed) = statement(0);
+            cache.note(key, &text, parsed);
+        }
+        for n in 1..10_000 {
+            let (key, text, parsed) = statement(n);
+            cache.note(key, &text, parsed);
+        }
+        let (key, text, _) = statement(0);
+        assert!(cache.find(key, &text).is_some());
+    }
+}
