@@ -2,6 +2,7 @@
 
 mod bench;
 mod collations;
+mod drivers;
 mod packages;
 mod programs;
 mod test;
@@ -20,6 +21,7 @@ cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client prog
 cargo xtask collations ..      the weights and case maps of collations: made from published tables, checked against servers
 cargo xtask differential         random statements on Duramen and on MariaDB, compared; `.. differential help` says more
 cargo xtask soak                 random nonsense from several sessions; `.. soak help` says more
+cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
 ";
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let done = match args.first().map(String::as_str) {
         Some("test") => test::run(rest),
         Some("bench") => bench::run(rest),
+        Some("drivers") => drivers::run(),
         Some("collations") => collations::run(rest),
         Some(name @ ("differential" | "soak")) => programs::run(name, rest),
         Some("tidy") => tidy::run(),

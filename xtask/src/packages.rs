@@ -36,6 +36,32 @@ pub const FOR_BENCH: &[Program] = &[
     program("sysbench", "sysbench"),
 ];
 
+/// What the drivers of other languages come with.
+pub const FOR_DRIVERS: &[Program] = &[
+    program("/usr/bin/python3", "python3"),
+    program("pip3", "python3-pip"),
+    program("node", "nodejs"),
+    program("npm", "npm"),
+    program("go", "golang-go"),
+    program("java", "default-jdk-headless"),
+    program("mvn", "maven"),
+];
+
+/// Installs libraries by their packages' names, unless dpkg has them.
+pub fn ensure_libraries(names: &[&str]) -> Result<()> {
+    let is_there = |name: &&str| {
+        let state = Command::new("dpkg-query").args(["-W", "-f=${db:Status-Status}", name]).output();
+        state.is_ok_and(|o| o.stdout == b"installed")
+    };
+    let missing: Vec<&str> = names.iter().copied().filter(|name| !is_there(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    println!("installing {}", missing.join(", "));
+    apt(&["update", "-qq"])?;
+    apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &missing[..]].concat())
+}
+
 /// Installs what is missing of `programs`; says what it does. Needs root (or `sudo`) only then.
 pub fn ensure(programs: &[Program]) -> Result<()> {
     let mut missing: Vec<_> = programs.iter().filter(|p| find(p.name).is_none()).map(|p| p.package).collect();
