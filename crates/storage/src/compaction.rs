@@ -207,10 +207,13 @@ impl Core {
         sources.push(Source::Level(LevelCursor::new(lower.into(), false)));
         let mut merge = Merge::new(sources);
         merge.seek(&[], LogPosition::MAX)?;
+        let building = self.trees_building();
         let retention = Retention {
             horizon: self.horizon(),
             drops,
-            older_may_hold: &|key| version.may_hold_from(target + 1, key),
+            older_may_hold: &|key| {
+                version.may_hold_from(target + 1, key) || building.contains(&TreeId::of(key))
+            },
         };
         let is_packed = target > LAST_UNPACKED_LEVEL;
         let options = OutputOptions {

@@ -10,8 +10,9 @@ use crate::view::CurrentView;
 use arc_swap::ArcSwapOption;
 use binlog::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 pub(crate) type VisibleSource = Box<dyn Fn() -> LogPosition + Send + Sync>;
 pub(crate) type NotesSource = Box<dyn Fn(LogPosition) -> Vec<u8> + Send + Sync>;
@@ -36,6 +37,10 @@ pub(crate) struct Core {
     pub(crate) compacting: Mutex<()>,
     pub(crate) signals: Signals,
     pub(crate) counters: Counters,
+    /// Trees that are being built (`build.rs`); a leaf.
+    pub(crate) building: Mutex<HashSet<TreeId>>,
+    /// The next number of a tree to be built.
+    pub(crate) next_built: AtomicU32,
 }
 
 /// What only the writer changes.

@@ -36,8 +36,9 @@ pub struct Cursor {
     place: Place,
     /// Full key of the row that the cursor stands on.
     key: Vec<u8>,
-    /// Its value, where `place` says so.
+    /// Its value and its version's position, where `place` says so.
     value: Vec<u8>,
+    position: LogPosition,
     target: Vec<u8>,
 }
 
@@ -64,6 +65,7 @@ impl Cursor {
             place: Place::Nowhere,
             key: Vec::new(),
             value: Vec::new(),
+            position: LogPosition::ZERO,
             target: Vec::new(),
             current,
         }
@@ -149,10 +151,19 @@ impl Cursor {
         }
     }
 
+    /// Who wrote the row's version.
+    pub fn position(&self) -> LogPosition {
+        match self.place {
+            Place::OnRow => self.merge.entry().map_or(LogPosition::ZERO, |e| e.position),
+            Place::Nowhere | Place::BeforeRow | Place::Parked => self.position,
+        }
+    }
+
     /// Lets go of memory that the store could free otherwise, for a cursor that may not move for long. It keeps its
     /// place.
     pub fn park(&mut self) {
         if self.place == Place::OnRow {
+            self.position = self.position();
             let value = self.merge.entry().and_then(|e| e.value).unwrap_or_default();
             self.value.clear();
             self.value.extend_from_slice(value);
@@ -268,12 +279,14 @@ impl Cursor {
             newest = entry.position;
             if entry.position <= self.at {
                 is_row = keep_row(&mut self.value, entry.value, entry.position >= self.floor);
+                self.position = newest;
             }
             self.merge.previous()?;
         }
         // Many versions (R1): ask for the right one, then leave the key in one go.
         self.merge.seek(&self.key, self.at)?;
         let seen = self.merge.entry().filter(|e| e.key == self.key);
+        self.position = seen.as_ref().map_or(LogPosition::ZERO, |e| e.position);
         let is_row = seen.is_some_and(|e| keep_row(&mut self.value, e.value, e.position >= self.floor));
         self.merge.seek_before(&self.key, LogPosition::MAX)?;
         Ok((is_row, LogPosition::MAX))

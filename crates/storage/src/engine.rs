@@ -35,7 +35,9 @@ use env::Env;
 use parking_lot::{Mutex, RwLock};
 
 use crate::batch::WriteBatch;
+use crate::entry::TreeId;
 use crate::error::StoreError;
+use crate::layout::{LayoutRegistry, Layouts};
 use crate::lock::{Interrupt, LockManager, LockMode, TransactionLocks, WaitPolicy};
 use crate::prepared::{self, Prepared, Xid};
 use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
@@ -129,6 +131,7 @@ pub struct Engine {
     next_xid: AtomicU64,
     /// XA transactions by name: `None` while a session runs one.
     branches: Mutex<BTreeMap<Xid, Option<Prepared>>>,
+    layouts: LayoutRegistry,
     env: Arc<dyn Env>,
     recovered: Recovered,
     replayed: Replayed,
@@ -185,6 +188,7 @@ impl Engine {
             locks: LockManager::new(env.clone()),
             // Any number will do that is not used twice between two starts: XIDs name transactions to humans only.
             next_xid: AtomicU64::new(1),
+            layouts: LayoutRegistry::default(),
             options,
             log,
             store,
@@ -272,6 +276,17 @@ impl Engine {
     /// Waits until what was read at `position` may be told: see [`Transaction::newest_read`].
     pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
         if self.log.visible() >= position { Ok(()) } else { self.log.wait_visible(position) }
+    }
+
+    /// Says what a table's rows were before its instant ALTERs, by the tree of its rows; `None` if they were always as
+    /// they are now. The caller keeps readers of the table away meanwhile (metadata locks).
+    pub fn set_layouts(&self, tree: TreeId, layouts: Option<Arc<Layouts>>) {
+        self.layouts.set(tree, layouts);
+    }
+
+    /// See [`Self::set_layouts`].
+    pub fn layouts(&self, tree: TreeId) -> Option<Arc<Layouts>> {
+        self.layouts.of(tree)
     }
 
     pub(crate) fn next_xid(&self) -> u64 {

@@ -9,6 +9,7 @@
 //! (F2) Whatever fails, the memtables stay until an edit succeeded: a flush that failed is tried again with new files.
 
 use crate::core::Core;
+use crate::entry::TreeId;
 use crate::error::StoreError;
 use crate::memtable::Frozen;
 use crate::merge::{Merge, Source};
@@ -52,10 +53,11 @@ impl Core {
         let lists = view.frozen.iter().map(|f| Source::Memtable(ListCursor::new(f.list.clone())));
         let mut merge = Merge::new(lists.collect());
         merge.seek(&[], LogPosition::MAX)?;
+        let building = self.trees_building();
         let retention = Retention {
             horizon: self.horizon(),
             drops: &view.drops.up_to(position),
-            older_may_hold: &|key| view.version.may_hold_from(0, key),
+            older_may_hold: &|key| view.version.may_hold_from(0, key) || building.contains(&TreeId::of(key)),
         };
         let options = OutputOptions {
             compression: Compression::LargeRows,

@@ -81,6 +81,16 @@ impl Gaps {
         }
     }
 
+    /// Forgets all gaps of a tree; nobody searches in it now.
+    pub(crate) fn forget(&self, tree: TreeId) {
+        let mut trees = self.trees.write();
+        if let Some(gaps) = trees.get_mut(&tree) {
+            let before = gaps.gaps.len();
+            gaps.gaps.clear();
+            self.recount(before, 0);
+        }
+    }
+
     /// The gap that holds `key` and is one for a snapshot at `at`: its first key, the first behind it, and since when.
     pub(crate) fn around(&self, key: &[u8], at: LogPosition) -> Option<(Vec<u8>, Vec<u8>, LogPosition)> {
         if self.count.load(Ordering::Relaxed) == 0 {

@@ -117,6 +117,12 @@ impl PartCodec {
         if out.len() - start <= PART_LEN_MAX { Ok(()) } else { Err(KeyError::TooLong) }
     }
 
+    /// True if the part that `key` begins with is NULL.
+    pub(crate) fn is_null(&self, key: &[u8]) -> bool {
+        let flip = if self.descending { 0xff } else { 0 };
+        self.nullable && key.first().is_some_and(|first| first ^ flip == NULL)
+    }
+
     /// The length of the part that `key` begins with.
     pub(crate) fn skip(&self, key: &[u8]) -> Result<usize, KeyError> {
         let flip = if self.descending { 0xff } else { 0 };

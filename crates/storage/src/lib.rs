@@ -8,13 +8,15 @@
 //! writes go), `merge` and [`cursor`] (how versions become rows), `gaps` (deleted rows are not stepped over
 //! twice), [`snapshot`] and `survivors` (which versions stay),
 //! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
-//! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`].
+//! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`], [`build`] (new trees
+//! beside writers).
 //!
-//! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`lock`], [`write_set`],
-//! [`transaction`], [`engine`] (commit), [`prepared`] (XA), [`replay`] (recovery).
+//! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`layout`] (what it was before
+//! ALTER TABLE), [`lock`], [`write_set`], [`transaction`], [`engine`] (commit), [`prepared`] (XA), [`replay`] (recovery).
 
 mod background;
 pub mod batch;
+pub mod build;
 mod cache;
 mod compaction;
 mod core;
@@ -25,6 +27,7 @@ pub mod error;
 mod flush;
 mod gaps;
 pub mod key;
+pub mod layout;
 pub mod lock;
 mod manifest;
 mod memtable;

@@ -54,11 +54,12 @@ pub trait ReplayTarget {
     /// Called first: the store is as of its checkpoint. The target reads its catalog.
     fn begin(&mut self, store: &Arc<Store>) -> Result<(), ReplayError>;
 
-    /// A DDL statement that was committed at `position`: adds to `batch` what it changes in trees, and knows the new
+    /// A DDL statement of the moment `timestamp` (seconds since 1970) that was committed at `position`: adds to `batch` what it changes in trees, and knows the new
     /// definitions from now on. Everything before `position` is in the store. `Err` says in words what can't be done.
     fn ddl(
         &mut self,
         query: &QueryEvent<'_>,
+        timestamp: u32,
         position: LogPosition,
         batch: &mut WriteBatch,
     ) -> Result<(), String>;
@@ -140,12 +141,15 @@ impl Replay<'_> {
         let position = replayed.position;
         self.done.bytes += replayed.event.bytes.len() as u64;
         let event = decode(replayed.event.bytes, replayed.event.fde);
-        let outcome = event.map_err(Problem::from).and_then(|event| self.understand(event, position));
+        let outcome = event.map_err(Problem::from).and_then(|event| {
+            let timestamp = replayed.event.bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+            self.understand(event, timestamp, position)
+        });
         outcome.map_err(|Problem(what)| ReplayError::Event { position, what })?;
         if replayed.is_last { self.finish(position) } else { Ok(()) }
     }
 
-    fn understand(&mut self, event: Event<'_>, position: LogPosition) -> Result<(), Problem> {
+    fn understand(&mut self, event: Event<'_>, timestamp: u32, position: LogPosition) -> Result<(), Problem> {
         match event {
             Event::TableMap(map) => self.map(map),
             Event::Rows(rows) => self.rows(&rows),
@@ -170,7 +174,7 @@ impl Replay<'_> {
                     return Err(Problem("a statement among others".to_owned()));
                 }
                 let mut batch = WriteBatch::new();
-                self.target.ddl(&query, position, &mut batch).map_err(Problem)?;
+                self.target.ddl(&query, timestamp, position, &mut batch).map_err(Problem)?;
                 self.group.ddl = Some(batch);
                 Ok(())
             }

@@ -8,10 +8,13 @@
 //!      else ([`row_changes`]). Commit and replay share it, so tables hold what the log says.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use binlog::event::TableMapEvent;
 use binlog::event::metadata::OptionalMetadata;
 use binlog::row::{ColumnType, Fields};
+
+use parking_lot::Mutex;
 
 use crate::batch::WriteBatch;
 use crate::entry::TreeId;
@@ -89,6 +92,28 @@ pub struct IndexDefinition {
 pub struct Index {
     definition: IndexDefinition,
     codecs: Vec<PartCodec>,
+    /// It is being built beside its writers.
+    building: Option<Arc<Building>>,
+}
+
+/// An index in the making: writers keep it, readers don't use it. A duplicate key that a writer makes is the build's
+/// failure, not the writer's.
+#[derive(Debug, Default)]
+pub struct Building {
+    /// The first duplicate: the index, and the image of the row that was to have a key which another has.
+    duplicate: Mutex<Option<(usize, Vec<u8>)>>,
+}
+
+impl Building {
+    /// A row has a unique key that another has.
+    pub fn fail(&self, index: usize, image: &[u8]) {
+        self.duplicate.lock().get_or_insert_with(|| (index, image.to_vec()));
+    }
+
+    /// The first duplicate that writers met: the index by its number, and the row.
+    pub fn duplicate(&self) -> Option<(usize, Vec<u8>)> {
+        self.duplicate.lock().clone()
+    }
 }
 
 /// Why a definition is no schema.
@@ -153,6 +178,25 @@ impl TableSchema {
         Ok(Self { id, database, name, columns, primary, secondary, table_map, types, key_columns })
     }
 
+    /// The same table with indexes that are being built behind its own.
+    pub fn with_building(
+        &self,
+        definitions: Vec<IndexDefinition>,
+        building: &Arc<Building>,
+        collations: &dyn Collations,
+    ) -> Result<TableSchema, SchemaError> {
+        let own = self.secondary.iter().map(|index| index.definition.clone());
+        let secondary = own.chain(definitions).collect();
+        let primary = self.primary.definition.clone();
+        let (database, name, columns) = (self.database.clone(), self.name.clone(), self.columns.clone());
+        let mut schema = TableSchema::new(self.id, database, name, columns, primary, secondary, collations)?;
+        schema.table_map = self.table_map.clone();
+        for index in &mut schema.secondary[self.secondary.len()..] {
+            index.building = Some(building.clone());
+        }
+        Ok(schema)
+    }
+
     /// The columns' types, in order.
     pub fn types(&self) -> &[ColumnType] {
         &self.types
@@ -213,12 +257,22 @@ impl Index {
         if !(1..=PARTS_MAX).contains(&codecs.len()) {
             return Err(SchemaError::Parts(definition.name));
         }
-        Ok(Self { definition, codecs })
+        Ok(Self { definition, codecs, building: None })
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
         &self.definition.name
+    }
+
+    /// What it was made of.
+    pub fn definition(&self) -> &IndexDefinition {
+        &self.definition
+    }
+
+    /// Set while it is being built.
+    pub fn building(&self) -> Option<&Building> {
+        self.building.as_deref()
     }
 
     /// Where its keys are.
@@ -257,6 +311,18 @@ impl Index {
             codec.encode(raw, out)?;
         }
         Ok(has_null)
+    }
+
+    /// The part of a key of this index that no other row may have; `None` if others may (not unique, or a NULL).
+    pub fn unique_part<'k>(&self, key: &'k [u8]) -> Result<Option<&'k [u8]>, KeyError> {
+        let mut rest = key;
+        for codec in &self.codecs {
+            if codec.is_null(rest) {
+                return Ok(None);
+            }
+            rest = &rest[codec.skip(rest)?..];
+        }
+        Ok(self.unique().then(|| &key[..key.len() - rest.len()]))
     }
 
     /// The row's primary key in a key of this index, if it is a secondary one: what follows the index's own parts.

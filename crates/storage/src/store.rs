@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 /// The log, as far as the store has to know it.
@@ -68,7 +68,7 @@ impl StoreOptions {
 
 /// The store. Shared by `Arc`; dropping it ends its threads, without a checkpoint.
 pub struct Store {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     threads: Vec<JoinHandle<()>>,
     _lock: Box<dyn Send + Sync>,
 }
@@ -97,6 +97,8 @@ impl Store {
             compacting: Mutex::new(()),
             signals: Signals::default(),
             counters: Counters::default(),
+            building: Mutex::default(),
+            next_built: AtomicU32::new(crate::build::FIRST_BUILT),
         });
         let threads = if core.options.background { background::start(&core)? } else { Vec::new() };
         Ok(Arc::new(Store { core, threads, _lock: lock }))
@@ -182,8 +184,9 @@ impl Store {
         self.version(tree, key, LogPosition::MAX)
     }
 
+    /// The version of `key` that a snapshot at `at` sees, as by [`Self::latest`].
     #[allow(clippy::type_complexity, reason = "as above")]
-    fn version(
+    pub fn version(
         &self,
         tree: TreeId,
         key: &[u8],

@@ -174,6 +174,11 @@ impl Transaction {
         })
     }
 
+    /// Where the snapshot stands, if there is one already.
+    pub fn snapshot_position(&self) -> Option<LogPosition> {
+        self.snapshot.as_ref().map(Snapshot::position)
+    }
+
     /// True if a row that was read through a lock may be newer than the snapshot.
     fn reads_behind(&self) -> bool {
         self.snapshot.as_ref().is_some_and(|snapshot| self.newest_read > snapshot.position())

@@ -109,6 +109,13 @@ impl Version {
         }
     }
 
+    /// Adds the sources of all trees, newest first.
+    pub(crate) fn all_sources(&self, out: &mut Vec<Source>) {
+        out.extend(self.levels[0].iter().map(|t| Source::Table(TableCursor::new(t.clone(), false))));
+        let deeper = self.levels[1..].iter().filter(|tables| !tables.is_empty());
+        out.extend(deeper.map(|tables| Source::Level(LevelCursor::new(tables.clone(), false))));
+    }
+
     /// Tables of a level that overlap keys from `first` to `last`, both included.
     pub(crate) fn overlapping(&self, level: usize, first: &[u8], last: &[u8]) -> Vec<Arc<Table>> {
         self.levels[level].iter().filter(|t| t.meta.overlaps(first, last)).cloned().collect()

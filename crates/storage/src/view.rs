@@ -64,6 +64,14 @@ impl View {
         sources
     }
 
+    /// Sources of all entries of all trees, newest first.
+    pub(crate) fn all_sources(&self) -> Vec<Source> {
+        let mut sources: Vec<_> =
+            self.lists().map(|list| Source::Memtable(ListCursor::new(list.clone()))).collect();
+        self.version.all_sources(&mut sources);
+        sources
+    }
+
     /// Memory of all memtables, in bytes.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.lists().map(|list| list.bytes()).sum()

@@ -1,6 +1,7 @@
 //! What can go wrong in a transaction.
 
 use binlog::log::CommitError;
+use binlog::row::RowError;
 
 use crate::error::StoreError;
 use crate::key::KeyError;
@@ -37,6 +38,9 @@ pub enum TransactionError {
     /// The row image or a key does not fit the schema.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// A stored row does not fit the definition of its time.
+    #[error("a row of an earlier definition of its table is damaged: {0}")]
+    Row(#[from] RowError),
     /// The store could not read, or does not take writes now.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -3,6 +3,7 @@
 use crate::entry::{TreeId, Value};
 use crate::lock::{Acquired, LockError, LockMode, WaitPolicy};
 use crate::write_set::Mark;
+use binlog::position::LogPosition;
 
 use super::{Isolation, Transaction, TransactionError};
 
@@ -73,7 +74,21 @@ impl Transaction {
             return Ok(own.cloned());
         }
         let at = self.snapshot().position();
-        Ok(self.engine.store().get(tree, key, at)?)
+        let found = self.engine.store().version(tree, key, at)?;
+        self.as_now(tree, found)
+    }
+
+    /// A version found in the store, with the columns that its table has now.
+    pub(super) fn as_now(
+        &self,
+        tree: TreeId,
+        found: Option<(LogPosition, Option<Value>)>,
+    ) -> Result<Option<Value>, TransactionError> {
+        let Some((position, Some(row))) = found else { return Ok(None) };
+        match self.engine.layouts(tree) {
+            Some(layouts) => Ok(Some(layouts.upgrade(position, &row)?.unwrap_or(row))),
+            None => Ok(Some(row)),
+        }
     }
 
     /// Locks one key and reads its newest version: own changes made before the running statement, or what was
@@ -154,12 +169,10 @@ impl Transaction {
         if let Some(own) = self.writes.get(tree, key, mark) {
             return Ok(own.cloned());
         }
-        match self.engine.store().latest(tree, key)? {
-            Some((position, value)) => {
-                self.newest_read = self.newest_read.max(position);
-                Ok(value)
-            }
-            None => Ok(None),
+        let found = self.engine.store().latest(tree, key)?;
+        if let Some((position, _)) = found {
+            self.newest_read = self.newest_read.max(position);
         }
+        self.as_now(tree, found)
     }
 }

@@ -21,7 +21,7 @@ impl Transaction {
     pub fn insert_row(&mut self, schema: &TableSchema, after: &[u8]) -> Result<(), TransactionError> {
         let keys = schema.keys(after)?;
         self.take_primary(schema, &keys)?;
-        self.take_unique(schema, None, &keys)?;
+        self.take_unique(schema, None, &keys, after)?;
         self.map_table(schema);
         self.group.write_row(schema.id, schema.columns.len(), after);
         self.write(schema, None, Some(Row { image: after, keys: &keys }))
@@ -45,7 +45,7 @@ impl Transaction {
         if old.primary() != new.primary() {
             self.take_primary(schema, &new)?;
         }
-        self.take_unique(schema, Some(&old), &new)?;
+        self.take_unique(schema, Some(&old), &new, after)?;
         self.map_table(schema);
         self.group.update_row(schema.id, schema.columns.len(), before, after);
         let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
@@ -171,6 +171,7 @@ impl Transaction {
         schema: &TableSchema,
         old: Option<&RowKeys>,
         new: &RowKeys,
+        image: &[u8],
     ) -> Result<(), TransactionError> {
         for (number, index) in schema.indexes().enumerate().skip(1) {
             if let Some(prefix) = new.unique(number)
@@ -178,6 +179,10 @@ impl Transaction {
             {
                 self.lock(index.tree(), prefix, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
                 if let Some(existing) = self.row_with(index, prefix)? {
+                    if let Some(building) = index.building() {
+                        building.fail(number, image);
+                        continue;
+                    }
                     // The row says who wrote it: what the client is told must be durable (X4).
                     self.newest(schema.primary.tree(), &existing, Mark::NOW)?;
                     return Err(duplicate(index, number, &existing));

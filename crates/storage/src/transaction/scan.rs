@@ -19,6 +19,7 @@ use binlog::position::LogPosition;
 
 use crate::cursor::Cursor;
 use crate::entry::{TreeId, Value};
+use crate::layout::Layouts;
 use crate::schema::TableSchema;
 use crate::snapshot::Snapshot;
 use crate::write_set::Mark;
@@ -87,6 +88,8 @@ pub struct Scan {
     place: Place,
     own: Own,
     current: Current,
+    /// What the rows were before instant ALTERs.
+    layouts: Option<Arc<Layouts>>,
 }
 
 /// What the cursor has to do before it is looked at.
@@ -116,7 +119,7 @@ enum Current {
     Stored,
     /// An own change.
     Own(Vec<u8>, Value),
-    /// The newest version of the cursor's key, read under its lock.
+    /// Another version of the cursor's key: the newest, read under its lock, or one with the columns of now.
     Newest(Value),
 }
 
@@ -142,6 +145,7 @@ impl Transaction {
             place: Place::Outside,
             own: Own::From(near_end.clone()),
             current: Current::Nowhere,
+            layouts: self.engine.layouts(tree),
             range,
         }
     }
@@ -172,7 +176,10 @@ impl Scan {
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         loop {
             self.find(transaction)?;
-            let Access::Locking(locking) = self.access else { return Ok(self.is_valid()) };
+            let Access::Locking(locking) = self.access else {
+                self.upgrade()?;
+                return Ok(self.is_valid());
+            };
             if !self.is_valid() {
                 return Ok(false);
             }
@@ -188,6 +195,16 @@ impl Scan {
                 LockedRow::Locked { row: None, new: false } | LockedRow::Skipped => {}
             }
         }
+    }
+
+    /// Gives a row of an earlier definition the columns of now.
+    fn upgrade(&mut self) -> Result<(), TransactionError> {
+        if let (Current::Stored, Some(layouts)) = (&self.current, &self.layouts)
+            && let Some(row) = layouts.upgrade(self.cursor.position(), self.cursor.value())?
+        {
+            self.current = Current::Newest(row);
+        }
+        Ok(())
     }
 
     /// The position of the store that it goes by.
@@ -384,7 +401,8 @@ impl IndexScan {
                 if let Some(own) = transaction.writes.get(tree, key, mark) {
                     return self.own_row(own);
                 }
-                Ok(transaction.engine.store().get(tree, key, self.scan.position())?)
+                let found = transaction.engine.store().version(tree, key, self.scan.position())?;
+                transaction.as_now(tree, found)
             }
         }
     }

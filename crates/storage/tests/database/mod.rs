@@ -176,7 +176,13 @@ impl ReplayTarget for Catalog {
         Ok(())
     }
 
-    fn ddl(&mut self, query: &QueryEvent<'_>, _: LogPosition, batch: &mut WriteBatch) -> Result<(), String> {
+    fn ddl(
+        &mut self,
+        query: &QueryEvent<'_>,
+        _: u32,
+        _: LogPosition,
+        batch: &mut WriteBatch,
+    ) -> Result<(), String> {
         Catalog::ddl(self, std::str::from_utf8(&query.sql).unwrap(), batch)
     }
 
