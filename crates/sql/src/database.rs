@@ -1,6 +1,6 @@
 //! What all sessions share: the engine, the catalog, the server's variables, and the list of sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use storage::lock::Killed;
-use storage::{Engine, Interrupt, WriteBatch, Xid};
+use storage::{Engine, Interrupt, TreeId, WriteBatch, Xid};
 
 use crate::catalog::ddl::{self, Settings};
 use crate::catalog::metadata_lock::gate::Gate;
 use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
-use crate::catalog::{Catalog, Replay, parse_one, record};
+use crate::catalog::{Catalog, Replay, State, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::expression::functions::uuid;
 use crate::session::deadline::Deadlines;
@@ -304,6 +304,24 @@ impl Database {
     }
 }
 
+/// Tells the engine what it has to know of the catalog's tables: what their rows were before, and which trees are in
+/// use; others that a crash left in the making go.
+fn take_up_tables(state: &State, engine: &Engine) -> Result<()> {
+    let tables = || state.databases.values().flat_map(|d| d.tables.values());
+    for table in tables().filter(|table| table.layouts.is_some()) {
+        engine.set_layouts(table.schema.primary.tree(), table.layouts.clone());
+    }
+    let trees: HashSet<TreeId> =
+        tables().flat_map(|table| table.schema.indexes().map(|index| index.tree())).collect();
+    let built = trees.iter().filter(|tree| tree.0 >= storage::build::FIRST_BUILT);
+    built.for_each(|tree| engine.store().tree_in_use(*tree));
+    let orphans = engine.store().drop_orphans(|tree| trees.contains(&tree))?;
+    if !orphans.is_empty() {
+        tracing::info!(trees = orphans.len(), "trees of an unfinished ALTER TABLE dropped");
+    }
+    Ok(())
+}
+
 /// What a database is opened with.
 pub struct OpenOptions {
     /// The data directory, which exists and is locked.
@@ -330,6 +348,7 @@ impl Database {
         let engine = Engine::open(env.clone(), &options.datadir, engine_options, &mut replay)
             .map_err(SqlError::internal)?;
         let catalog = Arc::new(replay.finish());
+        take_up_tables(&catalog.state(), &engine)?;
         let counters = catalog.clone();
         engine.set_notes_source(move |_| counters.notes());
         variables::engine::follow(&options.globals, engine.log());
@@ -384,6 +403,7 @@ impl Database {
                 connection: Collation::UTF8MB4_0900_AI_CI,
                 server: Collation::UTF8MB4_0900_AI_CI,
                 zone: Zone::UTC,
+                moment: self.env.now() as i64,
                 account: ("root".to_owned(), "localhost".to_owned()),
             };
             let statement = parse_one(sql.as_bytes(), 0)?;
@@ -396,8 +416,8 @@ impl Database {
             plan.changes.iter().for_each(|change| record::write(change, &mut batch));
             let context = GroupContext::new(server_id, seconds, crate::parser::VERSION);
             let event = QueryEvent::new(0, b"", sql.as_bytes());
-            self.engine.commit_ddl(context, &event, batch, None)?;
-            self.catalog.publish(&plan.changes);
+            let position = self.engine.commit_ddl(context, &event, batch, None)?;
+            self.catalog.publish(&plan.changes, position);
         }
         Ok(())
     }

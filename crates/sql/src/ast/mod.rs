@@ -27,6 +27,7 @@ pub mod routine;
 pub mod session;
 pub mod table;
 pub mod visit;
+mod walk;
 
 pub use admin::*;
 pub use change::*;

@@ -5,6 +5,7 @@
 //! [`super`]). Where the statement's text would not do the same again (a password in clear, a key that was generated),
 //! the plan has another text for the log.
 
+pub mod alter;
 mod grant;
 mod routine;
 mod table;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub server: Collation,
     /// The time zone.
     pub zone: Zone,
+    /// The statement's moment: microseconds since 1970, UTC.
+    pub moment: i64,
     /// The account: user and host.
     pub account: (String, String),
 }
@@ -67,7 +70,7 @@ impl Plan {
     /// Tables that it changes or drops, for their locks.
     pub fn tables(&self) -> Vec<Arc<TableDef>> {
         let of = |change: &Change| match change {
-            Change::DropTable(table) | Change::RenameTable(table, _) => Some(table.clone()),
+            Change::DropTable(table) | Change::AlterTable(table, ..) => Some(table.clone()),
             _ => None,
         };
         self.changes.iter().filter_map(of).collect()
@@ -94,6 +97,9 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
             | S::DropTable(_)
             | S::TruncateTable(_)
             | S::RenameTable(_)
+            | S::AlterTable(_)
+            | S::CreateIndex(_)
+            | S::DropIndex(_)
             | S::CreateRoutine(_)
             | S::DropRoutine { .. }
             | S::CreateUser(_)

@@ -1,7 +1,8 @@
 //! Metadata locks: a table's definition, and its rows under LOCK TABLES, stay as they are as long as a session uses them.
 //!
 //! Statements hold a table's lock until their transaction ends: to read or to write. DDL and LOCK TABLES .. WRITE hold it
-//! exclusively, LOCK TABLES .. READ against writers. Whoever waits for one of the latter keeps new users out. A lock
+//! exclusively, LOCK TABLES .. READ against writers. ALTER TABLE keeps other DDL away as long as it runs, and users only
+//! where it must. Whoever waits for one of the latter keeps new users out. A lock
 //! outlives its table; whoever gets one asks the catalog again whether the table is still the same.
 //!
 //! (M1) DDL takes several exclusive locks in the order of their names, and holds no other lock but those of LOCK TABLES.
@@ -31,6 +32,12 @@ pub enum Kind {
     ReadOnly,
     /// DDL, LOCK TABLES .. WRITE: nobody else does anything.
     Exclusive,
+    /// ALTER TABLE while it runs: no other DDL. Its holder may have the two below too.
+    Upgradable,
+    /// ALTER TABLE that copies rows: nobody writes.
+    NoWrite,
+    /// ALTER TABLE as it begins and ends: nobody else does anything.
+    Upgraded,
 }
 
 impl Kind {
@@ -39,15 +46,27 @@ impl Kind {
         use Kind as K;
         match (self, other) {
             (K::Exclusive, _) | (_, K::Exclusive) => true,
-            (K::Write, K::ReadOnly) | (K::ReadOnly, K::Write) => true,
+            (K::Upgraded, K::Read | K::Write | K::ReadOnly) => true,
+            (K::Read | K::Write | K::ReadOnly, K::Upgraded) => true,
+            (K::Write, K::ReadOnly | K::NoWrite) | (K::ReadOnly | K::NoWrite, K::Write) => true,
+            // One statement at a time has any of the three.
+            (K::Upgradable, K::Upgradable) | (K::NoWrite, K::NoWrite) | (K::Upgraded, K::Upgraded) => true,
+            (K::Upgradable | K::NoWrite | K::Upgraded, K::Upgradable | K::NoWrite | K::Upgraded) => false,
+            (K::Upgradable | K::NoWrite, K::Read | K::ReadOnly) | (K::Upgradable, K::Write) => false,
+            (K::Read | K::ReadOnly, K::Upgradable | K::NoWrite) | (K::Write, K::Upgradable) => false,
             (K::Read | K::Write, K::Read | K::Write) | (K::ReadOnly, K::Read | K::ReadOnly) => false,
             (K::Read, K::ReadOnly) => false,
         }
     }
 
+    /// True for DDL.
+    fn is_definition(self) -> bool {
+        matches!(self, Kind::Exclusive | Kind::Upgradable | Kind::NoWrite | Kind::Upgraded)
+    }
+
     /// True if whoever waits for this keeps new ones of the other kind out, so as not to wait for ever.
     fn goes_before(self, other: Kind) -> bool {
-        matches!(self, Kind::Exclusive | Kind::ReadOnly)
+        matches!(self, Kind::Exclusive | Kind::ReadOnly | Kind::NoWrite | Kind::Upgraded)
             && matches!(other, Kind::Read | Kind::Write)
             && self.excludes(other)
     }
@@ -63,11 +82,19 @@ pub struct MetadataLock {
 /// Holders by kind, and sessions that wait for the kinds that go before others.
 #[derive(Debug, Default)]
 struct State {
-    holders: [u32; 4],
-    waiting: [u32; 4],
+    holders: [u32; 7],
+    waiting: [u32; 7],
 }
 
-const KINDS: [Kind; 4] = [Kind::Read, Kind::Write, Kind::ReadOnly, Kind::Exclusive];
+const KINDS: [Kind; 7] = [
+    Kind::Read,
+    Kind::Write,
+    Kind::ReadOnly,
+    Kind::Exclusive,
+    Kind::Upgradable,
+    Kind::NoWrite,
+    Kind::Upgraded,
+];
 
 impl State {
     fn admits(&self, kind: Kind, holds_already: bool) -> bool {

@@ -14,12 +14,17 @@
 //!      included; so replay gives each table and tree the number that it had.
 //! (C2) One DDL statement at a time, from plan to publish.
 //! (C3) A definition that a transaction uses is not changed before it ends ([`metadata_lock`]).
+//! (C4) A statement that names trees built for it is logged only once a checkpoint has these trees and, in its notes,
+//!      tells whose they are: replay finds them there and builds nothing.
 
 pub mod account;
 pub mod auto_increment;
 pub mod build;
 pub mod collations;
+pub mod computed;
 pub mod ddl;
+pub mod draft;
+mod draft_expressions;
 pub mod metadata_lock;
 pub mod objects;
 pub mod record;
@@ -31,7 +36,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use binlog::position::LogPosition;
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use storage::TreeId;
 
 pub use account::UserDef;
 pub use objects::{FunctionDef, State};
@@ -51,12 +58,22 @@ pub struct Catalog {
     ddl: Mutex<()>,
     /// Counts the changes of accounts.
     accounts_epoch: AtomicU64,
+    /// Trees that were built for statements that are about to be logged (C4).
+    pending: Mutex<Pending>,
 }
+
+/// Trees that were built for tables, by the tables' numbers, in the order of the indexes.
+pub type Pending = HashMap<u64, Vec<TreeId>>;
 
 impl Catalog {
     /// A catalog of what was read at the start.
     pub fn new(state: State) -> Self {
-        Self { state: RwLock::new(Arc::new(state)), ddl: Mutex::new(()), accounts_epoch: AtomicU64::new(0) }
+        Self {
+            state: RwLock::new(Arc::new(state)),
+            ddl: Mutex::new(()),
+            accounts_epoch: AtomicU64::new(0),
+            pending: Mutex::default(),
+        }
     }
 
     /// Everything as it is now. What is held stays as it is.
@@ -92,11 +109,11 @@ impl Catalog {
         self.ddl.lock()
     }
 
-    /// Makes committed changes visible; the caller has [`Self::lock_ddl`].
-    pub fn publish(&self, changes: &[Change]) {
+    /// Makes changes visible that were committed at `position`; the caller has [`Self::lock_ddl`].
+    pub fn publish(&self, changes: &[Change], position: LogPosition) {
         let mut state = self.state.write();
         let state = Arc::make_mut(&mut state);
-        changes.iter().for_each(|change| record::apply(change, state));
+        changes.iter().for_each(|change| record::apply(change, state, position));
         if changes.iter().any(|change| matches!(change, Change::PutUser(_) | Change::DropUser(..))) {
             self.accounts_epoch.fetch_add(1, Ordering::Release);
         }
@@ -107,15 +124,42 @@ impl Catalog {
         &self.accounts_epoch
     }
 
-    /// All AUTO_INCREMENT counters, for a checkpoint's notes: table number and next value, both u64.
+    /// Puts another definition of the same table in its place, in memory only: one whose index is being built, or the
+    /// one from before.
+    pub fn replace(&self, table: &Arc<TableDef>) {
+        let mut state = self.state.write();
+        record::replace(table, Arc::make_mut(&mut state));
+    }
+
+    /// From now on checkpoints tell of trees that were built for a table, until [`Self::forget_pending`].
+    pub fn put_pending(&self, table: u64, trees: Vec<TreeId>) {
+        self.pending.lock().insert(table, trees);
+    }
+
+    /// See [`Self::put_pending`].
+    pub fn forget_pending(&self, table: u64) {
+        self.pending.lock().remove(&table);
+    }
+
+    /// A checkpoint's notes: all AUTO_INCREMENT counters (table number and next value, both u64), and trees that were
+    /// built for statements about to be logged (table number with its highest bit set, and tree, both u64).
     pub fn notes(&self) -> Vec<u8> {
-        notes(&self.state.read())
+        notes(&self.state.read(), &self.pending.lock())
     }
 }
 
+/// Marks the table number of a pending tree in the notes.
+const PENDING: u64 = 1 << 63;
+
 /// See [`Catalog::notes`].
-pub fn notes(state: &State) -> Vec<u8> {
+pub fn notes(state: &State, pending: &Pending) -> Vec<u8> {
     let mut out = Vec::new();
+    for (table, trees) in pending {
+        for tree in trees {
+            out.extend_from_slice(&(table | PENDING).to_le_bytes());
+            out.extend_from_slice(&u64::from(tree.0).to_le_bytes());
+        }
+    }
     for table in state.databases.values().flat_map(|d| d.tables.values()).filter(|t| t.auto_column.is_some())
     {
         out.extend_from_slice(&table.id.to_le_bytes());
@@ -124,12 +168,17 @@ pub fn notes(state: &State) -> Vec<u8> {
     out
 }
 
-/// Raises counters to what a checkpoint's notes say. Notes of tables that are gone mean nothing.
-pub fn read_notes(state: &State, notes: &[u8]) {
+/// Raises counters to what a checkpoint's notes say, and returns the trees they tell of. Notes of tables that are gone
+/// mean nothing.
+pub fn read_notes(state: &State, notes: &[u8]) -> Pending {
     let mut next = HashMap::new();
+    let mut pending = Pending::new();
     let mut c = stdx::cursor::Cursor::new(notes);
     while let (Ok(table), Ok(value)) = (c.u64(), c.u64()) {
-        next.insert(table, value);
+        match table & PENDING {
+            0 => drop(next.insert(table, value)),
+            _ => pending.entry(table & !PENDING).or_default().push(TreeId(value as u32)),
+        }
     }
     for table in state.databases.values().flat_map(|d| d.tables.values()) {
         match next.get(&table.id) {
@@ -138,6 +187,7 @@ pub fn read_notes(state: &State, notes: &[u8]) {
             None => {}
         }
     }
+    pending
 }
 
 /// Parses a text that holds one statement.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `n` | next table number u64, next tree u32 |
 //! | `d` name | collation u16 |
-//! | `t` database 00 name | table number u64, first tree u32, text of CREATE TABLE |
+//! | `t` database 00 name | see [`put_table`] |
 //! | `f` database 00 name in lower case | see [`put_function`] |
 //! | `u` user 00 host | see [`UserDef::encode`] |
 //!
@@ -13,11 +13,14 @@
 
 use std::sync::Arc;
 
-use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
+use binlog::position::LogPosition;
+use binlog::row::ColumnType;
+use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
+use storage::layout::{ColumnSource, Layout, Layouts};
 use storage::{Store, TreeId, WriteBatch};
 
 use super::account::UserDef;
-use super::build::{self, Environment, Numbers};
+use super::build::{self, Environment, Numbers, Trees};
 use super::objects::{DatabaseDef, FunctionDef, NextNumbers, State};
 use super::table::TableDef;
 use super::{parse_one, show};
@@ -41,8 +44,8 @@ pub enum Change {
     PutTable(Arc<TableDef>, NextNumbers),
     /// A table is gone, with its trees.
     DropTable(Arc<TableDef>),
-    /// A table has another name; its rows stay.
-    RenameTable(Arc<TableDef>, Arc<TableDef>),
+    /// A table has another name or definition; its rows stay.
+    AlterTable(Arc<TableDef>, Arc<TableDef>, NextNumbers),
     /// A new function.
     PutFunction(Arc<FunctionDef>),
     /// A function is gone: database, name.
@@ -76,17 +79,19 @@ pub fn write(change: &Change, batch: &mut WriteBatch) {
         Change::DropDatabase(name) => batch.delete(TREE, &key(b'd', name, None)),
         Change::PutTable(table, next) => {
             put_table(table, batch);
-            let mut value = next.table.to_le_bytes().to_vec();
-            value.extend_from_slice(&next.tree.to_le_bytes());
-            batch.put(TREE, b"n", &value);
+            put_next(*next, batch);
         }
         Change::DropTable(table) => {
             batch.delete(TREE, &table_key(table));
             table.schema.indexes().for_each(|index| batch.drop_tree(index.tree()));
         }
-        Change::RenameTable(from, to) => {
+        Change::AlterTable(from, to, next) => {
             batch.delete(TREE, &table_key(from));
             put_table(to, batch);
+            put_next(*next, batch);
+            let kept = |tree: TreeId| to.schema.indexes().any(|index| index.tree() == tree);
+            let trees = from.schema.indexes().map(|index| index.tree());
+            trees.filter(|tree| !kept(*tree)).for_each(|tree| batch.drop_tree(tree));
         }
         Change::PutFunction(function) => put_function(function, batch),
         Change::DropFunction(database, name) => {
@@ -99,11 +104,72 @@ pub fn write(change: &Change, batch: &mut WriteBatch) {
     }
 }
 
+fn put_next(next: NextNumbers, batch: &mut WriteBatch) {
+    let mut value = next.table.to_le_bytes().to_vec();
+    value.extend_from_slice(&next.tree.to_le_bytes());
+    batch.put(TREE, b"n", &value);
+}
+
+/// Table number u64; number of indexes (lenenc), the tree of each u32; number of layouts (lenenc), each: where it ended
+/// u64 (0: where this record stands), number of columns (lenenc), each column type (code u8, metadata u16, collation
+/// u16, unsigned u8), number of sources (lenenc), each: 0 and the column (lenenc), 1 and the value (bytes), or 2 for
+/// NULL; the rest is the text of CREATE TABLE.
 fn put_table(table: &TableDef, batch: &mut WriteBatch) {
     let mut value = table.id.to_le_bytes().to_vec();
-    value.extend_from_slice(&table.schema.primary.tree().0.to_le_bytes());
+    put_lenenc(&mut value, table.schema.indexes().count() as u64);
+    table.schema.indexes().for_each(|index| value.extend_from_slice(&index.tree().0.to_le_bytes()));
+    let layouts = table.layouts.as_ref().map_or(&[][..], |layouts| layouts.list());
+    put_lenenc(&mut value, layouts.len() as u64);
+    layouts.iter().for_each(|layout| put_layout(layout, &mut value));
     value.extend_from_slice(show::create_table(table, table.auto_start, Zone::UTC).as_bytes());
     batch.put(TREE, &table_key(table), &value);
+}
+
+fn put_layout(layout: &Layout, out: &mut Vec<u8>) {
+    out.extend_from_slice(&layout.until.to_u64().to_le_bytes());
+    put_lenenc(out, layout.types.len() as u64);
+    for ty in &layout.types {
+        out.push(ty.code);
+        out.extend_from_slice(&ty.meta.to_le_bytes());
+        out.extend_from_slice(&ty.charset.to_le_bytes());
+        out.push(ty.unsigned.into());
+    }
+    put_lenenc(out, layout.sources.len() as u64);
+    for source in &layout.sources {
+        match source {
+            ColumnSource::Column(column) => {
+                out.push(0);
+                put_lenenc(out, *column as u64);
+            }
+            ColumnSource::Constant(Some(raw)) => {
+                out.push(1);
+                put_lenenc_bytes(out, raw);
+            }
+            ColumnSource::Constant(None) => out.push(2),
+        }
+    }
+}
+
+fn read_layout(c: &mut Cursor<'_>) -> Result<Layout, Truncated> {
+    let until = LogPosition::from_u64(c.u64()?);
+    let (mut types, mut sources) = (Vec::new(), Vec::new());
+    for _ in 0..c.lenenc()? {
+        let ty = ColumnType::new(c.u8()?, c.u16()?).with_charset(c.u16()?);
+        types.push(if c.u8()? == 1 { ty.unsigned() } else { ty });
+    }
+    for _ in 0..c.lenenc()? {
+        sources.push(match c.u8()? {
+            0 => ColumnSource::Column(usize::try_from(c.lenenc()?).map_err(|_| Truncated)?),
+            1 => ColumnSource::Constant(Some(c.lenenc_bytes()?.into())),
+            2 => ColumnSource::Constant(None),
+            _ => return Err(Truncated),
+        });
+    }
+    let is_sound = |source: &ColumnSource| match source {
+        ColumnSource::Column(column) => *column < types.len(),
+        ColumnSource::Constant(_) => true,
+    };
+    if sources.iter().all(is_sound) { Ok(Layout { until, types, sources }) } else { Err(Truncated) }
 }
 
 /// Name, definer's user and host, parameters, returns, body; sql_mode u64, two collations u16; characteristics: bits
@@ -133,8 +199,8 @@ fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
     batch.put(TREE, &key(b'f', &f.database, Some(&f.name.to_lowercase())), &value);
 }
 
-/// Makes a change in memory.
-pub fn apply(change: &Change, state: &mut State) {
+/// Makes a change in memory that was committed at `position`.
+pub fn apply(change: &Change, state: &mut State, position: LogPosition) {
     match change {
         Change::PutDatabase(name, collation) => match state.databases.get_mut(name) {
             Some(database) => database.collation = *collation,
@@ -153,9 +219,10 @@ pub fn apply(change: &Change, state: &mut State) {
             state.next = *next;
         }
         Change::DropTable(table) => remove_from_state(table, state),
-        Change::RenameTable(from, to) => {
+        Change::AlterTable(from, to, next) => {
             remove_from_state(from, state);
-            put_in_state(to, state);
+            put_in_state(&placed(from, to, position), state);
+            state.next = *next;
         }
         Change::PutFunction(function) => {
             if let Some(database) = state.databases.get_mut(&function.database) {
@@ -172,6 +239,31 @@ pub fn apply(change: &Change, state: &mut State) {
         }
         Change::DropUser(user, host) => drop(state.users.remove(&(user.clone(), host.clone()))),
     }
+}
+
+/// The definition with the place where it begins: known only now.
+fn placed(from: &TableDef, to: &Arc<TableDef>, position: LogPosition) -> Arc<TableDef> {
+    let mut table = TableDef::clone(to);
+    table.layouts = to.layouts.as_ref().map(|layouts| placed_layouts(layouts, position));
+    let had =
+        |tree: TreeId| from.schema.indexes().any(|index| index.tree() == tree && index.building().is_none());
+    if !table.schema.indexes().all(|index| had(index.tree())) {
+        table.readable_from = position;
+    }
+    Arc::new(table)
+}
+
+fn placed_layouts(layouts: &Layouts, position: LogPosition) -> Arc<Layouts> {
+    let place = |layout: &Layout| match layout.until {
+        LogPosition::ZERO => Layout { until: position, ..layout.clone() },
+        _ => layout.clone(),
+    };
+    Arc::new(Layouts::new(layouts.list().iter().map(place).collect()))
+}
+
+/// Puts another definition of a table in its place.
+pub fn replace(table: &Arc<TableDef>, state: &mut State) {
+    put_in_state(table, state);
 }
 
 fn put_in_state(table: &Arc<TableDef>, state: &mut State) {
@@ -194,24 +286,24 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
     cursor.seek_first().map_err(failed)?;
     let mut records = Vec::new();
     while cursor.valid() {
-        records.push((cursor.key().to_vec(), cursor.value().to_vec()));
+        records.push((cursor.key().to_vec(), cursor.value().to_vec(), cursor.position()));
         cursor.next().map_err(failed)?;
     }
     // Databases come before what is in them, for `d` is before `f` and `t`.
-    for (key, value) in &records {
+    for (key, value, position) in &records {
         let damaged = || {
             SqlError::internal(format_args!(
                 "the catalog's record {:?} is damaged",
                 key.escape_ascii().to_string()
             ))
         };
-        read(key, value, &mut state).map_err(|e| e.unwrap_or_else(damaged))?;
+        read(key, value, *position, &mut state).map_err(|e| e.unwrap_or_else(damaged))?;
     }
     Ok(state)
 }
 
 /// `Err(None)`: the record is damaged.
-fn read(key: &[u8], value: &[u8], state: &mut State) -> Result<(), Option<SqlError>> {
+fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> Result<(), Option<SqlError>> {
     let (kind, name) = key.split_first().ok_or(None)?;
     let name = std::str::from_utf8(name).map_err(|_| None)?;
     let (first, second) = name.split_once('\0').unwrap_or((name, ""));
@@ -222,24 +314,40 @@ fn read(key: &[u8], value: &[u8], state: &mut State) -> Result<(), Option<SqlErr
         }
         b'd' => {
             let collation = Collation::by_id(c.u16().map_err(none)?).ok_or(None)?;
-            apply(&Change::PutDatabase(name.to_owned(), collation), state);
+            apply(&Change::PutDatabase(name.to_owned(), collation), state, position);
         }
         b't' => {
-            let numbers = Numbers { table: c.u64().map_err(none)?, tree: c.u32().map_err(none)? };
-            let table = read_table(first, second, c.take_rest(), numbers).map_err(Some)?;
+            let (numbers, layouts) = read_numbers(&mut c).map_err(none)?;
+            let mut table = read_table(first, second, c.take_rest(), numbers).map_err(Some)?;
+            if !layouts.list().is_empty() {
+                table.layouts = Some(placed_layouts(&layouts, position));
+            }
             put_in_state(&Arc::new(table), state);
         }
         b'f' => {
             let function = read_function(first, &mut c).map_err(none)?;
-            apply(&Change::PutFunction(Arc::new(function)), state);
+            apply(&Change::PutFunction(Arc::new(function)), state, position);
         }
         b'u' => {
             let user = UserDef::decode(first, second, &mut c).map_err(none)?;
-            apply(&Change::PutUser(user), state);
+            apply(&Change::PutUser(user), state, position);
         }
         _ => return Err(None),
     }
     Ok(())
+}
+
+fn read_numbers(c: &mut Cursor<'_>) -> Result<(Numbers, Layouts), Truncated> {
+    let table = c.u64()?;
+    let mut trees = Vec::new();
+    for _ in 0..c.lenenc()? {
+        trees.push(TreeId(c.u32()?));
+    }
+    let mut layouts = Vec::new();
+    for _ in 0..c.lenenc()? {
+        layouts.push(read_layout(c)?);
+    }
+    Ok((Numbers { table, trees: Trees::These(trees) }, Layouts::new(layouts)))
 }
 
 fn none(_: Truncated) -> Option<SqlError> {

@@ -6,16 +6,18 @@ use binlog::LogPosition;
 use binlog::event::QueryEvent;
 use storage::{ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
 
-use super::ddl::{self, Settings};
-use super::{Catalog, State, parse_one, read_notes, record};
+use super::ddl::{self, Settings, alter};
+use super::{Catalog, Pending, State, parse_one, read_notes, record};
 use crate::error::{Result, SqlError};
 use crate::types::Collation;
+use crate::value::temporal::SECOND;
 use crate::value::zone::Zone;
 
 /// Builds the catalog while the engine opens.
 #[derive(Default)]
 pub struct Replay {
     state: State,
+    pending: Pending,
 }
 
 impl Replay {
@@ -24,7 +26,13 @@ impl Replay {
         Catalog::new(self.state)
     }
 
-    fn again(&mut self, query: &QueryEvent<'_>, batch: &mut WriteBatch) -> Result<()> {
+    fn again(
+        &mut self,
+        query: &QueryEvent<'_>,
+        timestamp: u32,
+        position: LogPosition,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
         let status = &query.status;
         let database = String::from_utf8_lossy(&query.database).into_owned();
         let [client, connection, server] = status.charset.unwrap_or([255; 3]);
@@ -36,6 +44,7 @@ impl Replay {
             connection: collation(connection),
             server: collation(server),
             zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
+            moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
             account: status.invoker.as_ref().map_or_else(
                 || ("root".to_owned(), "localhost".to_owned()),
                 |account| {
@@ -45,10 +54,17 @@ impl Replay {
             ),
         };
         let statement = parse_one(&query.sql, settings.sql_mode)?;
-        let plan = ddl::plan(&statement, &query.sql, &self.state, &settings, &ddl::no_passwords)?;
+        let plan = match alter::of(&statement.kind, &self.state, &settings) {
+            Some(alter) => {
+                let alter = alter?;
+                let trees = self.pending.remove(&alter.old.id).unwrap_or_default();
+                alter.plan(&trees, &self.state)?
+            }
+            None => ddl::plan(&statement, &query.sql, &self.state, &settings, &ddl::no_passwords)?,
+        };
         for change in &plan.changes {
             record::write(change, batch);
-            record::apply(change, &mut self.state);
+            record::apply(change, &mut self.state, position);
         }
         Ok(())
     }
@@ -63,17 +79,19 @@ impl ReplayTarget for Replay {
         let position = store.checkpoint_position();
         self.state =
             record::load(store).map_err(|e: SqlError| ReplayError::Event { position, what: e.message })?;
-        read_notes(&self.state, &store.checkpoint_notes());
+        self.pending = read_notes(&self.state, &store.checkpoint_notes());
         Ok(())
     }
 
     fn ddl(
         &mut self,
         query: &QueryEvent<'_>,
-        _position: LogPosition,
+        timestamp: u32,
+        position: LogPosition,
         batch: &mut WriteBatch,
     ) -> std::result::Result<(), String> {
-        self.again(query, batch).map_err(|e| format!("{e}: {}", String::from_utf8_lossy(&query.sql)))
+        self.again(query, timestamp, position, batch)
+            .map_err(|e| format!("{e}: {}", String::from_utf8_lossy(&query.sql)))
     }
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
@@ -87,6 +105,6 @@ impl ReplayTarget for Replay {
     }
 
     fn notes(&self) -> Vec<u8> {
-        super::notes(&self.state)
+        super::notes(&self.state, &self.pending)
     }
 }

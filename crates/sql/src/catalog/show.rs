@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use storage::schema::KeyPart;
 
-use super::table::{ColumnDef, Default, IndexDef, TableDef};
+use super::table::{CheckDef, ColumnDef, Default, IndexDef, TableDef};
 use crate::types::{Charset, Collation, DataType};
 use crate::value::zone::Zone;
 use crate::value::{Datum, store};
@@ -25,6 +25,7 @@ pub fn quote_text(text: &str) -> String {
 pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
     let mut lines: Vec<String> = (0..table.columns.len()).map(|i| column(table, i, zone)).collect();
     lines.extend(table.indexes.iter().map(|index| key(table, index)));
+    lines.extend(table.checks.iter().map(check));
     let mut out =
         format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", quote(&table.name), lines.join(",\n  "));
     if auto_increment > 1 {
@@ -41,11 +42,21 @@ pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String
     out
 }
 
+fn check(check: &CheckDef) -> String {
+    let not = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+    format!("CONSTRAINT {} CHECK ({}){not}", quote(&check.name), check.expr)
+}
+
 fn column(table: &TableDef, number: usize, zone: Zone) -> String {
     let column = &table.columns[number];
     let mut out = format!("{} {}", quote(&column.name), column.ty);
     if column.ty.is_character() {
         out += &column_charset(column.ty.collation(), table.collation);
+    }
+    if let Some(generated) = &column.generated {
+        let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+        write!(out, " GENERATED ALWAYS AS ({}) {kind}", generated.expr)
+            .expect("writing to a String cannot fail");
     }
     if !column.nullable {
         out += " NOT NULL";
@@ -53,6 +64,7 @@ fn column(table: &TableDef, number: usize, zone: Zone) -> String {
         out += " NULL";
     }
     if let Some(default) = default_text(column, zone)
+        && column.generated.is_none()
         && !(matches!(column.ty, DataType::Lob { .. }) && default == "NULL")
     {
         out += &format!(" DEFAULT {default}");
@@ -95,6 +107,7 @@ pub fn default_text(column: &ColumnDef, zone: Zone) -> Option<String> {
     let value = match &column.default {
         Default::None => return None,
         Default::Now => return Some(now_text(&column.ty)),
+        Default::Expression(text) => return Some(format!("({text})")),
         Default::Value(value) => value,
     };
     Some(match (value, &column.ty) {
@@ -124,6 +137,8 @@ pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
     match &column.default {
         Default::None | Default::Value(Datum::Null) => None,
         Default::Now => Some(now_text(&column.ty)),
+        // Quotes are escaped there, and only there.
+        Default::Expression(text) => Some(text.replace('\'', "\\'")),
         Default::Value(Datum::UInt(bits)) if matches!(column.ty, DataType::Bit(_)) => {
             Some(format!("b'{bits:b}'"))
         }

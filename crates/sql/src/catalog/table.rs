@@ -3,18 +3,21 @@
 //! A [`TableDef`] never changes: DDL makes a new one. It carries what must outlive that: the counter of AUTO_INCREMENT and
 //! the metadata lock, both shared by all definitions of the same table.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use binlog::position::LogPosition;
 use binlog::row::ColumnType;
+use storage::layout::Layouts;
 use storage::schema::TableSchema;
 
 use super::auto_increment::Counter;
+use super::computed::Computed;
 use super::metadata_lock::MetadataLock;
 use crate::types::{Collation, DataType};
 use crate::value::Datum;
 
 /// A table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TableDef {
     /// Its number in table map events. Another one after TRUNCATE.
     pub id: u64,
@@ -28,6 +31,8 @@ pub struct TableDef {
     pub column_types: Vec<ColumnType>,
     /// Its indexes, the primary key first.
     pub indexes: Vec<IndexDef>,
+    /// Its CHECK constraints, by name.
+    pub checks: Vec<CheckDef>,
     /// The AUTO_INCREMENT column.
     pub auto_column: Option<usize>,
     /// The AUTO_INCREMENT value it was created with.
@@ -38,8 +43,14 @@ pub struct TableDef {
     pub comment: String,
     /// ROW_FORMAT and the other options that are kept and shown, as they are shown.
     pub options: String,
-    /// The engine's view.
+    /// The engine's view. While an index is being built, it has that index behind those of `indexes`.
     pub schema: Arc<TableSchema>,
+    /// What its rows were before instant ALTERs.
+    pub layouts: Option<Arc<Layouts>>,
+    /// A snapshot older than this does not see its rows, or not by all of its indexes: error 1412.
+    pub readable_from: LogPosition,
+    /// Its expressions, ready for use, once somebody has asked for them.
+    pub computed: OnceLock<Arc<Computed>>,
     /// The AUTO_INCREMENT counter.
     pub counter: Arc<Counter>,
     /// Who uses it now.
@@ -63,10 +74,32 @@ pub struct ColumnDef {
     pub comment: String,
     /// It is one of `*`.
     pub visible: bool,
+    /// Its value is computed from the others.
+    pub generated: Option<Generated>,
+}
+
+/// GENERATED ALWAYS AS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generated {
+    /// The expression's text, as SHOW CREATE TABLE has it.
+    pub expr: Box<str>,
+    /// STORED. The value is in the row's image either way.
+    pub stored: bool,
+}
+
+/// A CHECK constraint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckDef {
+    /// Its name.
+    pub name: String,
+    /// The expression's text, as SHOW CREATE TABLE has it.
+    pub expr: Box<str>,
+    /// Rows are tested.
+    pub enforced: bool,
 }
 
 /// A column's default.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Default {
     /// There is none: a value must be given.
     None,
@@ -74,6 +107,8 @@ pub enum Default {
     Value(Datum<'static>),
     /// CURRENT_TIMESTAMP.
     Now,
+    /// `(expression)`: its text.
+    Expression(Box<str>),
 }
 
 /// An index.
@@ -101,6 +136,17 @@ impl TableDef {
     pub fn index_named(&self, name: &str) -> Option<usize> {
         self.indexes.iter().position(|i| i.name.eq_ignore_ascii_case(name))
     }
+
+    /// True if writing a row takes no expressions: no generated column, no expression default, no CHECK.
+    pub fn is_plain(&self) -> bool {
+        let plain = |c: &ColumnDef| c.generated.is_none() && !matches!(c.default, Default::Expression(_));
+        self.checks.is_empty() && self.columns.iter().all(plain)
+    }
+
+    /// True if its key is the invisible one that a table without a primary key gets.
+    pub fn has_generated_key(&self) -> bool {
+        self.columns.first().is_some_and(|c| c.name == super::build::GENERATED_KEY && !c.visible)
+    }
 }
 
 impl ColumnDef {
@@ -109,7 +155,7 @@ impl ColumnDef {
         match &self.default {
             Default::Value(value) => Some(value.clone()),
             Default::None if self.nullable => Some(Datum::Null),
-            Default::None | Default::Now => None,
+            Default::None | Default::Now | Default::Expression(_) => None,
         }
     }
 }

@@ -51,9 +51,10 @@ impl From<TransactionError> for SqlError {
             TransactionError::TooLarge { limit } => TRANS_CACHE_FULL.with(&[&limit]),
             // Whoever changes rows says which row it was; this is for those that don't.
             TransactionError::DuplicateKey { index_name, .. } => DUP_ENTRY.with(&[&"?", &index_name]),
-            TransactionError::NotLocked | TransactionError::Stale | TransactionError::Key(_) => {
-                SqlError::internal(e)
-            }
+            TransactionError::NotLocked
+            | TransactionError::Stale
+            | TransactionError::Row(_)
+            | TransactionError::Key(_) => SqlError::internal(e),
         }
     }
 }

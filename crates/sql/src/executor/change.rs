@@ -10,11 +10,13 @@ use binlog::row::RowImageBuilder;
 use storage::TransactionError;
 use storage::transaction::Locking;
 
+use super::computed;
 use super::insert::{duplicate_entry, now};
 use super::operators::{self, Running};
 use super::sort::Sorter;
 use crate::ast::{self, ExprKind, TableReference};
 use crate::catalog::TableDef;
+use crate::catalog::table::Default;
 use crate::error::{self, Result, SqlError};
 use crate::expression::frame::Frame;
 use crate::expression::row::{ImageRow, Offsets};
@@ -63,6 +65,7 @@ impl Assignments {
             let value = match &assignment.value.kind {
                 ExprKind::Default(None) => Assigned::Default,
                 _ => {
+                    computed::not_generated(table, column)?;
                     let expr = resolver.expr(&assignment.value)?;
                     let earlier: Vec<usize> = list.iter().map(|(c, _)| *c).collect();
                     expr.walk(&mut |e| sequential |= e.as_column().is_some_and(|c| earlier.contains(&c)));
@@ -80,7 +83,7 @@ impl Assignments {
     pub(super) fn apply(
         &self,
         cx: &mut Context,
-        table: &TableDef,
+        table: &Arc<TableDef>,
         before: &[u8],
         new: Option<Row<'_>>,
         rules: store::Rules,
@@ -100,7 +103,18 @@ impl Assignments {
             let moments = self.touched.iter().map(|&c| (c, now(cx, &table.columns[c].ty))).collect();
             after = rebuild(table, &after, moments)?;
         }
+        if !table.is_plain() {
+            computed::complete(cx, table, &mut after, &self.defaulted(table), rules, (number, false))?;
+        }
         Ok(Some(after))
+    }
+
+    /// Columns that are set to a default that is an expression.
+    fn defaulted(&self, table: &TableDef) -> Vec<usize> {
+        let is_expression = |c: usize| matches!(table.columns[c].default, Default::Expression(_));
+        let all =
+            self.list.iter().filter(|(c, value)| matches!(value, Assigned::Default) && is_expression(*c));
+        all.map(|(c, _)| *c).collect()
     }
 
     #[allow(clippy::too_many_arguments, reason = "one step of `apply`, with all that it has")]
@@ -129,16 +143,18 @@ impl Assignments {
         for (column, assigned) in assignments {
             let definition = &table.columns[*column];
             let (value, charset) = match assigned {
+                Assigned::Default if definition.generated.is_some() => continue,
                 Assigned::Default => match &definition.default {
-                    crate::catalog::table::Default::Now => {
+                    Default::Expression(_) => continue, // evaluated when the row is complete
+                    Default::Now => {
                         values.push((*column, now(cx, &definition.ty)));
                         continue;
                     }
-                    crate::catalog::table::Default::Value(value) => {
+                    Default::Value(value) => {
                         values.push((*column, value.clone()));
                         continue;
                     }
-                    crate::catalog::table::Default::None => {
+                    Default::None => {
                         return Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name]));
                     }
                 },

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use binlog::position::LogPosition;
 use storage::WriteBatch;
 
 use super::{Done, OK, ROWS, password};
@@ -47,6 +48,10 @@ pub(super) fn set_password(cx: &mut Context, item: &SetItem, sink: &mut dyn Resu
 }
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+    use StatementKind as S;
+    if let S::AlterTable(_) | S::CreateIndex(_) | S::DropIndex(_) = &statement.kind {
+        return super::alter::execute(cx, statement, text);
+    }
     let database = cx.database.clone();
     let settings = cx.settings();
     loop {
@@ -65,8 +70,14 @@ fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
             cx.diagnostics.note(note.clone());
         }
         cx.status.affected = plan.affected;
-        commit(cx, &plan, statement.span.of(text))?;
-        catalog.publish(&plan.changes);
+        for change in &plan.changes {
+            if let crate::catalog::Change::PutTable(table, _) = change {
+                super::alter::check_expressions(cx, table)?;
+            }
+        }
+        if let Some(position) = commit(cx, &plan, statement.span.of(text))? {
+            catalog.publish(&plan.changes, position);
+        }
         forget_database(cx, &statement.kind);
         return Ok(());
     }
@@ -77,9 +88,9 @@ fn same_tables(a: &[Arc<TableDef>], b: &[Arc<TableDef>]) -> bool {
 }
 
 /// Logs the statement and writes the catalog's records, at one position.
-fn commit(cx: &Context, plan: &Plan, own: &[u8]) -> Result<()> {
+fn commit(cx: &Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPosition>> {
     if plan.changes.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut batch = WriteBatch::new();
     plan.changes.iter().for_each(|change| record::write(change, &mut batch));
@@ -92,8 +103,8 @@ fn commit(cx: &Context, plan: &Plan, own: &[u8]) -> Result<()> {
             host: host.as_bytes().to_vec().into(),
         });
     }
-    cx.database.engine().commit_ddl(cx.group_context(), &event, batch, None)?;
-    Ok(())
+    let position = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, None)?;
+    Ok(Some(position))
 }
 
 fn is_about_routines_or_users(plan: &Plan) -> bool {
@@ -122,6 +133,9 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::DropTable(_) => Counter::ComDropTable,
         S::TruncateTable(_) => Counter::ComTruncate,
         S::RenameTable(_) => Counter::ComRenameTable,
+        S::AlterTable(_) => Counter::ComAlterTable,
+        S::CreateIndex(_) => Counter::ComCreateIndex,
+        S::DropIndex(_) => Counter::ComDropIndex,
         S::CreateRoutine(_) => Counter::ComCreateFunction,
         S::DropRoutine { .. } => Counter::ComDropFunction,
         S::CreateUser(_) => Counter::ComCreateUser,

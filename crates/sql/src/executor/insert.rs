@@ -13,7 +13,7 @@ use binlog::row::RowImageBuilder;
 use storage::TransactionError;
 
 use super::change::Assignments;
-use super::select;
+use super::{computed, select};
 use crate::ast::{self, ExprKind, InsertSource};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
@@ -53,6 +53,8 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
         last_explicit: 0,
         image: Vec::new(),
         auto_max: auto_max(&table),
+        is_plain: table.is_plain(),
+        defaulted: Vec::new(),
         table,
     };
     match &insert.source {
@@ -153,6 +155,10 @@ struct Writer {
     last_explicit: u64,
     image: Vec<u8>,
     auto_max: u64,
+    /// The table has no expressions.
+    is_plain: bool,
+    /// Columns of the row whose default is an expression that has to be evaluated.
+    defaulted: Vec<usize>,
 }
 
 impl Writer {
@@ -195,6 +201,7 @@ impl Writer {
         image.clear();
         let mut builder = RowImageBuilder::new(&table.column_types, &mut image);
         let mut generated = None;
+        self.defaulted.clear();
         for (number, column) in table.columns.iter().enumerate() {
             let place = self.columns.iter().position(|&c| c == number);
             let given = place.map_or(Given::Default, |i| std::mem::replace(&mut given[i], Given::Default));
@@ -202,6 +209,13 @@ impl Writer {
             image::push(&mut builder, &value, &column.ty)?;
         }
         builder.finish().map_err(SqlError::internal)?;
+        if !self.is_plain {
+            let how = (self.row, self.ignore);
+            if !computed::complete(cx, &table, &mut image, &self.defaulted, self.rules, how)? {
+                self.image = image;
+                return Ok(());
+            }
+        }
         let outcome = self.put(cx, &image);
         self.image = image;
         if outcome? && generated.is_some() {
@@ -220,10 +234,16 @@ impl Writer {
         generated: &mut Option<u64>,
     ) -> Result<Datum<'a>> {
         let auto = self.table.auto_column == Some(number);
+        if column.generated.is_some() {
+            return match given {
+                Given::Default => Ok(Datum::Null),
+                Given::Value(..) => computed::not_generated(&self.table, number).map(|()| Datum::Null),
+            };
+        }
         let (value, charset) = match given {
             Given::Value(value, charset) => (value, charset),
             Given::Default if auto => return self.generate(cx, column, generated),
-            Given::Default => return self.default(cx, column),
+            Given::Default => return self.default(cx, number, column),
         };
         if value.is_null() {
             if auto {
@@ -260,8 +280,12 @@ impl Writer {
         Ok(fitted)
     }
 
-    fn default<'a>(&self, cx: &mut Context, column: &ColumnDef) -> Result<Datum<'a>> {
+    fn default<'a>(&mut self, cx: &mut Context, number: usize, column: &ColumnDef) -> Result<Datum<'a>> {
         match &column.default {
+            Default::Expression(_) => {
+                self.defaulted.push(number);
+                Ok(Datum::Null)
+            }
             Default::Value(value) => Ok(value.clone()),
             Default::Now => Ok(now(cx, &column.ty)),
             Default::None => {

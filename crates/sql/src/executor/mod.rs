@@ -5,10 +5,13 @@
 //!
 //! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a plan runs, with [`operators`], [`access`],
 //!   [`group`] and [`sort`]. [`output`]: how rows reach the client.
-//! - [`ddl`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
+//! - [`computed`]: generated columns, expression defaults, CHECK.
+//! - [`ddl`], [`alter`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
 pub mod access;
+mod alter;
 mod change;
+mod computed;
 mod ddl;
 pub mod group;
 mod insert;

@@ -295,6 +295,7 @@ impl Context {
             connection: self.settled.connection,
             server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
             zone: self.settled.zone,
+            moment: self.moment,
             account: self.account.clone(),
         }
     }

@@ -68,7 +68,7 @@ impl Context {
     }
 
     /// Takes a table's metadata lock.
-    pub(super) fn lock_metadata(
+    pub(crate) fn lock_metadata(
         &self,
         lock: &Arc<MetadataLock>,
         kind: Kind,
@@ -274,5 +274,26 @@ impl Context {
             }
         }
         Ok(guards)
+    }
+
+    /// What ALTER TABLE holds as long as it runs; `None` if LOCK TABLES has the table to itself already.
+    pub fn lock_to_alter(&self, table: &TableDef) -> Result<Option<Guard>> {
+        match self.table_locks.kind_of(&table.lock) {
+            Some(Kind::Exclusive) => Ok(None),
+            _ => self.lock_metadata(&table.lock, Kind::Upgradable, false, &[]).map(Some),
+        }
+    }
+
+    /// What its holder takes besides; `None` as above.
+    pub fn lock_further(
+        &self,
+        table: &TableDef,
+        kind: Kind,
+        upgradable: &Option<Guard>,
+    ) -> Result<Option<Guard>> {
+        match upgradable {
+            None => Ok(None),
+            Some(_) => self.lock_metadata(&table.lock, kind, true, upgradable.as_slice()).map(Some),
+        }
     }
 }

@@ -101,6 +101,18 @@ impl Context {
             Some(Open { engine, explicit, read_only, savepoints: Vec::new(), tables: Vec::new() });
     }
 
+    /// A transaction beside the session's, for reading what is committed now.
+    pub(crate) fn scratch_transaction(&mut self) -> Transaction {
+        let options = TransactionOptions {
+            isolation: Isolation::RepeatableRead,
+            lock_wait_timeout: self.lock_wait_timeout(),
+            context: self.group_context(),
+            begin: self.begin_event(),
+            gtid: None,
+        };
+        self.database.engine().begin(self.interrupt.clone(), options)
+    }
+
     fn lock_wait_timeout(&self) -> Duration {
         Duration::from_secs(self.variables().uint(ids::INNODB_LOCK_WAIT_TIMEOUT))
     }
@@ -190,6 +202,10 @@ impl Context {
             let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
             // DDL may have been faster.
             if held || self.catalog().is_current(&table) {
+                let snapshot = self.transaction().engine.snapshot_position();
+                if snapshot.is_some_and(|snapshot| snapshot < table.readable_from) {
+                    return Err(error::TABLE_DEF_CHANGED.plain());
+                }
                 self.transaction().tables.push(guard);
                 return Ok(table);
             }

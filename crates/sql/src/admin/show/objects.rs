@@ -156,7 +156,10 @@ fn extra(table: &TableDef, number: usize) -> String {
     if table.auto_column == Some(number) {
         words.push("auto_increment".to_owned());
     }
-    if matches!(column.default, Default::Now) {
+    if let Some(generated) = &column.generated {
+        words.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned());
+    }
+    if matches!(column.default, Default::Now | Default::Expression(_)) {
         words.push("DEFAULT_GENERATED".to_owned());
     }
     if column.on_update_now {

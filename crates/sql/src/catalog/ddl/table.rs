@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use binlog::position::LogPosition;
+use storage::build::FIRST_BUILT;
+
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::ast::{CreateTable, DropTable, ObjectName, TableContent};
-use crate::catalog::build::{self, GENERATED_KEY, Numbers};
+use crate::catalog::build::{self, Numbers, Trees};
+use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
 use crate::catalog::record::Change;
 use crate::catalog::{TableDef, parse_one, show};
@@ -24,7 +28,7 @@ pub(super) fn create(create: &CreateTable, state: &State, settings: &Settings) -
         let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
         return if create.if_not_exists { Ok(Plan::nothing(e)) } else { Err(e) };
     }
-    let numbers = Numbers { table: state.next.table, tree: state.next.tree };
+    let numbers = new_numbers(state);
     let table = match &create.content {
         TableContent::Definition(definition) => {
             build::build(database, name, definition, settings.environment(collation), numbers)?
@@ -35,26 +39,35 @@ pub(super) fn create(create: &CreateTable, state: &State, settings: &Settings) -
             rebuild(&other, database, name, 1, numbers)?
         }
     };
-    let generated = table.columns[0].name == GENERATED_KEY && !table.columns[0].visible;
-    let logged = generated.then(|| {
+    let logged = table.has_generated_key().then(|| {
         let text = show::create_table(&table, table.auto_start, settings.zone);
         let qualified = format!("{}.{}", show::quote(database), show::quote(name));
         text.replacen(&show::quote(name), &qualified, 1).into_bytes()
     });
-    Ok(Plan { logged, ..Plan::one(put(table)) })
+    Ok(Plan { logged, ..Plan::one(put(table, state)) })
 }
 
-fn put(table: TableDef) -> Change {
-    let next =
-        NextNumbers { table: table.id + 1, tree: table.schema.primary.tree().0 + table.indexes.len() as u32 };
+fn new_numbers(state: &State) -> Numbers {
+    Numbers { table: state.next.table, trees: Trees::From(state.next.tree) }
+}
+
+fn put(table: TableDef, state: &State) -> Change {
+    let next = put_next(state, &table);
     Change::PutTable(Arc::new(table), next)
+}
+
+/// The numbers behind those of a table. Trees that were built have numbers of their own.
+pub(super) fn put_next(state: &State, table: &TableDef) -> NextNumbers {
+    let trees = table.schema.indexes().map(|index| index.tree().0).filter(|&tree| tree < FIRST_BUILT);
+    let tree = trees.map(|tree| tree + 1).max().unwrap_or(0).max(state.next.tree);
+    NextNumbers { table: state.next.table.max(table.id + 1), tree }
 }
 
 fn existing_database(state: &State, database: &str) -> Result<Collation> {
     state.database(database).map(|d| d.collation).ok_or_else(|| error::BAD_DB_ERROR.with(&[&database]))
 }
 
-fn existing(state: &State, database: &str, name: &str) -> Result<Arc<TableDef>> {
+pub(super) fn existing(state: &State, database: &str, name: &str) -> Result<Arc<TableDef>> {
     existing_database(state, database)?;
     state.table(database, name).cloned().ok_or_else(|| error::NO_SUCH_TABLE.with(&[&database, &name]))
 }
@@ -110,6 +123,22 @@ pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Resu
     Ok(plan)
 }
 
+/// The same table under another name; the names that its CHECK constraints were given follow.
+fn renamed(table: &TableDef, database: &str, name: &str) -> Result<TableDef> {
+    let trees: Vec<_> = table.schema.indexes().map(|index| index.tree()).collect();
+    let mut new = table.clone();
+    let prefix = format!("{}_chk_", table.name);
+    for check in &mut new.checks {
+        if let Some(number) = check.name.strip_prefix(&prefix) {
+            check.name = format!("{name}_chk_{number}");
+        }
+    }
+    let schema = draft::schema_of(table.id, database, name, &table.columns, &table.indexes, &trees)?;
+    new.schema = Arc::new(schema);
+    (new.database, new.name) = (database.to_owned(), name.to_owned());
+    Ok(new)
+}
+
 fn is_drop_of(change: &Change, table: &Arc<TableDef>) -> bool {
     matches!(change, Change::DropTable(dropped) if Arc::ptr_eq(dropped, table))
 }
@@ -119,11 +148,11 @@ pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) ->
     let (database, name) = settings.object(name)?;
     check_not_system(database)?;
     let table = existing(state, database, name)?;
-    let numbers = Numbers { table: state.next.table, tree: state.next.tree };
+    let numbers = new_numbers(state);
     let mut new = rebuild(&table, database, name, 1, numbers)?;
     // Whoever waits for the table waits for its name.
     new.lock = table.lock.clone();
-    Ok(Plan { changes: vec![Change::DropTable(table), put(new)], ..Plan::default() })
+    Ok(Plan { changes: vec![Change::DropTable(table), put(new, state)], ..Plan::default() })
 }
 
 pub(super) fn rename(pairs: &[(ObjectName, ObjectName)], state: &State, settings: &Settings) -> Result<Plan> {
@@ -140,12 +169,10 @@ pub(super) fn rename(pairs: &[(ObjectName, ObjectName)], state: &State, settings
         if state.table(to_database, to_name).is_some() {
             return Err(error::TABLE_EXISTS_ERROR.with(&[&to_name]));
         }
-        let numbers = Numbers { table: table.id, tree: table.schema.primary.tree().0 };
-        let mut renamed = rebuild(&table, to_database, to_name, table.auto_start, numbers)?;
-        renamed.counter = table.counter.clone();
-        renamed.lock = table.lock.clone();
-        let change = Change::RenameTable(table, Arc::new(renamed));
-        crate::catalog::record::apply(&change, &mut state);
+        let renamed = renamed(&table, to_database, to_name)?;
+        let change = Change::AlterTable(table, Arc::new(renamed), state.next);
+        // Its layouts have their places already.
+        crate::catalog::record::apply(&change, &mut state, LogPosition::ZERO);
         plan.changes.push(change);
     }
     Ok(plan)

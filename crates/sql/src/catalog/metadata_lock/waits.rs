@@ -52,7 +52,7 @@ impl Waits {
         waits.push(Wait { session, lock: lock.clone(), kind, held, victim: false });
         let listed = Listed { waits: self, session };
         while let Some(circle) = circle(&waits) {
-            let is_ddl = |&at: &usize| waits[at].kind == Kind::Exclusive;
+            let is_ddl = |&at: &usize| waits[at].kind.is_definition();
             let last = waits.len() - 1;
             let other = circle.iter().copied().find(|at| !is_ddl(at) && *at != last);
             match other.filter(|_| is_ddl(&last)) {

@@ -330,7 +330,8 @@ impl Writer {
             }
             Literal::Hex { bytes, introducer } => {
                 self.introducer(introducer);
-                self.put("x'");
+                // The blank keeps `_latin1 x'41'` apart.
+                self.put(if introducer.is_some() { " x'" } else { "x'" });
                 for byte in bytes {
                     self.put(&*format!("{byte:02X}"));
                 }
@@ -338,7 +339,7 @@ impl Writer {
             }
             Literal::Bit { bytes, introducer } => {
                 self.introducer(introducer);
-                self.put("b'");
+                self.put(if introducer.is_some() { " b'" } else { "b'" });
                 for byte in bytes {
                     self.put(&*format!("{byte:08b}"));
                 }
@@ -352,8 +353,7 @@ impl Writer {
 
     fn introducer(&mut self, introducer: &Option<Ident>) {
         if let Some(charset) = introducer {
-            // The blank keeps `_latin1 x'41'` apart.
-            put!(self, "_", charset.as_str(), " ");
+            put!(self, "_", charset.as_str());
         }
     }
 

@@ -1,0 +1,79 @@
+//! A table's expressions, ready for use: generated columns, expression defaults, CHECK constraints.
+
+use std::sync::Arc;
+
+use super::draft::parse_kept;
+use super::table::{Default, TableDef};
+use crate::error::{self, Result};
+use crate::expression::{Expr, Node, Resolver, Scope};
+use crate::session::Context;
+
+/// A table's expressions. Their row is the table's.
+#[derive(Debug)]
+pub struct Computed {
+    /// Generated columns, in order.
+    pub generated: Vec<(usize, Expr)>,
+    /// Columns with an expression default, in order.
+    pub defaults: Vec<(usize, Expr)>,
+    /// CHECK constraints that are enforced, by their numbers.
+    pub checks: Vec<(usize, Expr)>,
+}
+
+impl Computed {
+    /// A table's expressions: compiled at the first call.
+    pub fn of(cx: &mut Context, table: &Arc<TableDef>) -> Result<Arc<Computed>> {
+        if let Some(computed) = table.computed.get() {
+            return Ok(computed.clone());
+        }
+        let computed = Arc::new(Self::compile(cx, table)?);
+        Ok(table.computed.get_or_init(|| computed).clone())
+    }
+
+    fn compile(cx: &mut Context, table: &Arc<TableDef>) -> Result<Computed> {
+        let mut computed = Computed { generated: Vec::new(), defaults: Vec::new(), checks: Vec::new() };
+        let scope = Scope::of_table(table.clone(), &table.name);
+        let mut resolver = Resolver::new(cx, scope);
+        for (number, column) in table.columns.iter().enumerate() {
+            let refused = |name: &str| match &column.generated {
+                Some(_) => error::GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&column.name, &name]),
+                None => {
+                    error::DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&column.name, &name])
+                }
+            };
+            match (&column.generated, &column.default) {
+                (Some(generated), _) => {
+                    let expr = resolver.expr(&parse_kept(&generated.expr)?)?;
+                    stored_function(&expr).map_or(Ok(()), |name| Err(refused(&name)))?;
+                    computed.generated.push((number, expr));
+                }
+                (None, Default::Expression(text)) => {
+                    let expr = resolver.expr(&parse_kept(text)?)?;
+                    stored_function(&expr).map_or(Ok(()), |name| Err(refused(&name)))?;
+                    computed.defaults.push((number, expr));
+                }
+                _ => {}
+            }
+        }
+        for (number, check) in table.checks.iter().enumerate() {
+            let expr = resolver.expr(&parse_kept(&check.expr)?)?;
+            if let Some(name) = stored_function(&expr) {
+                return Err(error::CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&check.name, &name]));
+            }
+            if check.enforced {
+                computed.checks.push((number, expr));
+            }
+        }
+        Ok(computed)
+    }
+}
+
+/// The name of a stored function that an expression calls.
+fn stored_function(expr: &Expr) -> Option<String> {
+    let mut found = None;
+    expr.walk(&mut |e| {
+        if let Node::Stored(routine, _) = &e.node {
+            found.get_or_insert_with(|| format!("`{}`", routine.name()));
+        }
+    });
+    found
+}

@@ -1,0 +1,216 @@
+//! ALTER TABLE, CREATE INDEX and DROP INDEX: what becomes of the table, and what that takes.
+//!
+//! 1. draft      The table as it is becomes a [`Draft`]; the actions change it.
+//! 2. classify   Old and new are compared ([`work`]): is it a matter of the definition alone, are indexes to be built,
+//!    or is every row to be written anew; and is that what ALGORITHM and LOCK ask for.
+//! 3. plan       Once the trees are built, the definition is made with them.
+//!
+//! Nothing here touches a row: see [`crate::executor`].
+
+mod draft;
+mod work;
+
+use std::sync::Arc;
+
+use storage::TreeId;
+use storage::layout::Layouts;
+
+pub use work::{Work, filler};
+
+use super::table::{existing, put_next};
+use super::{Plan, Settings, check_name, check_not_system};
+use crate::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind};
+use crate::catalog::build::{Numbers, Options};
+use crate::catalog::draft::{Draft, Finished};
+use crate::catalog::objects::State;
+use crate::catalog::record::Change;
+use crate::catalog::{IndexDef, TableDef};
+use crate::error::{self, Result, SqlError};
+use binlog::position::LogPosition;
+
+/// Definitions whose rows may lie side by side; then the table is written anew, as InnoDB does.
+const LAYOUTS_MAX: usize = 64;
+
+/// What an ALTER TABLE does.
+pub struct Alter {
+    /// The table as it is.
+    pub old: Arc<TableDef>,
+    /// What has to be done before it can be committed.
+    pub work: Work,
+    /// The client is told how many rows there were: MySQL would have copied them.
+    pub counts_rows: bool,
+    /// For the client.
+    pub warnings: Vec<SqlError>,
+    /// The table as it will be, but for its trees and numbers.
+    pub finished: Finished,
+    draft: Draft,
+    options: Options,
+    database: String,
+    name: String,
+    /// AUTO_INCREMENT was given.
+    auto_increment: Option<u64>,
+}
+
+/// The statement as an ALTER TABLE; `None` if it is none.
+pub fn of(kind: &StatementKind, state: &State, settings: &Settings) -> Option<Result<Alter>> {
+    match kind {
+        StatementKind::AlterTable(alter) => Some(Alter::new(alter, state, settings)),
+        StatementKind::CreateIndex(create) => Some(Alter::new(&create_index(create), state, settings)),
+        StatementKind::DropIndex(drop) => Some(Alter::new(&drop_index(drop), state, settings)),
+        _ => None,
+    }
+}
+
+fn create_index(create: &CreateIndex) -> AlterTable {
+    AlterTable {
+        name: create.table.clone(),
+        actions: vec![AlterAction::AddKey(create.key.clone())],
+        algorithm: create.algorithm,
+        lock: create.lock,
+        validation: None,
+    }
+}
+
+fn drop_index(drop: &DropIndex) -> AlterTable {
+    AlterTable {
+        name: drop.table.clone(),
+        actions: vec![AlterAction::DropKey(drop.name.clone())],
+        algorithm: drop.algorithm,
+        lock: drop.lock,
+        validation: None,
+    }
+}
+
+impl Alter {
+    fn new(alter: &AlterTable, state: &State, settings: &Settings) -> Result<Alter> {
+        let (database, name) = settings.object(&alter.name)?;
+        check_not_system(database)?;
+        let old = existing(state, database, name)?;
+        let collation = state.database(database).map_or(old.collation, |d| d.collation);
+        let changed = draft::change(&old, alter, settings, collation)?;
+        let (mut to_database, mut to_name) = (database.to_owned(), name.to_owned());
+        if let Some(to) = &changed.rename {
+            let to = (to.database.as_deref().unwrap_or(database), to.name.as_str());
+            check_not_system(to.0)?;
+            check_name(to.1, error::WRONG_TABLE_NAME)?;
+            if state.database(to.0).is_none() {
+                return Err(error::BAD_DB_ERROR.with(&[&to.0]));
+            }
+            if to != (database, name) && state.table(to.0, to.1).is_some() {
+                return Err(error::TABLE_EXISTS_ERROR.with(&[&to.1]));
+            }
+            (to_database, to_name) = (to.0.to_owned(), to.1.to_owned());
+        }
+        let mut changed = changed;
+        let auto =
+            |name: &str| old.auto_column.is_some_and(|c| old.columns[c].name.eq_ignore_ascii_case(name));
+        if changed.auto_increment.is_none() && !changed.draft.auto_column.as_deref().is_some_and(auto) {
+            // Another column counts from now on.
+            changed.options.auto_increment = 1;
+        }
+        let finished = changed.draft.clone().finish(
+            &to_database,
+            &to_name,
+            changed.options.clone(),
+            Numbers { table: old.id, trees: crate::catalog::build::Trees::From(0) },
+            |_, place| TreeId(place as u32),
+        )?;
+        let (work, counts_rows) = work::classify(&old, &finished, &changed, alter, settings)?;
+        let mut warnings = changed.warnings;
+        warnings.extend(duplicate_indexes(&finished, &to_database));
+        Ok(Alter {
+            old,
+            work,
+            counts_rows,
+            warnings,
+            finished,
+            draft: changed.draft,
+            options: changed.options,
+            database: to_database,
+            name: to_name,
+            auto_increment: changed.auto_increment,
+        })
+    }
+
+    /// The indexes whose trees have to be built, as they are numbered in the new table.
+    pub fn to_build(&self) -> Vec<usize> {
+        let all = 0..self.finished.indexes.len();
+        match &self.work {
+            Work::Copy => all.collect(),
+            Work::Indexes { .. } | Work::Definition { .. } => {
+                all.filter(|&index| self.tree_of(index).is_none()).collect()
+            }
+        }
+    }
+
+    /// The tree that an index of the new table has already.
+    fn tree_of(&self, index: usize) -> Option<TreeId> {
+        if matches!(self.work, Work::Copy) {
+            return None;
+        }
+        let origin = self.finished.indexes[index]?;
+        let same = work::same_index(&self.old, origin, &self.finished, index);
+        same.then(|| self.old.schema.index(origin).map(|i| i.tree())).flatten()
+    }
+
+    /// The table with the trees built for [`Self::to_build`], in that order.
+    pub fn plan(&self, built: &[TreeId], state: &State) -> Result<Plan> {
+        if built.len() < self.to_build().len() {
+            let what = format_args!("the trees built for table {} are not known", self.old.name);
+            return Err(SqlError::internal(what));
+        }
+        let mut built = built.iter().copied();
+        let trees: Vec<TreeId> = (0..self.finished.indexes.len())
+            .map(|index| self.tree_of(index).or_else(|| built.next()).unwrap_or(TreeId(0)))
+            .collect();
+        let numbers =
+            Numbers { table: state.next.table, trees: crate::catalog::build::Trees::These(trees.clone()) };
+        let (draft, options) = (self.draft.clone(), self.options.clone());
+        let finished = draft.finish(&self.database, &self.name, options, numbers, |_, place| trees[place])?;
+        let mut new = finished.table;
+        new.lock = self.old.lock.clone();
+        new.readable_from = self.old.readable_from;
+        self.keep_counter(&mut new);
+        new.layouts = match &self.work {
+            Work::Copy => None,
+            Work::Definition { sources: Some(sources) } | Work::Indexes { sources: Some(sources) } => {
+                let before = self.old.layouts.as_deref().cloned().unwrap_or_default();
+                let types = self.old.column_types.clone();
+                Some(Arc::new(before.followed_by(LogPosition::ZERO, types, sources.clone())))
+            }
+            Work::Definition { sources: None } | Work::Indexes { sources: None } => self.old.layouts.clone(),
+        };
+        let next = put_next(state, &new);
+        Ok(Plan {
+            changes: vec![Change::AlterTable(self.old.clone(), Arc::new(new), next)],
+            ..Plan::default()
+        })
+    }
+
+    /// The AUTO_INCREMENT counter goes on, but never below what was asked for.
+    fn keep_counter(&self, new: &mut TableDef) {
+        let origin = new.auto_column.and_then(|c| self.finished.columns.get(c).copied().flatten());
+        let same = origin.is_some() && origin == self.old.auto_column;
+        match self.auto_increment {
+            None if same => new.counter = self.old.counter.clone(),
+            Some(n) if same && n <= self.old.counter.next() => new.counter = self.old.counter.clone(),
+            _ => {}
+        }
+    }
+}
+
+/// Warnings 1831: indexes that say the same as another.
+fn duplicate_indexes(finished: &Finished, database: &str) -> Vec<SqlError> {
+    let indexes = &finished.table.indexes;
+    let is_same =
+        |a: &IndexDef, b: &IndexDef| a.parts == b.parts && a.unique == b.unique && a.name != "PRIMARY";
+    let is_new = |index: &usize| finished.indexes[*index].is_none();
+    let repeats = |index: &usize| indexes[..*index].iter().any(|other| is_same(other, &indexes[*index]));
+    let all = (0..indexes.len()).filter(is_new).filter(repeats);
+    all.map(|i| error::DUP_INDEX.with(&[&indexes[i].name, &database, &finished.table.name])).collect()
+}
+
+/// True if a table has been through as many instant ALTERs as are kept apart.
+fn has_all_layouts(layouts: Option<&Arc<Layouts>>) -> bool {
+    layouts.is_some_and(|layouts| layouts.list().len() >= LAYOUTS_MAX)
+}

@@ -1,0 +1,708 @@
+//! A table's definition in the making: what CREATE TABLE says, or what ALTER TABLE makes of a table that is there.
+//!
+//! Columns and keys are put in, taken out and changed by name; [`Draft::finish`] checks the whole, as MySQL does, and
+//! numbers it. Each column and key remembers which of the old table it was, so that ALTER TABLE knows what it means for
+//! rows and trees.
+
+use std::sync::{Arc, OnceLock};
+
+use binlog::position::LogPosition;
+use storage::TreeId;
+use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
+
+use super::auto_increment::Counter;
+use super::build::{Environment, GENERATED_KEY, Numbers, Options, check_name};
+use super::collations::KeyCollations;
+use super::draft_expressions::{Place, canonical};
+use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
+use crate::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyDefinition, KeyKind};
+use crate::error::{self, Diagnostics, Result, SqlError};
+use crate::parser::{ParseOptions, parse_expression};
+use crate::types::data_type::ROW_SIZE_MAX;
+use crate::types::{Collation, DataType};
+use crate::value::{Datum, store};
+
+/// A definition in the making.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The table's default collation.
+    pub collation: Collation,
+    /// What texts and defaults of the statement depend on.
+    pub environment: Environment,
+    /// The columns.
+    pub columns: Vec<DraftColumn>,
+    /// The keys, in the order given.
+    pub keys: Vec<DraftKey>,
+    /// The CHECK constraints.
+    pub checks: Vec<DraftCheck>,
+    /// The AUTO_INCREMENT column's name.
+    pub auto_column: Option<String>,
+}
+
+/// A column in the making.
+#[derive(Debug, Clone)]
+pub struct DraftColumn {
+    /// What is known of it.
+    pub def: ColumnDef,
+    /// The expression of GENERATED ALWAYS AS, or of DEFAULT.
+    pub expr: Option<ast::Expr>,
+    /// Its number in the old table.
+    pub origin: Option<usize>,
+    /// NULL was said.
+    pub said_null: bool,
+}
+
+/// A key in the making.
+#[derive(Debug, Clone)]
+pub struct DraftKey {
+    /// Its name, if one was given.
+    pub name: Option<String>,
+    /// PRIMARY, UNIQUE or neither.
+    pub kind: KeyKind,
+    /// Its columns.
+    pub parts: Vec<DraftPart>,
+    /// COMMENT.
+    pub comment: String,
+    /// The planner may use it.
+    pub visible: bool,
+    /// Its number in the old table.
+    pub origin: Option<usize>,
+}
+
+/// A column of a key in the making.
+#[derive(Debug, Clone)]
+pub struct DraftPart {
+    /// The column's name.
+    pub column: String,
+    /// Only so many characters.
+    pub prefix_len: Option<u32>,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// A CHECK constraint in the making.
+#[derive(Debug, Clone)]
+pub struct DraftCheck {
+    /// Its name, if one was given.
+    pub name: Option<String>,
+    /// What must hold.
+    pub expr: ast::Expr,
+    /// Rows are tested.
+    pub enforced: bool,
+    /// It stood behind this column.
+    pub of_column: Option<String>,
+}
+
+/// What a draft came to.
+pub struct Finished {
+    /// The table.
+    pub table: TableDef,
+    /// For each column its number in the old table.
+    pub columns: Vec<Option<usize>>,
+    /// For each index its number in the old table.
+    pub indexes: Vec<Option<usize>>,
+}
+
+const COLUMNS_MAX: usize = 1017;
+const KEYS_MAX: usize = 64;
+/// Bytes of one key, as InnoDB counts.
+const KEY_BYTES_MAX: u32 = 3072;
+
+/// An expression that the catalog keeps as text.
+pub fn parse_kept(text: &str) -> Result<ast::Expr> {
+    Ok(parse_expression(text.as_bytes(), &ParseOptions::default())?)
+}
+
+impl Draft {
+    /// A table without columns.
+    pub fn new(collation: Collation, environment: Environment) -> Draft {
+        Draft {
+            collation,
+            environment,
+            columns: Vec::new(),
+            keys: Vec::new(),
+            checks: Vec::new(),
+            auto_column: None,
+        }
+    }
+
+    /// A table as it is.
+    pub fn of(table: &TableDef, environment: Environment) -> Result<Draft> {
+        let mut draft = Draft::new(table.collation, environment);
+        for (number, def) in table.columns.iter().enumerate() {
+            let expr = match (&def.generated, &def.default) {
+                (Some(generated), _) => Some(parse_kept(&generated.expr)?),
+                (None, Default::Expression(text)) => Some(parse_kept(text)?),
+                _ => None,
+            };
+            let (def, origin) = (def.clone(), Some(number));
+            draft.columns.push(DraftColumn { def, expr, origin, said_null: false });
+        }
+        for (number, index) in table.indexes.iter().enumerate() {
+            let part = |p: &KeyPart| DraftPart {
+                column: table.columns[p.column].name.clone(),
+                prefix_len: p.prefix_len,
+                descending: p.descending,
+            };
+            draft.keys.push(DraftKey {
+                name: Some(index.name.clone()),
+                kind: match (number, index.unique) {
+                    (0, _) => KeyKind::Primary,
+                    (_, true) => KeyKind::Unique,
+                    (_, false) => KeyKind::Index,
+                },
+                parts: index.parts.iter().map(part).collect(),
+                comment: index.comment.clone(),
+                visible: index.visible,
+                origin: Some(number),
+            });
+        }
+        for check in &table.checks {
+            let name = Some(check.name.clone());
+            let expr = parse_kept(&check.expr)?;
+            draft.checks.push(DraftCheck { name, expr, enforced: check.enforced, of_column: None });
+        }
+        draft.auto_column = table.auto_column.map(|c| table.columns[c].name.clone());
+        Ok(draft)
+    }
+
+    /// The place of a column.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.def.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The place of a key that has a name; `PRIMARY` is the primary key's.
+    pub fn find_key(&self, name: &str) -> Option<usize> {
+        self.keys.iter().position(|k| k.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case(name)))
+    }
+
+    /// Adds a column at the end, with the keys and checks that stand behind it.
+    pub fn add_column(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
+        if self.find(&ast.name).is_some() {
+            return Err(error::DUP_FIELDNAME.with(&[&ast.name]));
+        }
+        if self.columns.len() >= COLUMNS_MAX {
+            return Err(error::TOO_MANY_FIELDS.plain());
+        }
+        let column = self.column(ast)?;
+        self.columns.push(column);
+        self.add_attributes(ast)
+    }
+
+    /// The keys and checks that stand behind a column.
+    pub fn add_attributes(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
+        let name = ast.name.as_str();
+        for check in &ast.attributes.checks {
+            self.add_check(check, Some(name))?;
+        }
+        let kind = match ast.attributes.key {
+            Some(ColumnKey::Primary) => KeyKind::Primary,
+            Some(ColumnKey::Unique) => KeyKind::Unique,
+            None => return Ok(()),
+        };
+        let part = DraftPart { column: name.to_owned(), prefix_len: None, descending: false };
+        let (parts, comment) = (vec![part], String::new());
+        self.keys.push(DraftKey { name: None, kind, parts, comment, visible: true, origin: None });
+        Ok(())
+    }
+
+    /// What a column definition says, checked by itself. Sets the AUTO_INCREMENT column.
+    pub fn column(&mut self, ast: &ast::ColumnDefinition) -> Result<DraftColumn> {
+        let name = ast.name.as_str();
+        check_name(name, error::WRONG_COLUMN_NAME)?;
+        let attributes = &ast.attributes;
+        let ty = DataType::resolve(&ast.ty, name, self.collation)?;
+        if attributes.srid.is_some() {
+            return Err(SqlError::unsupported("spatial columns"));
+        }
+        if let Some(generated) = &attributes.generated {
+            return generated_column(ast, generated, ty);
+        }
+        if attributes.auto_increment {
+            if !matches!(ty, DataType::Integer { .. }) {
+                return Err(error::WRONG_FIELD_SPEC.with(&[&name]));
+            }
+            if self.auto_column.as_ref().is_some_and(|other| !other.eq_ignore_ascii_case(name)) {
+                return Err(error::WRONG_AUTO_KEY.plain());
+            }
+            self.auto_column = Some(name.to_owned());
+            if attributes.default.is_some() {
+                return Err(error::INVALID_DEFAULT.with(&[&name]));
+            }
+        }
+        let primary = attributes.key == Some(ColumnKey::Primary);
+        let said_null = attributes.nullable == Some(true);
+        if primary && said_null {
+            return Err(error::PRIMARY_CANT_HAVE_NULL.plain());
+        }
+        let nullable = attributes.nullable.unwrap_or(true) && !primary && !attributes.auto_increment;
+        let (default, expr) = self.default(name, &ty, nullable, attributes.default.as_ref())?;
+        let is_moment = matches!(ty, DataType::Timestamp(_) | DataType::DateTime(_));
+        if attributes.on_update_now.is_some_and(|fsp| !is_moment || fsp != u32::from(ty.decimals())) {
+            return Err(error::INVALID_ON_UPDATE.with(&[&name]));
+        }
+        let def = ColumnDef {
+            name: name.to_owned(),
+            ty,
+            nullable,
+            default,
+            on_update_now: attributes.on_update_now.is_some(),
+            comment: text_of(attributes.comment.as_ref()),
+            visible: attributes.visible.unwrap_or(true),
+            generated: None,
+        };
+        Ok(DraftColumn { def, expr, origin: None, said_null })
+    }
+
+    /// A default, and its expression if it is one.
+    pub fn default(
+        &self,
+        name: &str,
+        ty: &DataType,
+        nullable: bool,
+        given: Option<&ColumnDefault>,
+    ) -> Result<(Default, Option<ast::Expr>)> {
+        let invalid = || error::INVALID_DEFAULT.with(&[&name]);
+        let literal = match given {
+            None if nullable => return Ok((Default::Value(Datum::Null), None)),
+            None => return Ok((Default::None, None)),
+            Some(ColumnDefault::Now(fsp)) => {
+                let is_moment = matches!(ty, DataType::Timestamp(_) | DataType::DateTime(_));
+                return if is_moment && *fsp == u32::from(ty.decimals()) {
+                    Ok((Default::Now, None))
+                } else {
+                    Err(invalid())
+                };
+            }
+            Some(ColumnDefault::Expression(expr)) => {
+                return Ok((Default::Expression("".into()), Some(expr.clone())));
+            }
+            Some(ColumnDefault::Literal(literal)) => literal,
+        };
+        let value = literal_value(literal).ok_or_else(invalid)?;
+        if value.is_null() {
+            return if nullable { Ok((Default::Value(Datum::Null), None)) } else { Err(invalid()) };
+        }
+        if matches!(ty, DataType::Lob { .. } | DataType::Json) {
+            return Err(error::BLOB_CANT_HAVE_DEFAULT.with(&[&name]));
+        }
+        let mut diagnostics = Diagnostics::default();
+        let rules = store::Rules {
+            strict: true,
+            dates: self.environment.dates,
+            zone: self.environment.zone,
+            truncate_fraction: false,
+        };
+        let mut target =
+            store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut diagnostics };
+        let fitted = store::fit(value, self.environment.charset, ty, &mut target).map_err(|_| invalid())?;
+        Ok((Default::Value(fitted.into_owned()), None))
+    }
+
+    /// Adds a key of the table.
+    pub fn add_key(&mut self, ast: &KeyDefinition) -> Result<()> {
+        match ast.kind {
+            KeyKind::Fulltext => return Err(SqlError::unsupported("FULLTEXT indexes")),
+            KeyKind::Spatial => return Err(SqlError::unsupported("SPATIAL indexes")),
+            _ => {}
+        }
+        let mut parts = Vec::with_capacity(ast.parts.len());
+        for part in &ast.parts {
+            match part {
+                ast::KeyPart::Column { name, length, descending } => parts.push(DraftPart {
+                    column: name.to_string(),
+                    prefix_len: *length,
+                    descending: *descending,
+                }),
+                ast::KeyPart::Expression { .. } if ast.kind == KeyKind::Primary => {
+                    return Err(error::FUNCTIONAL_INDEX_PRIMARY_KEY.plain());
+                }
+                ast::KeyPart::Expression { expr, .. } if matches!(expr.kind, ExprKind::Column(_)) => {
+                    return Err(error::FUNCTIONAL_INDEX_ON_FIELD.plain());
+                }
+                ast::KeyPart::Expression { .. } => {
+                    return Err(SqlError::unsupported("indexes on expressions"));
+                }
+            }
+        }
+        let visible = ast.options.visible.unwrap_or(true);
+        if ast.kind == KeyKind::Primary && !visible {
+            return Err(error::PK_INDEX_CANT_BE_INVISIBLE.plain());
+        }
+        let name = match ast.kind {
+            KeyKind::Primary => Some("PRIMARY".to_owned()),
+            _ => ast.name.as_ref().map(ToString::to_string),
+        };
+        let comment = text_of(ast.options.comment.as_ref());
+        self.keys.push(DraftKey { name, kind: ast.kind, parts, comment, visible, origin: None });
+        Ok(())
+    }
+
+    /// Adds a CHECK constraint.
+    pub fn add_check(&mut self, ast: &ast::Check, of_column: Option<&str>) -> Result<()> {
+        let name = ast.name.as_ref().map(ToString::to_string);
+        if let Some(name) = &name {
+            check_name(name, error::WRONG_NAME_FOR_INDEX)?;
+        }
+        let (expr, of_column) = (ast.expr.clone(), of_column.map(str::to_owned));
+        self.checks.push(DraftCheck { name, expr, enforced: ast.enforced, of_column });
+        Ok(())
+    }
+
+    /// Checks the whole and numbers it. `numbers` gives the table its number and each index its tree, by the number that
+    /// it had and its place now.
+    pub fn finish(
+        mut self,
+        database: &str,
+        name: &str,
+        options: Options,
+        numbers: Numbers,
+        mut tree: impl FnMut(Option<usize>, usize) -> TreeId,
+    ) -> Result<Finished> {
+        self.prepare_primary_key()?;
+        let (indexes, origins) = self.indexes()?;
+        self.check_columns(&indexes)?;
+        self.canonical_expressions()?;
+        let checks = self.canonical_checks(name)?;
+        let trees: Vec<TreeId> =
+            origins.iter().enumerate().map(|(place, origin)| tree(*origin, place)).collect();
+        let auto_column = self.auto_column.as_deref().and_then(|name| self.find(name));
+        let origin = self.columns.iter().map(|c| c.origin).collect();
+        let columns: Vec<ColumnDef> = self.columns.into_iter().map(|c| c.def).collect();
+        let schema = schema_of(numbers.table, database, name, &columns, &indexes, &trees)?;
+        let table = TableDef {
+            id: numbers.table,
+            database: database.to_owned(),
+            name: name.to_owned(),
+            column_types: schema.types().to_vec(),
+            columns,
+            indexes,
+            checks,
+            auto_column,
+            auto_start: options.auto_increment,
+            collation: self.collation,
+            comment: options.comment,
+            options: options.shown,
+            schema: Arc::new(schema),
+            layouts: None,
+            readable_from: LogPosition::ZERO,
+            computed: OnceLock::new(),
+            counter: Arc::new(Counter::new(options.auto_increment)),
+            lock: Arc::default(),
+        };
+        Ok(Finished { table, columns: origin, indexes: origins })
+    }
+
+    /// A table without a primary key gets the invisible `my_row_id`, as MySQL's `sql_generate_invisible_primary_key` has
+    /// it. The columns of a primary key are NOT NULL.
+    fn prepare_primary_key(&mut self) -> Result<()> {
+        if self.columns.is_empty() {
+            return Err(error::TABLE_MUST_HAVE_COLUMNS.plain());
+        }
+        if self.keys.iter().filter(|k| k.kind == KeyKind::Primary).count() > 1 {
+            return Err(error::MULTIPLE_PRI_KEY.plain());
+        }
+        let Some(primary) = self.keys.iter().position(|k| k.kind == KeyKind::Primary) else {
+            return self.generate_key();
+        };
+        for part in self.keys[primary].parts.clone() {
+            let Some(column) = self.find(&part.column) else {
+                return Err(error::KEY_COLUMN_DOES_NOT_EXIST.with(&[&part.column]));
+            };
+            let column = &mut self.columns[column];
+            if column.said_null {
+                return Err(error::PRIMARY_CANT_HAVE_NULL.plain());
+            }
+            if column.def.generated.as_ref().is_some_and(|g| !g.stored) {
+                let what = "Defining a virtual generated column as primary key";
+                return Err(error::UNSUPPORTED_ACTION_ON_GENERATED_COLUMN.with(&[&what]));
+            }
+            column.def.nullable = false;
+            if matches!(column.def.default, Default::Value(Datum::Null)) {
+                column.def.default = Default::None;
+            }
+        }
+        Ok(())
+    }
+
+    fn generate_key(&mut self) -> Result<()> {
+        if self.find(GENERATED_KEY).is_some() {
+            return Err(error::GIPK_COLUMN_EXISTS.plain());
+        }
+        if let Some(auto) = &self.auto_column {
+            let leads = |k: &DraftKey| k.parts.first().is_some_and(|p| p.column.eq_ignore_ascii_case(auto));
+            if !self.keys.iter().any(leads) {
+                return Err(error::WRONG_AUTO_KEY.plain());
+            }
+            return Err(SqlError::unsupported("tables with an AUTO_INCREMENT column and no primary key"));
+        }
+        let sign = ast::Sign { unsigned: true, zerofill: false };
+        let def = ColumnDef {
+            name: GENERATED_KEY.to_owned(),
+            ty: DataType::Integer { size: ast::IntegerSize::Big, sign, width: None },
+            nullable: false,
+            default: Default::None,
+            on_update_now: false,
+            comment: String::new(),
+            visible: false,
+            generated: None,
+        };
+        self.columns.insert(0, DraftColumn { def, expr: None, origin: None, said_null: false });
+        self.auto_column = Some(GENERATED_KEY.to_owned());
+        let part = DraftPart { column: GENERATED_KEY.to_owned(), prefix_len: None, descending: false };
+        self.keys.push(DraftKey {
+            name: Some("PRIMARY".to_owned()),
+            kind: KeyKind::Primary,
+            parts: vec![part],
+            comment: String::new(),
+            visible: true,
+            origin: None,
+        });
+        Ok(())
+    }
+
+    /// The indexes in MySQL's order: the primary key, unique ones without NULL, other unique ones, the rest.
+    fn indexes(&self) -> Result<(Vec<IndexDef>, Vec<Option<usize>>)> {
+        if self.keys.len() > KEYS_MAX {
+            return Err(error::TOO_MANY_KEYS.with(&[&KEYS_MAX]));
+        }
+        let mut made: Vec<(u8, IndexDef, Option<usize>)> = Vec::with_capacity(self.keys.len());
+        for key in &self.keys {
+            let parts = self.parts(key)?;
+            let name = match &key.name {
+                _ if key.kind == KeyKind::Primary => "PRIMARY".to_owned(),
+                Some(name) if name.eq_ignore_ascii_case("PRIMARY") => {
+                    return Err(error::WRONG_NAME_FOR_INDEX.with(&[name]));
+                }
+                Some(name) => {
+                    check_name(name, error::WRONG_NAME_FOR_INDEX)?;
+                    name.clone()
+                }
+                None => self.free_key_name(&self.columns[parts[0].column].def.name, &made),
+            };
+            if made.iter().any(|(_, k, _)| k.name.eq_ignore_ascii_case(&name)) {
+                return Err(error::DUP_KEYNAME.with(&[&name]));
+            }
+            let unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
+            let has_null = parts.iter().any(|p| self.columns[p.column].def.nullable);
+            let rank = match key.kind {
+                KeyKind::Primary => 0,
+                KeyKind::Unique if !has_null => 1,
+                KeyKind::Unique => 2,
+                _ => 3,
+            };
+            let (comment, visible) = (key.comment.clone(), key.visible);
+            made.push((rank, IndexDef { name, unique, parts, comment, visible }, key.origin));
+        }
+        made.sort_by_key(|(rank, ..)| *rank);
+        Ok(made.into_iter().map(|(_, index, origin)| (index, origin)).unzip())
+    }
+
+    /// `column`, `column_2`, ...
+    fn free_key_name(&self, column: &str, made: &[(u8, IndexDef, Option<usize>)]) -> String {
+        let given = |name: &str| {
+            self.keys.iter().any(|k| {
+                k.origin.is_some() && k.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case(name))
+            })
+        };
+        let taken =
+            |name: &str| given(name) || made.iter().any(|(_, k, _)| k.name.eq_ignore_ascii_case(name));
+        let numbered = (2..).map(|i| format!("{column}_{i}"));
+        let mut names = std::iter::once(column.to_owned()).chain(numbered);
+        names
+            .find(|name| !taken(name) && !name.eq_ignore_ascii_case("PRIMARY"))
+            .expect("there is always a next name")
+    }
+
+    fn parts(&self, key: &DraftKey) -> Result<Vec<KeyPart>> {
+        if key.parts.len() > storage::key::PARTS_MAX {
+            return Err(error::TOO_MANY_KEY_PARTS.with(&[&storage::key::PARTS_MAX]));
+        }
+        let (mut parts, mut bytes): (Vec<KeyPart>, u32) = (Vec::new(), 0);
+        for part in &key.parts {
+            let found = self.find(&part.column);
+            let number = found.ok_or_else(|| error::KEY_COLUMN_DOES_NOT_EXIST.with(&[&part.column]))?;
+            let column = &self.columns[number].def;
+            if parts.iter().any(|p| p.column == number) {
+                return Err(error::DUP_FIELDNAME.with(&[&column.name]));
+            }
+            if column.ty == DataType::Json {
+                return Err(error::JSON_USED_AS_KEY.with(&[&column.name]));
+            }
+            let (prefix_len, length) = prefix(column, part.prefix_len)?;
+            bytes = bytes.saturating_add(length);
+            if length > KEY_BYTES_MAX || bytes > KEY_BYTES_MAX {
+                return Err(error::TOO_LONG_KEY.with(&[&KEY_BYTES_MAX]));
+            }
+            parts.push(KeyPart { column: number, prefix_len, descending: part.descending });
+        }
+        Ok(parts)
+    }
+
+    fn check_columns(&self, indexes: &[IndexDef]) -> Result<()> {
+        if !self.columns.iter().any(|c| c.def.visible) {
+            return Err(error::TABLE_MUST_HAVE_A_VISIBLE_COLUMN.plain());
+        }
+        if let Some(auto) = self.auto_column.as_deref().and_then(|name| self.find(name))
+            && !indexes.iter().any(|k| k.parts[0].column == auto)
+        {
+            return Err(error::WRONG_AUTO_KEY.plain());
+        }
+        let nulls = (self.columns.len() as u32).div_ceil(8);
+        let row_bytes =
+            self.columns.iter().map(|c| u64::from(c.def.ty.row_bytes())).sum::<u64>() + u64::from(nulls);
+        if row_bytes > ROW_SIZE_MAX.into() {
+            return Err(error::TOO_BIG_ROWSIZE.with(&[&ROW_SIZE_MAX]));
+        }
+        Ok(())
+    }
+
+    fn canonical_expressions(&mut self) -> Result<()> {
+        for number in 0..self.columns.len() {
+            let Some(expr) = self.columns[number].expr.clone() else { continue };
+            let generated = self.columns[number].def.generated.is_some();
+            let place = if generated { Place::Generated(number) } else { Place::Default(number) };
+            let text = canonical(self, expr, place)?;
+            let def = &mut self.columns[number].def;
+            match &mut def.generated {
+                Some(generated) => generated.expr = text,
+                None => def.default = Default::Expression(text),
+            }
+        }
+        Ok(())
+    }
+
+    /// The CHECK constraints by name, those without one named `table_chk_1` and on.
+    fn canonical_checks(&self, table: &str) -> Result<Vec<CheckDef>> {
+        let prefix = format!("{table}_chk_");
+        let number = |c: &DraftCheck| c.name.as_deref()?.strip_prefix(&prefix)?.parse::<u32>().ok();
+        let mut last = self.checks.iter().filter_map(number).max().unwrap_or(0);
+        let mut checks: Vec<CheckDef> = Vec::with_capacity(self.checks.len());
+        for check in &self.checks {
+            let name = check.name.clone().unwrap_or_else(|| {
+                last += 1;
+                format!("{prefix}{last}")
+            });
+            let place = Place::Check { name: &name, of_column: check.of_column.as_deref() };
+            let expr = canonical(self, check.expr.clone(), place)?;
+            if checks.iter().any(|c| c.name.eq_ignore_ascii_case(&name)) {
+                return Err(error::CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
+            }
+            checks.push(CheckDef { name, expr, enforced: check.enforced });
+        }
+        checks.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(checks)
+    }
+}
+
+fn generated_column(
+    ast: &ast::ColumnDefinition,
+    generated: &ast::Generated,
+    ty: DataType,
+) -> Result<DraftColumn> {
+    let attributes = &ast.attributes;
+    let wrong = |what: &str| Err(error::WRONG_USAGE.with(&[&what, &"generated column"]));
+    if attributes.default.is_some() {
+        return wrong("DEFAULT");
+    }
+    if attributes.auto_increment {
+        return wrong("AUTO_INCREMENT");
+    }
+    if attributes.on_update_now.is_some() {
+        return wrong("ON UPDATE");
+    }
+    let def = ColumnDef {
+        name: ast.name.to_string(),
+        ty,
+        nullable: attributes.nullable.unwrap_or(true),
+        default: Default::None,
+        on_update_now: false,
+        comment: text_of(attributes.comment.as_ref()),
+        visible: attributes.visible.unwrap_or(true),
+        generated: Some(Generated { expr: "".into(), stored: generated.stored }),
+    };
+    let said_null = attributes.nullable == Some(true);
+    Ok(DraftColumn { def, expr: Some(generated.expr.clone()), origin: None, said_null })
+}
+
+/// The prefix of a key part, if it is one, and the part's length in bytes.
+fn prefix(column: &ColumnDef, given: Option<u32>) -> Result<(Option<u32>, u32)> {
+    let is_lob = matches!(column.ty, DataType::Lob { .. });
+    let text = is_lob || matches!(column.ty, DataType::Char { .. } | DataType::VarChar { .. });
+    let char_len = column.ty.collation().charset().char_len_max();
+    let full = column.ty.byte_length();
+    let length = match given {
+        Some(0) => return Err(error::KEY_PART_0.with(&[&column.name])),
+        Some(_) if !text => return Err(error::WRONG_SUB_KEY.plain()),
+        Some(n) if u64::from(n) * u64::from(char_len) > u64::from(full) => {
+            return Err(error::WRONG_SUB_KEY.plain());
+        }
+        Some(n) => n.saturating_mul(char_len),
+        None if is_lob => return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&column.name])),
+        None if text => full,
+        None => column.ty.row_bytes(),
+    };
+    // A prefix of the whole is no prefix.
+    let whole = given.is_some_and(|n| n.saturating_mul(char_len) == full) && !is_lob;
+    Ok((given.filter(|_| !whole), length))
+}
+
+/// The engine's view of a table.
+pub fn schema_of(
+    id: u64,
+    database: &str,
+    name: &str,
+    columns: &[ColumnDef],
+    indexes: &[IndexDef],
+    trees: &[TreeId],
+) -> Result<TableSchema> {
+    let engine_column =
+        |c: &ColumnDef| Column { name: c.name.clone(), ty: c.ty.column_type(), nullable: c.nullable };
+    let mut definitions = indexes.iter().zip(trees).map(|(index, tree)| definition_of(index, *tree));
+    let primary =
+        definitions.next().ok_or_else(|| SqlError::internal(format_args!("{name} has no primary key")))?;
+    let columns = columns.iter().map(engine_column).collect();
+    TableSchema::new(id, database, name, columns, primary, definitions.collect(), &KeyCollations)
+        .map_err(|e| SqlError::unsupported(format_args!("this index: {e}")))
+}
+
+/// The engine's view of an index.
+pub fn definition_of(index: &IndexDef, tree: TreeId) -> IndexDefinition {
+    IndexDefinition { name: index.name.clone(), tree, parts: index.parts.clone(), unique: index.unique }
+}
+
+fn text_of(text: Option<&ast::Text>) -> String {
+    text.map_or(String::new(), |c| c.to_str_lossy().into_owned())
+}
+
+/// The value of a default: a literal, perhaps with a sign.
+fn literal_value(ast: &ast::Expr) -> Option<Datum<'static>> {
+    use crate::value::Decimal;
+    use ast::Literal as L;
+    Some(match &ast.kind {
+        ExprKind::Literal(literal) => match literal {
+            L::Null => Datum::Null,
+            L::Bool(b) => Datum::from_bool(*b),
+            L::Integer(n) => i64::try_from(*n).map_or(Datum::UInt(*n), Datum::Int),
+            L::Decimal(digits) => Datum::Decimal(Decimal::parse(digits.as_bytes()).0),
+            L::Float(text) => Datum::Double(text.parse().ok()?),
+            L::String { bytes, .. } => Datum::owned(bytes.to_vec()),
+            L::Hex { bytes, .. } | L::Bit { bytes, .. } => Datum::Bits(bytes.to_vec().into()),
+            L::Date(text) | L::Time(text) | L::Timestamp(text) => Datum::owned(text.to_vec()),
+        },
+        ExprKind::Unary { op, operand } => {
+            let value = literal_value(operand)?;
+            match op {
+                ast::UnaryOp::Minus => match value {
+                    Datum::Int(n) => Datum::Int(-n),
+                    Datum::UInt(n) if n == 1 << 63 => Datum::Int(i64::MIN),
+                    Datum::Decimal(d) => Datum::Decimal(d.negate()),
+                    Datum::Double(v) => Datum::Double(-v),
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,195 @@
+//! Expressions in definitions: generated columns, defaults, CHECK.
+//!
+//! They are kept as text in MySQL's canonical form, which depends on no session: columns without table, strings with
+//! their character set. What must not be in them is refused here; their types are found out when they are compiled
+//! ([`super::computed`]).
+
+use super::draft::{Draft, DraftColumn};
+use super::table::Default;
+use crate::ast::{self, ExprKind, Literal};
+use crate::error::{self, Result, SqlError};
+use crate::parser::unparse;
+use crate::types::Charset;
+
+/// Where an expression stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// GENERATED ALWAYS AS, of this column.
+    Generated(usize),
+    /// DEFAULT, of this column.
+    Default(usize),
+    /// CHECK.
+    Check {
+        /// Its name.
+        name: &'a str,
+        /// It stood behind this column.
+        of_column: Option<&'a str>,
+    },
+}
+
+/// Functions whose value is not given by their arguments; a default may call them.
+const INCONSTANT: &[&str] = &[
+    "connection_id",
+    "curdate",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "curtime",
+    "localtime",
+    "localtimestamp",
+    "now",
+    "rand",
+    "random_bytes",
+    "session_user",
+    "sysdate",
+    "system_user",
+    "user",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+    "uuid",
+    "uuid_short",
+    "version",
+    "database",
+    "schema",
+];
+/// Functions that no definition may call.
+const NEVER: &[&str] = &[
+    "benchmark",
+    "found_rows",
+    "get_lock",
+    "is_free_lock",
+    "is_used_lock",
+    "last_insert_id",
+    "load_file",
+    "release_all_locks",
+    "release_lock",
+    "row_count",
+    "sleep",
+    "source_pos_wait",
+    "wait_for_executed_gtid_set",
+];
+
+/// The text of an expression.
+pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: Place<'_>) -> Result<Box<str>> {
+    expr.visit_mut(&mut |node| {
+        refuse(draft, node, place)?;
+        match &mut node.kind {
+            ExprKind::Column(name) => {
+                let number = draft.find(&name.column).ok_or_else(|| unknown(&name.column, place))?;
+                check_column(draft, number, place)?;
+                let own = draft.columns[number].def.name.as_str();
+                *name = ast::ColumnName { database: None, table: None, column: ast::Ident::new(own) };
+            }
+            ExprKind::Literal(Literal::String { bytes, introducer: introducer @ None }) => {
+                let charset = draft.environment.charset;
+                let is_utf8 = matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4 | Charset::Ascii);
+                // The text that is kept is UTF-8.
+                if !bytes.is_ascii() && !is_utf8 {
+                    *bytes = charset.convert(bytes.to_vec().into(), Charset::Utf8mb4).0.into();
+                    *introducer = Some(ast::Ident::new(Charset::Utf8mb4.name()));
+                } else {
+                    *introducer = Some(ast::Ident::new(charset.name()));
+                }
+            }
+            _ => {}
+        }
+        Ok::<(), SqlError>(())
+    })?;
+    let text = String::from_utf8(unparse::expr(&expr));
+    let text =
+        text.map_err(|_| SqlError::unsupported("bytes that are no text in a definition's expression"))?;
+    Ok(text.into())
+}
+
+fn refuse(draft: &Draft, node: &ast::Expr, place: Place<'_>) -> Result<()> {
+    match &node.kind {
+        ExprKind::Function(call) => {
+            let name = call.name.as_str();
+            let unknown = call.database.is_some();
+            let varying = NEVER.contains(&name)
+                || INCONSTANT.contains(&name) && !matches!(place, Place::Default(_))
+                || name == "unix_timestamp"
+                    && call.arguments.is_empty()
+                    && !matches!(place, Place::Default(_));
+            if !varying && !unknown {
+                return Ok(());
+            }
+            let shown = if unknown { unparse::ident(name) } else { name.to_owned() };
+            Err(match place {
+                Place::Generated(c) => error::GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED
+                    .with(&[&draft.columns[c].def.name, &shown]),
+                Place::Default(c) => error::DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED
+                    .with(&[&draft.columns[c].def.name, &shown]),
+                Place::Check { name, .. } => {
+                    error::CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&name, &shown])
+                }
+            })
+        }
+        ExprKind::UserVariable(_) | ExprKind::AssignUserVariable { .. } | ExprKind::SystemVariable(_) => {
+            Err(match place {
+                Place::Check { name, .. } => error::CHECK_CONSTRAINT_VARIABLES.with(&[&name]),
+                _ => disallowed(draft, place),
+            })
+        }
+        ExprKind::Subquery(_)
+        | ExprKind::Exists(_)
+        | ExprKind::InQuery { .. }
+        | ExprKind::Quantified { .. }
+        | ExprKind::Aggregate(_)
+        | ExprKind::Window(_)
+        | ExprKind::Match { .. }
+        | ExprKind::Default(_)
+        | ExprKind::Values(_)
+        | ExprKind::Row(_)
+        | ExprKind::Parameter(_) => Err(disallowed(draft, place)),
+        _ => Ok(()),
+    }
+}
+
+fn disallowed(draft: &Draft, place: Place<'_>) -> SqlError {
+    match place {
+        Place::Generated(c) => {
+            error::GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED.with(&[&draft.columns[c].def.name])
+        }
+        Place::Default(c) => {
+            error::DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED.with(&[&draft.columns[c].def.name])
+        }
+        Place::Check { name, .. } => error::CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED.with(&[&name]),
+    }
+}
+
+fn unknown(column: &str, place: Place<'_>) -> SqlError {
+    let clause = match place {
+        Place::Generated(_) => "generated column function".to_owned(),
+        Place::Default(_) => "default value expression".to_owned(),
+        Place::Check { name, .. } => format!("check constraint {name} expression"),
+    };
+    error::BAD_FIELD_ERROR.with(&[&column, &clause])
+}
+
+/// Refuses a column that this place may not read.
+fn check_column(draft: &Draft, number: usize, place: Place<'_>) -> Result<()> {
+    let column: &DraftColumn = &draft.columns[number];
+    let is_auto = draft.auto_column.as_deref().is_some_and(|a| a.eq_ignore_ascii_case(&column.def.name));
+    let is_computed = column.def.generated.is_some() || matches!(column.def.default, Default::Expression(_));
+    match place {
+        Place::Generated(own) if is_auto => {
+            Err(error::GENERATED_COLUMN_REF_AUTO_INC.with(&[&draft.columns[own].def.name]))
+        }
+        Place::Generated(own) if column.def.generated.is_some() && number >= own => {
+            Err(error::GENERATED_COLUMN_NON_PRIOR.plain())
+        }
+        Place::Default(own) if is_computed && number >= own || is_auto => {
+            Err(error::DEFAULT_VAL_GENERATED_NON_PRIOR.with(&[&draft.columns[own].def.name]))
+        }
+        Place::Check { name, .. } if is_auto => {
+            Err(error::CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN.with(&[&name]))
+        }
+        Place::Check { name, of_column: Some(own) } if !column.def.name.eq_ignore_ascii_case(own) => {
+            Err(error::COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN.with(&[&name]))
+        }
+        _ => Ok(()),
+    }
+}

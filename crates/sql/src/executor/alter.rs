@@ -1,0 +1,153 @@
+//! Executing ALTER TABLE, CREATE INDEX and DROP INDEX.
+//!
+//! The statement holds the table's upgradable lock throughout: other DDL waits, users come and go. What they do to rows
+//! depends on what there is to do ([`Work`]):
+//!
+//! - a new definition: the lock is made exclusive, the statement is logged, the definition is published.
+//! - indexes ([`build`]): writers are told to keep the new trees, the rows of a snapshot are put under what they write,
+//!   and with the lock exclusive once more the statement is logged.
+//! - all rows anew ([`copy`]): nobody writes, while rows go into new trees, in runs that are no transaction; at the end
+//!   the lock is exclusive.
+//!
+//! (A1) Whatever is built is in tables on disk, and a checkpoint tells of it, before the statement is logged. So what
+//!      replay finds is the old table, or the new one with all its trees; it builds nothing.
+//! (A2) Until it is logged nothing but memory knows of the change. After a failure the table is what it was, and the
+//!      trees are dropped, now or at the next start.
+
+mod build;
+mod copy;
+
+use std::sync::Arc;
+
+use storage::{TreeId, WriteBatch};
+
+use crate::ast::Statement;
+use crate::catalog::computed::Computed;
+use crate::catalog::ddl::alter::{self, Alter, Work};
+use crate::catalog::metadata_lock::{Guard, Kind};
+use crate::catalog::{Change, TableDef, record};
+use crate::error::{Result, SqlError};
+use crate::session::Context;
+
+/// The statement, and what it holds.
+pub(super) struct Running<'s> {
+    statement: &'s Statement,
+    text: &'s [u8],
+    /// The table as it was at the beginning.
+    table: Arc<TableDef>,
+    /// Keeps other DDL away.
+    upgradable: Option<Guard>,
+}
+
+/// Executes one. What was open is committed already.
+pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+    loop {
+        let first = plan(cx, statement)?;
+        let upgradable = cx.lock_to_alter(&first.old)?;
+        if !cx.catalog().is_current(&first.old) {
+            continue;
+        }
+        let alter = plan(cx, statement)?;
+        check_expressions(cx, &alter.finished.table)?;
+        let running = Running { statement, text, table: alter.old.clone(), upgradable };
+        let rows = match &alter.work {
+            Work::Definition { .. } => {
+                let _alone = running.alone(cx)?;
+                running.commit(cx, &[])?;
+                0
+            }
+            Work::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
+            Work::Copy => copy::run(cx, &running, &alter)?,
+        };
+        let rows = if alter.counts_rows { rows } else { 0 };
+        alter.warnings.into_iter().for_each(|warning| cx.warn(warning));
+        cx.status.affected = rows;
+        let warnings = cx.diagnostics.warning_count();
+        cx.status.info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
+        return Ok(());
+    }
+}
+
+fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
+    alter::of(&statement.kind, &cx.catalog().state(), &cx.settings())
+        .unwrap_or_else(|| Err(SqlError::internal("a statement that alters no table")))
+}
+
+/// What does not compile is no definition.
+pub(super) fn check_expressions(cx: &mut Context, table: &TableDef) -> Result<()> {
+    if !table.is_plain() {
+        Computed::of(cx, &Arc::new(table.clone()))?;
+    }
+    Ok(())
+}
+
+impl Running<'_> {
+    /// Keeps everybody else away from the table.
+    fn alone(&self, cx: &Context) -> Result<Option<Guard>> {
+        cx.lock_further(&self.table, Kind::Upgraded, &self.upgradable)
+    }
+
+    /// Keeps writers away from the table.
+    fn without_writers(&self, cx: &Context) -> Result<Option<Guard>> {
+        cx.lock_further(&self.table, Kind::NoWrite, &self.upgradable)
+    }
+
+    /// Logs the statement and publishes the new definition, with the trees that were built for it. The caller has the
+    /// table to itself.
+    fn commit(&self, cx: &mut Context, built: &[TreeId]) -> Result<()> {
+        let database = cx.database.clone();
+        let catalog = database.catalog();
+        let old = plan(cx, self.statement)?.old;
+        if !built.is_empty() {
+            catalog.put_pending(old.id, built.to_vec());
+        }
+        let outcome = self.commit_built(cx, &old, built);
+        catalog.forget_pending(old.id);
+        outcome
+    }
+
+    fn commit_built(&self, cx: &mut Context, old: &TableDef, built: &[TreeId]) -> Result<()> {
+        let database = cx.database.clone();
+        let engine = database.engine();
+        if !built.is_empty() {
+            // A1
+            engine.checkpoint().map_err(SqlError::internal)?;
+        }
+        let catalog = database.catalog();
+        let _one_at_a_time = catalog.lock_ddl();
+        let state = catalog.state();
+        let plan = plan(cx, self.statement)?.plan(built, &state)?;
+        let mut batch = WriteBatch::new();
+        plan.changes.iter().for_each(|change| record::write(change, &mut batch));
+        let mut event = cx.query_event(self.statement.span.of(self.text).to_vec());
+        let micros = cx.moment().rem_euclid(1_000_000) as u32;
+        event.status.microseconds = (micros > 0).then_some(micros);
+        let position = engine.commit_ddl(cx.group_context(), &event, batch, None)?;
+        catalog.publish(&plan.changes, position);
+        for change in &plan.changes {
+            if let Change::AlterTable(_, new, _) = change
+                && let Ok(new) = catalog.table(&new.database, &new.name)
+            {
+                engine.set_layouts(new.schema.primary.tree(), new.layouts.clone());
+                if new.schema.primary.tree() != old.schema.primary.tree() {
+                    engine.set_layouts(old.schema.primary.tree(), None);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Drops trees that were built for nothing. If that fails too, the next start does it.
+fn discard(cx: &Context, trees: &[TreeId]) {
+    let engine = cx.database.engine();
+    // What writers put into them is in memory still.
+    let dropped = engine.checkpoint().map_err(SqlError::internal);
+    let dropped = dropped.and_then(|_| Ok(engine.store().discard_trees(trees)?));
+    if let Err(e) = dropped {
+        tracing::warn!(error = %e, "trees of a failed ALTER TABLE stay until the next start");
+    }
+}
+
+/// How many rows are walked between two looks at KILL's mark.
+const INTERRUPT_STEPS: u64 = 256;

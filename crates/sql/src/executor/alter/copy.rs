@@ -1,0 +1,277 @@
+//! Writing all rows of a table anew.
+//!
+//! The rows go into new trees in sorted runs, on disk as they come: however many there are, they are no transaction and
+//! take no more memory than a buffer. Values are brought into the new columns as if they were inserted, so what does
+//! not fit is an error under strict modes, and a warning else.
+
+use std::sync::Arc;
+
+use binlog::row::RowImageBuilder;
+use storage::TreeId;
+use storage::build::{BuildError, TreeBuilder};
+use storage::transaction::{Access, Direction, KeyRange};
+
+use super::build::find_duplicate;
+use super::{INTERRUPT_STEPS, Running, discard};
+use crate::catalog::auto_increment::Series;
+use crate::catalog::ddl::alter::{Alter, filler};
+use crate::catalog::draft;
+use crate::catalog::table::Default;
+use crate::catalog::{ColumnDef, TableDef};
+use crate::error::{self, Result, SqlError};
+use crate::executor::computed;
+use crate::executor::insert::duplicate_entry;
+use crate::expression::row::Offsets;
+use crate::session::Context;
+use crate::types::{Charset, DataType};
+use crate::value::{Datum, image, store};
+
+/// Returns the number of rows.
+pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Result<u64> {
+    let _no_writers = running.without_writers(cx)?;
+    let store = cx.database.engine().store().clone();
+    let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
+    let mut copy = Copy::new(cx, alter, trees)?;
+    let outcome = copy.rows(cx).and_then(|rows| {
+        let _alone = running.alone(cx)?;
+        running.commit(cx, &copy.trees)?;
+        Ok(rows)
+    });
+    match outcome {
+        Ok(rows) => {
+            copy.hand_over_counter(cx);
+            Ok(rows)
+        }
+        Err(e) => {
+            discard(cx, &copy.trees);
+            Err(e)
+        }
+    }
+}
+
+struct Copy<'a> {
+    alter: &'a Alter,
+    /// The new table, with the trees built for it.
+    new: Arc<TableDef>,
+    trees: Vec<TreeId>,
+    rules: store::Rules,
+    /// What columns that are new have in all rows.
+    fillers: Vec<Datum<'static>>,
+    /// New columns with an expression default.
+    defaulted: Vec<usize>,
+    /// A column that is newly AUTO_INCREMENT, or new: its numbers are given now.
+    numbered: Option<usize>,
+}
+
+impl<'a> Copy<'a> {
+    fn new(cx: &Context, alter: &'a Alter, trees: Vec<TreeId>) -> Result<Self> {
+        let mut new = alter.finished.table.clone();
+        let schema = draft::schema_of(new.id, &new.database, &new.name, &new.columns, &new.indexes, &trees)?;
+        new.schema = Arc::new(schema);
+        let settings = cx.settings();
+        let is_new = |c: &usize| alter.finished.columns[*c].is_none();
+        let is_expression =
+            |c: &usize| matches!(new.columns[*c].default, Default::Expression(_)) && is_new(c);
+        let origin = new.auto_column.and_then(|c| alter.finished.columns[c]);
+        let numbered = new.auto_column.filter(|_| origin.is_none() || origin != alter.old.auto_column);
+        Ok(Copy {
+            alter,
+            fillers: new.columns.iter().map(|column| filler(column, &settings)).collect(),
+            defaulted: (0..new.columns.len()).filter(is_expression).collect(),
+            rules: cx.store_rules(false),
+            numbered,
+            new: Arc::new(new),
+            trees,
+        })
+    }
+
+    fn rows(&mut self, cx: &mut Context) -> Result<u64> {
+        let store = cx.database.engine().store().clone();
+        let mut transaction = cx.scratch_transaction();
+        let snapshot = transaction.snapshot().clone();
+        let mut builder = store.build_trees(self.trees.clone(), snapshot);
+        let schema = &self.alter.old.schema;
+        let mut scan =
+            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+        let mut rows = 0_u64;
+        while scan.next(&mut transaction)? {
+            rows += 1;
+            if rows.is_multiple_of(INTERRUPT_STEPS) {
+                cx.check_interrupt()?;
+            }
+            let image = self.row(cx, scan.row(), rows)?;
+            self.put(&mut builder, &image)?;
+        }
+        drop(scan);
+        drop(transaction);
+        match builder.finish() {
+            Ok(()) => {}
+            Err(BuildError::Store(e)) => return Err(e.into()),
+            Err(BuildError::Duplicate { key, .. }) => return Err(self.duplicate_primary(cx, &key)?),
+        }
+        self.check_unique(cx)?;
+        Ok(rows)
+    }
+
+    fn put(&self, builder: &mut TreeBuilder, image: &[u8]) -> Result<()> {
+        let schema = &self.new.schema;
+        let keys = schema.keys(image).map_err(SqlError::internal)?;
+        for (number, tree) in self.trees.iter().enumerate() {
+            let value = if number == 0 { image } else { &[] };
+            match builder.put(*tree, keys.of(number), value) {
+                Ok(()) => {}
+                Err(BuildError::Store(e)) => return Err(e.into()),
+                // Two rows of one run; which they were comes out when the row is known.
+                Err(BuildError::Duplicate { .. }) => {
+                    return Err(error::DUP_ENTRY.with(&[&"?", &format!("{}.PRIMARY", self.new.name)]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An old row with the new columns.
+    fn row(&self, cx: &mut Context, old: &[u8], number: u64) -> Result<Vec<u8>> {
+        let mut offsets = Offsets::default();
+        offsets.find(&self.alter.old, old)?;
+        let mut out = Vec::with_capacity(old.len() + 16);
+        let mut builder = RowImageBuilder::new(&self.new.column_types, &mut out);
+        for (place, column) in self.new.columns.iter().enumerate() {
+            let Some(origin) = self.alter.finished.columns[place] else {
+                let value = self.new_value(cx, place, column)?;
+                image::push(&mut builder, &value, &column.ty)?;
+                continue;
+            };
+            let before = &self.alter.old.columns[origin];
+            let raw = offsets.raw(old, origin);
+            if before.ty == column.ty && (raw.is_some() || column.nullable) && self.numbered != Some(place) {
+                builder.push_raw(raw).map_err(SqlError::internal)?;
+                continue;
+            }
+            let value = match raw {
+                Some(raw) => {
+                    let ty = &self.alter.old.column_types[origin];
+                    image::read(raw, ty, &before.ty, cx.zone())?
+                }
+                None => Datum::Null,
+            };
+            let fitted = self.fitted(cx, place, column, value, &before.ty, number)?;
+            image::push(&mut builder, &fitted, &column.ty)?;
+        }
+        builder.finish().map_err(SqlError::internal)?;
+        if !self.new.is_plain() {
+            computed::complete(cx, &self.new, &mut out, &self.defaulted, self.rules, (number, false))?;
+        }
+        self.new.count_row(&out);
+        Ok(out)
+    }
+
+    /// What a column that is new has in this row.
+    fn new_value(&self, cx: &mut Context, place: usize, column: &ColumnDef) -> Result<Datum<'static>> {
+        if self.numbered == Some(place) {
+            return self.next_number(column);
+        }
+        let filler = &self.fillers[place];
+        let is_date = matches!(filler, Datum::Date(date) if *date == crate::value::Date::ZERO)
+            || matches!(filler, Datum::DateTime(moment) if moment.is_zero());
+        if is_date && column.default == Default::None && self.rules.dates.no_zero_date && !column.nullable {
+            let kind = if matches!(column.ty, DataType::Date) { "date" } else { "datetime" };
+            let shown = String::from_utf8_lossy(&filler.to_bytes()).into_owned();
+            let e = error::TRUNCATED_WRONG_VALUE.with(&[
+                &kind,
+                &format!("{shown}' for column '{}' at row 1", column.name).trim_end_matches('\''),
+            ]);
+            if self.rules.strict {
+                return Err(e);
+            }
+            cx.warn(e);
+        }
+        Ok(filler.clone())
+    }
+
+    fn next_number(&self, column: &ColumnDef) -> Result<Datum<'static>> {
+        let max = match &column.ty {
+            DataType::Integer { size, sign, .. } => {
+                u64::try_from(store::integer_range(*size, sign.unsigned).1).unwrap_or(u64::MAX)
+            }
+            _ => u64::MAX,
+        };
+        let next = self.new.counter.reserve(1, Series { increment: 1, offset: 1 }, max);
+        let next = next.ok_or_else(|| error::AUTOINC_READ_FAILED.plain())?;
+        let unsigned = column.ty.is_unsigned();
+        Ok(if unsigned { Datum::UInt(next) } else { Datum::Int(next.min(i64::MAX as u64) as i64) })
+    }
+
+    /// A value of the old column, made to fit the new one.
+    fn fitted<'v>(
+        &self,
+        cx: &mut Context,
+        place: usize,
+        column: &ColumnDef,
+        value: Datum<'v>,
+        before: &DataType,
+        number: u64,
+    ) -> Result<Datum<'v>> {
+        let is_zero = value.to_integer().value == 0;
+        if self.numbered == Some(place) && (value.is_null() || is_zero && !cx.modes().no_auto_value_on_zero) {
+            return self.next_number(column);
+        }
+        if value.is_null() && !column.nullable {
+            if self.rules.strict {
+                return Err(error::INVALID_USE_OF_NULL.plain());
+            }
+            cx.warn(error::WARN_DATA_TRUNCATED.with(&[&column.name, &number]));
+            return Ok(store::implicit_default(&column.ty));
+        }
+        let charset = if before.is_character() { before.collation().charset() } else { Charset::Ascii };
+        let rules = self.rules;
+        let mut target = store::Target {
+            column: &column.name,
+            table: &self.new.name,
+            row: number,
+            rules,
+            diagnostics: &mut cx.diagnostics,
+        };
+        store::fit(value, charset, &column.ty, &mut target)
+    }
+
+    /// Error 1062 for a primary key that two rows have: the second one is looked for.
+    fn duplicate_primary(&self, cx: &mut Context, key: &[u8]) -> Result<SqlError> {
+        let mut transaction = cx.scratch_transaction();
+        let schema = &self.alter.old.schema;
+        let mut scan =
+            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+        let mut rows = 0;
+        while scan.next(&mut transaction)? {
+            rows += 1;
+            let image = self.row(cx, scan.row(), rows)?;
+            let keys = self.new.schema.keys(&image).map_err(SqlError::internal)?;
+            if keys.primary() == key {
+                return duplicate_entry(cx, &self.new, 0, &image);
+            }
+        }
+        Ok(SqlError::internal("a duplicate key that no row has"))
+    }
+
+    fn check_unique(&self, cx: &mut Context) -> Result<()> {
+        let snapshot = cx.database.engine().snapshot();
+        for (number, tree) in self.trees.iter().enumerate().skip(1) {
+            let found = find_duplicate(cx, &self.new.schema, (*tree, number), &snapshot)?;
+            let Some(key) = found else { continue };
+            let rows = self.trees[0];
+            let row = cx.database.engine().store().get(rows, &key, snapshot.position())?;
+            let row = row.ok_or_else(|| SqlError::internal("an index has an entry without a row"))?;
+            return Err(duplicate_entry(cx, &self.new, number, &row)?);
+        }
+        Ok(())
+    }
+
+    /// The numbers that rows have, or were given, are used.
+    fn hand_over_counter(&self, cx: &Context) {
+        if let Ok(table) = cx.catalog().table(&self.new.database, &self.new.name)
+            && self.new.auto_column.is_some()
+        {
+            table.counter.used(self.new.counter.next().saturating_sub(1));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a row takes beyond the values that a statement gives: expression defaults, generated columns, CHECK.
+//!
+//! They read the row as an image. So a row with any of them is first written without, then filled column by column, in
+//! the table's order, which is the order in which they may read each other.
+
+use std::sync::Arc;
+
+use binlog::row::RowImageBuilder;
+
+use crate::catalog::TableDef;
+use crate::catalog::computed::Computed;
+use crate::error::{self, Result, SqlError};
+use crate::expression::row::{ImageRow, Offsets};
+use crate::expression::{Expr, Row};
+use crate::session::Context;
+use crate::types::Charset;
+use crate::value::{Datum, image, store};
+
+/// Makes a row complete: evaluates the expression defaults of `defaulted` columns and all generated columns, and tests
+/// the CHECK constraints. `image` has something, whatever it is, in those columns. False if `ignore` says that a row
+/// that violates a constraint is left out, with a warning.
+pub(super) fn complete(
+    cx: &mut Context,
+    table: &Arc<TableDef>,
+    image: &mut Vec<u8>,
+    defaulted: &[usize],
+    rules: store::Rules,
+    (number, ignore): (u64, bool),
+) -> Result<bool> {
+    let computed = Computed::of(cx, table)?;
+    let mut offsets = Offsets::default();
+    let asked = computed.defaults.iter().filter(|(column, _)| defaulted.contains(column));
+    for (column, expr) in asked.chain(&computed.generated) {
+        offsets.find(table, image)?;
+        let row = Row::Image(ImageRow { table, image, offsets: &offsets });
+        let value = evaluate(cx, row, expr, (table, *column), rules, number)?.into_owned();
+        *image = with_column(table, image, &offsets, *column, &value)?;
+    }
+    offsets.find(table, image)?;
+    let row = Row::Image(ImageRow { table, image, offsets: &offsets });
+    for (check, expr) in &computed.checks {
+        if expr.truth(cx, row)? == Some(false) {
+            let e = error::CHECK_CONSTRAINT_VIOLATED.with(&[&table.checks[*check].name]);
+            if !ignore {
+                return Err(e);
+            }
+            cx.warn(e);
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn evaluate<'a>(
+    cx: &mut Context,
+    row: Row<'a>,
+    expr: &'a Expr,
+    (table, column): (&TableDef, usize),
+    rules: store::Rules,
+    number: u64,
+) -> Result<Datum<'a>> {
+    let column = &table.columns[column];
+    let value = expr.eval(cx, row)?;
+    if value.is_null() && !column.nullable {
+        let e = error::BAD_NULL_ERROR.with(&[&column.name]);
+        if rules.strict {
+            return Err(e);
+        }
+        cx.warn(e);
+        return Ok(store::implicit_default(&column.ty));
+    }
+    let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+    let mut target = store::Target {
+        column: &column.name,
+        table: &table.name,
+        row: number,
+        rules,
+        diagnostics: &mut cx.diagnostics,
+    };
+    store::fit(value, charset, &column.ty, &mut target)
+}
+
+/// The image with another value in one column.
+fn with_column(
+    table: &TableDef,
+    image: &[u8],
+    offsets: &Offsets,
+    column: usize,
+    value: &Datum<'_>,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(image.len() + 16);
+    let mut builder = RowImageBuilder::new(&table.column_types, &mut out);
+    for (number, definition) in table.columns.iter().enumerate() {
+        match number == column {
+            true => image::push(&mut builder, value, &definition.ty)?,
+            false => builder.push_raw(offsets.raw(image, number)).map_err(SqlError::internal)?,
+        }
+    }
+    builder.finish().map_err(SqlError::internal)?;
+    Ok(out)
+}
+
+/// Error 3105 unless a generated column is given nothing but DEFAULT.
+pub(super) fn not_generated(table: &TableDef, column: usize) -> Result<()> {
+    let column = &table.columns[column];
+    match column.generated {
+        None => Ok(()),
+        Some(_) => Err(error::NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN.with(&[&column.name, &table.name])),
+    }
+}
