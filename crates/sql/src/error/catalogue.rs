@@ -148,6 +148,8 @@ catalogue! {
     WARN_DATA_OUT_OF_RANGE = 1264, "22003", "Out of range value for column '%' at row %";
     WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '%' at row %";
     CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations (%) and (%) for operation '%'";
+    CANT_AGGREGATE_3COLLATIONS = 1270, "HY000", "Illegal mix of collations (%), (%), (%) for operation '%'";
+    CANT_AGGREGATE_NCOLLATIONS = 1271, "HY000", "Illegal mix of collations for operation '%'";
     UNKNOWN_COLLATION = 1273, "HY000", "Unknown collation: '%'";
     WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '%'";
     UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '%'";
@@ -317,6 +319,7 @@ catalogue! {
     CHECK_CONSTRAINT_DUP_NAME = 3822, "HY000", "Duplicate check constraint name '%'.";
     DEPENDENT_BY_FUNCTIONAL_INDEX = 3837, "HY000", "Column '%' has a functional index dependency and cannot be dropped or renamed.";
     INVALID_JSON_TYPE = 3853, "22032", "Invalid JSON type in argument % to function %; an % is required.";
+    CANNOT_CONVERT_STRING = 3854, "HY000", "Cannot convert string '%' from % to %";
     REGEXP_INVALID_CAPTURE_GROUP_NAME = 3887, "HY000", "A capture group has an invalid name.";
     CONSTRAINT_NOT_FOUND = 3940, "HY000", "Constraint '%' does not exist.";
     DEPENDENT_BY_CHECK_CONSTRAINT = 3959, "HY000", "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";

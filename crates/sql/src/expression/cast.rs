@@ -82,6 +82,9 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
                 matches!(value, Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_) | Datum::Json(_));
             let (bytes, _) =
                 if is_text { from.convert(value.into_bytes(), to) } else { (value.into_bytes(), false) };
+            if from == Charset::Binary && to.valid_prefix(&bytes) < bytes.len() {
+                return Ok(invalid_text(cx, &bytes, to));
+            }
             let end = length.map_or(bytes.len(), |n| to.char_offset(&bytes, n as usize));
             if end < bytes.len() {
                 cut(cx, "CHAR", end, length, &bytes);
@@ -185,6 +188,14 @@ fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> {
         cx.truncated("INTEGER", value)?;
     }
     Ok(number.value)
+}
+
+/// Bytes that are no text of the set: NULL, with warning 1300.
+fn invalid_text(cx: &mut Context, bytes: &[u8], to: Charset) -> Datum<'static> {
+    let wrong = &bytes[to.valid_prefix(bytes)..];
+    let shown: String = wrong.iter().take(6).map(|b| format!("{b:02X}")).collect();
+    cx.warn(error::INVALID_CHARACTER_STRING.with(&[&to.name(), &shown]));
+    Datum::Null
 }
 
 /// As a date with a time, or a warning.

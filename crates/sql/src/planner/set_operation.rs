@@ -49,8 +49,8 @@ fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<Outp
             let types: Vec<Type> = columns.iter().map(|c| c.ty).collect();
             let other_types: Vec<Type> = others.iter().map(|c| c.ty).collect();
             let common = common_types(resolver, &types, &other_types)?;
-            let left = Side { body: left, convert: conversion(resolver, &types, &common) };
-            let right = Side { body: right, convert: conversion(resolver, &other_types, &common) };
+            let left = Side { body: left, convert: conversion(resolver, &types, &common)? };
+            let right = Side { body: right, convert: conversion(resolver, &other_types, &common)? };
             for (column, ty) in columns.iter_mut().zip(&common) {
                 let name = std::mem::take(&mut column.meta.name);
                 *column = OutputColumn::computed(&name, *ty);
@@ -91,15 +91,15 @@ fn placeholder(column: usize, ty: &Type) -> Expr {
 }
 
 /// How values of some types become those of others; `None` if they are the same.
-fn conversion(resolver: &mut Resolver<'_>, from: &[Type], to: &[Type]) -> Option<Vec<Expr>> {
+fn conversion(resolver: &mut Resolver<'_>, from: &[Type], to: &[Type]) -> Result<Option<Vec<Expr>>> {
     let mut changed = false;
     let mut list = Vec::with_capacity(from.len());
     for (column, (from, to)) in from.iter().zip(to).enumerate() {
-        let expr = collate::convert(placeholder(column, from), to, resolver.typing());
+        let expr = collate::convert(placeholder(column, from), to, resolver.typing())?;
         changed |= !matches!(expr.node, Node::Column { .. });
         list.push(expr);
     }
-    changed.then_some(list)
+    Ok(changed.then_some(list))
 }
 
 /// `VALUES ROW(..), ROW(..)`
@@ -122,7 +122,7 @@ fn values(resolver: &mut Resolver<'_>, rows: &[Vec<ast::Expr>]) -> Result<(Body,
     for row in &mut resolved {
         for (expr, ty) in row.iter_mut().zip(&types) {
             let own = std::mem::replace(expr, placeholder(0, ty));
-            *expr = collate::convert(own, ty, typing);
+            *expr = collate::convert(own, ty, typing)?;
         }
     }
     let columns = (0..width).map(|i| OutputColumn::computed(&format!("column_{i}"), types[i])).collect();

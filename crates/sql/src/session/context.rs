@@ -390,7 +390,8 @@ impl Context {
     /// A value as a double.
     pub fn double(&mut self, value: &Datum<'_>) -> Result<f64> {
         let converted = value.to_f64();
-        if !converted.whole {
+        // Nothing but spaces is zero without a warning.
+        if !converted.whole && !matches!(value, Datum::Bytes(text) if text.trim_ascii().is_empty()) {
             self.truncated("DOUBLE", value)?;
         }
         Ok(converted.value)

@@ -441,13 +441,17 @@ fn check_members(
     if members.len() > max {
         return Err(error::TOO_BIG_SET.with(&[&name]));
     }
-    let members: Vec<Box<[u8]>> = members.iter().map(|m| m.trim_ascii_end().into()).collect();
+    let charset = collation.charset();
+    let in_set = |m: &ast::Text| -> Box<[u8]> {
+        Charset::Utf8mb4.convert(m.trim_ascii_end().into(), charset).0.into_owned().into()
+    };
+    let members: Vec<_> = members.iter().map(in_set).collect();
     for (i, member) in members.iter().enumerate() {
-        let same = |other: &[u8]| collation.compare(member, other).is_eq();
-        if members[..i].iter().any(|other| same(other)) {
+        if let Some(other) = members[..i].iter().find(|other| collation.compare(member, other).is_eq()) {
+            let shown = collation.charset().convert((&**other).into(), Charset::Utf8mb4).0;
             return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[
                 &name,
-                &String::from_utf8_lossy(member),
+                &String::from_utf8_lossy(&shown),
                 &kind,
             ]));
         }
@@ -487,8 +491,8 @@ impl fmt::Display for DataType {
                 f.write_str(["tiny", "", "medium", "long"][usize::from(*length_bytes - 1)])?;
                 f.write_str(if *collation == Collation::BINARY { "blob" } else { "text" })?;
             }
-            DataType::Enum { members, .. } => write_members(f, "enum", members)?,
-            DataType::Set { members, .. } => write_members(f, "set", members)?,
+            DataType::Enum { members, collation } => write_members(f, "enum", members, *collation)?,
+            DataType::Set { members, collation } => write_members(f, "set", members, *collation)?,
             DataType::Date => f.write_str("date")?,
             DataType::Time(fsp) => write_fsp(f, "time", *fsp)?,
             DataType::DateTime(fsp) => write_fsp(f, "datetime", *fsp)?,
@@ -507,8 +511,16 @@ fn write_fsp(f: &mut fmt::Formatter<'_>, name: &str, fsp: u8) -> fmt::Result {
     if fsp == 0 { f.write_str(name) } else { write!(f, "{name}({fsp})") }
 }
 
-fn write_members(f: &mut fmt::Formatter<'_>, name: &str, members: &[Box<[u8]>]) -> fmt::Result {
-    let quoted: Vec<_> =
-        members.iter().map(|m| format!("'{}'", String::from_utf8_lossy(m).replace('\'', "''"))).collect();
+fn write_members(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    members: &[Box<[u8]>],
+    collation: Collation,
+) -> fmt::Result {
+    let in_utf8 = |m: &[u8]| {
+        let text = collation.charset().convert(m.into(), Charset::Utf8mb4).0;
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let quoted: Vec<_> = members.iter().map(|m| format!("'{}'", in_utf8(m).replace('\'', "''"))).collect();
     write!(f, "{name}({})", quoted.join(","))
 }

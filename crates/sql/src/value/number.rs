@@ -68,6 +68,15 @@ pub fn parse_f64(text: &[u8]) -> (f64, usize) {
     (value.clamp(f64::MIN, f64::MAX), number.len)
 }
 
+/// True if the number that `text` starts with is too large for a double.
+pub fn overflows_f64(text: &[u8]) -> bool {
+    let number = scan(text).map_or(&b""[..], |number| &text[..number.len]).trim_ascii();
+    std::str::from_utf8(number)
+        .ok()
+        .and_then(|digits| digits.parse::<f64>().ok())
+        .is_some_and(f64::is_infinite)
+}
+
 /// An integer read from text: its magnitude saturates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Integer {

@@ -64,12 +64,35 @@ impl Target<'_> {
         self.diagnostics.note(error::WARN_DATA_TRUNCATED.with(&[&self.column, &self.row]));
     }
 
-    /// Text that is no number, or goes on behind one.
-    fn bad_number(&mut self, kind: &str, given: &Datum<'_>) -> Result<()> {
-        let bytes = given.to_bytes();
-        if super::number::scan(&bytes).is_some() {
+    /// A part of the value that does not fit is left out: no error, only a note.
+    fn note_incorrect(&mut self, kind: &str, given: &Datum<'_>) {
+        if !self.rules.strict {
+            return self.note_truncated();
+        }
+        let shown = printable(&given.to_bytes());
+        self.diagnostics.note(error::INCORRECT_VALUE.with(&[&kind, &shown, &self.column, &self.row]));
+    }
+
+    /// Text that goes on behind a date or time.
+    fn trailing(&mut self, kind: &str, given: &Datum<'_>) -> Result<()> {
+        if !self.rules.strict {
             return self.truncated(());
         }
+        let shown = printable(&given.to_bytes());
+        Err(error::INCORRECT_VALUE.with(&[&kind, &shown, &self.column, &self.row]))
+    }
+
+    /// Text that is no integer, or goes on behind one.
+    fn bad_integer(&mut self, given: &Datum<'_>) -> Result<()> {
+        if super::number::scan(&given.to_bytes()).is_some() {
+            return self.truncated(());
+        }
+        self.bad_number("integer", given)
+    }
+
+    /// Text that is no number.
+    fn bad_number(&mut self, kind: &str, given: &Datum<'_>) -> Result<()> {
+        let bytes = given.to_bytes();
         let shown = printable(&bytes);
         let e = error::TRUNCATED_WRONG_VALUE_FOR_FIELD.with(&[&kind, &shown, &self.column, &self.row]);
         self.complain(e, ())
@@ -187,7 +210,7 @@ pub fn integer_range(size: IntegerSize, unsigned: bool) -> (i128, i128) {
 fn integer<'a>(v: &Datum<'_>, size: IntegerSize, unsigned: bool, to: &mut Target<'_>) -> Result<Datum<'a>> {
     let converted = v.to_integer();
     if !converted.whole {
-        to.bad_number("integer", v)?;
+        to.bad_integer(v)?;
     }
     let (low, high) = integer_range(size, unsigned);
     let value = match converted.value {
@@ -208,17 +231,20 @@ fn decimal<'a>(
 ) -> Result<Datum<'a>> {
     let converted = v.to_decimal();
     if !converted.whole {
-        to.bad_number("decimal", v)?;
+        match super::number::scan(&v.to_bytes()) {
+            Some(_) if !to.rules.strict => to.note_truncated(),
+            _ => to.bad_number("decimal", v)?,
+        }
+    }
+    if unsigned && converted.value.is_negative() {
+        return to.out_of_range(Datum::Decimal(Decimal::ZERO.round(scale)));
     }
     let rounded = converted.value.round(scale);
     if rounded.digits() > u32::from(precision) || rounded.shown() != scale {
         let limit = Decimal::largest(precision, scale, converted.value.is_negative() && !unsigned);
         return to.out_of_range(Datum::Decimal(limit));
     }
-    if unsigned && rounded.is_negative() {
-        return to.out_of_range(Datum::Decimal(Decimal::ZERO.round(scale)));
-    }
-    if rounded != converted.value {
+    if rounded != converted.value && converted.whole {
         to.note_truncated();
     }
     Ok(Datum::Decimal(rounded))
@@ -233,9 +259,12 @@ fn floating<'a>(
 ) -> Result<Datum<'a>> {
     let converted = v.to_f64();
     if !converted.whole {
-        to.truncated(())?;
+        to.bad_number(if double { "DOUBLE" } else { "FLOAT" }, v)?;
     }
     let mut value = converted.value;
+    if double && value.abs() == f64::MAX && super::number::overflows_f64(&v.to_bytes()) {
+        value = to.out_of_range(value)?;
+    }
     if unsigned && value < 0.0 {
         value = to.out_of_range(0.0)?;
     }
@@ -259,7 +288,6 @@ fn floating<'a>(
 
 fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<Datum<'a>> {
     let max = if width == 64 { u64::MAX } else { (1 << width) - 1 };
-    let too_long = || error::DATA_TOO_LONG.with(&[&to.column, &to.row]);
     let value = match v {
         Datum::Bytes(b) | Datum::Bits(b) => {
             let digits = &b[b.iter().take_while(|&&b| b == 0).count()..];
@@ -273,10 +301,8 @@ fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<Datum<'a>> {
     };
     match value.filter(|&n| n <= max) {
         Some(n) => Ok(Datum::UInt(n)),
-        None => {
-            let e = too_long();
-            to.complain(e, Datum::UInt(max))
-        }
+        None if to.rules.strict => Err(error::DATA_TOO_LONG.with(&[&to.column, &to.row])),
+        None => to.out_of_range(Datum::UInt(max)),
     }
 }
 
@@ -333,7 +359,7 @@ fn incorrect_string<'a>(
 }
 
 /// At most six bytes, what isn't printable as `\xNN`, as MySQL shows wrong strings.
-fn escape(bytes: &[u8]) -> String {
+pub fn escape(bytes: &[u8]) -> String {
     let mut out = String::new();
     for &b in bytes.iter().take(6) {
         match b {
@@ -500,10 +526,18 @@ fn set<'a>(
     if unknown { to.truncated(value) } else { Ok(value) }
 }
 
-/// 1292, or with a number 1264 or a warning.
+/// 1292; where the session isn't strict, 1265 for text that does not read as one at all, else 1264.
 fn incorrect<T>(kind: &str, v: &Datum<'_>, zero: T, to: &mut Target<'_>) -> Result<T> {
     if !to.rules.strict {
-        return to.out_of_range(zero);
+        let unreadable = v.is_text()
+            && match kind {
+                "time" => {
+                    !v.to_bytes().trim_ascii().starts_with(b"-")
+                        && super::number::scan(&v.to_bytes()).is_none()
+                }
+                _ => temporal_text::parse_datetime(&v.to_bytes()).is_none(),
+            };
+        return if unreadable { to.truncated(zero) } else { to.out_of_range(zero) };
     }
     let shown = printable(&v.to_bytes());
     Err(error::INCORRECT_VALUE.with(&[&kind, &shown, &to.column, &to.row]))
@@ -513,8 +547,15 @@ fn incorrect<T>(kind: &str, v: &Datum<'_>, zero: T, to: &mut Target<'_>) -> Resu
 fn checked_datetime(v: &Datum<'_>, to: &Target<'_>) -> Option<(DateTime, bool)> {
     let (value, truncated) = match v {
         Datum::Bytes(b) | Datum::Label(_, b) => {
-            let read = temporal_text::parse_datetime(b)?;
-            (read.value, read.truncated)
+            let (text, minutes) = temporal_text::split_offset(b);
+            let read = temporal_text::parse_datetime(text)?;
+            let value = match minutes {
+                Some(minutes) => {
+                    to.rules.zone.show(read.value.add_micros(-i64::from(minutes) * 60 * SECOND)?)
+                }
+                None => read.value,
+            };
+            (value, read.truncated)
         }
         Datum::Int(0) | Datum::UInt(0) => (DateTime::ZERO, false),
         other => (other.to_datetime(super::Date::ZERO)?, false),
@@ -526,9 +567,9 @@ fn date<'a>(v: &Datum<'_>, to: &mut Target<'_>) -> Result<Datum<'a>> {
     match checked_datetime(v, to) {
         Some((value, truncated)) => {
             if truncated {
-                to.truncated(())?;
+                to.trailing("date", v)?;
             } else if value.micros != 0 {
-                to.note_truncated();
+                to.note_incorrect("date", v);
             }
             Ok(Datum::Date(value.date))
         }
@@ -542,13 +583,14 @@ fn datetime(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<DateTime> {
         return incorrect("datetime", v, zero, to);
     };
     if truncated {
-        to.truncated(())?;
+        to.trailing("datetime", v)?;
     }
     if to.rules.truncate_fraction {
         return Ok(value.truncate(fsp));
     }
     match value.round(fsp) {
         Some(rounded) => Ok(rounded),
+        None if to.rules.strict => Err(error::DATETIME_FUNCTION_OVERFLOW.with(&[&"datetime"])),
         None => incorrect("datetime", v, value.truncate(fsp), to),
     }
 }
@@ -579,7 +621,15 @@ fn timestamp<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Datum<'a
 
 fn time<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Datum<'a>> {
     let read = match v {
-        Datum::Bytes(b) | Datum::Label(_, b) => temporal_text::parse_time(b),
+        Datum::Bytes(b) | Datum::Label(_, b) if b.trim_ascii().is_empty() => {
+            return Ok(Datum::Time(super::Time { micros: 0, fsp }));
+        }
+        Datum::Bytes(b) | Datum::Label(_, b) => {
+            if temporal_text::looks_like_datetime(b.trim_ascii()) {
+                to.note_incorrect("time", v);
+            }
+            temporal_text::parse_time(b)
+        }
         other => other.to_time().map(|value| temporal_text::Read { value, truncated: false }),
     };
     let Some(read) = read else {
@@ -590,15 +640,16 @@ fn time<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Datum<'a>> {
         if read.value.micros.abs() >= super::temporal::TIME_MAX {
             return incorrect("time", v, Datum::Time(read.value.round(fsp)), to);
         }
-        to.truncated(())?;
+        to.trailing("time", v)?;
     }
-    Ok(Datum::Time(read.value.round(fsp).clamp().0))
+    let fitted = if to.rules.truncate_fraction { read.value.truncate(fsp) } else { read.value.round(fsp) };
+    Ok(Datum::Time(fitted.clamp().0))
 }
 
 fn year<'a>(v: &Datum<'_>, to: &mut Target<'_>) -> Result<Datum<'a>> {
     let converted = v.to_integer();
-    if !converted.whole {
-        to.bad_number("integer", v)?;
+    if !converted.whole && matches!(converted.value, 0..=99 | 1901..=2155) {
+        to.bad_integer(v)?;
     }
     let is_text = v.is_text();
     let digits = if is_text { v.to_bytes().trim_ascii().len() } else { 0 };

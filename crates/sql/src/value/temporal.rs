@@ -174,6 +174,11 @@ impl Time {
         Self { micros: magnitude * self.micros.signum(), fsp }
     }
 
+    /// Cut, not rounded, to `fsp` digits.
+    pub fn truncate(self, fsp: u8) -> Self {
+        Self { micros: self.micros / unit(fsp) * unit(fsp), fsp }
+    }
+
     /// Cut at ±838:59:59; true if it was beyond.
     pub fn clamp(self) -> (Self, bool) {
         let micros = self.micros.clamp(-TIME_MAX, TIME_MAX);

@@ -61,6 +61,26 @@ pub fn parse_datetime(text: &[u8]) -> Option<Read<DateTime>> {
     }
 }
 
+/// Takes the offset off a date with a time of day such as `2024-01-02 03:04:05+02:00`, in minutes east of UTC.
+pub fn split_offset(text: &[u8]) -> (&[u8], Option<i32>) {
+    let text = text.trim_ascii_end();
+    let Some((rest, [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2])) = text.split_last_chunk::<6>() else {
+        return (text, None);
+    };
+    let digits = [h1, h2, m1, m2];
+    if !digits.iter().all(|d| d.is_ascii_digit())
+        || !rest.contains(&b':')
+        || !rest.last().is_some_and(u8::is_ascii_digit)
+    {
+        return (text, None);
+    }
+    let two = |a: &u8, b: &u8| i32::from(a - b'0') * 10 + i32::from(b - b'0');
+    let (hours, minutes) = (two(h1, h2), two(m1, m2));
+    let total = if *sign == b'-' { -(hours * 60 + minutes) } else { hours * 60 + minutes };
+    let known = minutes < 60 && (-(13 * 60 + 59)..=14 * 60).contains(&total) && (total != 0 || *sign == b'+');
+    if known { (rest, Some(total)) } else { (text, None) }
+}
+
 fn parse_separated(mut text: &[u8]) -> Option<Read<DateTime>> {
     let mut parts = [0_u32; 6];
     let year = digits(&mut text, 4);
@@ -204,7 +224,8 @@ pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
     time_from_parts(negative, h, m, s, fraction, !rest.trim_ascii().is_empty())
 }
 
-fn looks_like_datetime(text: &[u8]) -> bool {
+/// True if the text, read as a time, is a date with one.
+pub fn looks_like_datetime(text: &[u8]) -> bool {
     let run = text.iter().take_while(|b| b.is_ascii_digit()).count();
     run >= 12 || run > 0 && matches!(text.get(run), Some(b'-' | b'/')) && parse_datetime(text).is_some()
 }

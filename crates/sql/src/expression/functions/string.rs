@@ -6,7 +6,7 @@ use super::{Call, Typing, not_null};
 use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Type};
+use crate::types::{Charset, Coercibility, Collation, Family, Type};
 use crate::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
@@ -177,7 +177,10 @@ pub(super) fn hex<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let value = call.value(cx, 0)?;
     match value {
         Datum::Null => Ok(Datum::Null),
-        Datum::Bytes(_) | Datum::Bits(_) | Datum::Label(..) | Datum::Json(_) => {
+        // A BIT column is a number, a literal of bits is bytes.
+        Datum::Bytes(_) | Datum::Bits(_) | Datum::Label(..) | Datum::Json(_)
+            if call.arguments[0].ty.family != Family::Bit =>
+        {
             let text = value.into_bytes();
             if too_long(cx, "hex", text.len() * 2) {
                 return Ok(Datum::Null);

@@ -1,6 +1,6 @@
 //! Function calls: the ones that are control flow, built-in ones from the table, stored ones from the catalog.
 
-use super::Resolver;
+use super::{Resolver, collate};
 use crate::ast::{self, BinaryOp, Truth};
 use crate::error::{self, Result};
 use crate::expression::functions::json::Role;
@@ -49,7 +49,11 @@ impl Resolver<'_> {
         }
         if function.unify {
             arguments.iter_mut().for_each(super::json::as_text);
-            self.unify(&mut arguments, function.name)?;
+            match function.name {
+                // They compare, and need one collation; the others only join, search and choose.
+                "find_in_set" | "strcmp" => self.unify(&mut arguments, function.name)?,
+                _ => collate::join(&mut arguments, self.typing())?,
+            };
         }
         let ty = (function.ty)(&arguments, &self.typing());
         Ok(Expr { node: Node::Call(function, arguments), ty })
@@ -64,15 +68,15 @@ impl Resolver<'_> {
             ("if", [condition, yes, no]) => {
                 let condition = self.expr(condition)?;
                 let results = vec![self.expr(yes)?, self.expr(no)?];
-                self.choice(vec![condition], results, true, "if")?
+                self.choice(vec![condition], results, true)?
             }
             ("ifnull", [a, b]) => {
                 let list = vec![self.expr(a)?, self.expr(b)?];
-                self.coalesce(list, "ifnull")?
+                self.coalesce(list)?
             }
             ("coalesce", [_, ..]) => {
                 let list = self.list(arguments)?;
-                self.coalesce(list, "coalesce")?
+                self.coalesce(list)?
             }
             ("nullif", [a, b]) => {
                 let mut pair = [self.expr(a)?, self.expr(b)?];
@@ -104,9 +108,9 @@ impl Resolver<'_> {
         }))
     }
 
-    fn coalesce(&mut self, list: Vec<Expr>, name: &str) -> Result<Expr> {
+    fn coalesce(&mut self, list: Vec<Expr>) -> Result<Expr> {
         let nullable = list.iter().all(|e| e.ty.nullable);
-        let (list, ty) = self.same_type(list, name)?;
+        let (list, ty) = self.same_type(list)?;
         Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })
     }
 

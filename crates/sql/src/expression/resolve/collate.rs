@@ -3,7 +3,7 @@
 //! The manual's "Collation Coercibility in Expressions": the strongest operand's collation wins; between equals a `_bin`
 //! one, or the Unicode one of two character sets. The losers' texts are converted to the winner's character set.
 
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::expression::functions::Typing;
 use crate::expression::{Expr, Node, cast};
 use crate::types::expression_type::NOT_FIXED;
@@ -19,46 +19,90 @@ pub fn charset_of(ty: &Type, typing: Typing) -> Charset {
     }
 }
 
-/// Brings the texts of `list` to one collation, and returns it; the connection's if there is no text.
+/// Brings the texts of `list` to one collation to compare them by, and returns it; the connection's if there is no text.
+///
+/// # Errors
+/// 1267 to 1271 if none of their collations is stronger than the others; 3854 for a literal that can't be converted.
 pub fn unify(list: &mut [Expr], typing: Typing, operation: &str) -> Result<Collation> {
-    let mut winner: Option<Type> = None;
-    for ty in list.iter().filter(|e| e.ty.family.is_text()).map(|e| e.ty) {
-        winner = Some(match winner {
-            None => ty,
-            Some(best) => stronger(best, ty, operation)?,
-        });
+    let Some(winner) = common_collation(list) else { return Ok(typing.connection) };
+    if winner.coercibility != Coercibility::Explicit
+        && (has_conflict(list) || winner.coercibility == Coercibility::None)
+    {
+        return Err(illegal_mix(list, operation));
     }
-    let Some(winner) = winner else { return Ok(typing.connection) };
+    adopt(list, winner)
+}
+
+/// True if none of two is stronger, though a third one might be stronger than both.
+fn has_conflict(list: &[Expr]) -> bool {
+    let mut texts = list.iter().filter(|e| e.ty.family.is_text()).map(|e| e.ty);
+    let Some(mut best) = texts.next() else { return false };
+    texts.any(|ty| {
+        let known = best.coercibility != Coercibility::None && ty.coercibility != Coercibility::None;
+        best = stronger(best, ty);
+        known && best.coercibility == Coercibility::None
+    })
+}
+
+/// Like [`unify`], for texts that are joined or chosen from: where no collation is stronger, the result has none.
+pub fn join(list: &mut [Expr], typing: Typing) -> Result<Collation> {
+    match common_collation(list) {
+        None => Ok(typing.connection),
+        Some(winner) => adopt(list, winner),
+    }
+}
+
+fn common_collation(list: &[Expr]) -> Option<Type> {
+    list.iter().filter(|e| e.ty.family.is_text()).map(|e| e.ty).reduce(stronger)
+}
+
+fn adopt(list: &mut [Expr], winner: Type) -> Result<Collation> {
     for expr in list.iter_mut().filter(|e| e.ty.family.is_text()) {
-        transcode(expr, winner.collation);
+        transcode(expr, winner.collation)?;
         expr.ty.collation = winner.collation;
+        if winner.coercibility == Coercibility::None {
+            expr.ty.coercibility = Coercibility::None;
+        }
     }
     Ok(winner.collation)
 }
 
-fn stronger(a: Type, b: Type, operation: &str) -> Result<Type> {
-    if a.collation == b.collation {
-        return Ok(if a.coercibility <= b.coercibility { a } else { b });
-    }
-    if a.coercibility != b.coercibility {
-        return Ok(if a.coercibility < b.coercibility { a } else { b });
+/// The one whose collation wins; where none does, the set's `_bin` one with coercibility `None`, which loses to all.
+fn stronger(a: Type, b: Type) -> Type {
+    match (a.coercibility, b.coercibility) {
+        (Coercibility::None, Coercibility::None) => return a,
+        (Coercibility::None, _) => return b,
+        (_, Coercibility::None) => return a,
+        (x, y) if x != y => return if x < y { a } else { b },
+        _ if a.collation == b.collation => return a,
+        _ => {}
     }
     let unicode = |t: &Type| matches!(t.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3);
     let (ca, cb) = (a.collation.charset(), b.collation.charset());
     match (a, b) {
         _ if a.coercibility == Coercibility::Explicit => {}
-        _ if ca == Charset::Binary => return Ok(a),
-        _ if cb == Charset::Binary => return Ok(b),
-        _ if ca == cb && a.collation == ca.binary_collation() => return Ok(a),
-        _ if ca == cb && b.collation == cb.binary_collation() => return Ok(b),
-        _ if ca == Charset::Utf8mb4 && cb != ca => return Ok(a),
-        _ if cb == Charset::Utf8mb4 && cb != ca => return Ok(b),
-        _ if unicode(&a) && !unicode(&b) || cb == Charset::Ascii && ca != cb => return Ok(a),
-        _ if unicode(&b) && !unicode(&a) || ca == Charset::Ascii && ca != cb => return Ok(b),
+        _ if ca == Charset::Binary => return a,
+        _ if cb == Charset::Binary => return b,
+        _ if ca == cb && a.collation == ca.binary_collation() => return a,
+        _ if ca == cb && b.collation == cb.binary_collation() => return b,
+        _ if ca == Charset::Utf8mb4 && cb != ca => return a,
+        _ if cb == Charset::Utf8mb4 && cb != ca => return b,
+        _ if unicode(&a) && !unicode(&b) || cb == Charset::Ascii && ca != cb => return a,
+        _ if unicode(&b) && !unicode(&a) || ca == Charset::Ascii && ca != cb => return b,
         _ => {}
     }
-    let show = |t: &Type| format!("{},{}", t.collation.name(), strength(t.coercibility));
-    Err(error::CANT_AGGREGATE_2COLLATIONS.with(&[&show(&a), &show(&b), &operation]))
+    Type { collation: ca.binary_collation(), coercibility: Coercibility::None, ..a }
+}
+
+fn illegal_mix(list: &[Expr], operation: &str) -> SqlError {
+    let texts = list.iter().map(|e| e.ty).filter(|ty| ty.family.is_text());
+    let shown: Vec<String> =
+        texts.map(|t| format!("{},{}", t.collation.name(), strength(t.coercibility))).collect();
+    match &shown[..] {
+        [a, b] => error::CANT_AGGREGATE_2COLLATIONS.with(&[a, b, &operation]),
+        [a, b, c] => error::CANT_AGGREGATE_3COLLATIONS.with(&[a, b, c, &operation]),
+        _ => error::CANT_AGGREGATE_NCOLLATIONS.with(&[&operation]),
+    }
 }
 
 fn strength(c: Coercibility) -> &'static str {
@@ -73,18 +117,24 @@ fn strength(c: Coercibility) -> &'static str {
     }
 }
 
-fn transcode(expr: &mut Expr, to: Collation) {
+fn transcode(expr: &mut Expr, to: Collation) -> Result<()> {
     let (from, to) = (expr.ty.collation.charset(), to.charset());
     if from == to || to == Charset::Binary || from == Charset::Binary || from == Charset::Ascii {
-        return;
+        return Ok(());
     }
     if let Node::Constant(Datum::Bytes(text)) = &mut expr.node {
-        *text = from.convert(std::mem::take(text), to).0;
-        return;
+        let (converted, lost) = from.convert(text.clone(), to);
+        if lost {
+            let shown = crate::value::store::escape(text);
+            return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()]));
+        }
+        *text = converted;
+        return Ok(());
     }
     let inner = std::mem::replace(&mut expr.node, Node::Constant(Datum::Null));
     let inner = Expr { node: inner, ty: expr.ty };
     expr.node = Node::Transcode(from, to, Box::new(inner));
+    Ok(())
 }
 
 /// The type that holds the values of all of `types`, as CASE, IF, COALESCE and the like have it.
@@ -164,7 +214,10 @@ pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
 }
 
 /// The expression with its values brought to `ty`, character set included.
-pub fn convert(expr: Expr, ty: &Type, typing: Typing) -> Expr {
+///
+/// # Errors
+/// 3854 for a literal that the character set lacks.
+pub fn convert(expr: Expr, ty: &Type, typing: Typing) -> Result<Expr> {
     let mut expr = if expr.ty.family == Family::Label && ty.family == Family::Text {
         let charset = charset_of(&expr.ty, typing);
         Expr {
@@ -175,8 +228,8 @@ pub fn convert(expr: Expr, ty: &Type, typing: Typing) -> Expr {
         coerce(expr, ty, typing)
     };
     if expr.ty.family == Family::Text && ty.family == Family::Text {
-        transcode(&mut expr, ty.collation);
+        transcode(&mut expr, ty.collation)?;
     }
     expr.ty = *ty;
-    expr
+    Ok(expr)
 }

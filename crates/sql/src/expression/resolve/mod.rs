@@ -25,6 +25,7 @@ use crate::ast::{self, BinaryOp, ExprKind, UnaryOp, WeightCast};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
+use crate::parser::unparse::binary_text;
 use crate::session::Context;
 use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
 use crate::value::Datum;
@@ -318,7 +319,7 @@ impl<'c> Resolver<'c> {
     /// `left op right`.
     pub fn comparison(&mut self, op: BinaryOp, left: Expr, right: Expr) -> Result<Expr> {
         let mut pair = [left, right];
-        let by = self.choose(&mut pair, "=")?;
+        let by = self.choose(&mut pair, binary_text(op).trim())?;
         let node = Node::Compare(op, by, Box::new(pair));
         let ty = if op == BinaryOp::NullSafeEqual { Type::BOOL.not_null() } else { Type::BOOL };
         Ok(Expr { node, ty })
@@ -376,8 +377,9 @@ impl<'c> Resolver<'c> {
         let mut collation = x.ty.collation;
         if x.ty.family.is_text() {
             candidates.push(x);
-            collation = self.unify(&mut candidates, "in")?;
-            x = candidates.pop().expect("it was pushed above");
+            candidates.rotate_right(1);
+            collation = self.unify(&mut candidates, " IN ")?;
+            x = candidates.remove(0);
         }
         let with_order = |mut candidate: Expr| {
             adopt(&mut candidate, &x.ty);
@@ -433,7 +435,7 @@ impl<'c> Resolver<'c> {
         }
         match operand {
             Some(operand) => self.switch(operand, whens, results, has_else),
-            None => self.choice(whens, results, has_else, "case"),
+            None => self.choice(whens, results, has_else),
         }
     }
 
@@ -455,7 +457,7 @@ impl<'c> Resolver<'c> {
         let mut whens = compared.split_off(1);
         let operand = compared.swap_remove(0);
         whens.iter_mut().for_each(|when| adopt(when, &operand.ty));
-        let (mut results, ty) = self.same_type(results, "case")?;
+        let (mut results, ty) = self.same_type(results)?;
         let otherwise = if has_else { results.pop() } else { None };
         let with_order = |(when, then): (Expr, Expr)| {
             let by = compare::choose(&operand.ty, &when.ty, collation);
@@ -473,9 +475,8 @@ impl<'c> Resolver<'c> {
         conditions: Vec<Expr>,
         results: Vec<Expr>,
         has_else: bool,
-        name: &str,
     ) -> Result<Expr> {
-        let (mut results, ty) = self.same_type(results, name)?;
+        let (mut results, ty) = self.same_type(results)?;
         let otherwise = if has_else { results.pop() } else { None };
         let nullable = !has_else || ty.nullable;
         let conditions = conditions.into_iter().map(json::as_condition);
@@ -484,10 +485,10 @@ impl<'c> Resolver<'c> {
     }
 
     /// Expressions of one type: each converted to what they have in common.
-    pub(super) fn same_type(&mut self, mut list: Vec<Expr>, name: &str) -> Result<(Vec<Expr>, Type)> {
+    pub(super) fn same_type(&mut self, mut list: Vec<Expr>) -> Result<(Vec<Expr>, Type)> {
         let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.connection_collation());
         if ty.family == Family::Text {
-            ty.collation = self.unify(&mut list, name)?;
+            ty.collation = collate::join(&mut list, self.typing())?;
         }
         let typing = self.typing();
         let list = list.into_iter().map(|e| collate::coerce(e, &ty, typing)).collect();

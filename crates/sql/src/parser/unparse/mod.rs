@@ -580,7 +580,8 @@ fn not(negated: bool) -> &'static str {
     if negated { " not" } else { "" }
 }
 
-fn binary_text(op: BinaryOp) -> &'static str {
+/// An operator's text, with spaces around it.
+pub(crate) fn binary_text(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Xor => " xor ",
         BinaryOp::Equal => " = ",
