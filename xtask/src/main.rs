@@ -2,6 +2,7 @@
 
 mod bench;
 mod collations;
+mod compatibility;
 mod drivers;
 mod packages;
 mod programs;
@@ -19,6 +20,7 @@ cargo xtask test                every test; installs the client programs it need
                  --full         with the published workloads at their full length
 cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client programs; `cargo xtask bench help` says more
 cargo xtask collations ..      the weights and case maps of collations: made from published tables, checked against servers
+cargo xtask compatibility        asks a server for every statement and function of the manual: docs/compatibility-tables.md
 cargo xtask differential         random statements on Duramen and on MariaDB, compared; `.. differential help` says more
 cargo xtask soak                 random nonsense from several sessions; `.. soak help` says more
 cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(rest),
         Some("drivers") => drivers::run(),
         Some("collations") => collations::run(rest),
+        Some("compatibility") => compatibility::run(rest),
         Some(name @ ("differential" | "soak")) => programs::run(name, rest),
         Some("tidy") => tidy::run(),
         None | Some("help" | "--help" | "-h") => {

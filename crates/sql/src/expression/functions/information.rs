@@ -34,6 +34,13 @@ pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
     Ok(Datum::UInt(cx.connection_id()))
 }
 
+/// The thread that serves a connection; here it has the connection's number. NULL if there is no such connection.
+pub(super) fn ps_thread_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let id = not_null!(call.int(cx, 0));
+    let found = cx.database.processes().iter().any(|process| i64::try_from(process.id) == Ok(id));
+    Ok(if found { Datum::UInt(id as u64) } else { Datum::Null })
+}
+
 pub(super) fn row_count<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(cx.status.row_count))
 }

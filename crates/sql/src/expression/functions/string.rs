@@ -43,6 +43,13 @@ pub(super) fn ascii<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(text.first().copied().unwrap_or(0).into()))
 }
 
+/// The first character's bytes as one number.
+pub(super) fn ord<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let text = not_null!(call.text(cx, 0));
+    let end = call.charset(0).char_offset(&text, 1);
+    Ok(Datum::Int(text[..end].iter().fold(0, |n, &b| n << 8 | i64::from(b))))
+}
+
 /// Each code is as many bytes as it needs; bytes that are no text of the result's set make it NULL.
 pub(super) fn char<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut out = Vec::new();
