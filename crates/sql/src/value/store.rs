@@ -258,7 +258,9 @@ fn floating<'a>(
     to: &mut Target<'_>,
 ) -> Result<Datum<'a>> {
     let converted = v.to_f64();
-    if !converted.whole {
+    // Spaces are zero to an expression, but not to a column.
+    let blank = matches!(v, Datum::Bytes(text) if text.trim_ascii().is_empty());
+    if blank || !converted.whole {
         to.bad_number(if double { "DOUBLE" } else { "FLOAT" }, v)?;
     }
     let mut value = converted.value;
