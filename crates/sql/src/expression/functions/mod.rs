@@ -206,6 +206,19 @@ fn joined(arguments: &[Expr], typing: &Typing) -> Type {
     text_of(arguments, typing, |lengths| lengths.iter().map(|&l| u64::from(l)).sum())
 }
 
+/// Text of the first argument's length and the last one's.
+fn with_new(arguments: &[Expr], typing: &Typing) -> Type {
+    let ends = |lengths: &[u32]| {
+        [lengths.first(), lengths.last()].into_iter().flatten().map(|&l| u64::from(l)).sum()
+    };
+    text_of(arguments, typing, ends)
+}
+
+/// Text that may have an escape before each character, and a quote at both ends.
+fn quoted(arguments: &[Expr], typing: &Typing) -> Type {
+    text_of(arguments, typing, |lengths| lengths.iter().map(|&l| 2 * u64::from(l) + 2).sum())
+}
+
 /// Text of any length.
 fn long_text(arguments: &[Expr], typing: &Typing) -> Type {
     text_of(arguments, typing, |_| 4_294_967_295)
@@ -284,7 +297,7 @@ pub static FUNCTIONS: &[Function] = &[
     f("field", (2, MANY), int, string::field).unified(),
     f("find_in_set", (2, 2), int, string::find_in_set).unified(),
     f("hex", (1, 1), connection_text, string::hex),
-    f("insert", (4, 4), long_text, string::insert).unified(),
+    f("insert", (4, 4), with_new, string::insert).unified(),
     f("instr", (2, 2), int, string::instr).unified(),
     f("lcase", (1, 1), like_first, string::lower),
     f("left", (2, 2), like_first, string::left),
@@ -298,7 +311,7 @@ pub static FUNCTIONS: &[Function] = &[
     f("octet_length", (1, 1), int, string::length),
     f("ord", (1, 1), int, string::ord),
     f("position", (2, 2), int, string::locate).unified(),
-    f("quote", (1, 1), long_text, string::quote),
+    f("quote", (1, 1), quoted, string::quote),
     f("repeat", (2, 2), string::repeat_type, string::repeat),
     f("replace", (3, 3), long_text, string::replace).unified(),
     f("reverse", (1, 1), like_first, string::reverse),
