@@ -6,6 +6,9 @@
 //! so a background thread does it while the server is already there; a session that needs one of them before it is
 //! ready waits for it.
 //!
+//! A certificate and its key may also be given (`--ssl-cert`, `--ssl-key`); then nothing is made in their place, and if they
+//! can't be used TLS is not offered.
+//!
 //! The certificate made here has no end (year 4096): the expiry of one that nobody renews is an outage, not a safeguard.
 //!
 //! A private key is written before what proves it complete (`server-cert.pem`), and never replaced if it is there.
@@ -49,18 +52,29 @@ pub enum IdentityError {
     Generate(&'static str),
 }
 
+/// A certificate that someone else made: its chain and its private key, as PEM files.
+#[derive(Debug, Clone)]
+pub struct GivenFiles {
+    /// `ssl_cert`
+    pub certificate: PathBuf,
+    /// `ssl_key`
+    pub key: PathBuf,
+}
+
 /// The server's certificate and keys, each there as soon as it is needed.
 pub struct Identity {
     env: Arc<dyn Env>,
     dir: PathBuf,
+    given: Option<GivenFiles>,
     tls: OnceLock<Option<Arc<rustls::ServerConfig>>>,
     rsa: OnceLock<Option<RsaKey>>,
 }
 
 impl Identity {
-    /// Looks after the files in `dir`, which exists, from a background thread. Fails only if there can be no thread.
-    pub fn start(env: Arc<dyn Env>, dir: &Path) -> io::Result<Arc<Self>> {
-        let identity = Arc::new(Self::lazy(env, dir));
+    /// Looks after the files in `dir`, which exists, from a background thread; for TLS those that are `given` take their
+    /// place. Fails only if there can be no thread.
+    pub fn start(env: Arc<dyn Env>, dir: &Path, given: Option<GivenFiles>) -> io::Result<Arc<Self>> {
+        let identity = Arc::new(Self { given, ..Self::lazy(env, dir) });
         let ahead = Arc::clone(&identity);
         thread::Builder::new().name("identity".to_owned()).spawn(move || {
             ahead.tls();
@@ -71,14 +85,17 @@ impl Identity {
 
     /// The same without a thread: the first session that needs something makes it.
     pub fn lazy(env: Arc<dyn Env>, dir: &Path) -> Self {
-        Self { env, dir: dir.to_owned(), tls: OnceLock::new(), rsa: OnceLock::new() }
+        Self { env, dir: dir.to_owned(), given: None, tls: OnceLock::new(), rsa: OnceLock::new() }
     }
 
     /// The TLS side, or `None` if its files can't be used, which was logged. Waits for it to be made.
     pub fn tls(&self) -> Option<&Arc<rustls::ServerConfig>> {
         let usable = self.tls.get_or_init(|| {
-            logged(self.load_tls().or_else(|e| if e.is_missing() { self.make_tls() } else { Err(e) }))
-                .map(Arc::new)
+            let loaded = match &self.given {
+                Some(files) => self.load_given(files),
+                None => self.load_tls().or_else(|e| if e.is_missing() { self.make_tls() } else { Err(e) }),
+            };
+            logged(loaded).map(Arc::new)
         });
         usable.as_ref()
     }
@@ -98,12 +115,15 @@ impl Identity {
     }
 
     fn load_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
-        let chain = CertificateDer::pem_slice_iter(&self.read("server-cert.pem")?)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| content("server-cert.pem", e))?;
-        let key = PrivateKeyDer::from_pem_slice(&self.read("server-key.pem")?)
-            .map_err(|e| content("server-key.pem", e))?;
-        server_config(chain, key)
+        let (chain, key) = (self.read("server-cert.pem")?, self.read("server-key.pem")?);
+        from_pem(("server-cert.pem", &chain), ("server-key.pem", &key))
+    }
+
+    fn load_given(&self, files: &GivenFiles) -> Result<rustls::ServerConfig, IdentityError> {
+        let read =
+            |file, path| self.env.read_file(path).map_err(|source| IdentityError::File { file, source });
+        let (chain, key) = (read("ssl_cert", &files.certificate)?, read("ssl_key", &files.key)?);
+        from_pem(("ssl_cert", &chain), ("ssl_key", &key))
     }
 
     fn make_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
@@ -168,6 +188,18 @@ impl IdentityError {
             _ => false,
         }
     }
+}
+
+/// A certificate and its key, each with its name for messages.
+fn from_pem(
+    (cert_file, chain): (&'static str, &[u8]),
+    (key_file, key): (&'static str, &[u8]),
+) -> Result<rustls::ServerConfig, IdentityError> {
+    let chain = CertificateDer::pem_slice_iter(chain)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| content(cert_file, e))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| content(key_file, e))?;
+    server_config(chain, key)
 }
 
 fn logged<T>(usable: Result<T, IdentityError>) -> Option<T> {

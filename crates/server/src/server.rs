@@ -15,6 +15,7 @@ use crate::stop::Stop;
 use crate::threads::Threads;
 use crate::{error_log, resources, status};
 use env::Env;
+use protocol::identity::GivenFiles;
 use protocol::{Authenticator, Identity, Login};
 use sql::Database;
 use sql::status::Status;
@@ -106,7 +107,8 @@ pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
     resources::raise_open_files(&variables);
     let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
     state_facts(&variables, &options, &datadir);
-    let identity = Identity::start(env.clone(), datadir.path())?;
+    let identity =
+        Identity::start(env.clone(), datadir.path(), given_certificate(&variables, datadir.path()))?;
 
     let stop = Stop::default();
     stop.on_signals()?;
@@ -169,6 +171,13 @@ fn end_sessions(server: &Server) {
     if !connections.await_none(PATIENCE) {
         tracing::warn!("{} sessions did not end in time", connections.count());
     }
+}
+
+/// The certificate that `ssl_cert` and `ssl_key` name, relative to the data directory, if they are not left as they were.
+fn given_certificate(variables: &GlobalVariables, datadir: &Path) -> Option<GivenFiles> {
+    let (certificate, key) = (variables.text(ids::SSL_CERT), variables.text(ids::SSL_KEY));
+    let is_given = (&*certificate, &*key) != ("server-cert.pem", "server-key.pem");
+    is_given.then(|| GivenFiles { certificate: datadir.join(&*certificate), key: datadir.join(&*key) })
 }
 
 /// Variables whose values are only known now.

@@ -105,3 +105,33 @@ fn definitions_are_left_out_for_clients_that_can_do_without() {
     // This client has not said that it can.
     assert_eq!(client.query("SELECT 1 AS a").unwrap().columns, [b"a".to_vec()]);
 }
+
+#[test]
+fn a_certificate_may_be_given() {
+    use protocol::client::Tls;
+    let files = tempfile::tempdir().unwrap();
+    let first = start(&[]);
+    first.connect_as(&ConnectOptions { tls: Tls::Unverified, ..ConnectOptions::default() });
+    let copy = |from: &str, to: &str| {
+        let to = files.path().join(to);
+        std::fs::copy(first.file(from), &to).unwrap();
+        to.to_string_lossy().into_owned()
+    };
+    let cert = format!("--ssl-cert={}", copy("server-cert.pem", "given.pem"));
+    let key = format!("--ssl-key={}", copy("server-key.pem", "given-key.pem"));
+    let second = start(&[&cert, &key]);
+    let ca = std::fs::read(first.file("ca.pem")).unwrap();
+    let verified = ConnectOptions {
+        tls: Tls::Verified { ca: &ca, server_name: "localhost" },
+        ..ConnectOptions::default()
+    };
+    assert!(second.connect_as(&verified).tls().is_some());
+    assert!(!common::exists(&second.file("server-key.pem")), "none was made");
+    let shown = second.connect().query("SELECT @@ssl_cert").unwrap().rows[0][0].clone().unwrap();
+    assert!(shown.ends_with(b"given.pem"));
+
+    // One that can't be used: plain connections only, and the error log says why.
+    let third = start(&["--ssl-cert=/nowhere/cert.pem", &key]);
+    third.await_message("ssl_cert");
+    third.connect();
+}

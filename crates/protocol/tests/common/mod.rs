@@ -91,7 +91,7 @@ impl Server {
     pub fn start_with(name: &str, limits: Limits, require_secure_transport: bool) -> Arc<Self> {
         let folder = Folder::new(name);
         let env: Arc<dyn Env> = Arc::new(RealEnv);
-        let identity = Identity::start(Arc::clone(&env), &folder.0).unwrap();
+        let identity = Identity::start(Arc::clone(&env), &folder.0, None).unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = folder.0.join("sock");
         let unix = UnixListener::bind(&socket).unwrap();

@@ -85,6 +85,8 @@ names! {
     SOCKET = "socket";
     SQL_MODE = "sql_mode";
     SQL_NOTES = "sql_notes";
+    SSL_CERT = "ssl_cert";
+    SSL_KEY = "ssl_key";
     SYNC_BINLOG = "sync_binlog";
     SYSTEM_TIME_ZONE = "system_time_zone";
     THREAD_CACHE_SIZE = "thread_cache_size";

@@ -54,9 +54,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("Authority of the certificate, in the data directory"),
     text("ssl_cert", "server-cert.pem")
         .read_only()
-        .fixed()
-        .help_text("Certificate, in the data directory; made if it is not there"),
-    text("ssl_key", "server-key.pem").read_only().fixed().help_text("Its private key, in the data directory"),
+        .help_text("Certificate, by default in the data directory; the default is made if it is not there"),
+    text("ssl_key", "server-key.pem").read_only().help_text("Its private key"),
     uint("thread_cache_size", 64, 0, 16_384)
         .help_text("Threads of ended connections that wait for the next ones"),
     choice("thread_handling", &["one-thread-per-connection"], 0)
