@@ -154,6 +154,7 @@ catalogue! {
     WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '%'";
     UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '%'";
     WARN_DEPRECATED_SYNTAX = 1287, "HY000", "'%' is deprecated and will be removed in a future release. Please use % instead";
+    NON_UPDATABLE_TABLE = 1288, "HY000", "The target table % of the % is not updatable";
     OPTION_PREVENTS_STATEMENT = 1290, "HY000", "The MySQL server is running with the % option so it cannot execute this statement";
     DUPLICATED_VALUE_IN_TYPE = 1291, "HY000", "Column '%' has duplicated value '%' in %";
     TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect % value: '%'";
@@ -281,8 +282,9 @@ catalogue! {
     INVALID_BITWISE_OPERANDS_SIZE = 3513, "HY000", "Binary operands of bitwise operators must be of equal length";
     INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE = 3514, "HY000", "Bitwise aggregates cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
     PK_INDEX_CANT_BE_INVISIBLE = 3522, "HY000", "A primary key index cannot be invisible";
-    UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name '%' in locking clause.";
+    UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name `%` in locking clause.";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    FIELD_IN_GROUPING_NOT_GROUP_BY = 3602, "HY000", "Argument #% of GROUPING function is not in GROUP BY";
     ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for %";
     MISSING_JSON_TABLE_VALUE = 3665, "22035", "Missing value for JSON_TABLE column '%'";
     WRONG_JSON_TABLE_VALUE = 3666, "2203F", "Can't store an array or an object in the scalar JSON_TABLE column '%'";

@@ -41,6 +41,17 @@ enum Assigned {
     Default,
 }
 
+/// What assignments read besides the row that they change.
+#[derive(Clone, Copy)]
+pub(super) enum Around<'a> {
+    /// Nothing.
+    Nothing,
+    /// The row that an INSERT would have written, as a second source.
+    New(Row<'a>),
+    /// The joined row that the changed one is a part of, which is read instead of it.
+    Frame(&'a Frame),
+}
+
 impl Assignments {
     /// Resolves them; the table is the scope's source 0.
     pub(super) fn resolve(
@@ -51,7 +62,7 @@ impl Assignments {
         text: &[u8],
     ) -> Result<Self> {
         let mut resolver = Resolver::new(cx, scope).with_text(text);
-        resolver.target = Some(table.clone());
+        resolver.targets = vec![table.clone()];
         let mut list = Vec::with_capacity(assignments.len());
         let mut sequential = false;
         for assignment in assignments {
@@ -74,18 +85,36 @@ impl Assignments {
             };
             list.push((column, value));
         }
-        let untouched = |c: &usize| !list.iter().any(|(column, _)| column == c);
-        let touched = (0..table.columns.len()).filter(|&c| table.columns[c].on_update_now).filter(untouched);
-        Ok(Self { touched: touched.collect(), list, sequential })
+        Ok(Self { touched: untouched_moments(table, &list), list, sequential })
     }
 
-    /// The row after them; `None` if it stays as it is. `new` is what VALUES(column) reads.
+    /// Resolves those of one table of a join, as column numbers and trees.
+    pub(super) fn of_joined(
+        resolver: &mut Resolver<'_>,
+        table: &TableDef,
+        assignments: &[(usize, &ast::Assignment)],
+    ) -> Result<Self> {
+        let mut list = Vec::with_capacity(assignments.len());
+        for (column, assignment) in assignments {
+            let value = match &assignment.value.kind {
+                ExprKind::Default(None) => Assigned::Default,
+                _ => {
+                    computed::not_generated(table, *column)?;
+                    Assigned::Expr(resolver.expr(&assignment.value)?)
+                }
+            };
+            list.push((*column, value));
+        }
+        Ok(Self { touched: untouched_moments(table, &list), list, sequential: false })
+    }
+
+    /// The row after them; `None` if it stays as it is.
     pub(super) fn apply(
         &self,
         cx: &mut Context,
         table: &Arc<TableDef>,
         before: &[u8],
-        new: Option<Row<'_>>,
+        around: Around<'_>,
         rules: store::Rules,
         number: u64,
     ) -> Result<Option<Vec<u8>>> {
@@ -94,7 +123,7 @@ impl Assignments {
         let steps: Vec<&[&(usize, Assigned)]> =
             if self.sequential { all.chunks(1).collect() } else { vec![&all] };
         for step in steps {
-            after = self.step(cx, table, &after, new, rules, number, step)?;
+            after = self.step(cx, table, &after, around, rules, number, step)?;
         }
         if after == before {
             return Ok(None);
@@ -123,7 +152,7 @@ impl Assignments {
         cx: &mut Context,
         table: &TableDef,
         image: &[u8],
-        new: Option<Row<'_>>,
+        around: Around<'_>,
         rules: store::Rules,
         number: u64,
         assignments: &[&(usize, Assigned)],
@@ -132,12 +161,13 @@ impl Assignments {
         offsets.find(table, image)?;
         let old = Row::Image(ImageRow { table, image, offsets: &offsets });
         let both;
-        let row = match new {
-            Some(new) => {
+        let row = match around {
+            Around::New(new) => {
                 both = [old, new];
                 Row::Joined(&both)
             }
-            None => old,
+            Around::Frame(frame) => frame.row(),
+            Around::Nothing => old,
         };
         let mut values = Vec::with_capacity(assignments.len());
         for (column, assigned) in assignments {
@@ -187,6 +217,12 @@ impl Assignments {
     }
 }
 
+/// The columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
+fn untouched_moments(table: &TableDef, list: &[(usize, Assigned)]) -> Vec<usize> {
+    let untouched = |c: &usize| !list.iter().any(|(column, _)| column == c);
+    (0..table.columns.len()).filter(|&c| table.columns[c].on_update_now).filter(untouched).collect()
+}
+
 /// The image with some columns replaced; a later value of the same column wins.
 fn rebuild(table: &TableDef, image: &[u8], values: Vec<(usize, Datum<'_>)>) -> Result<Vec<u8>> {
     let mut offsets = Offsets::default();
@@ -203,15 +239,19 @@ fn rebuild(table: &TableDef, image: &[u8], values: Vec<(usize, Datum<'_>)>) -> R
     Ok(out)
 }
 
+/// The table, if there is only one.
+fn only_table(tables: &[TableReference]) -> Option<&ast::TableFactor> {
+    match tables {
+        [TableReference::Table(factor)] => Some(factor),
+        _ => None,
+    }
+}
+
 /// The one table of an UPDATE or DELETE, opened.
 fn single_table(
     cx: &mut Context,
-    tables: &[TableReference],
-    verb: &str,
+    factor: &ast::TableFactor,
 ) -> Result<(Arc<TableDef>, Box<str>, Vec<ast::IndexHint>)> {
-    let [TableReference::Table(factor)] = tables else {
-        return Err(SqlError::unsupported(format_args!("{verb} of several tables")));
-    };
     if !factor.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
     }
@@ -305,12 +345,15 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
         return Err(SqlError::unsupported("WITH"));
     }
     cx.storing = !update.ignore;
-    let (table, alias, hints) = single_table(cx, &update.tables, "UPDATE")?;
+    let Some(factor) = only_table(&update.tables) else {
+        return super::multi_table::update(cx, update, text);
+    };
+    let (table, alias, hints) = single_table(cx, factor)?;
     let scope = scope_of(cx, &table, &alias);
     let assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
     let scope = scope_of(cx, &table, &alias);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
-    resolver.target = Some(table.clone());
+    resolver.targets = vec![table.clone()];
     let target = Target::resolve(
         &mut resolver,
         (table.clone(), alias, hints),
@@ -322,7 +365,9 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, |cx, before| {
         matched += 1;
-        let Some(after) = assignments.apply(cx, &table, before, None, rules, matched)? else { return Ok(()) };
+        let Some(after) = assignments.apply(cx, &table, before, Around::Nothing, rules, matched)? else {
+            return Ok(());
+        };
         match cx.transaction().engine.update_row(&table.schema, before, &after) {
             Ok(()) => {
                 table.count_row(&after);
@@ -352,14 +397,16 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     if delete.with.is_some() {
         return Err(SqlError::unsupported("WITH"));
     }
-    if !delete.targets.is_empty() {
-        return Err(SqlError::unsupported("DELETE of several tables"));
-    }
     cx.storing = !delete.ignore;
-    let (table, alias, hints) = single_table(cx, &delete.from, "DELETE")?;
+    if !delete.targets.is_empty() {
+        return super::multi_table::delete(cx, delete, text);
+    }
+    let factor = only_table(&delete.from);
+    let factor = factor.ok_or_else(|| SqlError::internal("DELETE of several tables that names none"))?;
+    let (table, alias, hints) = single_table(cx, factor)?;
     let scope = scope_of(cx, &table, &alias);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
-    resolver.target = Some(table.clone());
+    resolver.targets = vec![table.clone()];
     let target = Target::resolve(
         &mut resolver,
         (table.clone(), alias, hints),

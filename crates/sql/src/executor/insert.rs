@@ -12,7 +12,7 @@ use std::sync::Arc;
 use binlog::row::RowImageBuilder;
 use storage::TransactionError;
 
-use super::change::Assignments;
+use super::change::{Around, Assignments};
 use super::{computed, select};
 use crate::ast::{self, ExprKind, InsertSource};
 use crate::catalog::auto_increment::Series;
@@ -173,7 +173,7 @@ impl Writer {
         }
         let scope = Scope { locals: crate::routine::locals(cx), ..Scope::empty() };
         let mut resolver = Resolver::new(cx, scope).with_text(text);
-        resolver.target = Some(self.table.clone());
+        resolver.targets = vec![self.table.clone()];
         let mut given = Vec::with_capacity(row.len());
         for ast in row {
             if matches!(ast.kind, ExprKind::Default(None)) {
@@ -387,7 +387,7 @@ impl Writer {
         let mut offsets = Offsets::default();
         offsets.find(&self.table, new)?;
         let new_row = Row::Image(ImageRow { table: &self.table, image: new, offsets: &offsets });
-        let after = assignments.apply(cx, &self.table, &old, Some(new_row), self.rules, self.row)?;
+        let after = assignments.apply(cx, &self.table, &old, Around::New(new_row), self.rules, self.row)?;
         if let Some(after) = after {
             let outcome = cx.transaction().engine.update_row(&self.table.schema, &old, &after);
             if let Err(TransactionError::DuplicateKey { index, .. }) = outcome {

@@ -15,6 +15,7 @@ mod computed;
 mod ddl;
 pub mod group;
 mod insert;
+mod multi_table;
 pub mod operators;
 pub mod output;
 mod password;

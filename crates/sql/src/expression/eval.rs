@@ -19,6 +19,11 @@ impl Expr {
             Node::JsonValue(call) => call.eval(cx, row),
             Node::Column { source, column } => row.column(*source, *column, cx.zone()),
             Node::Aggregate(number) => row.aggregate(*number),
+            Node::GroupKey(number) => Ok(row.group_key(*number).unwrap_or_default()),
+            Node::Grouping(_, numbers) => {
+                let bit = |bits: i64, &n: &usize| bits << 1 | i64::from(row.group_key(n).is_none());
+                Ok(Datum::Int(numbers.iter().fold(0, bit)))
+            }
             Node::Outer(number) => Ok(cx.outer_value(*number)),
             Node::Parameter(number) => Ok(cx.parameter(*number)),
             Node::Subquery(subquery) => subquery.eval(cx, row),

@@ -25,6 +25,8 @@ pub struct Frame {
     slots: Vec<Slot>,
     /// The values of the block's aggregates, for a row that stands for a group.
     pub aggregates: Vec<Datum<'static>>,
+    /// The values of GROUP BY's expressions under WITH ROLLUP: those that the row is not a sum over.
+    pub group_keys: Vec<Datum<'static>>,
     steps: u32,
 }
 

@@ -63,6 +63,10 @@ pub enum Node {
     },
     /// An aggregate of the query block.
     Aggregate(usize),
+    /// One of GROUP BY's expressions under WITH ROLLUP.
+    GroupKey(usize),
+    /// `GROUPING(..)`: which of these expressions, numbers of GROUP BY's when they are known, the row is a sum over.
+    Grouping(Vec<Expr>, Vec<usize>),
     /// A value of the query around this one: the number of a parameter of the innermost subquery or derived table.
     Outer(usize),
     /// `?` of a prepared statement.
@@ -176,6 +180,7 @@ impl Expr {
             | Node::JsonPath(..)
             | Node::Column { .. }
             | Node::Aggregate(_)
+            | Node::GroupKey(_)
             | Node::Outer(_)
             | Node::Parameter(_)
             | Node::Local(_)
@@ -198,7 +203,7 @@ impl Expr {
             | Node::NullIf(pair, _) => pair.iter().collect(),
             Node::Between(three, ..) => three.iter().collect(),
             Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter().collect(),
-            Node::Call(_, list) | Node::Stored(_, list) => list.iter().collect(),
+            Node::Call(_, list) | Node::Stored(_, list) | Node::Grouping(list, _) => list.iter().collect(),
             Node::In(x, list, _) => std::iter::once(&**x).chain(list.iter().map(|(_, e)| e)).collect(),
             Node::JsonValue(call) => call.operands(),
             Node::Like(like) => vec![&like.operand, &like.pattern],
@@ -221,6 +226,7 @@ impl Expr {
             | Node::JsonPath(..)
             | Node::Column { .. }
             | Node::Aggregate(_)
+            | Node::GroupKey(_)
             | Node::Outer(_)
             | Node::Parameter(_)
             | Node::Local(_)
@@ -243,7 +249,9 @@ impl Expr {
             | Node::NullIf(pair, _) => pair.iter_mut().collect(),
             Node::Between(three, ..) => three.iter_mut().collect(),
             Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter_mut().collect(),
-            Node::Call(_, list) | Node::Stored(_, list) => list.iter_mut().collect(),
+            Node::Call(_, list) | Node::Stored(_, list) | Node::Grouping(list, _) => {
+                list.iter_mut().collect()
+            }
             Node::In(x, list, _) => {
                 std::iter::once(&mut **x).chain(list.iter_mut().map(|(_, e)| e)).collect()
             }
@@ -265,7 +273,12 @@ impl Expr {
     /// True if it has the same value for every row and moment of one statement, and evaluating it early does no harm.
     pub fn is_row_independent(&self) -> bool {
         match &self.node {
-            Node::Column { .. } | Node::Aggregate(_) | Node::Assign(..) | Node::Stored(..) => false,
+            Node::Column { .. }
+            | Node::Aggregate(_)
+            | Node::GroupKey(_)
+            | Node::Grouping(..)
+            | Node::Assign(..)
+            | Node::Stored(..) => false,
             Node::Subquery(subquery) if subquery.is_volatile => false,
             Node::Call(function, _) if function.volatile => false,
             _ => self.children().into_iter().all(Expr::is_row_independent),

@@ -95,6 +95,14 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The value of one of GROUP BY's expressions under WITH ROLLUP; `None` if the row is a sum over all its values.
+    pub fn group_key(self, number: usize) -> Option<Datum<'a>> {
+        match self {
+            Row::Frame(frame) => frame.group_keys.get(number).map(Datum::borrow),
+            _ => None,
+        }
+    }
+
     /// An aggregate of the group that the row stands for.
     pub fn aggregate(self, number: usize) -> Result<Datum<'a>> {
         match self {

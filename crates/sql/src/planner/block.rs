@@ -57,9 +57,6 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     if !select.windows.is_empty() {
         return Err(SqlError::unsupported("window functions"));
     }
-    if select.with_rollup {
-        return Err(SqlError::unsupported("WITH ROLLUP"));
-    }
     let from::From { slots, mut list } = from::bind(resolver, &select.from, select.options.straight_join)?;
 
     resolver.scope.clause = "where clause";
@@ -70,7 +67,7 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
 
     resolver.scope.clause = "field list";
     resolver.scope.aggregates = Some(Vec::new());
-    let items = items(resolver, &select.items)?;
+    let mut items = items(resolver, &select.items)?;
     resolver.scope.aliases = items.iter().map(|(n, e)| (n.as_str().into(), e.clone())).collect();
 
     resolver.scope.clause = "group statement";
@@ -89,15 +86,19 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     }
     resolver.scope.aggregates = aggregates;
     resolver.scope.clause = "having clause";
-    let having = select.having.as_ref().map(|h| resolver.expr(h)).transpose()?;
+    let mut having = select.having.as_ref().map(|h| resolver.expr(h)).transpose()?;
 
     resolver.scope.clause = "order clause";
     resolver.scope.aliases_first = true;
-    let order = order_terms(resolver, &query.order_by, &items)?;
+    let mut order = order_terms(resolver, &query.order_by, &items)?;
     let aggregates = resolver.scope.aggregates.take().unwrap_or_default();
     let limit = Limit::resolve(resolver, query.limit.as_ref())?;
 
     let groups = !aggregates.is_empty() || !keys.is_empty();
+    let grouped = items.iter_mut().map(|(_, e)| e).chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
+    for e in grouped {
+        grouping::finish(e, &keys, select.with_rollup)?;
+    }
     if groups && resolver.cx.modes().only_full_group_by {
         grouping::check(&slots, &list, &items, &keys, select.group_by.is_empty())?;
     }
@@ -112,7 +113,7 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
         list,
         items,
         columns,
-        group: groups.then_some(Grouping { keys, aggregates }),
+        group: groups.then_some(Grouping { keys, aggregates, rollup: select.with_rollup }),
         having,
         order,
         distinct: select.options.distinct,

@@ -146,7 +146,7 @@ impl Binder<'_, '_> {
         let cx = &mut *self.resolver.cx;
         let table = cx.open_table(factor.name.database.as_deref(), &factor.name.name)?;
         if self.resolver.scope.parent.is_some()
-            && self.resolver.target.as_ref().is_some_and(|target| target.id == table.id)
+            && self.resolver.targets.iter().any(|target| target.id == table.id)
         {
             return Err(error::UPDATE_TABLE_USED.with(&[&table.name]));
         }

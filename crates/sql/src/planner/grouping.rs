@@ -9,6 +9,7 @@ use super::from::{ItemKind, List, Slot};
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};
 use crate::expression::{Expr, Node};
+use crate::value::Datum;
 
 /// Checks the select list; errors 1055 and 1140. `implicit`: there is no GROUP BY.
 pub fn check(
@@ -40,6 +41,27 @@ pub fn check(
         });
     }
     Ok(())
+}
+
+/// What an expression over groups means: under WITH ROLLUP GROUP BY's expressions in it are NULL where the row is a sum
+/// over them, and GROUPING() tells which. Error 3602 if its argument is none of them.
+pub fn finish(e: &mut Expr, keys: &[Expr], rollup: bool) -> Result<()> {
+    if let Node::Grouping(list, numbers) = &mut e.node {
+        for (i, argument) in std::mem::take(list).iter().enumerate() {
+            let number = keys.iter().position(|key| key.is_same(argument));
+            numbers.push(number.ok_or_else(|| error::FIELD_IN_GROUPING_NOT_GROUP_BY.with(&[&(i + 1)]))?);
+        }
+        if !rollup {
+            *e = Expr::constant(Datum::Int(0), e.ty);
+        }
+        return Ok(());
+    }
+    if rollup && let Some(number) = keys.iter().position(|key| key.is_same(e)) {
+        e.node = Node::GroupKey(number);
+        e.ty.nullable = true;
+        return Ok(());
+    }
+    e.children_mut().into_iter().try_for_each(|child| finish(child, keys, rollup))
 }
 
 fn as_column(e: &Expr) -> Option<(usize, usize)> {

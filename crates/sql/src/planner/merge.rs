@@ -38,9 +38,9 @@ pub fn derived(
     base: usize,
 ) -> Result<Bound> {
     // What is made before the statement changes anything may read what it changes.
-    let target = resolver.target.take();
+    let targets = std::mem::take(&mut resolver.targets);
     let (outcome, parameters) = within(resolver, |resolver| inner(resolver, &derived.query, nullable));
-    resolver.target = target;
+    resolver.targets = targets;
     Ok(match outcome? {
         Inner::Block(block) => merged(*block, &parameters, base),
         Inner::Plan(plan) => {

@@ -128,6 +128,8 @@ pub struct Grouping {
     pub keys: Vec<Expr>,
     /// What is computed of each group.
     pub aggregates: Vec<Aggregate>,
+    /// WITH ROLLUP: there are sums over the last of the keys, over the last two, and so on.
+    pub rollup: bool,
 }
 
 /// A step of a block's join. Each fills slots of the frame; all of them read what those before it have filled.

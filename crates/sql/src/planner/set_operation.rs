@@ -28,7 +28,7 @@ pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
         .collect();
     for item in &query.order_by {
         if let ast::ExprKind::Column(ast::ColumnName { table: Some(table), .. }) = &item.expr.kind {
-            return Err(error::TABLENAME_NOT_ALLOWED_HERE.with(&[table, &"SELECTs", &"global ORDER clause"]));
+            return Err(error::TABLENAME_NOT_ALLOWED_HERE.with(&[table, &"SELECT", &"global ORDER clause"]));
         }
     }
     let order = super::block::order_terms(resolver, &query.order_by, &items)?;

@@ -84,6 +84,11 @@ impl Resolver<'_> {
                 let by = self.choose(&mut pair, "nullif")?;
                 Expr { node: Node::NullIf(Box::new(pair), by), ty }
             }
+            ("grouping", [_, ..]) => {
+                // Which of GROUP BY's expressions these are is found out when those are known.
+                let list = self.list(arguments)?;
+                Expr { node: Node::Grouping(list, Vec::new()), ty: Type::INT.not_null() }
+            }
             ("isnull", [x]) => {
                 let x = self.expr(x)?;
                 Expr { node: Node::Is(Box::new(x), Truth::Null, false), ty: Type::BOOL.not_null() }

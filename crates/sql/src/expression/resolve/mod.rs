@@ -139,14 +139,14 @@ pub struct Resolver<'c> {
     pub scope: Scope,
     /// What the trees' spans point into: the columns of subqueries and derived tables are named after it.
     pub text: &'c [u8],
-    /// The table that the statement changes, which its subqueries may not read.
-    pub target: Option<Arc<TableDef>>,
+    /// The tables that the statement changes, which its subqueries may not read.
+    pub targets: Vec<Arc<TableDef>>,
 }
 
 impl<'c> Resolver<'c> {
     /// A resolver for one scope.
     pub fn new(cx: &'c mut Context, scope: Scope) -> Self {
-        Self { cx, scope, text: &[], target: None }
+        Self { cx, scope, text: &[], targets: Vec::new() }
     }
 
     /// The same for trees whose spans point into `text`.

@@ -124,6 +124,11 @@ impl Resolver<'_> {
         }
     }
 
+    /// The column that an assignment names.
+    pub fn assigned(&self, name: &ast::ColumnName) -> Result<Expr> {
+        self.scope.find(name)?.ok_or_else(|| unknown_column(name, self.scope.clause))
+    }
+
     /// `VALUES(column)`: what the row would have had.
     pub(super) fn values(&mut self, name: &ast::ColumnName) -> Result<Expr> {
         let found = self.scope.find(name)?.ok_or_else(|| unknown_column(name, self.scope.clause))?;

@@ -1,0 +1,230 @@
+//! UPDATE and DELETE of several tables, or of one table beside others.
+//!
+//! The join finds the rows as they were when the statement began, whatever the statement has changed meanwhile; the rows
+//! of the tables that are changed are locked exclusively, those of the others shared. A row that the join meets several
+//! times is changed once, by the first of them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use storage::TransactionError;
+use storage::transaction::Locking;
+
+use super::change::{Around, Assignments};
+use super::insert::duplicate_entry;
+use super::operators::{self, Running};
+use crate::ast;
+use crate::catalog::TableDef;
+use crate::error::{self, Result, SqlError};
+use crate::expression::frame::{Frame, MEMORY_MAX};
+use crate::expression::{Expr, Node, Resolver};
+use crate::planner::{self, Operator, block, from, join, simplify};
+use crate::session::Context;
+use crate::status::Counter;
+
+/// A table that is changed: its slot, and the rows that were changed already, by their primary keys.
+struct Target {
+    slot: usize,
+    table: Arc<TableDef>,
+    done: HashSet<Vec<u8>>,
+}
+
+/// The join that finds the rows.
+struct Plan {
+    slots: Vec<from::Slot>,
+    gate: Vec<Expr>,
+    from: Operator,
+}
+
+/// The tables of a join, bound.
+fn bind(resolver: &mut Resolver<'_>, tables: &[ast::TableReference]) -> Result<from::From> {
+    resolver.cx.check_writable()?;
+    from::bind(resolver, tables, false)
+}
+
+/// The table in a slot.
+fn table_of(slots: &[from::Slot], slot: usize) -> Option<&Arc<TableDef>> {
+    match slots.get(slot) {
+        Some(from::Slot::Table(table, ..)) => Some(table),
+        _ => None,
+    }
+}
+
+impl Plan {
+    fn new(
+        resolver: &mut Resolver<'_>,
+        from::From { slots, mut list }: from::From,
+        filter: Option<&ast::Expr>,
+        targets: &[Target],
+    ) -> Result<Self> {
+        resolver.scope.clause = "where clause";
+        resolver.targets = targets.iter().map(|t| t.table.clone()).collect();
+        if let Some(filter) = filter {
+            planner::conjuncts(resolver.expr(filter)?, &mut list.conditions);
+        }
+        simplify::simplify(&mut list);
+        let gate = block::take_gate(&mut list);
+        let locking = |slot| match targets.iter().any(|t| t.slot == slot) {
+            true => Locking::UPDATE,
+            false => Locking::SHARE,
+        };
+        let locking: Vec<_> = (0..slots.len()).map(|slot| Some(locking(slot))).collect();
+        let from = join::Joiner::new(resolver.cx, &slots, &locking).plan(list, &[], false)?;
+        Ok(Self { slots, gate, from })
+    }
+
+    /// Calls `each` with each joined row.
+    fn for_each(
+        &self,
+        cx: &mut Context,
+        mut each: impl FnMut(&mut Context, &Frame) -> Result<()>,
+    ) -> Result<()> {
+        let tables = (0..self.slots.len()).map(|slot| table_of(&self.slots, slot).cloned());
+        let mut frame = Frame::new(tables);
+        if !operators::accepts(cx, &self.gate, &frame)? {
+            return Ok(());
+        }
+        let mut rows = Running::new(&self.from);
+        rows.open(cx, &mut frame)?;
+        while rows.next(cx, &mut frame)? {
+            each(cx, &frame)?;
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    /// The slot's row as it is now, if there is one that was not changed yet.
+    fn take(&mut self, cx: &mut Context, frame: &Frame, memory: &mut usize) -> Result<Option<Vec<u8>>> {
+        let Some(image) = frame.image(self.slot) else { return Ok(None) };
+        let keys = self.table.schema.keys(image).map_err(SqlError::internal)?;
+        if !self.done.insert(keys.primary().to_vec()) {
+            return Ok(None);
+        }
+        *memory += keys.primary().len() + 64;
+        if *memory > MEMORY_MAX {
+            return Err(error::OUT_OF_SORTMEMORY.plain());
+        }
+        // The same table may be there under another name, too, and the row may have been changed by that.
+        let tree = self.table.schema.primary.tree();
+        let now = cx.transaction().engine.get_newest_for_update(tree, keys.primary())?;
+        Ok(now.map(|row| row.to_vec()))
+    }
+}
+
+/// UPDATE of several tables.
+pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
+    let scope = crate::routine::scope(cx);
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    let bound = bind(&mut resolver, &update.tables)?;
+    let (mut targets, assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
+    let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets)?;
+    let rules = cx.store_rules(update.ignore);
+    let (mut matched, mut changed, mut memory) = (0_u64, 0_u64, 0);
+    plan.for_each(cx, |cx, frame| {
+        for (target, assignments) in targets.iter_mut().zip(&assignments) {
+            let Some(before) = target.take(cx, frame, &mut memory)? else { continue };
+            matched += 1;
+            let table = &target.table;
+            let around = Around::Frame(frame);
+            let Some(after) = assignments.apply(cx, table, &before, around, rules, matched)? else {
+                continue;
+            };
+            match cx.transaction().engine.update_row(&table.schema, &before, &after) {
+                Ok(()) => {
+                    table.count_row(&after);
+                    changed += 1;
+                    cx.count(Counter::HandlerUpdate);
+                }
+                Err(TransactionError::DuplicateKey { index, .. }) => {
+                    let e = duplicate_entry(cx, table, index, &after)?;
+                    if !update.ignore {
+                        return Err(e);
+                    }
+                    cx.warn(e);
+                }
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    })?;
+    cx.status.affected = if cx.count_found_rows { matched } else { changed };
+    let warnings = cx.diagnostics.warning_count();
+    cx.status.info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+    Ok(())
+}
+
+/// SET, by the tables whose columns it names.
+fn resolve_assignments(
+    resolver: &mut Resolver<'_>,
+    update: &ast::Update,
+    slots: &[from::Slot],
+) -> Result<(Vec<Target>, Vec<Assignments>)> {
+    let mut targets: Vec<Target> = Vec::new();
+    let mut by_target: Vec<Vec<(usize, &ast::Assignment)>> = Vec::new();
+    resolver.scope.clause = "field list";
+    for assignment in &update.assignments {
+        let found = resolver.assigned(&assignment.column)?;
+        let place = match found.node {
+            Node::Column { source, column } => table_of(slots, source).map(|table| (source, column, table)),
+            _ => None,
+        };
+        let Some((slot, column, table)) = place else {
+            let shown = assignment.column.table.as_ref().unwrap_or(&assignment.column.column);
+            return Err(error::NON_UPDATABLE_TABLE.with(&[shown, &"UPDATE"]));
+        };
+        let number = match targets.iter().position(|t| t.slot == slot) {
+            Some(number) => number,
+            None => {
+                let table = resolver.cx.open_table_to_write(Some(&table.database), &table.name)?;
+                targets.push(Target { slot, table, done: HashSet::new() });
+                by_target.push(Vec::new());
+                targets.len() - 1
+            }
+        };
+        by_target[number].push((column, assignment));
+    }
+    resolver.targets = targets.iter().map(|t| t.table.clone()).collect();
+    let mut all = Vec::with_capacity(targets.len());
+    for (target, list) in targets.iter().zip(by_target) {
+        all.push(Assignments::of_joined(resolver, &target.table, &list)?);
+    }
+    Ok((targets, all))
+}
+
+/// DELETE from several tables.
+pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<()> {
+    let scope = crate::routine::scope(cx);
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    let bound = bind(&mut resolver, &delete.from)?;
+    let mut targets = Vec::with_capacity(delete.targets.len());
+    for name in &delete.targets {
+        let named = |s: &&crate::expression::resolve::Source| {
+            name.name.is(&s.alias) && name.database.as_ref().is_none_or(|d| **d == *s.database)
+        };
+        let source = resolver.scope.sources.iter().find(named);
+        let source = source.ok_or_else(|| error::UNKNOWN_TABLE.with(&[&name.name, &"MULTI DELETE"]))?;
+        let Some(table) = source.as_table() else {
+            return Err(error::NON_UPDATABLE_TABLE.with(&[&name.name, &"DELETE"]));
+        };
+        let (slot, database, table) = (source.slot, table.database.clone(), table.name.clone());
+        if targets.iter().any(|t: &Target| t.slot == slot) {
+            return Err(error::NONUNIQ_TABLE.with(&[&name.name]));
+        }
+        let table = resolver.cx.open_table_to_write(Some(&database), &table)?;
+        targets.push(Target { slot, table, done: HashSet::new() });
+    }
+    let plan = Plan::new(&mut resolver, bound, delete.filter.as_ref(), &targets)?;
+    let (mut deleted, mut memory) = (0, 0);
+    plan.for_each(cx, |cx, frame| {
+        for target in &mut targets {
+            let Some(row) = target.take(cx, frame, &mut memory)? else { continue };
+            cx.transaction().engine.delete_row(&target.table.schema, &row)?;
+            cx.count(Counter::HandlerDelete);
+            deleted += 1;
+        }
+        Ok(())
+    })?;
+    cx.status.affected = deleted;
+    Ok(())
+}
