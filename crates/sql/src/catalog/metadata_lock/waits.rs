@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::{Kind, MetadataLock};
 use crate::error::{self, Result};
 
-/// The waits of all sessions. The latch is a leaf but for the locks' own.
+/// The waits of all sessions. The latch is a leaf, taken inside of the locks' own.
 #[derive(Default)]
 pub struct Waits(Mutex<Vec<Wait>>);
 
@@ -51,24 +51,22 @@ impl Waits {
         let mut waits = self.0.lock();
         waits.push(Wait { session, lock: lock.clone(), kind, held, victim: false });
         let listed = Listed { waits: self, session };
+        let (mut to_wake, mut gives_way) = (Vec::new(), false);
         while let Some(circle) = circle(&waits) {
             let is_ddl = |&at: &usize| waits[at].kind.is_definition();
             let last = waits.len() - 1;
             let other = circle.iter().copied().find(|at| !is_ddl(at) && *at != last);
-            match other.filter(|_| is_ddl(&last)) {
-                Some(victim) => {
-                    waits[victim].victim = true;
-                    waits[victim].lock.wake();
-                }
-                None => {
-                    drop(waits);
-                    drop(listed);
-                    return Err(error::LOCK_DEADLOCK.plain());
-                }
-            }
+            let Some(victim) = other.filter(|_| is_ddl(&last)) else {
+                gives_way = true;
+                break;
+            };
+            waits[victim].victim = true;
+            to_wake.push(waits[victim].lock.clone());
         }
         drop(waits);
-        Ok(listed)
+        // Only now: a waiter holds its lock's latch while it asks whether it is the victim.
+        to_wake.iter().for_each(|lock| lock.wake());
+        if gives_way { Err(error::LOCK_DEADLOCK.plain()) } else { Ok(listed) }
     }
 
     /// True if the session's wait was chosen to end.
@@ -146,5 +144,24 @@ mod tests {
         let _new = waits.begin(2, &a, Kind::Read, Vec::new()).unwrap();
         assert!(waits.begin(3, &b, Kind::Read, Vec::new()).is_ok());
         assert!(waits.begin(4, &b, Kind::Read, vec![(a.clone(), Kind::Read)]).is_err());
+    }
+
+    /// A waiter asks whether it is the victim while it holds its lock's latch; breaking the circle wakes it by that latch.
+    /// Both waited for each other once.
+    #[test]
+    fn a_victim_may_ask_while_it_is_chosen() {
+        let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
+        let waits = Waits::default();
+        let _first = waits.begin(1, &a, Kind::Write, vec![(b.clone(), Kind::Exclusive)]).unwrap();
+        std::thread::scope(|scope| {
+            let latch = a.state.lock();
+            let breaker = scope
+                .spawn(|| waits.begin(2, &b, Kind::Exclusive, vec![(a.clone(), Kind::Exclusive)]).is_ok());
+            while !waits.is_victim(1) {
+                std::thread::yield_now();
+            }
+            drop(latch);
+            assert!(breaker.join().unwrap());
+        });
     }
 }
