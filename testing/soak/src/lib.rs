@@ -102,7 +102,6 @@ fn soak(server: &mut Running, options: &Options) -> Result<Outcome> {
         let end = Instant::now() + PATIENCE * 2;
         while sessions.iter().any(|s| !s.is_finished()) && Instant::now() < end && server.is_up()? {
             std::thread::sleep(Duration::from_millis(250));
-            watch(server, &watched, options, &mut outcome)?;
         }
         if sessions.iter().any(|s| !s.is_finished()) && server.is_up()? {
             outcome.findings.push(format!("sessions hang; {}", stacks(server)));
@@ -148,7 +147,11 @@ fn watch(server: &Running, watched: &[Watched], options: &Options, outcome: &mut
 fn stacks(server: &Running) -> String {
     let pid = server.pid().to_string();
     let told = Command::new("gdb").args(["-p", &pid, "-batch", "-ex", "thread apply all bt 30"]).output();
-    told.map_or_else(|_| "gdb would tell where".into(), |t| String::from_utf8_lossy(&t.stdout).into_owned())
+    let Ok(told) = told else { return "gdb would tell where".into() };
+    let told = String::from_utf8_lossy(&told.stdout);
+    // Of the frames, those of the project.
+    let ours = |l: &&str| l.starts_with("Thread ") || l.contains(" at crates/");
+    told.lines().filter(ours).collect::<Vec<_>>().join("\n")
 }
 
 /// Kills the server, starts it again, and compares what the tables hold.

@@ -1,4 +1,4 @@
-//! The driver at small scale against a real server: load, mix, consistency.
+//! The driver at small scale against the real server: load, mix, consistency; and a kill in the middle of the mix.
 #![allow(clippy::unwrap_used)]
 
 use mysql::prelude::Queryable;
@@ -14,10 +14,80 @@ use tpcc::{consistency, load};
 /// Two, so that there are remote customers and suppliers.
 const WAREHOUSES: u32 = 2;
 
+#[test]
+fn conditions_hold_after_the_mix_prepared() {
+    after_the_mix(Kind::Duramen, Form::Prepared);
+}
+
+#[test]
+fn conditions_hold_after_the_mix_as_text() {
+    after_the_mix(Kind::Duramen, Form::Text);
+}
+
 /// What the driver itself is tested with: a server that has always run TPC-C.
 #[test]
 fn the_driver_is_right_on_mariadb() {
     after_the_mix(Kind::MariaDb, Form::Prepared);
+}
+
+#[test]
+fn conditions_see_what_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
+    let (target, scale) = loaded(&server);
+    let breaks = [
+        ("UPDATE warehouse SET w_ytd = w_ytd + 0.01 WHERE w_id = 2", vec![1, 8]),
+        ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 1 AND d_id = 3", vec![2]),
+        ("DELETE FROM new_orders WHERE no_w_id = 1 AND no_d_id = 1 AND no_o_id = 25", vec![3, 5, 11]),
+        (
+            "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 7 AND ol_number = 1",
+            vec![4, 6],
+        ),
+        (
+            "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_w_id = 1 AND ol_d_id = 2 AND ol_o_id = 3",
+            vec![7],
+        ),
+        (
+            "UPDATE history SET h_amount = 11 WHERE h_c_w_id = 2 AND h_c_d_id = 9 AND h_c_id = 5",
+            vec![8, 9, 10],
+        ),
+        ("UPDATE customer SET c_balance = 0 WHERE c_w_id = 1 AND c_d_id = 4 AND c_id = 2", vec![10, 12]),
+    ];
+    let mut conn = target.connect().unwrap();
+    for (change, conditions) in breaks {
+        load::load(&target, &scale, 1).unwrap();
+        conn.query_drop("USE tpcc").unwrap();
+        conn.query_drop(change).unwrap();
+        assert!(conn.affected_rows() > 0, "{change}");
+        let broken = consistency::check(&target, &scale).unwrap();
+        let told: Vec<u32> =
+            broken.iter().map(|b| b.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap()).collect();
+        assert_eq!(told, conditions, "{change}: {broken:#?}");
+    }
+}
+
+#[test]
+fn a_kill_in_the_middle_loses_nothing_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
+    let (target, scale) = loaded(&server);
+    let mix = mix(Form::Prepared, Duration::from_secs(60));
+    let outcome = std::thread::scope(|scope| {
+        let running = scope.spawn(|| terminal::run(&target, &scale, &mix).unwrap());
+        std::thread::sleep(Duration::from_secs(3));
+        server.kill().unwrap();
+        running.join().unwrap()
+    });
+    assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+    assert!(outcome.lost_connections > 0, "the mix was over before the kill");
+    let server = server.restart().unwrap();
+    let target = Target::socket(server.socket());
+    check_acknowledged(&target, &scale, &outcome);
+    check_conditions(&target, &scale);
+    // And it goes on from there.
+    let outcome = run(&target, &scale, Form::Prepared, Duration::from_secs(1));
+    check_acknowledged(&target, &scale, &outcome);
+    check_conditions(&target, &scale);
 }
 
 fn after_the_mix(kind: Kind, form: Form) {
