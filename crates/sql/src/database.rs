@@ -75,6 +75,8 @@ struct Running {
     since: Duration,
     /// The default database, as of the last statement.
     database: Option<String>,
+    /// What it is about, in SHOW PROCESSLIST's words.
+    state: &'static str,
 }
 
 /// How much of a statement is kept for SHOW FULL PROCESSLIST.
@@ -88,7 +90,8 @@ impl Process {
         interrupt: Arc<Interrupt>,
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
-        let running = Mutex::new(Running { statement: None, since: Duration::ZERO, database: None });
+        let running =
+            Mutex::new(Running { statement: None, since: Duration::ZERO, database: None, state: "" });
         Self { id, user, account, interrupt, on_kill, running }
     }
 
@@ -117,6 +120,15 @@ impl Process {
         self.running.lock().database.clone()
     }
 
+    /// What the statement is about now: SHOW PROCESSLIST's State.
+    pub fn state(&self) -> &'static str {
+        self.running.lock().state
+    }
+
+    pub(crate) fn set_state(&self, state: &'static str) {
+        self.running.lock().state = state;
+    }
+
     pub(crate) fn begin(&self, text: &[u8], now: Duration) {
         let mut running = self.running.lock();
         // The allocation is kept from statement to statement.
@@ -124,6 +136,7 @@ impl Process {
         statement.clear();
         statement.extend_from_slice(&text[..text.len().min(STATEMENT_KEPT_MAX)]);
         running.since = now;
+        running.state = "executing";
     }
 
     pub(crate) fn end(&self, now: Duration, database: Option<&str>) {
@@ -240,6 +253,11 @@ impl Database {
     /// What UUID() draws from.
     pub fn uuids(&self) -> &uuid::Generator {
         &self.uuids
+    }
+
+    /// A session connected now.
+    pub fn process(&self, id: u64) -> Option<Arc<Process>> {
+        self.processes.lock().get(&id).cloned()
     }
 
     /// The sessions connected now, by id.

@@ -186,3 +186,31 @@ fn writers_go_on_while_indexes_are_built() {
     let server = server.power_cut();
     shown(&mut server.session());
 }
+
+#[test]
+fn a_build_shows_in_the_process_list_and_can_be_killed() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, n INT NOT NULL)").unwrap();
+    run(&mut session, "INSERT INTO d.t VALUES (1, 1)").unwrap();
+    // The build waits for this transaction to let go of the table.
+    run(&mut session, "BEGIN; UPDATE d.t SET n = 2").unwrap();
+    thread::scope(|scope| {
+        let mut builder = server.session();
+        let id = builder.id();
+        let build =
+            scope.spawn(move || run(&mut builder, "CREATE INDEX i ON d.t (n)").err().map(|e| e.number));
+        while !rows(&mut session, "SHOW PROCESSLIST")
+            .iter()
+            .any(|p| p[0] == id.to_string() && p[6] == "altering table")
+        {
+            thread::yield_now();
+        }
+        run(&mut session, &format!("KILL QUERY {id}")).unwrap();
+        assert_eq!(build.join().unwrap(), Some(1317));
+    });
+    run(&mut session, "COMMIT").unwrap();
+    assert_eq!(shown(&mut session).indexes, Vec::<&str>::new());
+    run(&mut session, "CREATE INDEX i ON d.t (n)").unwrap();
+    assert_eq!(shown(&mut session).indexes, ["i"]);
+}

@@ -49,6 +49,9 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
         }
         let alter = plan(cx, statement)?;
         check_expressions(cx, &alter.finished.table)?;
+        if let Some(process) = cx.database.process(cx.id) {
+            process.set_state("altering table");
+        }
         let running = Running { statement, text, table: alter.old.clone(), upgradable };
         let rows = match &alter.work {
             Work::Definition { .. } => {

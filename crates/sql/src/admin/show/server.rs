@@ -148,7 +148,7 @@ pub(super) fn processes(cx: &Context, full: bool) -> Listing {
             process.database(),
             if info.is_some() { "Query" } else { "Sleep" },
             now.saturating_sub(since).as_secs() as i64,
-            if info.is_some() { "executing" } else { "" },
+            if info.is_some() { process.state() } else { "" },
             info,
         ]);
     }
