@@ -120,7 +120,7 @@ fn a_certificate_may_be_given() {
     let cert = format!("--ssl-cert={}", copy("server-cert.pem", "given.pem"));
     let key = format!("--ssl-key={}", copy("server-key.pem", "given-key.pem"));
     let second = start(&[&cert, &key]);
-    let ca = std::fs::read(first.file("ca.pem")).unwrap();
+    let ca = env::Env::read_file(&env::RealEnv, &first.file("ca.pem")).unwrap();
     let verified = ConnectOptions {
         tls: Tls::Verified { ca: &ca, server_name: "localhost" },
         ..ConnectOptions::default()

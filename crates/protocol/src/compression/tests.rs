@@ -19,8 +19,7 @@ fn sent(algorithm: Algorithm, pieces: &[Vec<u8>]) -> Vec<u8> {
     for piece in pieces {
         writer.write_all(piece).unwrap();
     }
-    let written = memory.0.lock().written.clone();
-    written
+    std::mem::take(&mut memory.0.lock().written)
 }
 
 /// What is read from frames that arrive in pieces of `step` bytes, the first of them early.
