@@ -126,7 +126,7 @@ impl Session {
             let rest = &text[at..];
             let key = StatementCache::key(rest, sql_mode);
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
-                return self.statement(&parsed.statement, &parsed.text, false, sink);
+                return self.kept_statement(&parsed, false, sink);
             }
             let options = ParseOptions { sql_mode, ..ParseOptions::default() };
             let mut parser = Parser::new(rest, &options);
@@ -149,8 +149,9 @@ impl Session {
             };
             if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
                 let parsed = self.cache.note(key, rest, statement);
-                return self.statement(&parsed.statement, rest, false, sink);
+                return self.kept_statement(&parsed, false, sink);
             }
+            self.cx.kept_plan = None;
             self.statement(&statement, rest, !last, sink)?;
             if last {
                 return Ok(());
@@ -165,6 +166,19 @@ impl Session {
         self.cx.diagnostics.push(Level::Error, e.clone());
         self.cx.status.row_count = -1;
         Err(e)
+    }
+
+    /// Runs a statement that is kept, by the plan of its last execution if that is still good.
+    fn kept_statement(
+        &mut self,
+        parsed: &prepared::Parsed,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        self.cx.kept_plan = parsed.plan.lock().take();
+        let outcome = self.statement(&parsed.statement, &parsed.text, more, sink);
+        *parsed.plan.lock() = self.cx.kept_plan.take();
+        outcome
     }
 
     fn statement(

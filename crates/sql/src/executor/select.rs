@@ -1,10 +1,12 @@
 //! SELECT and its like as statements: planned, run, and sent to the client or put where INTO says.
 
+use std::sync::Arc;
+
 use super::output::Output;
 use super::{Done, OK, ROWS, query};
 use crate::ast::{self, IntoTarget, IntoVariable};
 use crate::error::{self, Result, SqlError};
-use crate::planner::{self, Body, Query};
+use crate::planner::{Body, Plan, Query};
 use crate::session::Context;
 use crate::sink::ResultSink;
 use crate::types::Type;
@@ -17,13 +19,27 @@ pub(super) fn execute(
     text: &[u8],
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
-    let plan = planner::plan(cx, query, text)?;
+    // Plans are kept with statements of the client, not with those of a function.
+    let is_outermost = cx.frames.is_empty();
+    let kept = if is_outermost { cx.kept_plan.take() } else { None };
+    let plan = match kept {
+        Some(plan) if plan.is_valid(cx) => plan,
+        _ => Arc::new(Plan::new(cx, query, text)?),
+    };
+    let outcome = run(cx, query, &plan.query, sink);
+    if is_outermost {
+        cx.kept_plan = Some(plan);
+    }
+    outcome
+}
+
+fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn ResultSink) -> Result<Done> {
     if let Some(into) = &query.into {
-        return into_variables(cx, &plan, into).map(|()| OK);
+        return into_variables(cx, plan, into).map(|()| OK);
     }
     let mut output = Output::begin(cx, sink, plan.columns.clone())?;
     let locks = matches!(&plan.body, Body::Block(block) if block.locks);
-    let sent = query::run(cx, &plan, &mut |cx, values| {
+    let sent = super::query::run(cx, plan, &mut |cx, values| {
         if locks {
             cx.await_locked_reads()?; // a long result is on its way before the statement ends
         }
@@ -41,7 +57,7 @@ pub(super) fn for_each(
     text: &[u8],
     mut each: impl FnMut(&mut Context, &[Datum<'_>], &[Type]) -> Result<()>,
 ) -> Result<()> {
-    let plan = planner::plan(cx, query, text)?;
+    let plan = Plan::new(cx, query, text)?.query;
     let types: Vec<Type> = plan.columns.iter().map(|c| c.ty).collect();
     query::run(cx, &plan, &mut |cx, values| {
         each(cx, values, &types)?;

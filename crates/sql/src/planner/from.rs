@@ -150,6 +150,7 @@ impl Binder<'_, '_> {
         {
             return Err(error::UPDATE_TABLE_USED.with(&[&table.name]));
         }
+        self.resolver.tables.push(table.clone());
         let slot = self.slots.len();
         let source = Source::table(table.clone(), alias, slot);
         self.add(source)?;

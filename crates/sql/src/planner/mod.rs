@@ -18,12 +18,15 @@ pub mod from;
 pub mod grouping;
 pub mod join;
 pub mod merge;
+pub mod plan;
 pub mod set_operation;
 pub mod simplify;
 pub mod statistics;
 pub mod subquery;
 
 use std::sync::Arc;
+
+pub use plan::Plan;
 
 use storage::transaction::Locking;
 
@@ -257,14 +260,6 @@ pub enum JoinKind {
     Semi,
     /// It comes if it has none.
     Anti,
-}
-
-/// Plans a query at the top of a statement. `text` is what the tree's spans point into; columns are named after it.
-pub fn plan(cx: &mut Context, query: &ast::Query, text: &[u8]) -> Result<Query> {
-    let scope = crate::routine::scope(cx);
-    let mut resolver = Resolver::new(cx, scope);
-    resolver.text = text;
-    self::query(&mut resolver, query)
 }
 
 /// Plans a query; the resolver's scope is that of the subquery or statement that it is, without sources.

@@ -126,6 +126,10 @@ pub struct Context {
     kept: HashMap<u64, Kept>,
     /// What the client will be told of changes in the session.
     pub tracker: super::tracking::Tracker,
+    /// The plan of the client's statement that runs, kept from its last execution for its next one.
+    pub kept_plan: Option<Arc<crate::planner::Plan>>,
+    /// Counts the changes of settings.
+    settings_version: u64,
     /// Values of the prepared statement that runs.
     pub parameters: Vec<super::Parameter>,
     /// A statement that stores: text that is no number is an error under strict modes.
@@ -176,6 +180,8 @@ impl Context {
             outer: Vec::new(),
             kept: HashMap::new(),
             tracker: super::tracking::Tracker::default(),
+            kept_plan: None,
+            settings_version: 0,
             parameters: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
@@ -213,10 +219,16 @@ impl Context {
     pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
         let result = change(&mut self.variables);
         self.settled = settle(&self.variables);
+        self.settings_version += 1;
         let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
         self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
         self.begin_event = None;
         result
+    }
+
+    /// Changes with every change of a setting that plans may depend on.
+    pub fn settings_version(&self) -> u64 {
+        self.settings_version
     }
 
     /// Counts something.

@@ -7,18 +7,21 @@
 //!    here. What can't be prepared is error 1295.
 //! 2. execute  The values become the context's parameters, and the tree runs like any other statement.
 //!
-//! A tree is kept and not the plan made of it, so a change of the tables by DDL is nothing that could be missed: names are
-//! looked up anew by each execution.
+//! The plan of the last execution is kept with the tree; whether it is still good is asked each time
+//! ([`crate::planner::plan`]), so a change of the tables by DDL is nothing that could be missed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use parking_lot::Mutex;
 
 use super::{Context, Session};
 use crate::ast::{Explain, Ident, PrepareSource, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::parser::{self, ParseOptions};
+use crate::planner::Plan;
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Counter;
 use crate::types::{Charset, Coercibility, Type};
@@ -41,6 +44,15 @@ pub(super) struct Parsed {
     pub text: Box<[u8]>,
     /// The tree.
     pub statement: Statement,
+    /// The plan of its last execution.
+    pub plan: Mutex<Option<Arc<Plan>>>,
+}
+
+impl Parsed {
+    /// A statement without a plan.
+    pub(super) fn new(text: &[u8], statement: Statement) -> Self {
+        Self { text: text.into(), statement, plan: Mutex::new(None) }
+    }
 }
 
 /// What the client is told of a statement that was prepared.
@@ -174,7 +186,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         self.cx.parameters = parameters;
-        let outcome = self.statement(&parsed.statement, &parsed.text, more, sink);
+        let outcome = self.kept_statement(parsed, more, sink);
         self.cx.parameters.clear();
         outcome
     }
@@ -274,7 +286,7 @@ fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
     if statement.parameters > u16::MAX.into() {
         return Err(error::PS_MANY_PARAM.plain());
     }
-    Ok(Parsed { text: text.into(), statement })
+    Ok(Parsed::new(text, statement))
 }
 
 /// The manual's list of statements that can be prepared, turned round.

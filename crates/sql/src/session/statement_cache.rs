@@ -55,7 +55,7 @@ impl StatementCache {
         }
         let place = &mut self.places[key.hash as usize % PLACES];
         let again = std::mem::replace(&mut place.seen, key.hash) == key.hash;
-        let parsed = Arc::new(Parsed { text: text.into(), statement });
+        let parsed = Arc::new(Parsed::new(text, statement));
         if again {
             place.kept = Some((key.sql_mode, parsed.clone()));
         }

@@ -141,12 +141,14 @@ pub struct Resolver<'c> {
     pub text: &'c [u8],
     /// The tables that the statement changes, which its subqueries may not read.
     pub targets: Vec<Arc<TableDef>>,
+    /// The tables that queries were found to read.
+    pub tables: Vec<Arc<TableDef>>,
 }
 
 impl<'c> Resolver<'c> {
     /// A resolver for one scope.
     pub fn new(cx: &'c mut Context, scope: Scope) -> Self {
-        Self { cx, scope, text: &[], targets: Vec::new() }
+        Self { cx, scope, text: &[], targets: Vec::new(), tables: Vec::new() }
     }
 
     /// The same for trees whose spans point into `text`.
