@@ -38,13 +38,14 @@ struct Case {
 
 /// Each of them.
 pub fn all(options: &Options) -> Vec<Box<dyn Workload>> {
-    let test = |test| {
+    let test = |test: &'static str| {
         let cases = |&ps_mode| options.threads.iter().map(move |&threads| Case { threads, ps_mode });
         Box::new(Sysbench {
             test,
             cases: options.ps_modes.iter().flat_map(cases).collect(),
             time: options.time,
-            tables: options.tables,
+            // The tests of random points and ranges take one table only.
+            tables: if test.starts_with("select_random") { 1 } else { options.tables },
             table_size: options.table_size,
         }) as Box<dyn Workload>
     };
