@@ -6,7 +6,7 @@
 //!
 //! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist` and `memtable` (where
 //! writes go), `merge` and [`cursor`] (how versions become rows), `gaps` (deleted rows are not stepped over
-//! twice), [`snapshot`] and `survivors` (which versions stay),
+//! twice), [`snapshot`] and `survivors` (which versions stay), `estimate`,
 //! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
 //! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`], [`build`] (new trees
 //! beside writers).
@@ -24,6 +24,7 @@ pub mod cursor;
 pub mod engine;
 pub mod entry;
 pub mod error;
+mod estimate;
 mod flush;
 mod gaps;
 pub mod key;

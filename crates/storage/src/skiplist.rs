@@ -308,6 +308,33 @@ impl SkipList {
         (node, behind)
     }
 
+    /// Roughly the number of entries from the full key `first` up to `behind`: counted on the highest level that has
+    /// enough of them.
+    pub(crate) fn count_between(&self, first: &[u8], behind: &[u8]) -> usize {
+        const ENOUGH: usize = 32;
+        let mut node = self.head;
+        for level in (0..self.height.load(Ordering::Relaxed)).rev() {
+            let mut count = 0;
+            // SAFETY: as in `around`: every node met was reached on this level or a higher one.
+            unsafe {
+                let mut next = node.next(level);
+                while !next.is_none() && next.is_before(first, LogPosition::MAX) {
+                    node = next;
+                    next = node.next(level);
+                }
+                while !next.is_none() && next.is_before(behind, LogPosition::MAX) {
+                    count += 1;
+                    next = next.next(level);
+                }
+            }
+            if count >= ENOUGH || level == 0 {
+                // A quarter of the nodes reaches the next level.
+                return count << (2 * level);
+            }
+        }
+        0
+    }
+
     /// The node in front of `node`, exactly (S3), or the head.
     fn previous(&self, node: Node) -> Node {
         // SAFETY: all nodes met are linked nodes of this list or its head.

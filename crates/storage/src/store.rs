@@ -202,7 +202,6 @@ impl Store {
         Cursor::new(self.core.current.clone(), tree, at)
     }
 
-    #[cfg(test)]
     pub(crate) fn current(&self) -> &crate::view::CurrentView {
         &self.core.current
     }

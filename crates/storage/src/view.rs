@@ -77,7 +77,7 @@ impl View {
         self.lists().map(|list| list.bytes()).sum()
     }
 
-    fn lists(&self) -> impl Iterator<Item = &Arc<SkipList>> {
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &Arc<SkipList>> {
         std::iter::once(&self.active).chain(self.frozen.iter().map(|f| &f.list))
     }
 }

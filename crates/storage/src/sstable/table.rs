@@ -119,6 +119,11 @@ impl Table {
         self.corrupt(handle.offset, &format!("{what} contradicts itself"))
     }
 
+    /// The error for an index block that contradicts itself.
+    pub(crate) fn index_damaged(&self) -> StoreError {
+        self.corrupt(0, "index contradicts itself")
+    }
+
     fn filter(&self, opened: &Opened) -> Result<Arc<[u8]>, StoreError> {
         let cache = &self.context.cache;
         if let Some(Cached::Filter(filter)) = cache.get(self.meta.number, opened.filter.offset) {
