@@ -34,6 +34,8 @@ pub struct Subquery {
     pub test: Test,
     /// It may give something else each time: nothing is kept.
     pub is_volatile: bool,
+    /// Its block, if a block around can be joined with it.
+    pub flat: Option<Arc<crate::planner::semi_join::Flat>>,
 }
 
 /// What is asked of a subquery's rows.

@@ -96,8 +96,8 @@ pub struct Candidate<'a> {
     pub available: u64,
     /// What the query says of its indexes.
     pub hints: &'a [IndexHint],
-    /// Its rows.
-    pub rows: f64,
+    /// Says how many rows it has; asked only where that decides something.
+    pub rows: &'a dyn Fn() -> f64,
 }
 
 /// All rows by primary key.
@@ -122,9 +122,15 @@ impl Candidate<'_> {
         for condition in conditions {
             self.collect(condition, &mut terms);
         }
-        let mut best = Choice { path: full_scan(), rows: self.rows, cost: self.rows.max(1.0) };
+        if self.is_allowed(0)
+            && let Some(point) = self.by_index(0, &terms, None).filter(|c| c.path.is_point(self.table))
+        {
+            return point;
+        }
+        let all = (self.rows)();
+        let mut best = Choice { path: full_scan(), rows: all, cost: all.max(1.0) };
         for index in (0..self.table.indexes.len()).filter(|&i| self.is_allowed(i)) {
-            if let Some(choice) = self.by_index(index, &terms)
+            if let Some(choice) = self.by_index(index, &terms, Some(all))
                 && (choice.cost <= best.cost || self.is_forced() && best.path.keys.is_empty())
             {
                 best = choice;
@@ -237,8 +243,9 @@ impl Candidate<'_> {
         }
     }
 
-    /// A path by one index; `None` if the conditions do not narrow it.
-    fn by_index(&self, number: usize, terms: &[Term<'_>]) -> Option<Choice> {
+    /// A path by one index of a table of so many rows (only whether it is a point matters where that is not known);
+    /// `None` if the conditions do not narrow it.
+    fn by_index(&self, number: usize, terms: &[Term<'_>], all: Option<f64>) -> Option<Choice> {
         let definition = &self.table.indexes[number];
         let mut keys: Vec<Vec<Key>> = Vec::new();
         let mut alternatives = 1;
@@ -266,37 +273,38 @@ impl Candidate<'_> {
             return None;
         }
         let complete = whole && keys.len() == definition.parts.len();
-        let rows = self.expected(definition, &keys, complete, alternatives, range.as_ref());
+        let rows = expected(all.unwrap_or(1.0), definition, &keys, complete, alternatives, range.as_ref());
         // Each key is a descent of the tree; a secondary index leads to rows elsewhere.
         let each = if number == 0 { 1.0 } else { 2.0 };
         let cost = rows * each + 0.1 * alternatives as f64;
         let path = Path { index: number, keys, range, direction: Direction::Forward };
         Some(Choice { path, rows, cost })
     }
+}
 
-    fn expected(
-        &self,
-        definition: &crate::catalog::IndexDef,
-        keys: &[Vec<Key>],
-        complete: bool,
-        alternatives: usize,
-        range: Option<&Range>,
-    ) -> f64 {
-        let alternatives = alternatives as f64;
-        if complete && definition.unique {
-            return alternatives.min(self.rows.max(1.0));
-        }
-        // Without statistics: each bound column leaves a tenth, the last one of a unique key a single row.
-        let mut rows = self.rows;
-        for _ in keys {
-            rows *= 0.1;
-        }
-        rows *= alternatives;
-        if let Some(range) = range {
-            rows *= if range.lower.is_some() && range.upper.is_some() { 0.1 } else { 0.3 };
-        }
-        rows.clamp(1.0, self.rows.max(1.0))
+/// Rows that a path is expected to give, of a table of `all` rows.
+fn expected(
+    all: f64,
+    definition: &crate::catalog::IndexDef,
+    keys: &[Vec<Key>],
+    complete: bool,
+    alternatives: usize,
+    range: Option<&Range>,
+) -> f64 {
+    let alternatives = alternatives as f64;
+    if complete && definition.unique {
+        return alternatives.min(all.max(1.0));
     }
+    // Without statistics: each bound column leaves a tenth, the last one of a unique key a single row.
+    let mut rows = all;
+    for _ in keys {
+        rows *= 0.1;
+    }
+    rows *= alternatives;
+    if let Some(range) = range {
+        rows *= if range.lower.is_some() && range.upper.is_some() { 0.1 } else { 0.3 };
+    }
+    rows.clamp(1.0, all.max(1.0))
 }
 
 impl KeyRef<'_> {

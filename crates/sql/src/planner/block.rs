@@ -1,7 +1,7 @@
 //! A SELECT becomes a query block: its clauses bound in the order in which names become known.
 
 use super::from::{self, List, Slot};
-use super::{Body, Grouping, Limit, Query, grouping, join, simplify};
+use super::{Body, Grouping, Limit, Query, grouping, join, semi_join, simplify};
 use crate::ast::{self, LockStrength, LockWait, SelectItem};
 use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
@@ -125,9 +125,10 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
 
 /// Chooses how a bound block runs.
 pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
-    let Bound { slots, mut list, items, columns, group, having, mut order, distinct, limit, locking, .. } =
-        bound;
+    let Bound { mut slots, mut list, items, columns, group, having, mut order, distinct, limit, .. } = bound;
+    let mut locking = bound.locking;
     simplify::simplify(&mut list);
+    semi_join::Flattener { resolver, slots: &mut slots, locking: &mut locking }.flatten(&mut list)?;
     let gate = take_gate(&mut list);
     let locks = locking.iter().any(Option::is_some);
     let joiner = join::Joiner::new(resolver.cx, &slots, &locking);

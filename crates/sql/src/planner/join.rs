@@ -7,6 +7,8 @@
 //! (J1) A condition stands at the first place where all that it reads is there; those of an ON clause inside of their
 //!      nest, so that they decide about the null complement, and those of WHERE outside.
 
+use std::cell::OnceCell;
+
 use storage::transaction::Locking;
 
 use super::access::{self, Candidate, Choice};
@@ -32,9 +34,11 @@ const SELECTIVITY: f64 = 0.5;
 
 /// Plans the joins of one block.
 pub struct Joiner<'a> {
+    cx: &'a Context,
     slots: &'a [Slot],
     locking: &'a [Option<Locking>],
-    rows: Vec<f64>,
+    /// The rows of the slots' tables, as far as they were asked for.
+    rows: Vec<OnceCell<f64>>,
 }
 
 /// A join so far: what is filled, what comes out, what it cost.
@@ -62,12 +66,17 @@ enum Method {
 
 impl<'a> Joiner<'a> {
     /// A planner for the block that has these slots.
-    pub fn new(cx: &Context, slots: &'a [Slot], locking: &'a [Option<Locking>]) -> Self {
-        let rows = slots.iter().map(|slot| match slot {
-            Slot::Table(table, ..) => statistics::table_rows(cx, table),
+    pub fn new(cx: &'a Context, slots: &'a [Slot], locking: &'a [Option<Locking>]) -> Self {
+        let rows = slots.iter().map(|_| OnceCell::new());
+        Self { cx, slots, locking, rows: rows.collect() }
+    }
+
+    /// The rows of a slot's source, found out when first asked for.
+    fn rows(&self, slot: usize) -> f64 {
+        *self.rows[slot].get_or_init(|| match &self.slots[slot] {
+            Slot::Table(table, ..) => statistics::table_rows(self.cx, table),
             Slot::Rows(_) => ROWS_DERIVED,
-        });
-        Self { slots, locking, rows: rows.collect() }
+        })
     }
 
     /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `few` that not all are wanted.
@@ -188,12 +197,12 @@ impl<'a> Joiner<'a> {
 
     /// The best path to a source's rows, or all of them if it is no table.
     fn choose<'e>(&self, slot: usize, available: u64, conditions: impl Iterator<Item = &'e Expr>) -> Choice {
-        let rows = self.rows[slot];
         match &self.slots[slot] {
             Slot::Table(table, hints, _) => {
+                let rows = &|| self.rows(slot);
                 Candidate { table, slot, available, hints, rows }.choose(conditions)
             }
-            Slot::Rows(_) => Choice { path: access::full_scan(), rows, cost: rows },
+            Slot::Rows(_) => Choice { path: access::full_scan(), rows: ROWS_DERIVED, cost: ROWS_DERIVED },
         }
     }
 

@@ -102,8 +102,10 @@ fn is_mergeable(block: &block::Bound, nullable: bool) -> bool {
         && block.items.iter().all(shown)
 }
 
-fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
-    let mut adopt = |e: &mut Expr| {
+/// Makes an expression of an inner block one of the block around: its sources come behind `base` others, and what it
+/// takes from around it is there itself.
+pub fn adopt(parameters: &[Expr], base: usize) -> impl FnMut(&mut Expr) + '_ {
+    move |e| {
         match &mut e.node {
             Node::Column { source, .. } => *source += base,
             Node::Outer(number) => {
@@ -113,7 +115,11 @@ fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
             }
             _ => {}
         };
-    };
+    }
+}
+
+fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
+    let mut adopt = adopt(parameters, base);
     let block::Bound { mut slots, mut list, columns, items: mut exprs, .. } = block;
     for slot in &mut slots {
         if let Slot::Rows(Maker::Derived(derived)) = slot
@@ -127,7 +133,8 @@ fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
     Bound::Merged { slots, list, columns, exprs }
 }
 
-fn shift(list: &mut List, base: usize, slots: &[Slot], adopt: &mut dyn FnMut(&mut Expr)) {
+/// The same for a list of what is joined.
+pub fn shift(list: &mut List, base: usize, slots: &[Slot], adopt: &mut dyn FnMut(&mut Expr)) {
     list.conditions.iter_mut().for_each(|e| e.transform(adopt));
     for Item { kind, requires } in &mut list.items {
         *requires <<= base;

@@ -19,6 +19,7 @@ pub mod grouping;
 pub mod join;
 pub mod merge;
 pub mod plan;
+pub mod semi_join;
 pub mod set_operation;
 pub mod simplify;
 pub mod statistics;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::merge::within;
+use super::semi_join;
 use crate::ast::{self, BinaryOp};
 use crate::error::{self, Result};
 use crate::expression::subquery::{Candidate, Subquery, Test, new_id};
@@ -13,6 +14,7 @@ use crate::types::Type;
 struct Planned {
     plan: Arc<super::Query>,
     parameters: Vec<Expr>,
+    flat: Option<Arc<semi_join::Flat>>,
 }
 
 impl Planned {
@@ -20,8 +22,9 @@ impl Planned {
         if query.into.is_some() {
             return Err(error::WRONG_USAGE.with(&[&"subquery", &"INTO"]));
         }
-        let (plan, parameters) = within(resolver, |resolver| super::query(resolver, query));
-        Ok(Self { plan: Arc::new(plan?), parameters })
+        let (planned, parameters) = within(resolver, |resolver| plan(resolver, query));
+        let (plan, flat) = planned?;
+        Ok(Self { plan: Arc::new(plan), parameters, flat })
     }
 
     fn width(&self) -> usize {
@@ -39,9 +42,25 @@ impl Planned {
             is_volatile: self.plan.is_volatile(),
             plan: self.plan.clone(),
             parameters: self.parameters.clone(),
+            flat: self.flat.clone(),
             test,
         }));
         Expr { node, ty }
+    }
+}
+
+/// The plan, and the block that may be joined instead.
+fn plan(
+    resolver: &mut Resolver<'_>,
+    query: &ast::Query,
+) -> Result<(super::Query, Option<Arc<semi_join::Flat>>)> {
+    match &query.body {
+        ast::QueryBody::Select(select) if query.with.is_none() => {
+            let bound = super::block::bind(resolver, select, query)?;
+            let flat = semi_join::flat(&bound);
+            Ok((super::block::plan(resolver, bound)?, flat))
+        }
+        _ => Ok((super::query(resolver, query)?, None)),
     }
 }
 
