@@ -21,6 +21,9 @@ use crate::expression::{Expr, Resolver};
 /// The most sources of a block: what MySQL has, and what fits the bits of a word.
 pub const SOURCES_MAX: usize = 61;
 
+/// The most times that tables of WITH are bound for a statement: each that names another one twice doubles them.
+const COMMON_USES_MAX: usize = 256;
+
 /// What fills a slot.
 #[derive(Debug, Clone)]
 pub enum Slot {
@@ -126,12 +129,47 @@ impl Binder<'_, '_> {
 
     fn reference(&mut self, reference: &TableReference, nullable: bool, out: &mut List) -> Result<Names> {
         match reference {
-            TableReference::Table(factor) => self.table(factor, out),
+            TableReference::Table(factor) => match self.common(factor) {
+                Some(number) => self.common_table(factor, number, nullable, out),
+                None => self.table(factor, out),
+            },
             TableReference::Derived(derived) => self.derived(derived, nullable, out),
             TableReference::Join(join) => self.join(join, nullable, out),
             TableReference::Group(list) => self.comma(list, nullable, out),
             TableReference::JsonTable(_) => Err(SqlError::unsupported("JSON_TABLE")),
         }
+    }
+
+    /// The table of WITH that a name means.
+    fn common(&self, factor: &ast::TableFactor) -> Option<usize> {
+        let is_named = |c: &Arc<ast::CommonTable>| factor.name.name.is(&c.name);
+        factor.name.database.is_none().then(|| self.resolver.common.iter().rposition(is_named)).flatten()
+    }
+
+    /// A table of WITH: a derived table, in which those before it can be named.
+    fn common_table(
+        &mut self,
+        factor: &ast::TableFactor,
+        number: usize,
+        nullable: bool,
+        out: &mut List,
+    ) -> Result<Names> {
+        self.resolver.common_uses += 1;
+        if self.resolver.common_uses > COMMON_USES_MAX {
+            return Err(SqlError::unsupported(format_args!(
+                "more than {COMMON_USES_MAX} uses of WITH's tables"
+            )));
+        }
+        let hidden = self.resolver.common.split_off(number);
+        let derived = ast::Derived {
+            lateral: false,
+            query: hidden[0].query.clone(),
+            alias: factor.alias.clone().unwrap_or_else(|| hidden[0].name.clone()),
+            columns: hidden[0].columns.clone(),
+        };
+        let names = self.derived(&derived, nullable, out);
+        self.resolver.common.extend(hidden);
+        names
     }
 
     fn table(&mut self, factor: &ast::TableFactor, out: &mut List) -> Result<Names> {

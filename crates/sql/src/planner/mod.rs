@@ -265,9 +265,25 @@ pub enum JoinKind {
 
 /// Plans a query; the resolver's scope is that of the subquery or statement that it is, without sources.
 pub fn query(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
-    if query.with.is_some() {
-        return Err(SqlError::unsupported("WITH"));
+    let known = resolver.common.len();
+    if let Some(with) = &query.with {
+        if with.recursive {
+            return Err(SqlError::unsupported("WITH RECURSIVE"));
+        }
+        for table in &with.tables {
+            if resolver.common[known..].iter().any(|c| table.name.is(&c.name)) {
+                return Err(crate::error::NONUNIQ_TABLE.with(&[&table.name]));
+            }
+            resolver.common.push(Arc::new(table.clone()));
+        }
     }
+    let planned = without_with(resolver, query);
+    resolver.common.truncate(known);
+    planned
+}
+
+/// Plans a query whose common tables are known.
+fn without_with(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
     match &query.body {
         QueryBody::Select(select) => {
             let block = block::bind(resolver, select, query)?;

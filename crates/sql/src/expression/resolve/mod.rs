@@ -143,12 +143,24 @@ pub struct Resolver<'c> {
     pub targets: Vec<Arc<TableDef>>,
     /// The tables that queries were found to read.
     pub tables: Vec<Arc<TableDef>>,
+    /// The tables of WITH that can be named here, the innermost last. Each may name those before it.
+    pub common: Vec<Arc<ast::CommonTable>>,
+    /// How often they were named: each time they are bound anew.
+    pub common_uses: usize,
 }
 
 impl<'c> Resolver<'c> {
     /// A resolver for one scope.
     pub fn new(cx: &'c mut Context, scope: Scope) -> Self {
-        Self { cx, scope, text: &[], targets: Vec::new(), tables: Vec::new() }
+        Self {
+            cx,
+            scope,
+            text: &[],
+            targets: Vec::new(),
+            tables: Vec::new(),
+            common: Vec::new(),
+            common_uses: 0,
+        }
     }
 
     /// The same for trees whose spans point into `text`.
