@@ -16,7 +16,8 @@
 //! 8. reply     Rows went to the [`sink`] as they were found; OK or the error follows.
 //!
 //! Around it: [`admin`] (SET, SHOW, KILL and their like), [`routine`] (stored functions: statements within a
-//! statement), [`variables`] and [`status`] (what SET sets and SHOW STATUS counts), [`error`] (everything
+//! statement), [`variables`] and [`status`] (what SET sets and SHOW STATUS counts), [`system_tables`]
+//! (`information_schema` and its like), [`error`] (everything
 //! a client can be told), [`types`] and [`value`] (what it all computes with), [`database`] (what the sessions share).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -35,6 +36,7 @@ pub mod routine;
 pub mod session;
 pub mod sink;
 pub mod status;
+pub mod system_tables;
 pub mod types;
 pub mod value;
 pub mod variables;

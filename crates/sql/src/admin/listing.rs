@@ -121,7 +121,7 @@ macro_rules! cells {
         vec![$($crate::admin::listing::IntoCell::into_cell($cell)),*]
     };
 }
-pub(super) use cells;
+pub(crate) use cells;
 
 /// Columns and rows.
 #[derive(Debug, Clone, Default)]
@@ -166,6 +166,11 @@ impl Listing {
     /// The rows.
     pub fn rows(&self) -> &[Vec<Datum<'static>>] {
         &self.rows
+    }
+
+    /// The rows, to be used otherwise.
+    pub fn into_rows(self) -> Vec<Vec<Datum<'static>>> {
+        self.rows
     }
 
     /// Keeps the rows that the statement asked for.

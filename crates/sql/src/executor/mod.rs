@@ -222,7 +222,7 @@ fn complete(cx: &mut Context, completion: Completion, ended: Option<Characterist
 
 /// USE.
 pub fn use_database(cx: &mut Context, name: &str) -> Result<()> {
-    if cx.catalog().state().database(name).is_none() && !is_schema(name) {
+    if cx.catalog().state().database(name).is_none() && crate::system_tables::schema(name).is_none() {
         return Err(error::BAD_DB_ERROR.with(&[&name]));
     }
     if !cx.grants().sees_tables(name) {
@@ -231,11 +231,6 @@ pub fn use_database(cx: &mut Context, name: &str) -> Result<()> {
     cx.set_default_database(Some(name.to_owned()));
     cx.tracker.schema();
     Ok(())
-}
-
-/// The schema that clients expect to be there; it has no tables yet.
-fn is_schema(name: &str) -> bool {
-    name.eq_ignore_ascii_case("information_schema")
 }
 
 /// Takes no rows: where a stored function's statements send theirs, which have none.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::catalog::TableDef;
+use crate::catalog::{ColumnDef, TableDef};
 use crate::error::Result;
 use crate::session::{Context, client_gone};
 use crate::sink::{ColumnMeta, ResultSink, column_flag};
@@ -61,11 +61,18 @@ impl OutputColumn {
     /// A table's column under an alias.
     pub fn stored(table: &TableDef, alias: &str, number: usize, name: &str) -> Self {
         let column = &table.columns[number];
+        let mut out = Self::defined(column, name);
+        out.meta.database = table.database.clone();
+        out.meta.table = alias.to_owned();
+        out.meta.org_table = table.name.clone();
+        out.meta.flags |= column_flags(table, number);
+        out
+    }
+
+    /// A column by its definition; of which table is for the caller to say.
+    pub fn defined(column: &ColumnDef, name: &str) -> Self {
         let ty = Type::of_column(&column.ty, column.nullable);
         let mut meta = ty.column_meta();
-        meta.database = table.database.clone();
-        meta.table = alias.to_owned();
-        meta.org_table = table.name.clone();
         meta.name = name.to_owned();
         meta.org_name = column.name.clone();
         meta.type_code = protocol_code(&column.ty);
@@ -75,7 +82,6 @@ impl OutputColumn {
             meta.collation = Collation::BINARY.0;
             meta.flags |= column_flag::BINARY | column_flag::BLOB;
         }
-        meta.flags |= column_flags(table, number);
         let zerofill = column.ty.is_zerofill().then(|| column.ty.display_length() as usize);
         OutputColumn { meta, ty, zerofill }
     }

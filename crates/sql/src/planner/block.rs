@@ -239,7 +239,11 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
             }
             SelectItem::Expr { expr, alias } => {
                 let resolved = resolver.expr(expr)?;
-                items.push((item_name(expr, alias.as_ref(), resolver.text), resolved));
+                let name = match (alias, system_name(resolver, expr, &resolved)) {
+                    (None, Some(name)) => name,
+                    _ => item_name(expr, alias.as_ref(), resolver.text),
+                };
+                items.push((name, resolved));
             }
         }
     }
@@ -248,6 +252,19 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
 
 fn all_columns(source: &Source, items: &mut Vec<(String, Expr)>) {
     items.extend(source.visible().map(|v| (v.name.into(), v.expr)));
+}
+
+/// A column of `information_schema` is called as it is there, however the query writes it.
+fn system_name(resolver: &Resolver<'_>, ast: &ast::Expr, expr: &Expr) -> Option<String> {
+    let (ast::ExprKind::Column(_), Node::Column { source, column }) = (&ast.kind, &expr.node) else {
+        return None;
+    };
+    let from =
+        resolver.scope.sources.iter().find(|s| s.slot == *source && *s.database == *"information_schema")?;
+    match &from.columns {
+        Columns::Made(columns) => Some(columns.get(*column)?.meta.name.clone()),
+        _ => None,
+    }
 }
 
 /// What a select item without alias is called: its text.

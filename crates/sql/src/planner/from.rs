@@ -10,13 +10,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Maker, merge};
+use super::{Maker, json_table, merge};
 use crate::ast::{self, IndexHint, JoinCondition, JoinKind, TableReference};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::expression::resolve::{Columns, Source, Visible};
 use crate::expression::{Expr, Resolver};
+use crate::system_tables;
 
 /// The most sources of a block: what MySQL has, and what fits the bits of a word.
 pub const SOURCES_MAX: usize = 61;
@@ -136,7 +137,7 @@ impl Binder<'_, '_> {
             TableReference::Derived(derived) => self.derived(derived, nullable, out),
             TableReference::Join(join) => self.join(join, nullable, out),
             TableReference::Group(list) => self.comma(list, nullable, out),
-            TableReference::JsonTable(_) => Err(SqlError::unsupported("JSON_TABLE")),
+            TableReference::JsonTable(table) => self.json_table(table, out),
         }
     }
 
@@ -182,6 +183,13 @@ impl Binder<'_, '_> {
         }
         let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
         let cx = &mut *self.resolver.cx;
+        let database = factor.name.database.as_deref().or(cx.default_database());
+        if let Some((schema, table)) =
+            database.map_or(Ok(None), |d| system_tables::find(d, &factor.name.name))?
+        {
+            let provider = system_tables::SystemRows::new(schema, table, alias);
+            return self.made(Maker::Provider(Arc::new(provider)), alias, schema.name, out);
+        }
         let table = cx.open_table(factor.name.database.as_deref(), &factor.name.name)?;
         if self.resolver.scope.parent.is_some()
             && self.resolver.targets.iter().any(|target| target.id == table.id)
@@ -195,6 +203,22 @@ impl Binder<'_, '_> {
         self.slots.push(Slot::Table(table, factor.hints.clone(), alias.into()));
         self.put(slot, 0, out)?;
         Ok(Names { sources: start..start + 1, visible: None })
+    }
+
+    /// A source whose rows are made as a whole.
+    fn made(&mut self, maker: Maker, alias: &str, database: &str, out: &mut List) -> Result<Names> {
+        let (start, slot) = (self.sources().len(), self.slots.len());
+        let columns = Columns::Made(maker.columns().into());
+        self.add(Source { alias: alias.into(), database: database.into(), columns, slot, nullable: false })?;
+        self.put(slot, maker.sources(), out)?;
+        self.slots.push(Slot::Rows(maker));
+        Ok(Names { sources: start..start + 1, visible: None })
+    }
+
+    fn json_table(&mut self, table: &ast::JsonTable, out: &mut List) -> Result<Names> {
+        let before = self.sources().len();
+        let maker = json_table::bind(self.resolver, table, before)?;
+        self.made(maker, &table.alias, "", out)
     }
 
     /// Adds an operand that is one slot.

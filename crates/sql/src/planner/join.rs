@@ -189,6 +189,7 @@ impl<'a> Joiner<'a> {
             Slot::Rows(maker) => Operator::Rows(Box::new(Rows {
                 slot,
                 maker: maker.clone(),
+                keys: lookup(maker, slot, filled, &conditions),
                 filter: conditions,
                 rows: ROWS_DERIVED,
             })),
@@ -217,8 +218,8 @@ impl<'a> Joiner<'a> {
         let by_loop = self.choose(slot, filled, on.clone());
         let own = 1 << slot;
         let dependent = match &self.slots[slot] {
-            Slot::Rows(Maker::Derived(derived)) => derived.parameters.iter().any(|p| p.sources() != 0),
-            _ => false,
+            Slot::Rows(maker) => maker.sources() != 0,
+            Slot::Table(..) => false,
         };
         let has_key = on.clone().any(|e| hash_sides(e, filled, own).is_some());
         if dependent || !has_key || by_loop.path.sources() & filled != 0 {
@@ -334,6 +335,30 @@ impl<'a> Joiner<'a> {
                 (cost, prefix.rows.max(choice.rows))
             }
         }
+    }
+}
+
+/// What a virtual table's rows are looked up by.
+fn lookup(maker: &Maker, slot: usize, filled: u64, conditions: &[Expr]) -> Vec<Option<Expr>> {
+    let Maker::Provider(provider) = maker else { return Vec::new() };
+    let value = |column: usize| conditions.iter().find_map(|e| wanted(e, (slot, column), filled));
+    provider.keys().into_iter().map(|column| value(column).cloned()).collect()
+}
+
+/// What a column must be equal to, byte by byte, if the condition says that and the value is known before.
+fn wanted(condition: &Expr, (slot, column): (usize, usize), filled: u64) -> Option<&Expr> {
+    let Node::Compare(BinaryOp::Equal, By::Text(collation), pair) = &condition.node else { return None };
+    let is_column =
+        |e: &Expr| matches!(e.node, Node::Column { source, column: c } if (source, c) == (slot, column));
+    let is_known = |e: &Expr| e.sources() & !filled == 0 && !e.is_volatile();
+    let [a, b] = &**pair;
+    if *collation != collation.charset().binary_collation() {
+        return None;
+    }
+    match () {
+        () if is_column(a) && is_known(b) => Some(b),
+        () if is_column(b) && is_known(a) => Some(a),
+        () => None,
     }
 }
 

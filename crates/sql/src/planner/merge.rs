@@ -122,10 +122,14 @@ fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
     let mut adopt = adopt(parameters, base);
     let block::Bound { mut slots, mut list, columns, items: mut exprs, .. } = block;
     for slot in &mut slots {
-        if let Slot::Rows(Maker::Derived(derived)) = slot
-            && let Some(derived) = Arc::get_mut(derived)
-        {
-            derived.parameters.iter_mut().for_each(|e| e.transform(&mut adopt));
+        match slot {
+            Slot::Rows(Maker::Derived(derived)) => {
+                if let Some(derived) = Arc::get_mut(derived) {
+                    derived.parameters.iter_mut().for_each(|e| e.transform(&mut adopt));
+                }
+            }
+            Slot::Rows(Maker::Json(source)) => Arc::make_mut(source).document.transform(&mut adopt),
+            _ => {}
         }
     }
     exprs.iter_mut().for_each(|e| e.transform(&mut adopt));
@@ -140,8 +144,8 @@ pub fn shift(list: &mut List, base: usize, slots: &[Slot], adopt: &mut dyn FnMut
         *requires <<= base;
         match kind {
             ItemKind::Slot(slot) => {
-                if let Slot::Rows(Maker::Derived(derived)) = &slots[*slot] {
-                    *requires |= derived.parameters.iter().fold(0, |all, p| all | p.sources());
+                if let Slot::Rows(maker) = &slots[*slot] {
+                    *requires |= maker.sources();
                 }
                 *slot += base;
             }

@@ -17,6 +17,7 @@ pub mod block;
 pub mod from;
 pub mod grouping;
 pub mod join;
+pub mod json_table;
 pub mod merge;
 pub mod plan;
 pub mod semi_join;
@@ -40,6 +41,7 @@ use crate::expression::{Expr, Resolver};
 use crate::session::Context;
 use crate::types::Type;
 use crate::value::Datum;
+use crate::value::json::table::JsonTable;
 
 /// A query expression, ready to run.
 #[derive(Debug)]
@@ -175,6 +177,8 @@ pub struct Rows {
     pub slot: usize,
     /// What makes them.
     pub maker: Maker,
+    /// For each of a provider's keys the value that is wanted, where only one is.
+    pub keys: Vec<Option<Expr>>,
     /// What the rows must fulfil.
     pub filter: Vec<Expr>,
     /// Rows that are expected.
@@ -188,6 +192,19 @@ pub enum Maker {
     Derived(Arc<Derived>),
     /// A virtual table.
     Provider(Arc<dyn Provider>),
+    /// JSON_TABLE.
+    Json(Arc<JsonSource>),
+}
+
+/// The rows of a JSON document.
+#[derive(Debug, Clone)]
+pub struct JsonSource {
+    /// The document.
+    pub document: Expr,
+    /// What becomes rows and columns.
+    pub table: JsonTable,
+    /// The columns.
+    pub columns: Vec<OutputColumn>,
 }
 
 /// A derived table.
@@ -208,8 +225,17 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
     /// Its columns.
     fn columns(&self) -> Vec<OutputColumn>;
 
-    /// Makes all rows and hands them to `each`, in the order of the columns.
-    fn rows(&self, cx: &mut Context, each: &mut dyn FnMut(&mut [Datum<'_>]) -> Result<()>) -> Result<()>;
+    /// The columns that it can look rows up by. They compare byte by byte, but for spaces at the end.
+    fn keys(&self) -> Vec<usize>;
+
+    /// Makes the rows and hands them to `each`, in the order of the columns. For each of [`Self::keys`] `keys` has the value
+    /// that is wanted, where only one is; other rows may come as well.
+    fn rows(
+        &self,
+        cx: &mut Context,
+        keys: &[Option<Datum<'static>>],
+        each: &mut dyn FnMut(&mut [Datum<'_>]) -> Result<()>,
+    ) -> Result<()>;
 }
 
 /// Joins by looping.
@@ -356,11 +382,11 @@ impl Operator {
         self.filter().iter().for_each(&mut *f);
         match self {
             Operator::One(_) | Operator::Access(_) => {}
-            Operator::Rows(rows) => {
-                if let Maker::Derived(derived) = &rows.maker {
-                    derived.plan.each_expr(f);
-                }
-            }
+            Operator::Rows(rows) => match &rows.maker {
+                Maker::Derived(derived) => derived.plan.each_expr(f),
+                Maker::Json(source) => f(&source.document),
+                Maker::Provider(_) => rows.keys.iter().flatten().for_each(f),
+            },
             Operator::Loop(join) => {
                 join.outer.each_expr(f);
                 join.inner.each_expr(f);
@@ -404,6 +430,16 @@ impl Maker {
         match self {
             Maker::Derived(derived) => derived.plan.columns.clone(),
             Maker::Provider(provider) => provider.columns(),
+            Maker::Json(source) => source.columns.clone(),
+        }
+    }
+
+    /// The slots that it reads, one bit each.
+    pub fn sources(&self) -> u64 {
+        match self {
+            Maker::Derived(derived) => derived.parameters.iter().fold(0, |all, p| all | p.sources()),
+            Maker::Provider(_) => 0,
+            Maker::Json(source) => source.document.sources(),
         }
     }
 }

@@ -41,6 +41,9 @@ pub fn flat(bound: &Bound) -> Option<Arc<Flat>> {
     let steady = |e: &Expr| !e.is_volatile();
     let free = |slot: &Slot| match slot {
         Slot::Rows(Maker::Derived(derived)) => derived.parameters.is_empty(),
+        Slot::Rows(Maker::Json(source)) => {
+            !source.document.contains(&mut |e| matches!(e.node, Node::Column { .. } | Node::Outer(_)))
+        }
         _ => true,
     };
     let is_flat = plain

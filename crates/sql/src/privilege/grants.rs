@@ -49,7 +49,7 @@ impl Grants {
     }
 
     fn of_database(&self, name: &str) -> Privileges {
-        if is_information_schema(name) {
+        if is_open_schema(name) {
             return Privileges::SELECT;
         }
         if let Some(exactly) = self.databases.get(name) {
@@ -62,9 +62,19 @@ impl Grants {
         best.map_or(Privileges::NONE, |pattern| self.databases[pattern])
     }
 
+    /// What it may do with the columns of a database's tables, as COLUMNS has it.
+    pub fn of_columns(&self, database: &str) -> String {
+        const OF_COLUMNS: Privileges = Privileges(
+            Privileges::SELECT.0 | Privileges::INSERT.0 | Privileges::UPDATE.0 | Privileges::REFERENCES.0,
+        );
+        let mine = if is_open_schema(database) { Privileges::SELECT } else { self.in_database(database) };
+        let names: Vec<&str> = mine.and(OF_COLUMNS).names().collect();
+        names.join(",").to_ascii_lowercase()
+    }
+
     /// True if it may know that a database is there.
     pub fn sees_database(&self, name: &str) -> bool {
-        is_information_schema(name)
+        is_open_schema(name)
             || self.global.has_any(Privileges::OF_DATABASE | Privileges::SHOW_DATABASES)
             || !self.of_database(name).is_empty()
     }
@@ -131,8 +141,9 @@ impl Grants {
     }
 }
 
-fn is_information_schema(name: &str) -> bool {
-    name.eq_ignore_ascii_case("information_schema")
+/// The schemas whose tables everybody may read: they show to each account what it may know.
+fn is_open_schema(name: &str) -> bool {
+    ["information_schema", "performance_schema"].iter().any(|schema| name.eq_ignore_ascii_case(schema))
 }
 
 /// How far a pattern goes before its first wildcard.

@@ -240,7 +240,7 @@ impl Context {
             let Ok(database) = database_or(used.name.database.as_deref(), self.default_database()) else {
                 continue; // which has an error of its own
             };
-            if database.eq_ignore_ascii_case("information_schema") {
+            if crate::system_tables::schema(database).is_some() {
                 continue;
             }
             let alias = used.alias.unwrap_or(&used.name.name);

@@ -4,8 +4,10 @@ mod accounts;
 mod create;
 mod objects;
 mod replication;
-mod server;
-mod variables;
+pub(crate) mod server;
+pub(crate) mod variables;
+
+pub(crate) use objects::{column_extra, column_key};
 
 use super::binary_log;
 use super::listing::{Listing, text};

@@ -1,35 +1,88 @@
 //! What databases hold: SHOW DATABASES, TABLES, COLUMNS, INDEX, TABLE STATUS and their like.
 
+use std::sync::Arc;
+
 use crate::admin::listing::{Column, Listing, cells, int, moment, name, text, uint};
 use crate::ast::{ObjectName, RoutineKind};
 use crate::catalog::objects::FunctionDef;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, database_or, show};
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::session::Context;
+use crate::system_tables;
 use crate::value::Datum;
 
 /// The database that was named, or the default one; error 1049 if there is none of this name.
 fn database(cx: &Context, given: Option<&str>) -> Result<String> {
     let name = database_or(given, cx.default_database())?;
-    match cx.catalog().state().database(name) {
-        Some(_) => Ok(name.to_owned()),
-        None => Err(error::BAD_DB_ERROR.with(&[&name])),
+    match (cx.catalog().state().database(name), system_tables::schema(name)) {
+        (None, None) => Err(error::BAD_DB_ERROR.with(&[&name])),
+        _ => Ok(name.to_owned()),
     }
 }
 
 /// The table that was named; errors 1046, 1049 and 1146.
-pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<std::sync::Arc<TableDef>> {
-    cx.catalog().table(database_or(given.database.as_deref(), cx.default_database())?, &given.name)
+pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<Arc<TableDef>> {
+    let database = database_or(given.database.as_deref(), cx.default_database())?;
+    match system_tables::find(database, &given.name)? {
+        Some((schema, table)) => {
+            Err(SqlError::unsupported(format_args!("SHOW CREATE of {}.{}", schema.name, table.name)))
+        }
+        None => cx.catalog().table(database, &given.name),
+    }
+}
+
+/// The columns of the table that was named; those of a system table too.
+enum Columns {
+    Stored(Arc<TableDef>),
+    System(Vec<ColumnDef>),
+}
+
+impl Columns {
+    fn of(cx: &Context, given: &ObjectName) -> Result<Self> {
+        let database = database_or(given.database.as_deref(), cx.default_database())?;
+        Ok(match system_tables::find(database, &given.name)? {
+            Some((_, table)) => Columns::System(table.definitions()),
+            None => Columns::Stored(table(cx, given)?),
+        })
+    }
+
+    fn list(&self) -> &[ColumnDef] {
+        match self {
+            Columns::Stored(table) => &table.columns,
+            Columns::System(columns) => columns,
+        }
+    }
+
+    /// The cells Key and Extra of a column.
+    fn key_and_extra(&self, number: usize) -> (&'static str, String) {
+        match self {
+            Columns::Stored(table) => (column_key(table, number), column_extra(table, number)),
+            Columns::System(_) => ("", String::new()),
+        }
+    }
+}
+
+/// The names of a database's tables.
+fn table_names(cx: &Context, database: &str) -> Vec<String> {
+    match system_tables::schema(database) {
+        Some(schema) => schema.tables.iter().map(|table| table.name.to_owned()).collect(),
+        None => {
+            let state = cx.catalog().state();
+            state.database(database).map_or(Vec::new(), |held| held.tables.keys().cloned().collect())
+        }
+    }
 }
 
 /// SHOW DATABASES.
 pub(super) fn databases(cx: &Context) -> Listing {
     let mut out = Listing::new([name("Database")]).showing_pattern();
     let state = cx.catalog().state();
-    for name in state.databases.keys().filter(|name| cx.grants_now().sees_database(name)) {
-        out.push(cells![name.as_str()]);
-    }
+    let stored =
+        state.databases.keys().map(String::as_str).filter(|name| cx.grants_now().sees_database(name));
+    let mut names: Vec<&str> = stored.chain(system_tables::listed(cx).map(|schema| schema.name)).collect();
+    names.sort_unstable();
+    names.into_iter().for_each(|name| out.push(cells![name]));
     out
 }
 
@@ -41,8 +94,12 @@ pub(super) fn tables(cx: &Context, given: Option<&str>, full: bool) -> Result<Li
         columns.push(text("Table_type", 11));
     }
     let mut out = Listing::new(columns).showing_pattern();
-    for name in cx.catalog().state().databases[&database].tables.keys() {
-        out.push(if full { cells![name.as_str(), "BASE TABLE"] } else { cells![name.as_str()] });
+    let kind = match system_tables::schema(&database) {
+        Some(schema) if schema.name == "information_schema" => "SYSTEM VIEW",
+        _ => "BASE TABLE",
+    };
+    for name in table_names(cx, &database) {
+        out.push(if full { cells![name, kind] } else { cells![name] });
     }
     Ok(out)
 }
@@ -84,7 +141,8 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
         text("Create_options", 256).or_null(),
         text("Comment", 2048),
     ]);
-    for table in cx.catalog().state().databases[&database].tables.values() {
+    let state = cx.catalog().state();
+    for table in state.database(&database).iter().flat_map(|held| held.tables.values()) {
         let mut row = cells![table.name.as_str(), "InnoDB", 10_i64, "Dynamic"];
         row.extend((0..6).map(|_| Datum::Null));
         row.extend(cells![table.auto_column.map(|_| table.counter.next())]);
@@ -97,7 +155,7 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
 
 /// SHOW COLUMNS, DESCRIBE.
 pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Listing> {
-    let table = table(cx, given)?;
+    let table = Columns::of(cx, given)?;
     let mut columns = vec![
         text("Field", 64),
         text("Type", 65_535),
@@ -111,19 +169,22 @@ pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Li
         columns.extend([text("Privileges", 154), text("Comment", 1024)]);
     }
     let mut out = Listing::new(columns);
-    for (number, column) in table.columns.iter().enumerate() {
+    let database = given.database.as_deref().or(cx.default_database()).unwrap_or_default();
+    let privileges = cx.grants_now().of_columns(database);
+    for (number, column) in table.list().iter().enumerate() {
+        let (key, extra) = table.key_and_extra(number);
         let mut row = cells![
             column.name.as_str(),
             column.ty.to_string(),
             yes_no(column.nullable),
-            key_of(&table, number),
+            key,
             show::plain_default(column, cx.zone()),
-            extra(&table, number),
+            extra,
         ];
         if full {
             let collation = column.ty.is_character().then(|| column.ty.collation().name());
             row.splice(2..2, cells![collation]);
-            row.extend(cells!["select,insert,update,references", column.comment.as_str()]);
+            row.extend(cells![privileges.as_str(), column.comment.as_str()]);
         }
         out.push(row);
     }
@@ -135,7 +196,7 @@ fn yes_no(yes: bool) -> &'static str {
 }
 
 /// How a column takes part in keys: it is in the primary key, is a unique key, or is the first of a key.
-fn key_of(table: &TableDef, column: usize) -> &'static str {
+pub(crate) fn column_key(table: &TableDef, column: usize) -> &'static str {
     let first_of = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == column);
     if table.indexes[0].parts.iter().any(|part| part.column == column) {
         return "PRI";
@@ -150,7 +211,8 @@ fn key_of(table: &TableDef, column: usize) -> &'static str {
     key
 }
 
-fn extra(table: &TableDef, number: usize) -> String {
+/// What else a column is: AUTO_INCREMENT, generated, invisible.
+pub(crate) fn column_extra(table: &TableDef, number: usize) -> String {
     let column: &ColumnDef = &table.columns[number];
     let mut words = Vec::new();
     if table.auto_column == Some(number) {
@@ -176,7 +238,7 @@ fn extra(table: &TableDef, number: usize) -> String {
 
 /// SHOW INDEX: a row for each part of each index.
 pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
-    let table = table(cx, given)?;
+    let columns = Columns::of(cx, given)?;
     let mut out = Listing::new([
         name("Table"),
         int("Non_unique"),
@@ -194,6 +256,7 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
         text("Visible", 3),
         text("Expression", 65_535).or_null(),
     ]);
+    let Columns::Stored(table) = columns else { return Ok(out) };
     for index in &table.indexes {
         for (number, part) in index.parts.iter().enumerate() {
             let column = &table.columns[part.column];

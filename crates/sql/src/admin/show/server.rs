@@ -7,7 +7,7 @@ use crate::session::Context;
 use crate::types::{Charset, Collation};
 
 /// SHOW ENGINES. The one engine answers to InnoDB's name, which is what schemas ask for.
-pub(super) fn engines() -> Listing {
+pub(crate) fn engines() -> Listing {
     let mut out = Listing::new([
         text("Engine", 64),
         text("Support", 8),
@@ -21,14 +21,25 @@ pub(super) fn engines() -> Listing {
         "DEFAULT",
         "Duramen: log-structured trees whose only log is the binary log",
         "YES",
-        "NO",
+        "YES",
         "YES",
     ]);
     out
 }
 
+/// What is built in, and would be plugins of MySQL: name, type, description.
+pub(crate) const BUILT_IN: [(&str, &str, &str); 4] = [
+    ("binlog", "STORAGE ENGINE", "The binary log, which is the only log"),
+    ("caching_sha2_password", "AUTHENTICATION", "SHA-256 passwords, kept in memory after the first use"),
+    ("mysql_native_password", "AUTHENTICATION", "SHA-1 passwords"),
+    ("InnoDB", "STORAGE ENGINE", "Log-structured trees, by the name that schemas ask for"),
+];
+
+/// The licence of what is built in.
+pub(crate) const LICENSE: &str = "MIT OR Apache-2.0";
+
 /// SHOW PLUGINS: what is built in.
-pub(super) fn plugins() -> Listing {
+pub(crate) fn plugins() -> Listing {
     let mut out = Listing::new([
         text("Name", 64),
         text("Status", 10),
@@ -36,20 +47,14 @@ pub(super) fn plugins() -> Listing {
         text("Library", 64).or_null(),
         text("License", 80),
     ]);
-    let built_in = [
-        ("binlog", "STORAGE ENGINE"),
-        ("caching_sha2_password", "AUTHENTICATION"),
-        ("mysql_native_password", "AUTHENTICATION"),
-        ("InnoDB", "STORAGE ENGINE"),
-    ];
-    for (name, kind) in built_in {
-        out.push(cells![name, "ACTIVE", kind, None::<&str>, "MIT OR Apache-2.0"]);
+    for (name, kind, _) in BUILT_IN {
+        out.push(cells![name, "ACTIVE", kind, None::<&str>, LICENSE]);
     }
     out
 }
 
 /// SHOW CHARACTER SET.
-pub(super) fn character_sets() -> Listing {
+pub(crate) fn character_sets() -> Listing {
     let mut out = Listing::new([
         text("Charset", 64),
         text("Description", 2048),
@@ -66,7 +71,7 @@ pub(super) fn character_sets() -> Listing {
 }
 
 /// SHOW COLLATION.
-pub(super) fn collations() -> Listing {
+pub(crate) fn collations() -> Listing {
     let mut out = Listing::new([
         text("Collation", 64),
         text("Charset", 64),
@@ -93,7 +98,7 @@ pub(super) fn collations() -> Listing {
 }
 
 /// SHOW WARNINGS, or with `errors` only SHOW ERRORS.
-pub(super) fn conditions(cx: &Context, errors: bool) -> Listing {
+pub(crate) fn conditions(cx: &Context, errors: bool) -> Listing {
     let mut out = Listing::new([text("Level", 7), uint("Code"), text("Message", 512)]);
     let wanted = |level| !errors || level == Level::Error;
     for condition in cx.diagnostics.conditions().iter().filter(|c| wanted(c.level)) {
@@ -104,7 +109,7 @@ pub(super) fn conditions(cx: &Context, errors: bool) -> Listing {
 }
 
 /// SHOW COUNT(*) WARNINGS and ERRORS.
-pub(super) fn condition_count(cx: &Context, errors: bool) -> Listing {
+pub(crate) fn condition_count(cx: &Context, errors: bool) -> Listing {
     let (name, count) = match errors {
         true => ("@@session.error_count", cx.diagnostics.error_count()),
         false => ("@@session.warning_count", cx.diagnostics.warning_count()),
@@ -118,7 +123,7 @@ pub(super) fn condition_count(cx: &Context, errors: bool) -> Listing {
 const INFO_CHARACTERS: usize = 100;
 
 /// SHOW PROCESSLIST: with PROCESS one sees all sessions, else one's own.
-pub(super) fn processes(cx: &Context, full: bool) -> Listing {
+pub(crate) fn processes(cx: &Context, full: bool) -> Listing {
     let mut out = Listing::new([
         uint("Id"),
         text("User", 32),

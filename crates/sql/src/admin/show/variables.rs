@@ -9,7 +9,7 @@ fn listing() -> Listing {
 }
 
 /// The server's variables, or the session's with those that only the server has.
-pub(super) fn variables(cx: &mut Context, global: bool) -> Listing {
+pub(crate) fn variables(cx: &mut Context, global: bool) -> Listing {
     let mut out = listing();
     for id in variables::all() {
         if let Some(value) = session::variables::shown(cx, id, global) {
@@ -20,7 +20,7 @@ pub(super) fn variables(cx: &mut Context, global: bool) -> Listing {
 }
 
 /// The server's counters, or the session's with those that only the server has.
-pub(super) fn status(cx: &Context, global: bool) -> Listing {
+pub(crate) fn status(cx: &Context, global: bool) -> Listing {
     let counters = (!global).then_some(&*cx.counters);
     let mut out = listing();
     for (name, value) in cx.database.status().rows(counters) {

@@ -15,8 +15,6 @@ use crate::expression::frame::Frame;
 use crate::planner::Operator;
 use crate::session::Context;
 
-pub use rows::made;
-
 /// An operator that runs.
 #[allow(
     clippy::large_enum_variant,

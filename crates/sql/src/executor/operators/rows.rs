@@ -7,25 +7,30 @@ use std::sync::Arc;
 use super::accepts;
 use crate::error::Result;
 use crate::executor::query;
+use crate::expression::Expr;
 use crate::expression::frame::{Frame, RowSet};
-use crate::planner::{Maker, Rows};
+use crate::expression::functions::json;
+use crate::planner::{JsonSource, Maker, Provider, Rows};
 use crate::session::Context;
+use crate::value::Datum;
+use crate::value::json::convert::Origin;
 
 /// A walk over rows that were made.
 pub struct RowsRun<'p> {
     plan: &'p Rows,
     rows: Arc<RowSet>,
+    provided: Provided,
     at: usize,
 }
 
 impl<'p> RowsRun<'p> {
     pub(super) fn new(plan: &'p Rows) -> Self {
-        Self { plan, rows: Arc::default(), at: 0 }
+        Self { plan, rows: Arc::default(), provided: Provided::default(), at: 0 }
     }
 
     pub(super) fn open(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
         self.at = 0;
-        self.rows = made(cx, &self.plan.maker, frame)?;
+        self.rows = made(cx, self.plan, &mut self.provided, frame)?;
         Ok(())
     }
 
@@ -43,18 +48,60 @@ impl<'p> RowsRun<'p> {
 }
 
 /// The rows, made now or before.
-pub fn made(cx: &mut Context, maker: &Maker, frame: &Frame) -> Result<Arc<RowSet>> {
-    let derived = match maker {
+fn made(cx: &mut Context, plan: &Rows, last: &mut Provided, frame: &Frame) -> Result<Arc<RowSet>> {
+    let derived = match &plan.maker {
         Maker::Derived(derived) => derived,
-        Maker::Provider(provider) => {
-            let mut rows = RowSet::new(provider.columns().len());
-            provider.rows(cx, &mut |values| rows.push(values))?;
-            return Ok(Arc::new(rows));
-        }
+        Maker::Provider(provider) => return last.rows(cx, &**provider, &plan.keys, frame),
+        Maker::Json(source) => return json_rows(cx, source, frame),
     };
     let mut parameters = Vec::with_capacity(derived.parameters.len());
     for parameter in &derived.parameters {
         parameters.push(parameter.eval(cx, frame.row())?.into_owned());
     }
     query::kept_rows(cx, derived.id, &derived.plan, parameters, derived.is_volatile)
+}
+
+/// The rows that a virtual table gave last, and what they were looked up by.
+#[derive(Default)]
+struct Provided {
+    keys: Vec<Option<Datum<'static>>>,
+    rows: Option<Arc<RowSet>>,
+}
+
+impl Provided {
+    fn rows(
+        &mut self,
+        cx: &mut Context,
+        provider: &dyn Provider,
+        keys: &[Option<Expr>],
+        frame: &Frame,
+    ) -> Result<Arc<RowSet>> {
+        let mut wanted = Vec::with_capacity(keys.len());
+        for key in keys {
+            let value = key.as_ref().map(|key| key.eval(cx, frame.row())).transpose()?;
+            wanted.push(value.map(Datum::into_owned));
+        }
+        if let Some(rows) = self.rows.as_ref().filter(|_| self.keys == wanted) {
+            return Ok(rows.clone());
+        }
+        let mut rows = RowSet::new(provider.columns().len());
+        provider.rows(cx, &wanted, &mut |values| rows.push(values))?;
+        let rows = Arc::new(rows);
+        *self = Provided { keys: wanted, rows: Some(rows.clone()) };
+        Ok(rows)
+    }
+}
+
+/// The rows of a JSON document; a document that is NULL has none.
+fn json_rows(cx: &mut Context, source: &JsonSource, frame: &Frame) -> Result<Arc<RowSet>> {
+    let mut rows = RowSet::new(source.columns.len());
+    let value = source.document.eval(cx, frame.row())?;
+    if !value.is_null() {
+        let charset = Origin::of(&source.document.ty).charset;
+        let document = json::document(value, charset, 1, "json_table")?;
+        for row in source.table.rows(&document)? {
+            rows.push(&mut row?)?;
+        }
+    }
+    Ok(Arc::new(rows))
 }

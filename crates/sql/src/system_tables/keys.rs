@@ -1,0 +1,102 @@
+//! Indexes and constraints: STATISTICS, KEY_COLUMN_USAGE, TABLE_CONSTRAINTS, CHECK_CONSTRAINTS.
+
+use super::schemas::CATALOG;
+use super::{Each, Wanted};
+use crate::admin::listing::cells;
+use crate::catalog::{IndexDef, TableDef};
+use crate::error::Result;
+use crate::session::Context;
+use crate::value::Datum;
+
+pub(super) fn statistics(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for table in wanted.tables(cx) {
+        for index in &table.indexes {
+            for number in 0..index.parts.len() {
+                each(part_row(&table, index, number))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn part_row(table: &TableDef, index: &IndexDef, number: usize) -> Vec<Datum<'static>> {
+    let part = &index.parts[number];
+    let column = &table.columns[part.column];
+    cells![
+        CATALOG,
+        table.database.as_str(),
+        table.name.as_str(),
+        i64::from(!index.unique),
+        table.database.as_str(),
+        index.name.as_str(),
+        number as u64 + 1,
+        column.name.as_str(),
+        if part.descending { "D" } else { "A" },
+        None::<i64>,
+        part.prefix_len.map(i64::from),
+        None::<&str>,
+        if column.nullable { "YES" } else { "" },
+        "BTREE",
+        "",
+        index.comment.as_str(),
+        if index.visible { "YES" } else { "NO" },
+        None::<&str>,
+    ]
+}
+
+pub(super) fn key_column_usage(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for table in wanted.tables(cx) {
+        for index in table.indexes.iter().filter(|index| index.unique) {
+            for (number, part) in index.parts.iter().enumerate() {
+                let mut row = cells![CATALOG, table.database.as_str(), index.name.as_str(), CATALOG];
+                row.extend(cells![table.database.as_str(), table.name.as_str()]);
+                row.extend(cells![table.columns[part.column].name.as_str(), number as u64 + 1]);
+                row.extend(std::iter::repeat_n(Datum::Null, 4));
+                each(row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A table's constraints: name, kind, and whether rows are tested.
+fn constraints(table: &TableDef) -> impl Iterator<Item = (&str, &'static str, bool)> {
+    let unique = table.indexes.iter().filter(|index| index.unique);
+    let keys = unique.map(|index| match index.name.as_str() {
+        "PRIMARY" => ("PRIMARY", "PRIMARY KEY", true),
+        name => (name, "UNIQUE", true),
+    });
+    keys.chain(table.checks.iter().map(|check| (check.name.as_str(), "CHECK", check.enforced)))
+}
+
+pub(super) fn table_constraints(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for table in wanted.tables(cx) {
+        for (name, kind, enforced) in constraints(&table) {
+            let mut row = cells![CATALOG, table.database.as_str(), name, table.database.as_str()];
+            row.extend(cells![table.name.as_str(), kind, if enforced { "YES" } else { "NO" }]);
+            each(row)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn table_constraints_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for table in wanted.tables(cx) {
+        for index in table.indexes.iter().filter(|index| index.unique) {
+            let names = [CATALOG, &table.database, &index.name, &table.name];
+            let mut row: Vec<_> = names.into_iter().map(Datum::owned).collect();
+            row.extend([Datum::Null, Datum::Null]);
+            each(row)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_constraints(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for table in wanted.tables(cx) {
+        for check in &table.checks {
+            each(cells![CATALOG, table.database.as_str(), check.name.as_str(), &*check.expr])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! System tables: `information_schema`, and what clients read of `performance_schema` and `mysql`. Nothing of them is
+//! stored; their rows are made from the catalog, the settings and the counters when a query asks for them.
+//!
+//! 1. find     FROM asks [`find`] before the catalog. Names of these schemas and their tables are the same in any case.
+//! 2. narrow   Equalities that the query demands of the schema's and the table's name reach the maker of the rows as
+//!    [`Wanted`], so that a look at one table does not list all. The query tests its conditions nevertheless.
+//! 3. make     Each table is a function that hands over its rows; the columns are in [`column::SystemColumn`]s.
+//!
+//! (T1) A row is made only of what the account may know of: SHOW's rules.
+//! (T2) `mysql` is there to be read, not listed: accounts are objects of the catalog, and a dump carries them as
+//!      statements.
+//!
+//! - [`information_schema`], [`performance_schema`], [`mysql`]: which tables there are. [`schemas`], [`columns`], [`keys`],
+//!   [`routines`], [`server`], [`accounts`]: their rows.
+
+mod accounts;
+pub mod column;
+mod columns;
+mod information_schema;
+mod keys;
+mod mysql;
+mod performance_schema;
+mod routines;
+mod schemas;
+mod server;
+
+use std::sync::Arc;
+
+use crate::catalog::{ColumnDef, TableDef};
+use crate::error::{self, Result};
+use crate::executor::output::OutputColumn;
+use crate::planner::Provider;
+use crate::session::Context;
+use crate::value::Datum;
+
+use column::SystemColumn;
+
+/// Takes a row: a value for each column.
+pub type Each<'e> = &'e mut dyn FnMut(Vec<Datum<'static>>) -> Result<()>;
+
+/// A schema of system tables.
+#[derive(Debug)]
+pub struct SystemSchema {
+    /// Its name, in lower case.
+    pub name: &'static str,
+    /// It is shown among the databases.
+    pub listed: bool,
+    /// Its tables.
+    pub tables: &'static [SystemTable],
+}
+
+/// A system table.
+#[derive(Debug)]
+pub struct SystemTable {
+    /// Its name, as it is shown.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: &'static [SystemColumn],
+    /// The columns with the names of schema and table that rows are looked up by; empty if there is none.
+    pub keys: [&'static str; 2],
+    /// Makes the rows.
+    pub rows: fn(&mut Context, &Wanted, Each<'_>) -> Result<()>,
+}
+
+/// What the query demands of schema and table; without, all are wanted.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    schema: Option<String>,
+    table: Option<String>,
+}
+
+/// The schemas.
+pub const SCHEMAS: [SystemSchema; 3] = [
+    SystemSchema { name: "information_schema", listed: true, tables: information_schema::TABLES },
+    SystemSchema { name: "mysql", listed: false, tables: mysql::TABLES },
+    SystemSchema { name: "performance_schema", listed: true, tables: performance_schema::TABLES },
+];
+
+/// The schema of this name, in any case.
+pub fn schema(name: &str) -> Option<&'static SystemSchema> {
+    const ALL: &[SystemSchema] = &SCHEMAS;
+    ALL.iter().find(|schema| schema.name.eq_ignore_ascii_case(name))
+}
+
+/// The system table of this name, if the database is a schema of them; errors 1109 and 1146 if it has none of this name.
+pub fn find(database: &str, name: &str) -> Result<Option<(&'static SystemSchema, &'static SystemTable)>> {
+    let Some(schema) = schema(database) else { return Ok(None) };
+    match schema.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name)) {
+        Some(table) => Ok(Some((schema, table))),
+        None if schema.name == "information_schema" => {
+            Err(error::UNKNOWN_TABLE.with(&[&name.to_uppercase(), &schema.name]))
+        }
+        None => Err(error::NO_SUCH_TABLE.with(&[&schema.name, &name])),
+    }
+}
+
+/// The listed schemas of which an account may know.
+pub fn listed(cx: &Context) -> impl Iterator<Item = &'static SystemSchema> {
+    const ALL: &[SystemSchema] = &SCHEMAS;
+    ALL.iter().filter(|schema| schema.listed && cx.grants_now().sees_database(schema.name))
+}
+
+impl SystemTable {
+    /// Its columns as definitions.
+    pub fn definitions(&self) -> Vec<ColumnDef> {
+        self.columns.iter().map(SystemColumn::definition).collect()
+    }
+}
+
+/// A system table as a source of rows.
+#[derive(Debug)]
+pub struct SystemRows {
+    schema: &'static SystemSchema,
+    table: &'static SystemTable,
+    alias: Box<str>,
+}
+
+impl SystemRows {
+    /// A table under its alias.
+    pub fn new(schema: &'static SystemSchema, table: &'static SystemTable, alias: &str) -> Self {
+        Self { schema, table, alias: alias.into() }
+    }
+}
+
+impl Provider for SystemRows {
+    fn columns(&self) -> Vec<OutputColumn> {
+        self.table.columns.iter().map(|column| column.output(self.schema, self.table, &self.alias)).collect()
+    }
+
+    fn keys(&self) -> Vec<usize> {
+        let place = |key: &&str| self.table.columns.iter().position(|column| column.name == *key);
+        self.table.keys.iter().filter_map(place).collect()
+    }
+
+    fn rows(
+        &self,
+        cx: &mut Context,
+        keys: &[Option<Datum<'static>>],
+        each: &mut dyn FnMut(&mut [Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        if keys.iter().any(|key| matches!(key, Some(Datum::Null))) {
+            return Ok(());
+        }
+        let mut names = keys.iter().map(|key| key.as_ref().map(name_of));
+        let wanted = Wanted { schema: names.next().flatten(), table: names.next().flatten() };
+        (self.table.rows)(cx, &wanted, &mut |mut row| {
+            debug_assert_eq!(
+                row.len(),
+                self.table.columns.len(),
+                "a value for each column of {}",
+                self.table.name
+            );
+            each(&mut row)
+        })
+    }
+}
+
+/// A name as a query asks for it; names do not end in spaces, and comparisons do not mind them.
+fn name_of(value: &Datum<'_>) -> String {
+    String::from_utf8_lossy(&value.to_bytes()).trim_end_matches(' ').to_owned()
+}
+
+impl Wanted {
+    /// True if rows of this schema are wanted.
+    pub fn schema(&self, name: &str) -> bool {
+        self.schema.as_deref().is_none_or(|wanted| wanted == name)
+    }
+
+    /// True if rows of this table are wanted.
+    pub fn table(&self, name: &str) -> bool {
+        self.table.as_deref().is_none_or(|wanted| wanted == name)
+    }
+
+    /// The stored tables that are wanted and of which the account may know, by schema and name.
+    pub fn tables(&self, cx: &Context) -> Vec<Arc<TableDef>> {
+        let state = cx.catalog().state();
+        let sees = |name: &str| self.schema(name) && cx.grants_now().sees_tables(name);
+        if let (Some(schema), Some(table)) = (&self.schema, &self.table) {
+            return state.table(schema, table).filter(|_| sees(schema)).cloned().into_iter().collect();
+        }
+        let databases = state.databases.iter().filter(|(name, _)| sees(name));
+        let tables = databases.flat_map(|(_, database)| database.tables.values());
+        tables.filter(|table| self.table(&table.name)).cloned().collect()
+    }
+
+    /// The system tables that are wanted and of which the account may know.
+    pub fn system_tables(&self, cx: &Context) -> Vec<(&'static SystemSchema, &'static SystemTable)> {
+        let schemas = listed(cx).filter(|schema| self.schema(schema.name));
+        let pairs = schemas.flat_map(|schema| schema.tables.iter().map(move |table| (schema, table)));
+        pairs.filter(|(_, table)| self.table(table.name)).collect()
+    }
+}
+
+/// No rows: of what this server does not have.
+fn none(_: &mut Context, _: &Wanted, _: Each<'_>) -> Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_columns_and_names_are_unique() {
+        for table in SCHEMAS.iter().flat_map(|schema| schema.tables) {
+            let named = |key: &str| table.columns.iter().filter(|c| c.name == key).count();
+            assert!(table.columns.iter().all(|c| named(c.name) == 1), "{}", table.name);
+            assert!(table.keys.iter().all(|key| key.is_empty() || named(key) == 1), "{}", table.name);
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_any_case() {
+        assert!(find("Information_Schema", "tables").unwrap().is_some());
+        assert!(find("test", "TABLES").unwrap().is_none());
+        assert_eq!(find("information_schema", "nothing").unwrap_err().number, 1109);
+        assert_eq!(find("mysql", "nothing").unwrap_err().number, 1146);
+    }
+}

@@ -1,0 +1,100 @@
+//! Stored functions: ROUTINES, PARAMETERS. When a routine was made is not kept.
+
+use std::sync::Arc;
+
+use super::columns::type_cells;
+use super::schemas::CATALOG;
+use super::{Each, Wanted};
+use crate::admin::listing::cells;
+use crate::ast::{self, CreateRoutine, DataAccess, SqlSecurity, StatementKind};
+use crate::catalog::{FunctionDef, parse_one};
+use crate::error::{Result, SqlError};
+use crate::session::Context;
+use crate::types::DataType;
+use crate::value::Datum;
+use crate::variables::{Value, ids};
+
+/// The functions that are wanted and of which the account may know.
+fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<FunctionDef>> {
+    let state = cx.catalog().state();
+    let sees = |name: &str| wanted.schema(name) && cx.grants_now().sees_tables(name);
+    let databases = state.databases.iter().filter(|(name, _)| sees(name));
+    databases.flat_map(|(_, database)| database.functions.values()).cloned().collect()
+}
+
+/// A function's statement.
+fn parsed(function: &FunctionDef) -> Result<CreateRoutine> {
+    match parse_one(&function.text(), function.sql_mode)?.kind {
+        StatementKind::CreateRoutine(create) => Ok(*create),
+        _ => Err(SqlError::internal("a function's text makes no function")),
+    }
+}
+
+/// The cells of a type, and the type as it was declared.
+fn typed(function: &FunctionDef, ty: &ast::DataType) -> Result<(Vec<Datum<'static>>, String)> {
+    let ty = DataType::resolve(ty, &function.name, function.database_collation)?;
+    Ok((type_cells(&ty), ty.to_string()))
+}
+
+pub(super) fn routines(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for function in functions(cx, wanted) {
+        let create = parsed(&function)?;
+        let Some(returns) = &create.returns else { continue };
+        let (cells, declared) = typed(&function, returns)?;
+        let c = &function.characteristics;
+        let (user, host) = &function.definer;
+        let mut row =
+            cells![function.name.as_str(), CATALOG, function.database.as_str(), function.name.as_str()];
+        row.extend(cells!["FUNCTION"]);
+        row.extend(cells);
+        row.extend(cells![
+            declared,
+            "SQL",
+            function.body.clone(),
+            None::<&str>,
+            "SQL",
+            "SQL",
+            if c.deterministic == Some(true) { "YES" } else { "NO" },
+            data_access(c.data_access),
+            None::<&str>,
+            if c.security == Some(SqlSecurity::Invoker) { "INVOKER" } else { "DEFINER" },
+            None::<&str>,
+            None::<&str>,
+            ids::SQL_MODE.variable().show(&Value::UInt(function.sql_mode)),
+            c.comment.as_ref().map(|c| c.to_str_lossy().into_owned()).unwrap_or_default(),
+            format!("{user}@{host}"),
+            function.connection.charset().name(),
+            function.connection.name(),
+            function.database_collation.name(),
+        ]);
+        each(row)?;
+    }
+    Ok(())
+}
+
+fn data_access(of: Option<DataAccess>) -> &'static str {
+    match of {
+        None | Some(DataAccess::ContainsSql) => "CONTAINS SQL",
+        Some(DataAccess::NoSql) => "NO SQL",
+        Some(DataAccess::ReadsSqlData) => "READS SQL DATA",
+        Some(DataAccess::ModifiesSqlData) => "MODIFIES SQL DATA",
+    }
+}
+
+/// What a function returns is its parameter 0, without mode and name.
+pub(super) fn parameters(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for function in functions(cx, wanted) {
+        let create = parsed(&function)?;
+        let returns = create.returns.iter().map(|ty| (None, ty));
+        let declared = create.parameters.iter().map(|p| (Some(p.name.as_str()), &p.ty));
+        for (number, (name, ty)) in returns.chain(declared).enumerate() {
+            let (cells, declared) = typed(&function, ty)?;
+            let mut row = cells![CATALOG, function.database.as_str(), function.name.as_str(), number as u64];
+            row.extend(cells![name.map(|_| "IN"), name]);
+            row.extend(cells);
+            row.extend(cells![declared, "FUNCTION"]);
+            each(row)?;
+        }
+    }
+    Ok(())
+}

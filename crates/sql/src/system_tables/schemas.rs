@@ -1,0 +1,85 @@
+//! Databases and tables: SCHEMATA, TABLES, PARTITIONS.
+
+use super::{Each, SystemSchema, Wanted, listed};
+use crate::admin::listing::cells;
+use crate::catalog::TableDef;
+use crate::error::Result;
+use crate::session::Context;
+use crate::types::Collation;
+use crate::value::Datum;
+
+/// What every row says of its catalog.
+pub(super) const CATALOG: &str = "def";
+
+/// The databases that are wanted and of which the account may know.
+fn databases(cx: &Context, wanted: &Wanted) -> Vec<(String, Collation)> {
+    let state = cx.catalog().state();
+    let seen = |name: &str| wanted.schema(name) && cx.grants_now().sees_database(name);
+    let system = |schema: &'static SystemSchema| match schema.name {
+        "information_schema" => (schema.name.to_owned(), Collation(33)),
+        name => (name.to_owned(), Collation::UTF8MB4_0900_AI_CI),
+    };
+    let mut all: Vec<_> = listed(cx).filter(|schema| wanted.schema(schema.name)).map(system).collect();
+    let stored = state.databases.iter().filter(|(name, _)| seen(name));
+    all.extend(stored.map(|(name, database)| (name.clone(), database.collation)));
+    all
+}
+
+pub(super) fn schemata(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for (name, collation) in databases(cx, wanted) {
+        let charset = collation.charset().name();
+        each(cells![CATALOG, name, charset, collation.name(), None::<&str>, "NO"])?;
+    }
+    Ok(())
+}
+
+pub(super) fn schemata_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    databases(cx, wanted).into_iter().try_for_each(|(name, _)| each(cells![CATALOG, name, ""]))
+}
+
+pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for (schema, table) in wanted.system_tables(cx) {
+        let is_view = schema.name == "information_schema";
+        let mut row = cells![
+            CATALOG,
+            schema.name,
+            table.name,
+            if is_view { "SYSTEM VIEW" } else { "BASE TABLE" },
+            (!is_view).then_some("PERFORMANCE_SCHEMA"),
+            10_i64,
+            (!is_view).then_some("Dynamic"),
+        ];
+        row.extend(std::iter::repeat_n(Datum::Null, 13));
+        row.extend(cells![""]);
+        each(row)?;
+    }
+    wanted.tables(cx).iter().try_for_each(|table| each(table_row(table)))
+}
+
+/// What would be an estimate, or a time of making, is not kept, and so NULL.
+fn table_row(table: &TableDef) -> Vec<Datum<'static>> {
+    let mut row =
+        cells![CATALOG, table.database.as_str(), table.name.as_str(), "BASE TABLE", "InnoDB", 10_i64];
+    row.extend(cells!["Dynamic"]);
+    row.extend(std::iter::repeat_n(Datum::Null, 6));
+    row.extend(cells![table.auto_column.map(|_| table.counter.next())]);
+    row.extend(std::iter::repeat_n(Datum::Null, 3));
+    row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
+    row
+}
+
+pub(super) fn tables_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    wanted.tables(cx).iter().try_for_each(|table| {
+        each(cells![CATALOG, table.database.as_str(), table.name.as_str(), None::<&str>, None::<&str>])
+    })
+}
+
+/// A table without partitions has a row too.
+pub(super) fn partitions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    wanted.tables(cx).iter().try_for_each(|table| {
+        let mut row = cells![CATALOG, table.database.as_str(), table.name.as_str()];
+        row.extend(std::iter::repeat_n(Datum::Null, 19));
+        row.extend(cells!["", None::<&str>, None::<&str>]);
+        each(row)
+    })
+}
