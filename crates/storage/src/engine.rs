@@ -38,7 +38,7 @@ use crate::batch::WriteBatch;
 use crate::entry::TreeId;
 use crate::error::StoreError;
 use crate::layout::{LayoutRegistry, Layouts};
-use crate::lock::{Interrupt, LockManager, LockMode, TransactionLocks, WaitPolicy};
+use crate::lock::{Interrupt, LockManager, TransactionLocks};
 use crate::prepared::{self, Prepared, Xid};
 use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
@@ -260,11 +260,15 @@ impl Engine {
         LogPosition::from_u64(self.shared.applied.load(Ordering::Acquire))
     }
 
+    /// Where the newest versions are. A rotation moves the visible position too, and applies nothing.
+    pub(crate) fn newest(&self) -> LogPosition {
+        self.applied().max(self.log.visible())
+    }
+
     /// A snapshot of the newest versions, which may not be visible yet: what locking reads look at.
     pub(crate) fn newest_snapshot(&self) -> Snapshot {
         loop {
-            // A rotation moves the visible position too, and applies nothing.
-            let snapshot = self.store.snapshot(self.applied().max(self.log.visible()));
+            let snapshot = self.store.snapshot(self.newest());
             // Versions are dropped by what is visible. Nothing that this snapshot sees can have been, unless the
             // visible position passed it before it was registered.
             if self.log.visible() <= snapshot.position() {
@@ -325,10 +329,8 @@ impl Engine {
     /// A prepared transaction that was found at the start takes its locks again; nobody else has any yet.
     fn adopt_prepared(&self, xid: Xid, content: prepared::Content) {
         let mut locks = self.locks.begin(Arc::new(Interrupt::new()), usize::MAX);
-        for (tree, key) in &content.locks {
-            let taken = locks.lock(*tree, key, LockMode::Exclusive, WaitPolicy::NoWait);
-            debug_assert!(taken.is_ok(), "two prepared transactions hold one key");
-        }
+        let taken = content.take_locks(&mut locks);
+        debug_assert!(taken.is_ok(), "two prepared transactions hold one key: {taken:?}");
         tracing::info!("the XA transaction {} is prepared", xid.text());
         self.keep_prepared(xid, Prepared { content, locks });
     }

@@ -17,12 +17,12 @@
 //!      circle is found by the wait that closes it, and what a walk sees can only shrink meanwhile.
 //! (L5) Latch order: graph, then one shard, then one session's [`Interrupt`]. None is held across a wait.
 //!
-//! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary key. There are no gap
-//! locks: a range that was read under locks can gain rows before the transaction ends, which InnoDB's next-key locks
-//! prevent under REPEATABLE READ and SERIALIZABLE.
+//! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary key. What keeps new rows
+//! out of a range that was read is in `range.rs`.
 
 mod deadlock;
 mod interrupt;
+mod range;
 mod shard;
 #[cfg(test)]
 mod tests;
@@ -36,11 +36,13 @@ use std::time::Duration;
 use env::Env;
 use hashbrown::DefaultHashBuilder;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::TreeId;
 use deadlock::{WaitGraph, WaitPlace};
 use interrupt::Outcome;
 pub use interrupt::{Interrupt, Killed};
+pub use range::Span;
 use shard::{Request, Shard, Waiting};
 
 /// How much a lock excludes.
@@ -143,6 +145,7 @@ struct Slot(Mutex<Shard>);
 pub struct LockManager {
     shards: Box<[Slot]>,
     graph: Mutex<WaitGraph>,
+    ranges: range::Ranges,
     hasher: DefaultHashBuilder,
     next_owner: AtomicU64,
     env: Arc<dyn Env>,
@@ -155,6 +158,7 @@ impl LockManager {
         Arc::new(Self {
             shards: (0..SHARDS).map(|_| Slot::default()).collect(),
             graph: Mutex::default(),
+            ranges: range::Ranges::default(),
             hasher: DefaultHashBuilder::default(),
             next_owner: AtomicU64::new(1),
             env,
@@ -166,7 +170,17 @@ impl LockManager {
     /// `locks_max` bounds how many keys the transaction may hold.
     pub fn begin(self: &Arc<Self>, interrupt: Arc<Interrupt>, locks_max: usize) -> TransactionLocks {
         let owner = OwnerId(self.next_owner.fetch_add(1, Relaxed));
-        TransactionLocks { manager: self.clone(), owner, interrupt, held: Vec::new(), locks_max, weight: 0 }
+        TransactionLocks {
+            manager: self.clone(),
+            owner,
+            interrupt,
+            held: Vec::new(),
+            locks_max,
+            weight: 0,
+            range_trees: SmallVec::new(),
+            writer: None,
+            note_bytes: 0,
+        }
     }
 
     /// The counters.
@@ -185,9 +199,9 @@ impl LockManager {
         self.shards.iter().map(|s| s.0.lock().len()).sum()
     }
 
-    /// True if no key is locked.
+    /// True if no key is locked, and no range.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len() == 0 && self.ranges.is_empty()
     }
 
     /// Walks the whole table and asserts L1 to L3. Costly; for tests.
@@ -300,6 +314,11 @@ pub struct TransactionLocks {
     held: Vec<(u16, u32)>,
     locks_max: usize,
     weight: u64,
+    /// Trees in which it has ranges.
+    range_trees: SmallVec<[TreeId; 2]>,
+    /// Where it notes the keys to which it puts rows and entries.
+    writer: Option<Arc<range::Writer>>,
+    note_bytes: usize,
 }
 
 impl TransactionLocks {
@@ -373,20 +392,25 @@ impl TransactionLocks {
     /// Gives back the key that was acquired last, as READ COMMITTED does with a row that its condition rejects. Only
     /// right after a [`TransactionLocks::lock`] that returned [`Acquired::New`].
     pub fn unlock_newest(&mut self) {
-        if let Some((shard, slot)) = self.held.pop() {
-            let mut woken = Vec::new();
-            self.manager.shards[shard as usize].0.lock().release(slot, self.owner, &mut woken);
-            woken.iter().for_each(|session| session.wake());
+        if let Some(last) = self.held.len().checked_sub(1) {
+            self.unlock(last);
         }
     }
 
-    /// The keys that it holds exclusively.
+    /// Gives back a key by its place among those held ([`Self::len`] before it was acquired), which are few since.
+    fn unlock(&mut self, place: usize) {
+        let (shard, slot) = self.held.remove(place);
+        let mut woken = Vec::new();
+        self.manager.shards[shard as usize].0.lock().release(slot, self.owner, &mut woken);
+        woken.iter().for_each(|session| session.wake());
+    }
+
+    /// The keys of indexes that it holds exclusively.
     pub fn exclusive_keys(&self) -> Vec<(TreeId, Vec<u8>)> {
-        let held = self.held.iter();
-        held.filter_map(|&(shard, slot)| {
+        let exclusive = |&(shard, slot): &(u16, u32)| {
             self.manager.shards[shard as usize].0.lock().exclusive_key(slot, self.owner)
-        })
-        .collect()
+        };
+        self.held.iter().filter_map(exclusive).filter(|(tree, _)| *tree != range::NAMES).collect()
     }
 
     /// Sorts the held locks by shard, so that [`TransactionLocks::release_all`] latches each shard once. To be done
@@ -399,6 +423,7 @@ impl TransactionLocks {
 
     /// Releases everything, handing each key to those who wait for it. Doesn't fail, doesn't wait for transactions.
     pub fn release_all(&mut self) {
+        self.release_ranges();
         let mut woken = Vec::new();
         for run in self.held.chunk_by(|a, b| a.0 == b.0) {
             let mut shard = self.manager.shards[run[0].0 as usize].0.lock();

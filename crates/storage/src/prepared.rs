@@ -6,6 +6,8 @@
 //!    and the records go away; XA ROLLBACK does only the latter. Then the locks are released.
 //! 3. restart  The records say which transactions are prepared, what they change and which keys they lock. Being rows like
 //!    others they are in checkpoints, and replay makes them again: the log before the checkpoint is not needed for them.
+//!    Shared locks and ranges are not kept, as InnoDB does not: a transaction that reads and changes nothing any more needs
+//!    them no longer, for nobody can come between what it read and what it changed who has not seen the latter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use stdx::cursor::{Cursor as Bytes, Truncated, put_lenenc_bytes};
 use crate::batch::{BatchOp, WriteBatch};
 use crate::entry::TreeId;
 use crate::error::StoreError;
-use crate::lock::TransactionLocks;
+use crate::lock::{LockError, LockMode, TransactionLocks, WaitPolicy};
 use crate::store::Store;
 
 /// Where the records are: a key is the XID and a number (u32, big-endian).
@@ -149,6 +151,21 @@ impl Content {
         let mut out = if commit { self.batch.clone() } else { WriteBatch::new() };
         (0..self.records).for_each(|number| out.delete(TREE, &xid.key(number)));
         out
+    }
+
+    /// Takes the locks again that it had when it was prepared, of which nobody else has any.
+    pub(crate) fn take_locks(&self, locks: &mut TransactionLocks) -> Result<(), LockError> {
+        for (tree, key) in &self.locks {
+            locks.lock(*tree, key, LockMode::Exclusive, WaitPolicy::NoWait)?;
+        }
+        locks.begin_writing()?;
+        for operation in self.batch.iter() {
+            if let BatchOp::Put { tree, key, .. } = operation {
+                let entered = locks.enter_ranges(tree, key);
+                debug_assert!(entered.is_ok(), "somebody has read a range before all locks are taken again");
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, record: &[u8]) -> Result<(), Truncated> {

@@ -21,6 +21,7 @@
 //!      entries that the change left alone are shadowed in the write set, so that own scans meet each row once.
 
 mod error;
+mod guard;
 mod read;
 mod rows;
 mod scan;
@@ -148,7 +149,7 @@ impl Transaction {
 
     /// Bytes of memory that its changes take, in the write set and in the event group.
     pub fn bytes(&self) -> usize {
-        self.writes.bytes() + self.group.len()
+        self.writes.bytes() + self.group.len() + self.locks.note_bytes()
     }
 
     /// Sets `innodb_lock_wait_timeout` for what follows.

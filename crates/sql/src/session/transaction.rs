@@ -226,7 +226,11 @@ impl Context {
         self.forget_locked_tables();
         self.open_transaction(true, options.read_only);
         if options.consistent_snapshot {
-            self.transaction().engine.snapshot();
+            if self.transaction().engine.isolation() == Isolation::RepeatableRead {
+                self.transaction().engine.snapshot();
+            } else {
+                self.warn(error::CONSISTENT_SNAPSHOT_IGNORED.plain());
+            }
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Reading one key: as the snapshot has it, or the newest version under a lock; own changes first.
 
-use crate::entry::{TreeId, Value};
-use crate::lock::{Acquired, LockError, LockMode, WaitPolicy};
-use crate::write_set::Mark;
 use binlog::position::LogPosition;
+
+use crate::entry::{TreeId, Value};
+use crate::lock::{Acquired, LockError, LockMode, Span, WaitPolicy};
+use crate::write_set::Mark;
 
 use super::{Isolation, Transaction, TransactionError};
 
@@ -59,6 +60,9 @@ pub enum LockedRow {
     Skipped,
 }
 
+/// A row, and when it was committed: zero if it is the transaction's own.
+pub(super) type Version = (LogPosition, Value);
+
 impl Transaction {
     /// How a plain SELECT reads: by the snapshot, but with shared locks under SERIALIZABLE outside of autocommit.
     pub fn plain_access(&self, autocommit: bool) -> Access {
@@ -92,14 +96,43 @@ impl Transaction {
     }
 
     /// Locks one key and reads its newest version: own changes made before the running statement, or what was
-    /// committed last, though it may not be durable yet (X4).
+    /// committed last, though it may not be durable yet (X4). If there is no row, nobody may put one there from now on;
+    /// under READ COMMITTED the key stays locked instead.
     pub fn get_locked(
         &mut self,
         tree: TreeId,
         key: &[u8],
         locking: Locking,
     ) -> Result<LockedRow, TransactionError> {
-        self.get_locked_as_of(tree, key, locking, self.read_mark())
+        let mark = self.read_mark();
+        let locked = self.get_locked_as_of(tree, key, locking, mark)?;
+        match locked {
+            LockedRow::Locked { row: None, new } if self.keeps_ranges() => {
+                let acquired = if new { Acquired::New } else { Acquired::Already };
+                self.locks.lock_gap(tree, key, acquired).map_err(|error| self.lock_failed(error))?;
+                Ok(LockedRow::Locked { row: None, new: false })
+            }
+            locked => Ok(locked),
+        }
+    }
+
+    /// True if what it reads under locks is kept free of new rows.
+    pub(super) fn keeps_ranges(&self) -> bool {
+        self.options.isolation != Isolation::ReadCommitted
+    }
+
+    /// Keeps a range that is about to be read free of new rows, as far as those are not to be skipped.
+    pub(super) fn lock_range(
+        &mut self,
+        tree: TreeId,
+        span: Span,
+        on_locked: OnLocked,
+    ) -> Result<(), TransactionError> {
+        self.locks.set_weight(self.rows_changed);
+        match self.locks.lock_range(tree, span, self.wait_policy(on_locked)) {
+            Err(LockError::WouldBlock) if on_locked == OnLocked::Skip => Ok(()),
+            locked => locked.map_err(|error| self.lock_failed(error)),
+        }
     }
 
     pub(super) fn get_locked_as_of(
@@ -109,15 +142,27 @@ impl Transaction {
         locking: Locking,
         mark: Mark,
     ) -> Result<LockedRow, TransactionError> {
+        Ok(match self.get_locked_version(tree, key, locking, mark)? {
+            Some((version, new)) => LockedRow::Locked { row: version.map(|(_, row)| row), new },
+            None => LockedRow::Skipped,
+        })
+    }
+
+    /// The newest version, and true if its lock is new; `None` if it is to be skipped.
+    pub(super) fn get_locked_version(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        locking: Locking,
+        mark: Mark,
+    ) -> Result<Option<(Option<Version>, bool)>, TransactionError> {
         let acquired = match self.lock(tree, key, locking) {
             Ok(acquired) => acquired,
-            Err(LockError::WouldBlock) if locking.on_locked == OnLocked::Skip => {
-                return Ok(LockedRow::Skipped);
-            }
+            Err(LockError::WouldBlock) if locking.on_locked == OnLocked::Skip => return Ok(None),
             Err(error) => return Err(self.lock_failed(error)),
         };
-        let row = self.newest(tree, key, mark)?;
-        Ok(LockedRow::Locked { row, new: acquired == Acquired::New })
+        let version = self.newest_version(tree, key, mark)?;
+        Ok(Some((version, acquired == Acquired::New)))
     }
 
     /// [`Self::get_locked`] for UPDATE and DELETE by key.
@@ -151,12 +196,16 @@ impl Transaction {
 
     /// Locks a key.
     pub(super) fn lock(&mut self, tree: TreeId, key: &[u8], locking: Locking) -> Result<Acquired, LockError> {
-        let policy = match locking.on_locked {
-            OnLocked::Wait => WaitPolicy::Wait(self.options.lock_wait_timeout),
-            OnLocked::Fail | OnLocked::Skip => WaitPolicy::NoWait,
-        };
+        let policy = self.wait_policy(locking.on_locked);
         self.locks.set_weight(self.rows_changed);
         self.locks.lock(tree, key, locking.mode, policy)
+    }
+
+    fn wait_policy(&self, on_locked: OnLocked) -> WaitPolicy {
+        match on_locked {
+            OnLocked::Wait => WaitPolicy::Wait(self.options.lock_wait_timeout),
+            OnLocked::Fail | OnLocked::Skip => WaitPolicy::NoWait,
+        }
     }
 
     /// The newest version of a locked key; own changes as of `mark` first.
@@ -166,13 +215,21 @@ impl Transaction {
         key: &[u8],
         mark: Mark,
     ) -> Result<Option<Value>, TransactionError> {
+        Ok(self.newest_version(tree, key, mark)?.map(|(_, value)| value))
+    }
+
+    fn newest_version(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        mark: Mark,
+    ) -> Result<Option<Version>, TransactionError> {
         if let Some(own) = self.writes.get(tree, key, mark) {
-            return Ok(own.cloned());
+            return Ok(own.cloned().map(|own| (LogPosition::ZERO, own)));
         }
         let found = self.engine.store().latest(tree, key)?;
-        if let Some((position, _)) = found {
-            self.newest_read = self.newest_read.max(position);
-        }
-        self.as_now(tree, found)
+        let Some((position, _)) = found else { return Ok(None) };
+        self.newest_read = self.newest_read.max(position);
+        Ok(self.as_now(tree, found)?.map(|row| (position, row)))
     }
 }

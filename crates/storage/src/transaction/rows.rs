@@ -4,7 +4,8 @@
 //! it *and* by who gives it up: until a deleting transaction has committed nobody can know whether the key is free, so
 //! an insert of it waits. With the lock held, the newest versions under that prefix are the truth.
 
-use crate::lock::Acquired;
+use crate::entry::TreeId;
+use crate::lock::{Acquired, OwnerId, WaitPolicy};
 use crate::schema::{Index, Row, RowKeys, TableSchema, row_changes};
 use crate::write_set::Mark;
 use binlog::position::LogPosition;
@@ -20,8 +21,9 @@ impl Transaction {
     /// but [`TransactionError::TooLarge`] nothing is changed; locks stay.
     pub fn insert_row(&mut self, schema: &TableSchema, after: &[u8]) -> Result<(), TransactionError> {
         let keys = schema.keys(after)?;
+        self.begin_writing()?;
         self.take_primary(schema, &keys)?;
-        self.take_unique(schema, None, &keys, after)?;
+        self.take_secondary(schema, None, &keys, after)?;
         self.map_table(schema);
         self.group.write_row(schema.id, schema.columns.len(), after);
         self.write(schema, None, Some(Row { image: after, keys: &keys }))
@@ -42,10 +44,11 @@ impl Transaction {
         let new = schema.keys(after)?;
         self.assert_locked(schema, Row { image: before, keys: &old })?;
         self.lock_unique(schema, &old, Some(&new))?;
+        self.begin_writing()?;
         if old.primary() != new.primary() {
             self.take_primary(schema, &new)?;
         }
-        self.take_unique(schema, Some(&old), &new, after)?;
+        self.take_secondary(schema, Some(&old), &new, after)?;
         self.map_table(schema);
         self.group.update_row(schema.id, schema.columns.len(), before, after);
         let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
@@ -138,14 +141,45 @@ impl Transaction {
         }
     }
 
-    /// Locks a new primary key and makes sure that no row has it.
+    /// Locks a new primary key, in nobody's range, and makes sure that no row has it.
     fn take_primary(&mut self, schema: &TableSchema, keys: &RowKeys) -> Result<(), TransactionError> {
         let (tree, key) = (schema.primary.tree(), keys.primary());
-        self.lock(tree, key, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
-        match self.newest(tree, key, Mark::NOW)? {
-            None => Ok(()),
-            Some(_) => Err(duplicate(&schema.primary, 0, key)),
+        loop {
+            let acquired = self.lock(tree, key, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
+            if self.newest(tree, key, Mark::NOW)?.is_some() {
+                return Err(duplicate(&schema.primary, 0, key));
+            }
+            match self.enter_ranges(tree, key) {
+                None => return Ok(()),
+                Some(owner) => self.wait_for_reader(owner, Some(acquired))?,
+            }
         }
+    }
+
+    fn begin_writing(&mut self) -> Result<(), TransactionError> {
+        self.locks.begin_writing().map_err(|error| self.lock_failed(error))
+    }
+
+    /// Makes it known that a row is to have this key, unless it lies in a range that another has read, who is returned.
+    fn enter_ranges(&mut self, tree: TreeId, key: &[u8]) -> Option<OwnerId> {
+        let reader = self.locks.enter_ranges(tree, key).err()?;
+        // Where the transaction itself has deleted the key, whoever reads the range waits for it anyway.
+        self.writes.get(tree, key, Mark::NOW).is_none().then_some(reader)
+    }
+
+    /// Waits for the end of one who has read a range, without a lock that was taken to insert into it: the other might
+    /// want to insert there too.
+    fn wait_for_reader(
+        &mut self,
+        reader: OwnerId,
+        acquired: Option<Acquired>,
+    ) -> Result<(), TransactionError> {
+        if acquired == Some(Acquired::New) {
+            self.locks.unlock_newest();
+        }
+        self.locks.set_weight(self.rows_changed);
+        let policy = WaitPolicy::Wait(self.options.lock_wait_timeout);
+        self.locks.wait_for_end(reader, policy).map_err(|error| self.lock_failed(error))
     }
 
     /// Locks the unique keys that a row gives up.
@@ -165,8 +199,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks the unique keys that a row takes and makes sure that no other row has them.
-    fn take_unique(
+    /// Makes sure that a row's new entries in secondary indexes lie in nobody's range; locks the unique keys that it takes
+    /// and makes sure that no other row has them.
+    fn take_secondary(
         &mut self,
         schema: &TableSchema,
         old: Option<&RowKeys>,
@@ -174,22 +209,42 @@ impl Transaction {
         image: &[u8],
     ) -> Result<(), TransactionError> {
         for (number, index) in schema.indexes().enumerate().skip(1) {
-            if let Some(prefix) = new.unique(number)
-                && Some(prefix) != old.and_then(|old| old.unique(number))
-            {
-                self.lock(index.tree(), prefix, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
+            if old.is_none_or(|old| old.of(number) != new.of(number)) {
+                let unique = new.unique(number);
+                let taken = unique.filter(|_| unique != old.and_then(|old| old.unique(number)));
+                self.take_entry(schema, (number, index), taken, (new.of(number), image))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_entry(
+        &mut self,
+        schema: &TableSchema,
+        (number, index): (usize, &Index),
+        unique: Option<&[u8]>,
+        (entry, image): (&[u8], &[u8]),
+    ) -> Result<(), TransactionError> {
+        loop {
+            let mut acquired = None;
+            if let Some(prefix) = unique {
+                let locked = self.lock(index.tree(), prefix, Locking::UPDATE);
+                acquired = Some(locked.map_err(|error| self.lock_failed(error))?);
                 if let Some(existing) = self.row_with(index, prefix)? {
                     if let Some(building) = index.building() {
                         building.fail(number, image);
-                        continue;
+                        return Ok(());
                     }
                     // The row says who wrote it: what the client is told must be durable (X4).
                     self.newest(schema.primary.tree(), &existing, Mark::NOW)?;
                     return Err(duplicate(index, number, &existing));
                 }
             }
+            match self.enter_ranges(index.tree(), entry) {
+                None => return Ok(()),
+                Some(owner) => self.wait_for_reader(owner, acquired)?,
+            }
         }
-        Ok(())
     }
 
     /// The primary key of the row that has the locked unique key `prefix`. Newest versions are never dropped, so that

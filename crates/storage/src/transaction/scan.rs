@@ -5,9 +5,9 @@
 //! that moves rows ahead changes each of them once.
 //!
 //! A locking scan finds its keys at the newest position of the moment it begins. It locks each, and then reads its
-//! newest version, which may be another one, or gone. Rows that others put into the range after the scan began are not
-//! met (InnoDB's would be, ahead of the scan, or would be kept out by its next-key locks). The caller has to test every
-//! row again, for it may not be the row that the index led to.
+//! newest version, which may be another one, or gone. The caller has to test every row again, for it may not be the row
+//! that the index led to. Except under READ COMMITTED it keeps the range free of new rows, piece by piece, each from where
+//! the one before ended to a key some way ahead (`guard.rs`): a scan that ends early leaves the rest to others.
 //!
 //! (N1) `own` is the nearest own change not yet passed, looked up once: what the statement adds ahead is not looked at
 //!      again and again.
@@ -24,6 +24,7 @@ use crate::schema::TableSchema;
 use crate::snapshot::Snapshot;
 use crate::write_set::Mark;
 
+use super::guard::Guard;
 use super::read::{Access, LockedRow};
 use super::{Transaction, TransactionError};
 
@@ -57,7 +58,7 @@ impl KeyRange {
         Self { lower: Bound::Included(prefix.to_vec()), upper }
     }
 
-    fn contains(&self, key: &[u8], direction: Direction) -> bool {
+    pub(super) fn contains(&self, key: &[u8], direction: Direction) -> bool {
         // The near end was sought for.
         match direction {
             Direction::Forward => match &self.upper {
@@ -76,18 +77,20 @@ impl KeyRange {
 
 /// A scan of one tree. [`Self::next`] moves it; it stands nowhere before and behind its rows.
 pub struct Scan {
-    tree: TreeId,
-    range: KeyRange,
-    direction: Direction,
+    pub(super) tree: TreeId,
+    pub(super) range: KeyRange,
+    pub(super) direction: Direction,
     access: Access,
     /// Own changes behind this are not seen.
     mark: Mark,
     /// Keeps what the cursor sees.
-    snapshot: Snapshot,
-    cursor: Cursor,
+    pub(super) snapshot: Snapshot,
+    pub(super) cursor: Cursor,
     place: Place,
     own: Own,
     current: Current,
+    /// Keeps others from inserting where it reads.
+    pub(super) guard: Option<Guard>,
     /// What the rows were before instant ALTERs.
     layouts: Option<Arc<Layouts>>,
 }
@@ -126,6 +129,21 @@ enum Current {
 impl Transaction {
     /// A scan of `tree` for the running statement.
     pub fn scan(&mut self, tree: TreeId, range: KeyRange, direction: Direction, access: Access) -> Scan {
+        let guard = match access {
+            Access::Locking(locking) if self.keeps_ranges() => Some(Guard::new(locking.on_locked)),
+            _ => None,
+        };
+        self.scan_guarded(tree, range, direction, access, guard)
+    }
+
+    fn scan_guarded(
+        &mut self,
+        tree: TreeId,
+        range: KeyRange,
+        direction: Direction,
+        access: Access,
+        guard: Option<Guard>,
+    ) -> Scan {
         let snapshot = match access {
             Access::Snapshot => self.snapshot().clone(),
             Access::Newest | Access::Locking(_) => self.engine.newest_snapshot(),
@@ -145,6 +163,7 @@ impl Transaction {
             place: Place::Outside,
             own: Own::From(near_end.clone()),
             current: Current::Nowhere,
+            guard,
             layouts: self.engine.layouts(tree),
             range,
         }
@@ -160,12 +179,14 @@ impl Transaction {
         access: Access,
     ) -> IndexScan {
         let tree = schema.index(index).expect("the caller names an index of the table").tree();
-        // The rows are locked, not the entries that lead to them.
-        let entries = match access {
-            Access::Locking(_) if index != 0 => Access::Newest,
-            access => access,
+        let scan = match access {
+            // The rows are locked, not the entries that lead to them.
+            Access::Locking(locking) if index != 0 => {
+                let guard = self.keeps_ranges().then(|| Guard::new(locking.on_locked));
+                self.scan_guarded(tree, range, direction, Access::Newest, guard)
+            }
+            access => self.scan(tree, range, direction, access),
         };
-        let scan = self.scan(tree, range, direction, entries);
         IndexScan { schema: schema.clone(), index, access, scan, row: None }
     }
 }
@@ -191,8 +212,13 @@ impl Scan {
                     }
                     return Ok(true);
                 }
-                LockedRow::Locked { row: None, new: true } => transaction.unlock_rejected(),
-                LockedRow::Locked { row: None, new: false } | LockedRow::Skipped => {}
+                LockedRow::Locked { row: None, new } => {
+                    if new {
+                        transaction.unlock_rejected();
+                    }
+                    self.keep_key(transaction)?;
+                }
+                LockedRow::Skipped => {}
             }
         }
     }
@@ -239,10 +265,13 @@ impl Scan {
     }
 
     /// Moves to the next key that the cursor or an own change has, whatever its lock.
-    fn find(&mut self, transaction: &Transaction) -> Result<(), TransactionError> {
+    fn find(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
         self.current = Current::Nowhere;
         loop {
             self.move_cursor()?;
+            if self.guard.is_some() {
+                self.keep_range(transaction)?;
+            }
             self.look_up_own(transaction);
             let (stored, own) = self.nearest();
             if stored {
@@ -296,36 +325,44 @@ impl Scan {
         match std::mem::replace(&mut self.place, Place::Ahead) {
             Place::Ahead => Ok(()),
             Place::Passed => self.step(),
-            Place::Outside => self.seek(),
+            Place::Outside => {
+                let near_end = match self.direction {
+                    Direction::Forward => &self.range.lower,
+                    Direction::Backward => &self.range.upper,
+                };
+                seek(&mut self.cursor, near_end.as_ref().map(Vec::as_slice), self.direction)
+            }
         }
     }
 
     fn step(&mut self) -> Result<(), TransactionError> {
-        match self.direction {
-            Direction::Forward => self.cursor.next()?,
-            Direction::Backward => self.cursor.prev()?,
-        }
-        Ok(())
+        step(&mut self.cursor, self.direction)
     }
+}
 
-    /// Brings the cursor to the near end of the range.
-    fn seek(&mut self) -> Result<(), TransactionError> {
-        let near_end = match self.direction {
-            Direction::Forward => &self.range.lower,
-            Direction::Backward => &self.range.upper,
-        };
-        match (self.direction, near_end) {
-            (Direction::Forward, Bound::Unbounded) => self.cursor.seek_first()?,
-            (Direction::Backward, Bound::Unbounded) => self.cursor.seek_last()?,
-            (Direction::Forward, Bound::Included(key) | Bound::Excluded(key)) => self.cursor.seek(key)?,
-            (Direction::Backward, Bound::Included(key) | Bound::Excluded(key)) => {
-                self.cursor.seek_for_prev(key)?
-            }
-        }
-        match near_end {
-            Bound::Excluded(key) if self.cursor.valid() && self.cursor.key() == key.as_slice() => self.step(),
-            _ => Ok(()),
-        }
+pub(super) fn step(cursor: &mut Cursor, direction: Direction) -> Result<(), TransactionError> {
+    match direction {
+        Direction::Forward => cursor.next()?,
+        Direction::Backward => cursor.prev()?,
+    }
+    Ok(())
+}
+
+/// Brings a cursor to the first key behind an end, as seen by who goes in this direction.
+pub(super) fn seek(
+    cursor: &mut Cursor,
+    from: Bound<&[u8]>,
+    direction: Direction,
+) -> Result<(), TransactionError> {
+    match (direction, from) {
+        (Direction::Forward, Bound::Unbounded) => cursor.seek_first()?,
+        (Direction::Backward, Bound::Unbounded) => cursor.seek_last()?,
+        (Direction::Forward, Bound::Included(key) | Bound::Excluded(key)) => cursor.seek(key)?,
+        (Direction::Backward, Bound::Included(key) | Bound::Excluded(key)) => cursor.seek_for_prev(key)?,
+    }
+    match from {
+        Bound::Excluded(key) if cursor.valid() && cursor.key() == key => step(cursor, direction),
+        _ => Ok(()),
     }
 }
 
@@ -389,13 +426,13 @@ impl IndexScan {
     ) -> Result<Option<Value>, TransactionError> {
         let mark = self.scan.mark;
         match self.access {
-            Access::Locking(locking) => match transaction.get_locked_as_of(tree, key, locking, mark)? {
-                LockedRow::Locked { row: None, new: true } => {
+            Access::Locking(locking) => match transaction.get_locked_version(tree, key, locking, mark)? {
+                Some((Some((position, row)), _)) => self.if_current(position, row),
+                Some((None, true)) => {
                     transaction.unlock_rejected();
                     Ok(None)
                 }
-                LockedRow::Locked { row, .. } => Ok(row),
-                LockedRow::Skipped => Ok(None),
+                Some((None, false)) | None => Ok(None),
             },
             Access::Newest | Access::Snapshot => {
                 if let Some(own) = transaction.writes.get(tree, key, mark) {
@@ -405,6 +442,15 @@ impl IndexScan {
                 transaction.as_now(tree, found)
             }
         }
+    }
+
+    /// A row that was changed after the entry was found is met by its new entry, if that is in the range: nobody can put
+    /// one to where the scan has been. Without such a guard it is met here.
+    fn if_current(&self, position: LogPosition, row: Value) -> Result<Option<Value>, TransactionError> {
+        let is_current = self.scan.guard.is_none()
+            || position <= self.scan.position()
+            || self.schema.keys(&row)?.of(self.index) == self.scan.key();
+        Ok(is_current.then_some(row))
     }
 
     /// A row that the transaction has changed, if the entry is one of it as it is now (X6).
