@@ -65,7 +65,7 @@ fn check(client: &mut Client, rows: u64) {
 fn check_memory(server: &Server, when: &str, settings: u64) {
     let mib = server.peak_resident_kib() >> 10;
     println!("{when}: {mib} MiB resident at most; the settings' sum is {} MiB", settings >> 20);
-    assert!(mib <= 2 * settings >> 20, "{when}: {mib} MiB");
+    assert!(mib <= (2 * settings) >> 20, "{when}: {mib} MiB");
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn condition_sql(condition: &Condition) -> String {
 }
 
 impl Query {
-    fn from_sql(&self) -> String {
+    fn sql_from(&self) -> String {
         let mut sql = TABLES[0].to_owned();
         for (number, (outer, condition)) in self.joins.iter().enumerate() {
             let kind = if *outer { "LEFT JOIN" } else { "JOIN" };
@@ -208,7 +208,7 @@ fn check_join(session: &mut Session, model: &Model, query: &Query) {
         values.map(show).collect::<Vec<String>>()
     });
     let expected = sorted(expected.collect());
-    let (columns, from) = (query.columns_sql(), query.from_sql());
+    let (columns, from) = (query.columns_sql(), query.sql_from());
     let sql = format!("SELECT {columns} FROM {from}");
     assert_eq!(sorted(rows(session, &sql)), expected, "{sql}");
     // The same as it stands, so that other orders and methods are compared with this one.
@@ -225,7 +225,7 @@ fn check_groups(session: &mut Session, model: &Model, query: &Query) {
     }
     let expected = groups.into_iter().map(|(x, (n, m))| vec![show(x), n.to_string(), m.to_string()]);
     let expected = sorted(expected.collect());
-    let sql = format!("SELECT a.x, COUNT(*), COUNT(b.y) FROM {} GROUP BY a.x", query.from_sql());
+    let sql = format!("SELECT a.x, COUNT(*), COUNT(b.y) FROM {} GROUP BY a.x", query.sql_from());
     assert_eq!(sorted(rows(session, &sql)), expected, "{sql}");
 }
 
@@ -247,7 +247,8 @@ fn check_subqueries(session: &mut Session, model: &mut Model) {
         };
         expected.push((a[0], partners.len(), is_in));
     }
-    let ids = |keep: &dyn Fn(&(Value, usize, Option<bool>)) -> bool| {
+    type Found = (Value, usize, Option<bool>);
+    let ids = |keep: &dyn Fn(&Found) -> bool| {
         let kept = expected.iter().filter(|e| keep(e)).map(|e| vec![show(e.0)]);
         sorted(kept.collect())
     };

@@ -66,9 +66,9 @@ fn first_difference(path: &Path, expected: &str, printed: &str) -> String {
 
 /// A session that a script names.
 enum Named {
-    Ready(Session),
+    Ready(Box<Session>),
     /// It runs a statement, and comes back with what that prints.
-    Busy(JoinHandle<(Session, String)>),
+    Busy(JoinHandle<(Box<Session>, String)>),
 }
 
 /// How long a statement may take before it is said to wait, and before it is said to hang.
@@ -139,7 +139,8 @@ fn run(text: &str) -> String {
             (Some((name, mark, sql)), _) => {
                 skipping = true;
                 out += &format!("{line}\n");
-                let session = sessions.remove(name).unwrap_or_else(|| Named::Ready(server.session()));
+                let session =
+                    sessions.remove(name).unwrap_or_else(|| Named::Ready(Box::new(server.session())));
                 let (session, printed) = match mark {
                     '>' => {
                         let mut session = session;
@@ -155,7 +156,7 @@ fn run(text: &str) -> String {
             (None, Some(order)) => {
                 out += &format!("{line}\n");
                 if let Some((name, user)) = order.split_once(" is ") {
-                    sessions.insert(name.to_owned(), Named::Ready(server.session_of(user)));
+                    sessions.insert(name.to_owned(), Named::Ready(Box::new(server.session_of(user))));
                     continue;
                 }
                 if let Some(name) = order.strip_prefix("leave ") {

@@ -51,6 +51,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::batch::WriteBatch;
     use crate::store::testing::store;

@@ -79,7 +79,7 @@ impl Xid {
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(pair).collect::<Option<_>>())?
+    (digits.len().is_multiple_of(2)).then(|| digits.chunks(2).map(pair).collect::<Option<_>>())?
 }
 
 /// What a prepared transaction is.
@@ -218,6 +218,7 @@ pub(crate) fn load(
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -8,7 +8,7 @@
 //! - [`text`]: how each prints. [`zone`]: time zones.
 //! - [`store`]: a datum becomes a column's value, with MySQL's ranges, strictness and warnings.
 //! - [`image`]: to and from the columns of a row image.
-//! - [`json`]: documents.
+//! - [`json`][]: documents.
 
 pub mod decimal;
 pub mod image;

@@ -84,7 +84,7 @@ impl Printer<'_> {
             self.value(container.value(i)?)?;
         }
         self.depth -= 1;
-        if container.len() > 0 {
+        if !container.is_empty() {
             self.new_line(self.depth);
         }
         self.out.push(close);

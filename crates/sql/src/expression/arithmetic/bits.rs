@@ -23,7 +23,7 @@ pub fn bytes_type(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Type> {
     let shifts = matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight);
     let literal = |e: &Expr| matches!(e.as_constant(), Some(Datum::Bits(_) | Datum::Null));
     let (a, b) = (is_byte_string(left), is_byte_string(right));
-    let on_bytes = if shifts { a } else { a && b || a && literal(right) || literal(left) && b };
+    let on_bytes = if shifts { a } else { a && (b || literal(right)) || literal(left) && b };
     let length = if shifts { left.ty.length } else { left.ty.length.max(right.ty.length) };
     on_bytes.then(|| Type::text(Collation::BINARY, Coercibility::Implicit, length))
 }

@@ -137,7 +137,7 @@ const HANGUL_LAST: u32 = 0xd7af;
 fn hangul(table: &Table, c: u32) -> Elements {
     let syllable = c - HANGUL_FIRST;
     let letters = [0x1100 + syllable / 588, 0x1161 + syllable % 588 / 28, 0x11a7 + syllable % 28];
-    let letters = &letters[..if syllable % 28 == 0 { 2 } else { 3 }];
+    let letters = &letters[..if syllable.is_multiple_of(28) { 2 } else { 3 }];
     let mut elements = Elements::default();
     for &letter in letters {
         for &element in tabled(table, letter).unwrap_or_default().as_slice() {

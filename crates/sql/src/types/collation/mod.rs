@@ -171,7 +171,7 @@ impl Collation {
             Cases::None => text,
             Cases::Unicode(map) => Cow::Owned(map.map(&text, upper)),
             Cases::Latin1 => {
-                case::map_bytes(text, if upper { &list::LATIN1_UPPER } else { &list::LATIN1_LOWER })
+                case::map_bytes(text, if upper { list::LATIN1_UPPER } else { list::LATIN1_LOWER })
             }
         }
     }

@@ -22,10 +22,7 @@ pub fn locate<'t, 'a>(root: &'t mut Tree<'a>, legs: &[Leg]) -> Result<Option<&'t
     let mut tree = root;
     for leg in legs {
         let next = match leg {
-            Leg::Cell(index) if !tree.is_array() => match index.within(1) {
-                Some(_) => Some(tree),
-                None => None,
-            },
+            Leg::Cell(index) if !tree.is_array() => index.within(1).map(|_| tree),
             leg => child(tree, leg)?,
         };
         let Some(next) = next else { return Ok(None) };

@@ -68,7 +68,7 @@ fn path_values(i: usize) -> Role {
 
 /// Names with values.
 fn name_values(i: usize) -> Role {
-    if i % 2 == 0 { Role::Plain } else { Role::PairedValue }
+    if i.is_multiple_of(2) { Role::Plain } else { Role::PairedValue }
 }
 
 /// Two documents, then a path.

@@ -65,10 +65,10 @@ impl Search<'_> {
         let inside = inside || self.starts.contains(&value.place());
         let levels = levels.checked_sub(1).ok_or_else(|| error::JSON_DOCUMENT_TOO_DEEP.plain())?;
         match value.node().map_err(damaged)? {
-            Node::String(text) if inside => {
-                if like::matches(text, self.pattern, self.escape, Collation::UTF8MB4_BIN) {
-                    self.found.push(Tree::String(self.path.clone().into()));
-                }
+            Node::String(text)
+                if inside && like::matches(text, self.pattern, self.escape, Collation::UTF8MB4_BIN) =>
+            {
+                self.found.push(Tree::String(self.path.clone().into()));
             }
             Node::Container(container) => {
                 for i in 0..container.len() {

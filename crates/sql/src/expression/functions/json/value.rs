@@ -37,14 +37,20 @@ pub enum Answer {
     Default(Expr),
 }
 
+impl Answer {
+    fn expr(&self) -> Option<&Expr> {
+        match self {
+            Answer::Default(expr) => Some(expr),
+            Answer::Null | Answer::Error => None,
+        }
+    }
+}
+
 impl JsonValue {
     /// What it is computed from.
     pub fn operands(&self) -> Vec<&Expr> {
-        let answer = |a| match a {
-            &Answer::Default(ref expr) => Some(expr),
-            _ => None,
-        };
-        std::iter::once(&self.document).chain(answer(&self.on_empty)).chain(answer(&self.on_error)).collect()
+        let answers = [&self.on_empty, &self.on_error].into_iter().filter_map(Answer::expr);
+        std::iter::once(&self.document).chain(answers).collect()
     }
 
     /// Its value for `row`.
