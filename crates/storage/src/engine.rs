@@ -43,6 +43,7 @@ use crate::prepared::{self, Prepared, Xid};
 use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
 use crate::store::{LogDurability, Store, StoreOptions};
+use crate::temporary::Temporary;
 use crate::transaction::{Transaction, TransactionError, TransactionOptions};
 
 /// How to open an engine.
@@ -84,6 +85,8 @@ impl EngineOptions {
 
 /// The folder of the store inside the data directory.
 const STORE_FOLDER: &str = "store";
+/// That of the temporary tables' store.
+const TEMPORARY_FOLDER: &str = "temporary";
 
 /// Why the engine does not start, stop or do a chore.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -126,6 +129,7 @@ pub struct Engine {
     options: EngineOptions,
     log: Arc<Log>,
     store: Arc<Store>,
+    temporary: Arc<Temporary>,
     locks: Arc<LockManager>,
     shared: Arc<Shared>,
     next_xid: AtomicU64,
@@ -176,6 +180,7 @@ impl Engine {
             background: options.background,
             durability: Arc::new(Durability(log.clone())),
         };
+        let temporary = Temporary::new(env.clone(), &dir.join(TEMPORARY_FOLDER), &store_options)?;
         let store = Store::open(env.clone(), &dir.join(STORE_FOLDER), store_options)?;
         check_together(&store, &recovered)?;
         target.begin(&store)?;
@@ -192,6 +197,7 @@ impl Engine {
             options,
             log,
             store,
+            temporary: Arc::new(temporary),
             shared,
             branches: Mutex::default(),
             env,
@@ -213,6 +219,19 @@ impl Engine {
     /// The store.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// The store of temporary tables.
+    pub fn temporary(&self) -> &Arc<Temporary> {
+        &self.temporary
+    }
+
+    /// The store that a tree is in.
+    pub fn store_of(&self, tree: TreeId) -> &Arc<Store> {
+        match self.temporary.store() {
+            Some(temporary) if tree.is_temporary() => temporary,
+            _ => &self.store,
+        }
     }
 
     /// The row locks.
@@ -372,7 +391,7 @@ impl Engine {
             None => self.log.enqueue(group, hook),
         };
         let learn = (!bulk_deletes.is_empty()).then(|| (self.store.clone(), bulk_deletes));
-        PendingCommit { ticket, shared: self.shared.clone(), learn }
+        PendingCommit { ticket, shared: self.shared.clone(), learn, temporary: None }
     }
 
     /// Commits a DDL statement: its text is the event group, and the catalog's changes carry its position. The caller
@@ -455,6 +474,8 @@ pub struct PendingCommit {
     shared: Arc<Shared>,
     /// Where it deleted in bulk, if it did.
     learn: Option<(Arc<Store>, Vec<KeyEnds>)>,
+    /// What it changed in temporary trees.
+    temporary: Option<(Arc<Temporary>, WriteBatch)>,
 }
 
 /// The first and the last of some full keys of one tree.
@@ -465,6 +486,12 @@ type KeyEnds = (Vec<u8>, Vec<u8>);
 const BULK_DELETE: usize = 1000;
 
 impl PendingCommit {
+    /// Has changes of temporary trees made once the rest is in the log.
+    pub(crate) fn with_temporary(mut self, temporary: Arc<Temporary>, batch: WriteBatch) -> Self {
+        self.temporary = Some((temporary, batch));
+        self
+    }
+
     /// Steps 2 to 4: the transaction's position, once it is published.
     pub fn wait(self) -> Result<LogPosition, TransactionError> {
         let outcome = self.ticket.wait();
@@ -474,6 +501,9 @@ impl PendingCommit {
             Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
             Err(CommitError::Unknown(_)) => 0,
         };
+        if let (Ok(_), Some((temporary, batch))) = (&outcome, &self.temporary) {
+            temporary.write(batch);
+        }
         if let (Ok(_), Some((store, bulk_deletes))) = (&outcome, self.learn) {
             bulk_deletes.iter().for_each(|(first, last)| store.learn_gaps(first, last));
         }

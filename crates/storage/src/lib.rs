@@ -12,7 +12,8 @@
 //! beside writers).
 //!
 //! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`layout`] (what it was before
-//! ALTER TABLE), [`lock`], [`write_set`], [`transaction`], [`engine`] (commit), [`prepared`] (XA), [`replay`] (recovery).
+//! ALTER TABLE), [`lock`], [`write_set`], [`transaction`], [`engine`] (commit), [`temporary`] (tables without a log),
+//! [`prepared`] (XA), [`replay`] (recovery).
 
 mod background;
 pub mod batch;
@@ -43,6 +44,7 @@ mod sstable;
 pub mod store;
 mod survivors;
 mod tables;
+pub mod temporary;
 #[cfg(test)]
 mod testing;
 pub mod transaction;

@@ -215,6 +215,11 @@ impl TableSchema {
         std::iter::once(&self.primary).chain(&self.secondary)
     }
 
+    /// True if its rows are a session's own, and not logged.
+    pub fn is_temporary(&self) -> bool {
+        self.primary.tree().is_temporary()
+    }
+
     /// The keys of a row in all indexes.
     pub fn keys(&self, image: &[u8]) -> Result<RowKeys, KeyError> {
         let columns = KeyColumns::split(self, image)?;

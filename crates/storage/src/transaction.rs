@@ -10,7 +10,8 @@
 //!
 //! (X1) Rollback, of any extent, changes nothing that is shared but locks, and it gives up locks only as a whole.
 //! (X2) The write set is what the events of the group do to the trees: both are written by the same calls, both go
-//!      back to the same marks.
+//!      back to the same marks. Changes of temporary trees are in the write set only, and go to a store of their own
+//!      (`temporary.rs`) when the rest is committed.
 //! (X3) A row is changed only under its exclusive lock, and so are the unique keys that it gives up or takes.
 //! (X4) What was read through a lock may not be durable yet (C5). [`Transaction::newest_read`] names the newest
 //!      position read; a session waits for it before it tells its client.
@@ -255,12 +256,16 @@ impl Transaction {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
         }
+        let batch = self.writes.to_batch();
+        let of_temporary = self.writes.to_temporary_batch();
+        let temporary = self.engine.temporary();
+        temporary.admit(&of_temporary)?;
         if self.group.is_empty() {
-            assert!(self.writes.is_empty(), "X2: changes without events");
+            assert!(batch.is_empty(), "X2: changes without events");
+            temporary.write(&of_temporary);
             return Ok(None);
         }
         self.locks.prepare_release();
-        let batch = self.writes.to_batch();
         self.engine.store().admit(batch.size())?;
         let group = match &self.branch {
             None => self.group.finish_xid(self.engine.next_xid()),
@@ -268,7 +273,8 @@ impl Transaction {
         };
         // The snapshot goes before the wait for the disk, so that compaction need not wait for it too.
         drop(self.snapshot);
-        Ok(Some(self.engine.enqueue(group, batch, Some(self.locks), self.options.gtid)))
+        let pending = self.engine.enqueue(group, batch, Some(self.locks), self.options.gtid);
+        Ok(Some(pending.with_temporary(self.engine.temporary().clone(), of_temporary)))
     }
 
     /// The place of own changes that the running statement reads at: those made before it began.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use crate::batch::WriteBatch;
 use crate::entry::{TREE_LEN, TreeId, Value};
+use crate::temporary;
 
 /// A place in the sequence of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -184,10 +185,23 @@ impl WriteSet {
         seen.find_map(|(key, value)| value.map(|value| (key, value)))
     }
 
-    /// All that the transaction changed, as the store wants it, in key order.
+    /// All that the transaction changed, as the store wants it, in key order; but for temporary trees.
     pub fn to_batch(&self) -> WriteBatch {
+        Self::batch_of(
+            self.changes.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&first_temporary()[..]))),
+        )
+    }
+
+    /// What it changed in temporary trees.
+    pub fn to_temporary_batch(&self) -> WriteBatch {
+        Self::batch_of(
+            self.changes.range::<[u8], _>((Bound::Included(&first_temporary()[..]), Bound::Unbounded)),
+        )
+    }
+
+    fn batch_of<'a>(changes: impl Iterator<Item = (&'a Arc<[u8]>, &'a Change)>) -> WriteBatch {
         let mut batch = WriteBatch::new();
-        for (full_key, change) in self.changes.iter().filter(|(_, change)| !change.is_shadow) {
+        for (full_key, change) in changes.filter(|(_, change)| !change.is_shadow) {
             let (tree, key) = (TreeId::of(full_key), &full_key[TREE_LEN..]);
             match &change.value {
                 Some(value) => batch.put(tree, key, value),
@@ -215,6 +229,11 @@ impl WriteSet {
         let current = self.changes.iter().map(|(key, change)| cost(key, change));
         assert_eq!(self.bytes, current.chain(chained).sum::<usize>());
     }
+}
+
+/// What the full keys of temporary trees begin with, or lie behind.
+fn first_temporary() -> [u8; TREE_LEN] {
+    TreeId(temporary::FIRST).prefix()
 }
 
 fn cost(full_key: &[u8], change: &Change) -> usize {

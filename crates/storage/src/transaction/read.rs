@@ -77,8 +77,9 @@ impl Transaction {
         if let Some(own) = self.writes.get(tree, key, self.read_mark()) {
             return Ok(own.cloned());
         }
-        let at = self.snapshot().position();
-        let found = self.engine.store().version(tree, key, at)?;
+        // A temporary tree is this session's alone: the newest is what it sees.
+        let at = if tree.is_temporary() { LogPosition::MAX } else { self.snapshot().position() };
+        let found = self.engine.store_of(tree).version(tree, key, at)?;
         self.as_now(tree, found)
     }
 
@@ -227,9 +228,11 @@ impl Transaction {
         if let Some(own) = self.writes.get(tree, key, mark) {
             return Ok(own.cloned().map(|own| (LogPosition::ZERO, own)));
         }
-        let found = self.engine.store().latest(tree, key)?;
+        let found = self.engine.store_of(tree).latest(tree, key)?;
         let Some((position, _)) = found else { return Ok(None) };
-        self.newest_read = self.newest_read.max(position);
+        if !tree.is_temporary() {
+            self.newest_read = self.newest_read.max(position);
+        }
         Ok(self.as_now(tree, found)?.map(|row| (position, row)))
     }
 }

@@ -24,8 +24,9 @@ impl Transaction {
         self.begin_writing()?;
         self.take_primary(schema, &keys)?;
         self.take_secondary(schema, None, &keys, after)?;
-        self.map_table(schema);
-        self.group.write_row(schema.id, schema.columns.len(), after);
+        if self.map_table(schema) {
+            self.group.write_row(schema.id, schema.columns.len(), after);
+        }
         self.write(schema, None, Some(Row { image: after, keys: &keys }))
     }
 
@@ -49,11 +50,12 @@ impl Transaction {
             self.take_primary(schema, &new)?;
         }
         self.take_secondary(schema, Some(&old), &new, after)?;
-        self.map_table(schema);
-        self.group.update_row(schema.id, schema.columns.len(), before, after);
+        if self.map_table(schema) {
+            self.group.update_row(schema.id, schema.columns.len(), before, after);
+        }
         let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
         self.write(schema, Some(before), Some(after))?;
-        if self.reads_behind() {
+        if self.reads_behind() && !schema.is_temporary() {
             let unchanged = |number: &usize| old.of(*number) == new.of(*number);
             for number in (1..=schema.secondary.len()).filter(unchanged) {
                 self.writes.shadow(schema.secondary[number - 1].tree(), new.of(number)); // X6
@@ -70,15 +72,16 @@ impl Transaction {
         let keys = schema.keys(before)?;
         self.assert_locked(schema, Row { image: before, keys: &keys })?;
         self.lock_unique(schema, &keys, None)?;
-        self.map_table(schema);
-        self.group.delete_row(schema.id, schema.columns.len(), before);
+        if self.map_table(schema) {
+            self.group.delete_row(schema.id, schema.columns.len(), before);
+        }
         self.write(schema, Some(Row { image: before, keys: &keys }), None)
     }
 
     /// Names tables that the running statement may change, so that their maps precede its first row. A statement that
     /// changes several tables in turn should; otherwise each newly met table splits its part of the log in two.
     pub fn declare_tables<'a>(&mut self, schemas: impl IntoIterator<Item = &'a TableSchema>) {
-        let mut schemas = schemas.into_iter().peekable();
+        let mut schemas = schemas.into_iter().filter(|schema| !schema.is_temporary()).peekable();
         if schemas.peek().is_some() {
             self.begin_rows();
         }
@@ -103,10 +106,14 @@ impl Transaction {
         if self.bytes() > limit { Err(TransactionError::TooLarge { limit }) } else { Ok(()) }
     }
 
-    /// Makes sure that the row's events come behind `BEGIN` and a map of its table.
-    fn map_table(&mut self, schema: &TableSchema) {
+    /// Makes sure that the row's events come behind `BEGIN` and a map of its table; false if it has none, because the
+    /// table is temporary.
+    fn map_table(&mut self, schema: &TableSchema) -> bool {
+        if schema.is_temporary() {
+            return false;
+        }
         if self.mapped.contains(&schema.id) {
-            return;
+            return true;
         }
         // A replica locks the tables mapped so far when the statement's first row comes: no map may follow it.
         self.group.end_statement();
@@ -115,6 +122,7 @@ impl Transaction {
         self.group.table_map(&schema.table_map);
         self.mapped.push(schema.id);
         self.note_table(schema);
+        true
     }
 
     fn begin_rows(&mut self) {
@@ -260,7 +268,7 @@ impl Transaction {
             }
             from = std::ops::Bound::Excluded(key);
         }
-        let mut cursor = self.engine.store().cursor(tree, LogPosition::MAX);
+        let mut cursor = self.engine.store_of(tree).cursor(tree, LogPosition::MAX);
         cursor.seek(prefix)?;
         while cursor.valid() && cursor.key().starts_with(prefix) {
             if self.writes.get(tree, cursor.key(), Mark::NOW).is_none() {

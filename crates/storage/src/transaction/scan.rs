@@ -130,7 +130,9 @@ impl Transaction {
     /// A scan of `tree` for the running statement.
     pub fn scan(&mut self, tree: TreeId, range: KeyRange, direction: Direction, access: Access) -> Scan {
         let guard = match access {
-            Access::Locking(locking) if self.keeps_ranges() => Some(Guard::new(locking.on_locked)),
+            Access::Locking(locking) if self.keeps_ranges() && !tree.is_temporary() => {
+                Some(Guard::new(locking.on_locked))
+            }
             _ => None,
         };
         self.scan_guarded(tree, range, direction, access, guard)
@@ -144,11 +146,13 @@ impl Transaction {
         access: Access,
         guard: Option<Guard>,
     ) -> Scan {
+        let store = self.engine.store_of(tree).clone();
         let snapshot = match access {
+            _ if tree.is_temporary() => store.snapshot_visible(),
             Access::Snapshot => self.snapshot().clone(),
             Access::Newest | Access::Locking(_) => self.engine.newest_snapshot(),
         };
-        let cursor = self.engine.store().cursor(tree, snapshot.position());
+        let cursor = store.cursor(tree, snapshot.position());
         let near_end = match direction {
             Direction::Forward => &range.lower,
             Direction::Backward => &range.upper,
@@ -182,7 +186,8 @@ impl Transaction {
         let scan = match access {
             // The rows are locked, not the entries that lead to them.
             Access::Locking(locking) if index != 0 => {
-                let guard = self.keeps_ranges().then(|| Guard::new(locking.on_locked));
+                let keeps = self.keeps_ranges() && !schema.is_temporary();
+                let guard = keeps.then(|| Guard::new(locking.on_locked));
                 self.scan_guarded(tree, range, direction, Access::Newest, guard)
             }
             access => self.scan(tree, range, direction, access),
@@ -438,7 +443,7 @@ impl IndexScan {
                 if let Some(own) = transaction.writes.get(tree, key, mark) {
                     return self.own_row(own);
                 }
-                let found = transaction.engine.store().version(tree, key, self.scan.position())?;
+                let found = transaction.engine.store_of(tree).version(tree, key, self.scan.position())?;
                 transaction.as_now(tree, found)
             }
         }
