@@ -14,6 +14,7 @@ pub mod named_locks;
 mod prepared;
 mod statement_cache;
 pub mod table_locks;
+mod temporary;
 pub mod tracking;
 pub mod transaction;
 pub mod variables;
@@ -294,6 +295,7 @@ impl Session {
     pub fn reset(&mut self) -> Result<()> {
         self.cx.end_branch();
         self.cx.rollback();
+        self.cx.drop_all_temporary();
         self.cx.forget_all_locks();
         self.cx.release_named_locks();
         let globals = self.cx.database.globals().clone();
@@ -373,6 +375,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.cx.end_branch();
         self.cx.rollback();
+        self.cx.drop_all_temporary();
         self.cx.release_named_locks();
         self.cx.database.unregister(&self.process);
     }
@@ -438,7 +441,7 @@ impl From<crate::parser::ParseError> for SqlError {
 /// Statements that end an open transaction before they run.
 pub(crate) fn commits_implicitly(kind: &StatementKind) -> bool {
     use StatementKind as S;
-    crate::catalog::ddl::is_ddl(kind)
+    crate::catalog::ddl::is_ddl(kind) && !executor::temporary::is_temporary(kind)
         || matches!(kind, S::Begin(_) | S::LockTables(_) | S::TableMaintenance(_))
         || matches!(kind, S::Flush(flush) if !flush.local)
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::build::{Environment, check_name};
 use super::objects::State;
 use super::record::Change;
+use super::temporary::TemporaryTables;
 use super::{TableDef, check_not_system, database_or, show};
 use crate::ast::{DatabaseOptions, ObjectName, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
@@ -43,6 +44,8 @@ pub struct Settings {
     pub moment: i64,
     /// The account: user and host.
     pub account: (String, String),
+    /// The session's temporary tables. What is logged never depends on them.
+    pub temporary: TemporaryTables,
 }
 
 /// What a DDL statement does.
@@ -67,10 +70,12 @@ impl Plan {
         Plan { notes: vec![note], ..Plan::default() }
     }
 
-    /// Tables that it changes or drops, for their locks.
+    /// Tables that it changes or drops, for their locks; a session's own need none.
     pub fn tables(&self) -> Vec<Arc<TableDef>> {
         let of = |change: &Change| match change {
-            Change::DropTable(table) | Change::AlterTable(table, ..) => Some(table.clone()),
+            Change::DropTable(table) | Change::AlterTable(table, ..) if !table.is_temporary() => {
+                Some(table.clone())
+            }
             _ => None,
         };
         self.changes.iter().filter_map(of).collect()
@@ -148,6 +153,14 @@ pub fn plan(
 impl Settings {
     fn object<'a>(&'a self, name: &'a ObjectName) -> Result<(&'a str, &'a str)> {
         Ok((database_or(name.database.as_deref(), self.database.as_deref())?, &name.name))
+    }
+
+    /// A table as the session sees it; errors 1049 and 1146.
+    fn existing(&self, state: &State, database: &str, name: &str) -> Result<Arc<TableDef>> {
+        match self.temporary.get(database, name) {
+            Some(table) => Ok(table.clone()),
+            None => table::existing(state, database, name),
+        }
     }
 
     /// Which incomplete dates the sql_mode allows.

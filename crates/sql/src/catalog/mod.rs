@@ -31,6 +31,7 @@ pub mod record;
 mod replay;
 pub mod show;
 pub mod table;
+pub mod temporary;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -7,6 +7,7 @@ use binlog::event::QueryEvent;
 use storage::{ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
 
 use super::ddl::{self, Settings, alter};
+use super::temporary::TemporaryTables;
 use super::{Catalog, Pending, State, parse_one, read_notes, record};
 use crate::error::{Result, SqlError};
 use crate::types::Collation;
@@ -44,6 +45,7 @@ impl Replay {
             connection: collation(connection),
             server: collation(server),
             zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
+            temporary: TemporaryTables::default(),
             moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
             account: status.invoker.as_ref().map_or_else(
                 || ("root".to_owned(), "localhost".to_owned()),

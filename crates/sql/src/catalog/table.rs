@@ -143,6 +143,11 @@ impl TableDef {
         self.checks.is_empty() && self.columns.iter().all(plain)
     }
 
+    /// True for a session's temporary table.
+    pub fn is_temporary(&self) -> bool {
+        self.schema.is_temporary()
+    }
+
     /// True if its key is the invisible one that a table without a primary key gets.
     pub fn has_generated_key(&self) -> bool {
         self.columns.first().is_some_and(|c| c.name == super::build::GENERATED_KEY && !c.visible)

@@ -96,6 +96,7 @@ catalogue! {
     TOO_BIG_ROWSIZE = 1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is %. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
     PASSWORD_NO_MATCH = 1133, "42000", "Can't find any matching row in the user table";
     WRONG_VALUE_COUNT_ON_ROW = 1136, "21S01", "Column count doesn't match value count at row %";
+    CANT_REOPEN_TABLE = 1137, "HY000", "Can't reopen table: '%'";
     INVALID_USE_OF_NULL = 1138, "22004", "Invalid use of NULL value";
     REGEXP_ERROR = 1139, "42000", "Got error '%' from regexp";
     MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #% of SELECT list contains nonaggregated column '%'; this is incompatible with sql_mode=only_full_group_by";
@@ -330,6 +331,7 @@ catalogue! {
     MULTIPLE_JSON_VALUES = 3967, "22034", "More than one value was found by '%' on the specified path.";
     CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '%' cannot be used in conjunction with '%' in call to %.";
     TABLE_MUST_HAVE_A_VISIBLE_COLUMN = 4028, "HY000", "A table must have at least one visible column.";
+    XA_TEMP_TABLE = 4091, "HY000", "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     GIPK_COLUMN_EXISTS = 4108, "HY000", "Failed to generate invisible primary key. Column 'my_row_id' already exists.";
     USER_LOCK_OVERLONG_NAME = 4163, "42000", "User-level lock name '%' should not exceed % characters.";
 }

@@ -15,7 +15,7 @@
 //!      trees are dropped, now or at the next start.
 
 mod build;
-mod copy;
+pub(super) mod copy;
 
 use std::sync::Arc;
 
@@ -62,16 +62,21 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
             Work::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
             Work::Copy => copy::run(cx, &running, &alter)?,
         };
-        let rows = if alter.counts_rows { rows } else { 0 };
-        alter.warnings.into_iter().for_each(|warning| cx.warn(warning));
-        cx.status.affected = rows;
-        let warnings = cx.diagnostics.warning_count();
-        cx.status.info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
+        tell(cx, alter, rows);
         return Ok(());
     }
 }
 
-fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
+/// What the client is told.
+pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
+    let rows = if alter.counts_rows { rows } else { 0 };
+    alter.warnings.into_iter().for_each(|warning| cx.warn(warning));
+    cx.status.affected = rows;
+    let warnings = cx.diagnostics.warning_count();
+    cx.status.info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
+}
+
+pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
     alter::of(&statement.kind, &cx.catalog().state(), &cx.settings())
         .unwrap_or_else(|| Err(SqlError::internal("a statement that alters no table")))
 }

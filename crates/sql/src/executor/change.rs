@@ -255,8 +255,8 @@ fn single_table(
     if !factor.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
     }
-    cx.check_writable()?;
     let table = cx.open_table_to_write(factor.name.database.as_deref(), &factor.name.name)?;
+    cx.check_writable_table(&table)?;
     let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
     Ok((table, alias.into(), factor.hints.clone()))
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use binlog::position::LogPosition;
 use storage::WriteBatch;
 
-use super::{Done, OK, ROWS, password};
+use super::{Done, OK, ROWS, password, temporary};
 use crate::ast::{SetItem, Statement, StatementKind};
 use crate::catalog::ddl::{self, Plan};
-use crate::catalog::{TableDef, record};
+use crate::catalog::{Change, TableDef, record};
 use crate::error::Result;
 use crate::session::{Context, lock_tables};
 use crate::sink::ResultSink;
@@ -49,6 +49,9 @@ pub(super) fn set_password(cx: &mut Context, item: &SetItem, sink: &mut dyn Resu
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     use StatementKind as S;
+    if temporary::alters_temporary(cx, &statement.kind) {
+        return temporary::alter(cx, statement);
+    }
     if let S::AlterTable(_) | S::CreateIndex(_) | S::DropIndex(_) = &statement.kind {
         return super::alter::execute(cx, statement, text);
     }
@@ -71,13 +74,17 @@ fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
         }
         cx.status.affected = plan.affected;
         for change in &plan.changes {
-            if let crate::catalog::Change::PutTable(table, _) = change {
+            if let Change::PutTable(table, _) = change {
                 super::alter::check_expressions(cx, table)?;
             }
         }
+        let (own, shared): (Vec<Change>, Vec<Change>) =
+            plan.changes.into_iter().partition(temporary::is_change_of_temporary);
+        let plan = Plan { changes: shared, ..plan };
         if let Some(position) = commit(cx, &plan, statement.span.of(text))? {
             catalog.publish(&plan.changes, position);
         }
+        temporary::apply(cx, own.iter())?;
         forget_database(cx, &statement.kind);
         return Ok(());
     }

@@ -33,8 +33,8 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
         return Err(SqlError::unsupported("partitions"));
     }
     cx.storing = !insert.ignore;
-    cx.check_writable()?;
     let table = cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
+    cx.check_writable_table(&table)?;
     let columns = column_numbers(&table, &insert.columns)?;
     let on_duplicate = match insert.on_duplicate.as_slice() {
         [] => None,

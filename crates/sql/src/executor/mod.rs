@@ -6,7 +6,7 @@
 //! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a plan runs, with [`operators`], [`access`],
 //!   [`group`] and [`sort`]. [`output`]: how rows reach the client.
 //! - [`computed`]: generated columns, expression defaults, CHECK.
-//! - [`ddl`], [`alter`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
+//! - [`ddl`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
 pub mod access;
 mod alter;
@@ -22,6 +22,7 @@ mod password;
 pub mod query;
 mod select;
 pub mod sort;
+pub(crate) mod temporary;
 
 use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
@@ -74,7 +75,8 @@ pub fn execute(
     }
     match &statement.kind {
         kind if crate::catalog::ddl::is_ddl(kind) => {
-            let _passes = cx.enter_definition()?;
+            temporary::check(cx, kind)?;
+            let _passes = if temporary::is_temporary(kind) { None } else { Some(cx.enter_definition()?) };
             ddl::execute(cx, statement, text, sink)
         }
         S::LockTables(tables) => {

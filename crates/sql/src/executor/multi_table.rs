@@ -38,7 +38,6 @@ struct Plan {
 
 /// The tables of a join, bound.
 fn bind(resolver: &mut Resolver<'_>, tables: &[ast::TableReference]) -> Result<from::From> {
-    resolver.cx.check_writable()?;
     from::bind(resolver, tables, false)
 }
 
@@ -57,6 +56,7 @@ impl Plan {
         filter: Option<&ast::Expr>,
         targets: &[Target],
     ) -> Result<Self> {
+        targets.iter().try_for_each(|target| resolver.cx.check_writable_table(&target.table))?;
         resolver.scope.clause = "where clause";
         resolver.targets = targets.iter().map(|t| t.table.clone()).collect();
         if let Some(filter) = filter {

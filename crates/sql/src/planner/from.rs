@@ -196,6 +196,7 @@ impl Binder<'_, '_> {
         {
             return Err(error::UPDATE_TABLE_USED.with(&[&table.name]));
         }
+        self.check_reopened(&table, alias)?;
         self.resolver.tables.push(table.clone());
         let slot = self.slots.len();
         let source = Source::table(table.clone(), alias, slot);
@@ -219,6 +220,18 @@ impl Binder<'_, '_> {
         let before = self.sources().len();
         let maker = json_table::bind(self.resolver, table, before)?;
         self.made(maker, &table.alias, "", out)
+    }
+
+    /// Error 1137 for a temporary table that the query has opened already.
+    fn check_reopened(&self, table: &Arc<TableDef>, alias: &str) -> Result<()> {
+        if !table.is_temporary() || !self.resolver.tables.iter().any(|other| Arc::ptr_eq(other, table)) {
+            return Ok(());
+        }
+        let first = self.slots.iter().find_map(|slot| match slot {
+            Slot::Table(other, _, first) if Arc::ptr_eq(other, table) => Some(&**first),
+            _ => None,
+        });
+        Err(error::CANT_REOPEN_TABLE.with(&[&first.unwrap_or(alias)]))
     }
 
     /// Adds an operand that is one slot.

@@ -11,8 +11,9 @@ const ROWS_MIN: f64 = 10.0;
 
 /// How many rows a table has, roughly.
 pub fn table_rows(cx: &Context, table: &TableDef) -> f64 {
-    let store = cx.database.engine().store();
+    let tree = table.schema.primary.tree();
+    let store = cx.database.engine().store_of(tree);
     // What can't be read is told by those who read it for its rows.
-    let estimate = store.estimate(table.schema.primary.tree());
+    let estimate = store.estimate(tree);
     estimate.map_or(ROWS_UNKNOWN, |rows| (rows as f64).max(ROWS_MIN))
 }

@@ -122,8 +122,8 @@ impl Checker<'_> {
             S::DropTable(drop) => drop.names.iter().try_for_each(|name| self.table(name, P::DROP)),
             S::TruncateTable(name) => self.table(name, P::DROP),
             S::RenameTable(pairs) => pairs.iter().try_for_each(|(from, to)| {
-                self.table(from, P::ALTER | P::DROP)?;
-                self.table(to, P::CREATE | P::INSERT)
+                self.shared_table(from, P::ALTER | P::DROP)?;
+                self.shared_table(to, P::CREATE | P::INSERT)
             }),
             S::CreateIndex(create) => self.table(&create.table, P::INDEX),
             S::DropIndex(drop) => self.table(&drop.table, P::INDEX),
@@ -159,14 +159,14 @@ impl Checker<'_> {
                 Some(database) => self.database(database, P::CREATE_TEMPORARY_TABLES)?,
                 None => return Ok(()),
             },
-            false => self.table(&create.name, P::CREATE)?,
+            false => self.shared_table(&create.name, P::CREATE)?,
         }
         match &create.content {
             TableContent::Like(of) => self.table(of, P::SELECT),
             TableContent::Definition(definition) => match &definition.query {
                 Some(source) => {
                     if !create.temporary {
-                        self.table(&create.name, P::INSERT)?;
+                        self.shared_table(&create.name, P::INSERT)?;
                     }
                     self.rows(|needs| visit::Visitor::query(needs, &source.query))
                 }
@@ -182,11 +182,13 @@ impl Checker<'_> {
             _ => None,
         });
         match renamed {
-            Some(to) => {
+            Some(to)
+                if self.cx.temporary_table(alter.name.database.as_deref(), &alter.name.name).is_none() =>
+            {
                 self.table(&alter.name, P::DROP)?;
-                self.table(to, P::CREATE | P::INSERT)
+                self.shared_table(to, P::CREATE | P::INSERT)
             }
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -297,8 +299,16 @@ impl Checker<'_> {
         given.or(self.cx.default_database())
     }
 
-    /// Privileges on a table; without a database the statement fails for that.
+    /// Privileges on a table as the session sees it: with a temporary one of its own it may do anything.
     fn table(&self, name: &ObjectName, privileges: P) -> Result<()> {
+        match self.cx.temporary_table(name.database.as_deref(), &name.name) {
+            Some(_) => Ok(()),
+            None => self.shared_table(name, privileges),
+        }
+    }
+
+    /// Privileges on a table that all sessions see; without a database the statement fails for that.
+    fn shared_table(&self, name: &ObjectName, privileges: P) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
         let missing = privileges.without(self.grants.in_database(database));
         if missing.is_empty() {
@@ -320,6 +330,9 @@ impl Checker<'_> {
 
     /// Any privilege on a table lets one see what it looks like.
     fn sees_table(&self, table: &ObjectName) -> Result<()> {
+        if self.cx.temporary_table(table.database.as_deref(), &table.name).is_some() {
+            return Ok(());
+        }
         match self.named(table.database.as_deref()) {
             Some(database) if !self.grants.sees_tables(database) => self.table(table, P::SELECT),
             _ => Ok(()),
@@ -457,8 +470,7 @@ fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
 impl Context {
     /// True if there is such a table, and it has such a column.
     pub fn has_column(&self, name: &ObjectName, column: &str) -> bool {
-        let Some(database) = name.database.as_deref().or(self.default_database()) else { return false };
-        let table = self.catalog().table(database, &name.name);
+        let table = self.visible_table(name.database.as_deref(), &name.name);
         table.is_ok_and(|table| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)))
     }
 

@@ -147,6 +147,8 @@ pub struct Context {
     pub(super) branch: Option<super::xa::Branch>,
     /// LOCK TABLES and its like.
     pub(super) table_locks: super::table_locks::TableLocks,
+    /// Temporary tables.
+    pub(super) temporary: super::temporary::Own,
     /// The password had expired when the session began.
     pub(super) began_expired: bool,
     default_database: Option<String>,
@@ -190,6 +192,7 @@ impl Context {
             begin_event: None,
             branch: None,
             table_locks: super::table_locks::TableLocks::default(),
+            temporary: super::temporary::Own::default(),
             began_expired: known_grants.expired(),
             known_grants,
             default_database: None,
@@ -309,6 +312,7 @@ impl Context {
             zone: self.settled.zone,
             moment: self.moment,
             account: self.account.clone(),
+            temporary: self.temporary_tables().clone(),
         }
     }
 

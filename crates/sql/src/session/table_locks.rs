@@ -97,6 +97,9 @@ impl Context {
         }
         let mut names = Vec::new();
         for table in tables {
+            if self.temporary_table(table.table.database.as_deref(), &table.table.name).is_some() {
+                continue; // which nobody else sees anyway
+            }
             let name = self.lock_name(&table.table, table.alias.as_ref(), table.mode == TableLock::Write)?;
             let same = |n: &&Name| n.alias.eq_ignore_ascii_case(&name.alias) && n.database == name.database;
             if names.iter().find(same).is_some() {
@@ -240,7 +243,8 @@ impl Context {
             let Ok(database) = database_or(used.name.database.as_deref(), self.default_database()) else {
                 continue; // which has an error of its own
             };
-            if crate::system_tables::schema(database).is_some() {
+            let own = self.temporary_table(Some(database), &used.name.name).is_some();
+            if own || crate::system_tables::schema(database).is_some() {
                 continue;
             }
             let alias = used.alias.unwrap_or(&used.name.name);

@@ -187,6 +187,12 @@ impl Context {
     fn open(&mut self, database: Option<&str>, name: &str, kind: Kind) -> Result<Arc<TableDef>> {
         let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
         crate::catalog::check_not_system(&database)?;
+        if let Some(table) = self.temporary_table(Some(&database), name) {
+            let table = table.clone();
+            self.check_temporary()?;
+            self.transaction();
+            return Ok(table);
+        }
         loop {
             let table = self.catalog().table(&database, name)?;
             let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
@@ -210,6 +216,11 @@ impl Context {
                 return Ok(table);
             }
         }
+    }
+
+    /// [`Self::check_writable`] for a table whose rows are to change: a temporary one is no matter of the transaction's.
+    pub fn check_writable_table(&mut self, table: &TableDef) -> Result<()> {
+        if table.is_temporary() { Ok(()) } else { self.check_writable() }
     }
 
     /// Error 1792 in a read-only transaction; and what a global read lock means for a statement that changes rows.
@@ -272,6 +283,7 @@ impl Context {
                 let newest = engine.newest_read();
                 let outcome = engine.commit();
                 drop(tables);
+                self.drop_retired();
                 if outcome?.is_none() {
                     // Nothing was changed, but what was read may not be durable yet.
                     engine_status.wait_visible(newest)?;
@@ -295,6 +307,7 @@ impl Context {
         if let Some(open) = self.transaction.take() {
             self.count(Counter::HandlerRollback);
             open.engine.rollback();
+            self.drop_retired();
         }
     }
 

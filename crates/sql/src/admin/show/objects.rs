@@ -28,7 +28,7 @@ pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<Arc<TableDef>> {
         Some((schema, table)) => {
             Err(SqlError::unsupported(format_args!("SHOW CREATE of {}.{}", schema.name, table.name)))
         }
-        None => cx.catalog().table(database, &given.name),
+        None => cx.visible_table(Some(database), &given.name),
     }
 }
 

@@ -17,7 +17,7 @@ use storage::layout::Layouts;
 
 pub use work::{Work, filler};
 
-use super::table::{existing, put_next};
+use super::table::put_next;
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind};
 use crate::catalog::build::{Numbers, Options};
@@ -85,7 +85,7 @@ impl Alter {
     fn new(alter: &AlterTable, state: &State, settings: &Settings) -> Result<Alter> {
         let (database, name) = settings.object(&alter.name)?;
         check_not_system(database)?;
-        let old = existing(state, database, name)?;
+        let old = settings.existing(state, database, name)?;
         let collation = state.database(database).map_or(old.collation, |d| d.collation);
         let changed = draft::change(&old, alter, settings, collation)?;
         let (mut to_database, mut to_name) = (database.to_owned(), name.to_owned());
@@ -96,7 +96,11 @@ impl Alter {
             if state.database(to.0).is_none() {
                 return Err(error::BAD_DB_ERROR.with(&[&to.0]));
             }
-            if to != (database, name) && state.table(to.0, to.1).is_some() {
+            let taken = match old.is_temporary() {
+                true => settings.temporary.get(to.0, to.1).is_some(),
+                false => state.table(to.0, to.1).is_some(),
+            };
+            if to != (database, name) && taken {
                 return Err(error::TABLE_EXISTS_ERROR.with(&[&to.1]));
             }
             (to_database, to_name) = (to.0.to_owned(), to.1.to_owned());
@@ -113,7 +117,7 @@ impl Alter {
             &to_name,
             changed.options.clone(),
             Numbers { table: old.id, trees: crate::catalog::build::Trees::From(0) },
-            |_, place| TreeId(place as u32),
+            |_, place| TreeId(place as u32 + if old.is_temporary() { storage::temporary::FIRST } else { 0 }),
         )?;
         let (work, counts_rows) = work::classify(&old, &finished, &changed, alter, settings)?;
         let mut warnings = changed.warnings;
@@ -188,7 +192,7 @@ impl Alter {
     }
 
     /// The AUTO_INCREMENT counter goes on, but never below what was asked for.
-    fn keep_counter(&self, new: &mut TableDef) {
+    pub fn keep_counter(&self, new: &mut TableDef) {
         let origin = new.auto_column.and_then(|c| self.finished.columns.get(c).copied().flatten());
         let same = origin.is_some() && origin == self.old.auto_column;
         match self.auto_increment {

@@ -11,40 +11,47 @@ use crate::catalog::build::{self, Numbers, Trees};
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
 use crate::catalog::record::Change;
-use crate::catalog::{TableDef, parse_one, show};
+use crate::catalog::{TableDef, parse_one, show, temporary};
 use crate::error::{self, Result, SqlError};
 use crate::types::Collation;
 use crate::value::zone::Zone;
 
 pub(super) fn create(create: &CreateTable, state: &State, settings: &Settings) -> Result<Plan> {
-    if create.temporary {
-        return Err(SqlError::unsupported("temporary tables"));
-    }
     let (database, name) = settings.object(&create.name)?;
     check_name(name, error::WRONG_TABLE_NAME)?;
     check_not_system(database)?;
     let collation = existing_database(state, database)?;
-    if state.table(database, name).is_some() {
+    let is_there = match create.temporary {
+        true => settings.temporary.get(database, name).is_some(),
+        false => state.table(database, name).is_some(),
+    };
+    if is_there {
         let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
         return if create.if_not_exists { Ok(Plan::nothing(e)) } else { Err(e) };
     }
-    let numbers = new_numbers(state);
+    let numbers = if create.temporary { temporary::provisional() } else { new_numbers(state) };
+    let mut is_clear = true;
     let table = match &create.content {
         TableContent::Definition(definition) => {
             build::build(database, name, definition, settings.environment(collation), numbers)?
         }
         TableContent::Like(other) => {
             let (other_database, other_name) = settings.object(other)?;
-            let other = existing(state, other_database, other_name)?;
+            let other = settings.existing(state, other_database, other_name)?;
+            is_clear = !other.is_temporary();
             rebuild(&other, database, name, 1, numbers)?
         }
     };
-    let logged = table.has_generated_key().then(|| {
+    let logged = (table.has_generated_key() || !is_clear).then(|| {
         let text = show::create_table(&table, table.auto_start, settings.zone);
         let qualified = format!("{}.{}", show::quote(database), show::quote(name));
         text.replacen(&show::quote(name), &qualified, 1).into_bytes()
     });
-    Ok(Plan { logged, ..Plan::one(put(table, state)) })
+    let change = match create.temporary {
+        true => Change::PutTable(Arc::new(table), state.next),
+        false => put(table, state),
+    };
+    Ok(Plan { logged, ..Plan::one(change) })
 }
 
 fn new_numbers(state: &State) -> Numbers {
@@ -104,8 +111,9 @@ pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Resu
     for name in &drop.names {
         let (database, table) = settings.object(name)?;
         check_not_system(database)?;
-        match state.table(database, table) {
-            _ if drop.temporary => missing.push(format!("{database}.{table}")),
+        let own = settings.temporary.get(database, table);
+        match own.or_else(|| state.table(database, table)) {
+            _ if drop.temporary && own.is_none() => missing.push(format!("{database}.{table}")),
             Some(found) if plan.changes.iter().any(|c| is_drop_of(c, found)) => {
                 return Err(error::NONUNIQ_TABLE.with(&[&table]));
             }
@@ -113,6 +121,7 @@ pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Resu
             None => missing.push(format!("{database}.{table}")),
         }
     }
+    plan.logged = without_temporary(&plan.changes);
     if missing.is_empty() {
         return Ok(plan);
     }
@@ -121,6 +130,18 @@ pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Resu
     }
     plan.notes = missing.iter().map(|name| error::BAD_TABLE_ERROR.with(&[name])).collect();
     Ok(plan)
+}
+
+/// The statement for the log if some of the tables are temporary: it drops the others.
+fn without_temporary(drops: &[Change]) -> Option<Vec<u8>> {
+    let tables = || drops.iter().filter_map(|c| if let Change::DropTable(t) = c { Some(t) } else { None });
+    if tables().all(|table| !table.is_temporary()) {
+        return None;
+    }
+    let logged = tables().filter(|table| !table.is_temporary());
+    let names: Vec<String> =
+        logged.map(|t| format!("{}.{}", show::quote(&t.database), show::quote(&t.name))).collect();
+    Some(format!("DROP TABLE {}", names.join(",")).into_bytes())
 }
 
 /// The same table under another name; the names that its CHECK constraints were given follow.
@@ -147,7 +168,12 @@ fn is_drop_of(change: &Change, table: &Arc<TableDef>) -> bool {
 pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) -> Result<Plan> {
     let (database, name) = settings.object(name)?;
     check_not_system(database)?;
-    let table = existing(state, database, name)?;
+    let table = settings.existing(state, database, name)?;
+    if table.is_temporary() {
+        let new = rebuild(&table, database, name, 1, temporary::provisional())?;
+        let changes = vec![Change::DropTable(table), Change::PutTable(Arc::new(new), state.next)];
+        return Ok(Plan { changes, ..Plan::default() });
+    }
     let numbers = new_numbers(state);
     let mut new = rebuild(&table, database, name, 1, numbers)?;
     // Whoever waits for the table waits for its name.

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
-use storage::TreeId;
 use storage::build::{BuildError, TreeBuilder};
 use storage::transaction::{Access, Direction, KeyRange};
+use storage::{TransactionError, TreeId};
 
 use super::build::find_duplicate;
 use super::{INTERRUPT_STEPS, Running, discard};
@@ -17,6 +17,7 @@ use crate::catalog::auto_increment::Series;
 use crate::catalog::ddl::alter::{Alter, filler};
 use crate::catalog::draft;
 use crate::catalog::table::Default;
+use crate::catalog::temporary::trees_of;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::executor::computed;
@@ -48,6 +49,43 @@ pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Res
         }
     }
 }
+
+/// Copies a temporary table's rows into `new`, which nobody knows yet; returns their number.
+pub(in crate::executor) fn into_temporary(
+    cx: &mut Context,
+    alter: &Alter,
+    new: Arc<TableDef>,
+) -> Result<u64> {
+    let copy = Copy { new, ..Copy::new(cx, alter, trees_of(&alter.finished.table))? };
+    let mut reader = cx.scratch_transaction();
+    let mut writer = cx.scratch_transaction();
+    let schema = &alter.old.schema;
+    let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+    let mut rows = 0_u64;
+    while scan.next(&mut reader)? {
+        rows += 1;
+        if rows.is_multiple_of(INTERRUPT_STEPS) {
+            cx.check_interrupt()?;
+        }
+        let image = copy.row(cx, scan.row(), rows)?;
+        match writer.insert_row(&copy.new.schema, &image) {
+            Ok(()) => {}
+            Err(TransactionError::DuplicateKey { index, .. }) => {
+                return Err(duplicate_entry(cx, &copy.new, index, &image)?);
+            }
+            Err(e) => return Err(e.into()),
+        }
+        if writer.bytes() > PORTION {
+            std::mem::replace(&mut writer, cx.scratch_transaction()).commit()?;
+        }
+    }
+    drop(scan);
+    writer.commit()?;
+    Ok(rows)
+}
+
+/// A temporary table's rows are copied in transactions of about so many bytes.
+const PORTION: usize = 4 << 20;
 
 struct Copy<'a> {
     alter: &'a Alter,
