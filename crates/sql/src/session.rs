@@ -12,6 +12,7 @@ pub(crate) mod deadline;
 mod grants;
 pub mod named_locks;
 mod prepared;
+pub mod series;
 mod statement_cache;
 pub mod table_locks;
 mod temporary;
@@ -202,6 +203,7 @@ impl Session {
         cx.status.insert_id = 0;
         cx.status.info.clear();
         cx.storing = false;
+        cx.strict_error();
         let deadline = self.deadline(&statement.kind);
         let outcome = self.run(statement, text, sink);
         let outcome = self.end_deadline(deadline, outcome);

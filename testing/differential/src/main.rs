@@ -1,7 +1,7 @@
 //! `cargo xtask differential`: random statements on Duramen and on MariaDB, until one differs.
 
 use differential::Result;
-use differential::peers::Peers;
+use differential::peers::{How, Peers};
 use differential::run::{Options, run};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,6 +14,9 @@ cargo xtask differential [OPTIONS]
   --episode E           one episode alone, by the seed that its finding told
   --reduce SECONDS      how long a finding is reduced (default 20)
   --judge ADDRESS       asks this MySQL about findings too: USER:PASSWORD@HOST:PORT
+  --against ADDRESS     compares with this MySQL, not with a MariaDB; the user may change and drop everything
+  --prepared yes        statements are prepared, their literals parameters, and queries executed twice
+  --types yes           types of columns are compared too
   --most N              findings after which the run ends (default 20)
 ";
 
@@ -32,13 +35,15 @@ fn main() -> ExitCode {
 struct Command {
     options: Options,
     judge: Option<String>,
+    against: Option<String>,
+    how: How,
 }
 
 fn parse(args: &[String]) -> Result<Option<Command>> {
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let mut options =
         Options { statements: 100_000, seed: u64::from(clock.subsec_nanos()), ..Options::default() };
-    let mut judge = None;
+    let (mut judge, mut against, mut how) = (None, None, How::default());
     let mut args = args.iter();
     while let Some(name) = args.next() {
         if matches!(name.as_str(), "help" | "--help" | "-h") {
@@ -52,17 +57,21 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
             "--episode" => options.episode = Some(value.parse()?),
             "--reduce" => options.reduction = Duration::from_secs(value.parse()?),
             "--judge" => judge = Some(value.clone()),
+            "--against" => against = Some(value.clone()),
+            "--prepared" => how.is_prepared = value == "yes",
+            "--types" => how.with_types = value == "yes",
             "--most" => options.most = value.parse()?,
             _ => return Err(format!("no option is called `{name}`\n{HELP}").into()),
         }
     }
-    Ok(Some(Command { options, judge }))
+    Ok(Some(Command { options, judge, against, how }))
 }
 
 /// Runs and tells; true if nothing was found.
-fn compare(Command { options, judge }: &Command) -> Result<bool> {
+fn compare(Command { options, judge, against, how }: &Command) -> Result<bool> {
     let folder = tempfile::tempdir()?;
-    let mut peers = Peers::start(folder.path())?;
+    let mut peers = Peers::start(folder.path(), against.as_deref())?;
+    peers.how = *how;
     if let Some(address) = judge {
         peers = peers.with_judge(address)?;
     }

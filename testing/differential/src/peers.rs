@@ -1,9 +1,14 @@
-//! The two servers, and a database that is made anew on both for each episode.
+//! The two servers, and a database that is made anew on both for each episode. Duramen is compared with a MariaDB that is
+//! started beside it, or with a MySQL that is there already.
 
 use crate::Result;
 use crate::answer::Answer;
+use crate::generator::Statement;
+use crate::parameters;
+use crate::tree::{Sql, text};
+use mysql::consts::ColumnFlags;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder, Value};
+use mysql::{Column, Conn, Opts, OptsBuilder, QueryResult, Text, Value};
 use servers::{Kind, Launch, Running};
 use std::path::Path;
 use std::time::Duration;
@@ -21,15 +26,30 @@ const SESSION: &[&str] = &[
     "SET SESSION timestamp = 1700000000",
 ];
 
-/// The database of the episodes.
-const DATABASE: &str = "differential";
+/// The database of the episodes: of this process, for other runs may use the same server.
+fn database() -> String {
+    format!("differential_{}", std::process::id())
+}
 
-/// Duramen and MariaDB, with a connection to each, and perhaps a MySQL to be asked who is right.
+/// Duramen and what it is compared with, with a connection to each, and perhaps a MySQL to be asked who is right.
 #[derive(Debug)]
 pub struct Peers {
     duramen: Peer,
-    mariadb: Peer,
+    reference: Peer,
     judge: Option<Peer>,
+    is_mysql: bool,
+    /// How statements are sent.
+    pub how: How,
+}
+
+/// How statements are sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct How {
+    /// Duramen gets changes prepared, their literals as parameters, and queries as text and prepared and executed twice: all
+    /// three have to give the same.
+    pub is_prepared: bool,
+    /// Types of columns are compared too.
+    pub with_types: bool,
 }
 
 #[derive(Debug)]
@@ -41,8 +61,9 @@ struct Peer {
 }
 
 impl Peers {
-    /// Starts both in `folder`, without flushing: nothing here has to survive.
-    pub fn start(folder: &Path) -> Result<Self> {
+    /// Starts Duramen in `folder`, and a MariaDB unless there is a MySQL at `against`, without flushing: nothing here has to
+    /// survive.
+    pub fn start(folder: &Path, against: Option<&str>) -> Result<Self> {
         let start = |kind| -> Result<Peer> {
             let launch = Launch::new(kind, folder)?;
             let launch = launch.arg("--sync-binlog=0").arg("--innodb-flush-log-at-trx-commit=0");
@@ -51,44 +72,79 @@ impl Peers {
             let opts = options().user(Some("root")).socket(Some(socket)).prefer_socket(false);
             Ok(Peer { opts: opts.into(), conn: None, server: Some(server) })
         };
-        Ok(Self { duramen: start(Kind::Duramen)?, mariadb: start(Kind::MariaDb)?, judge: None })
+        let reference = against.map_or_else(|| start(Kind::MariaDb), at)?;
+        let is_mysql = against.is_some();
+        Ok(Self { duramen: start(Kind::Duramen)?, reference, judge: None, is_mysql, how: How::default() })
     }
 
     /// Asks this MySQL about findings too: `USER:PASSWORD@HOST:PORT`.
     pub fn with_judge(mut self, address: &str) -> Result<Self> {
-        let url = Opts::from_url(&format!("mysql://{address}"))?;
-        let opts = OptsBuilder::from_opts(url).read_timeout(Some(PATIENCE)).prefer_socket(false);
-        self.judge = Some(Peer { opts: opts.into(), conn: None, server: None });
+        self.judge = Some(at(address)?);
         Ok(self)
     }
 
     /// Makes the episode's database anew on both.
     pub fn begin(&mut self) -> Result<()> {
         self.duramen.begin()?;
-        self.mariadb.begin()
+        self.reference.begin()
+    }
+
+    /// True if Duramen is compared with a MySQL.
+    pub fn is_mysql(&self) -> bool {
+        self.is_mysql
+    }
+
+    /// The name of what Duramen is compared with.
+    pub fn name(&self) -> &'static str {
+        if self.is_mysql { "MySQL" } else { "MariaDB" }
     }
 
     /// Duramen's answer.
-    pub fn duramen(&mut self, sql: &str) -> Answer {
-        self.duramen.answer(sql)
+    pub fn duramen(&mut self, sql: &Sql) -> Answer {
+        self.duramen.answer(sql, self.how)
     }
 
-    /// MariaDB's answer.
-    pub fn mariadb(&mut self, sql: &str) -> Answer {
-        self.mariadb.answer(sql)
+    /// Duramen's answer to plain text.
+    pub fn duramen_text(&mut self, sql: &str) -> Answer {
+        self.duramen.answer(&text(sql.to_owned()), How::default())
+    }
+
+    /// The other server's answer.
+    pub fn reference(&mut self, sql: &Sql) -> Answer {
+        self.reference.answer(sql, How { is_prepared: false, ..self.how })
     }
 
     /// What MySQL, if there is one, answers to the last statement of a script.
-    pub fn judgement(&mut self, script: &[String]) -> Option<Answer> {
+    pub fn judgement(&mut self, script: &[Statement]) -> Option<Answer> {
         let judge = self.judge.as_mut()?;
         judge.begin().ok()?;
-        script.iter().map(|sql| judge.answer(sql)).last()
+        let how = How { is_prepared: false, ..self.how };
+        script.iter().map(|s| judge.answer(&s.sql, how)).last()
     }
 
     /// What Duramen's error log says of panics.
     pub fn panics(&self) -> Result<Vec<String>> {
         let log = self.duramen.server.as_ref().map_or(Ok(String::new()), Running::messages)?;
         Ok(log.lines().filter(|l| l.contains("panick")).map(str::to_owned).collect())
+    }
+}
+
+/// A server that is there already: `USER:PASSWORD@HOST:PORT`.
+fn at(address: &str) -> Result<Peer> {
+    let url = Opts::from_url(&format!("mysql://{address}"))?;
+    let opts = OptsBuilder::from_opts(url).read_timeout(Some(PATIENCE)).prefer_socket(false);
+    Ok(Peer { opts: opts.into(), conn: None, server: None })
+}
+
+impl Drop for Peers {
+    /// Leaves nothing behind on a server that goes on running.
+    fn drop(&mut self) {
+        for peer in [Some(&mut self.reference), self.judge.as_mut()].into_iter().flatten() {
+            if let (None, Some(conn)) = (&peer.server, &mut peer.conn) {
+                // Nothing can be done about a failure here, and the next run does not mind what is left.
+                let _ = conn.query_drop(format!("DROP DATABASE IF EXISTS {}", database()));
+            }
+        }
     }
 }
 
@@ -104,18 +160,17 @@ impl Peer {
         for sql in SESSION {
             conn.query_drop(sql)?;
         }
-        conn.query_drop(format!("DROP DATABASE IF EXISTS {DATABASE}"))?;
-        conn.query_drop(format!(
-            "CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
-        ))?;
-        conn.query_drop(format!("USE {DATABASE}"))?;
+        let name = database();
+        conn.query_drop(format!("DROP DATABASE IF EXISTS {name}"))?;
+        conn.query_drop(format!("CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"))?;
+        conn.query_drop(format!("USE {name}"))?;
         self.conn = Some(conn);
         Ok(())
     }
 
-    fn answer(&mut self, sql: &str) -> Answer {
+    fn answer(&mut self, sql: &Sql, how: How) -> Answer {
         let Some(conn) = self.conn.as_mut() else { return Answer::Lost("not connected".into()) };
-        match answer(conn, sql) {
+        match answer(conn, sql, how) {
             Ok(answer) => answer,
             Err(mysql::Error::MySqlError(e)) => Answer::Error { number: e.code, message: e.message },
             Err(e) => {
@@ -126,16 +181,40 @@ impl Peer {
     }
 }
 
-fn answer(conn: &mut Conn, sql: &str) -> mysql::Result<Answer> {
-    let mut result = conn.query_iter(sql)?;
-    if result.columns().as_ref().is_empty() {
+fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
+    let text = sql.to_string();
+    if how.is_prepared {
+        match text.split(' ').next() {
+            Some("SELECT") => return parameters::compare(conn, sql, how),
+            Some("INSERT" | "REPLACE" | "UPDATE" | "DELETE") => return parameters::change(conn, sql),
+            _ => {}
+        }
+    }
+    read(conn.query_iter(text)?, how)
+}
+
+/// Reads an answer of the text protocol.
+pub fn read(mut result: QueryResult<'_, '_, '_, Text>, how: How) -> mysql::Result<Answer> {
+    let columns = result.columns();
+    if columns.as_ref().is_empty() {
         return Ok(Answer::Done(result.affected_rows()));
     }
     let mut rows = Vec::new();
+    if how.with_types {
+        rows.push(columns.as_ref().iter().map(|c| Some(type_of(c).into_bytes())).collect());
+    }
+    drop(columns);
     for row in result.by_ref() {
         rows.push(row?.unwrap().into_iter().map(as_text).collect());
     }
     Ok(Answer::Rows(rows))
+}
+
+/// A column's type as the server tells it.
+fn type_of(column: &Column) -> String {
+    let sign = if column.flags().contains(ColumnFlags::UNSIGNED_FLAG) { " unsigned" } else { "" };
+    let ty = format!("{:?}", column.column_type());
+    format!("{}{sign}", ty.trim_start_matches("MYSQL_TYPE_"))
 }
 
 /// The text protocol has bytes and NULL only.

@@ -4,6 +4,7 @@ use crate::Result;
 use crate::answer::Answer;
 use crate::generator::{self, Statement};
 use crate::known::{self, Case, Known};
+use crate::partition;
 use crate::peers::Peers;
 use crate::reduce::reduce;
 use std::collections::BTreeMap;
@@ -39,8 +40,10 @@ pub struct Finding {
     /// What is left of the episode; the last statement differs.
     pub script: Vec<Statement>,
     duramen: Answer,
-    mariadb: Answer,
+    reference: Answer,
     mysql: Option<Answer>,
+    /// The name of what Duramen was compared with.
+    name: &'static str,
 }
 
 impl Finding {
@@ -106,7 +109,7 @@ fn episode(
     options: &Options,
     summary: &mut Summary,
 ) -> Result<Option<Finding>> {
-    let script = generator::episode(seed);
+    let script = generator::episode(seed, peers.is_mysql());
     peers.begin()?;
     for (i, statement) in script.iter().enumerate() {
         match compare(peers, statement) {
@@ -123,15 +126,21 @@ fn episode(
                     return Ok(None);
                 }
             }
-            Comparison::Different { duramen, mariadb } => {
+            Comparison::Different { duramen, reference } => {
                 summary.compared += 1;
-                let kind = Kind::of(&duramen, &mariadb);
+                let kind = Kind::of(&duramen, &reference);
                 let script = script[..=i].to_vec();
                 let script = reduce(script, options.reduction, |script| differs(peers, script) == Some(kind));
-                let (duramen, mariadb) = answers(peers, &script).unwrap_or((duramen, mariadb));
-                let texts: Vec<_> = script.iter().map(|s| s.sql.to_string()).collect();
-                let mysql = peers.judgement(&texts);
-                return Ok(Some(Finding { episode: seed, script, duramen, mariadb, mysql }));
+                let (duramen, reference) = answers(peers, &script).unwrap_or((duramen, reference));
+                let mysql = peers.judgement(&script);
+                return Ok(Some(Finding {
+                    episode: seed,
+                    script,
+                    duramen,
+                    reference,
+                    mysql,
+                    name: peers.name(),
+                }));
             }
         }
     }
@@ -142,30 +151,35 @@ enum Comparison {
     Same { is_error: bool },
     Unsupported(String),
     Known(&'static Known),
-    Different { duramen: Answer, mariadb: Answer },
+    Different { duramen: Answer, reference: Answer },
 }
 
 /// Runs a statement on both, unless Duramen refuses it.
 fn compare(peers: &mut Peers, statement: &Statement) -> Comparison {
     let sql = statement.sql.to_string();
-    let duramen = peers.duramen(&sql);
+    let duramen = peers.duramen(&statement.sql);
     if let Answer::Error { message, .. } = &duramen
         && duramen.is_unsupported()
     {
         return Comparison::Unsupported(message.clone());
     }
-    let mariadb = peers.mariadb(&sql);
-    if duramen.agrees_with(&mariadb, statement.is_ordered) {
+    let reference = peers.reference(&statement.sql);
+    if let Answer::Error { message, .. } = &reference
+        && reference.is_unsupported()
+        && peers.is_mysql()
+    {
+        return Comparison::Unsupported(format!("by MySQL: {message}"));
+    }
+    if duramen.agrees_with(&reference, statement.is_ordered) {
+        if let Some(contradiction) = partition::contradiction(&sql, |part| peers.duramen_text(part)) {
+            return Comparison::Different { duramen: contradiction, reference };
+        }
         return Comparison::Same { is_error: duramen.error().is_some() };
     }
-    match known::find(&Case {
-        sql: &sql,
-        is_ordered: statement.is_ordered,
-        duramen: &duramen,
-        mariadb: &mariadb,
-    }) {
+    let case = Case { sql: &sql, is_ordered: statement.is_ordered, duramen: &duramen, reference: &reference };
+    match known::find(&case, peers.is_mysql()) {
         Some(known) => Comparison::Known(known),
-        None => Comparison::Different { duramen, mariadb },
+        None => Comparison::Different { duramen, reference },
     }
 }
 
@@ -179,12 +193,12 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(duramen: &Answer, mariadb: &Answer) -> Self {
-        match (duramen, mariadb) {
+    fn of(duramen: &Answer, reference: &Answer) -> Self {
+        match (duramen, reference) {
             (Answer::Rows(_), Answer::Rows(_)) => Self::Rows,
             (Answer::Done(_), Answer::Done(_)) => Self::Affected,
             (Answer::Lost(_), _) | (_, Answer::Lost(_)) => Self::Lost,
-            _ => Self::Errors(duramen.error(), mariadb.error()),
+            _ => Self::Errors(duramen.error(), reference.error()),
         }
     }
 }
@@ -197,7 +211,7 @@ fn differs(peers: &mut Peers, script: &[Statement]) -> Option<Kind> {
         compare(peers, statement);
     }
     match compare(peers, last) {
-        Comparison::Different { duramen, mariadb } => Some(Kind::of(&duramen, &mariadb)),
+        Comparison::Different { duramen, reference } => Some(Kind::of(&duramen, &reference)),
         _ => None,
     }
 }
@@ -209,7 +223,7 @@ fn answers(peers: &mut Peers, script: &[Statement]) -> Option<(Answer, Answer)> 
         compare(peers, statement);
     }
     match compare(peers, last) {
-        Comparison::Different { duramen, mariadb } => Some((duramen, mariadb)),
+        Comparison::Different { duramen, reference } => Some((duramen, reference)),
         _ => None,
     }
 }
@@ -221,7 +235,7 @@ impl fmt::Display for Finding {
         for statement in &self.script {
             writeln!(f, "{};", statement.sql)?;
         }
-        writeln!(f, "-- Duramen: {}\n-- MariaDB: {}", self.duramen, self.mariadb)?;
+        writeln!(f, "-- Duramen: {}\n-- {}: {}", self.duramen, self.name, self.reference)?;
         match &self.mysql {
             Some(mysql) if self.is_mysqls_way() => writeln!(f, "-- MySQL answers as Duramen does: {mysql}"),
             Some(mysql) => writeln!(f, "-- MySQL: {mysql}"),
@@ -234,7 +248,7 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} statements compared, {} of them errors on both", self.compared, self.errors)?;
         let refused: u64 = self.unsupported.values().sum();
-        writeln!(f, "{refused} refused by Duramen (1235, or no such function), and not run on MariaDB:")?;
+        writeln!(f, "{refused} refused by Duramen (1235, or no such function), and not run on the other:")?;
         let mut messages: Vec<_> = self.unsupported.iter().collect();
         messages.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (message, count) in messages {

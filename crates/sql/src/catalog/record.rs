@@ -2,6 +2,7 @@
 //!
 //! | key | value |
 //! | --- | --- |
+//! | `v` | the format of the records u8: [`FORMAT`]; none where it was 0 |
 //! | `n` | next table number u64, next tree u32 |
 //! | `d` name | collation u16 |
 //! | `t` database 00 name | see [`put_table`] |
@@ -32,6 +33,9 @@ use crate::value::zone::Zone;
 
 /// The catalog's tree.
 pub const TREE: TreeId = TreeId(1);
+
+/// What records look like. 0 was the same, but that tables had no list of layouts at first.
+const FORMAT: u8 = 1;
 
 /// A change of the catalog.
 #[derive(Debug, Clone)]
@@ -72,6 +76,7 @@ fn table_key(table: &TableDef) -> Vec<u8> {
 
 /// Writes a change to a batch.
 pub fn write(change: &Change, batch: &mut WriteBatch) {
+    batch.put(TREE, b"v", &[FORMAT]);
     match change {
         Change::PutDatabase(name, collation) => {
             batch.put(TREE, &key(b'd', name, None), &collation.0.to_le_bytes());
@@ -289,6 +294,14 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
         records.push((cursor.key().to_vec(), cursor.value().to_vec(), cursor.position()));
         cursor.next().map_err(failed)?;
     }
+    let format =
+        records.iter().find(|(key, ..)| key == b"v").and_then(|(_, value, _)| value.first().copied());
+    let format = format.unwrap_or(0);
+    if format > FORMAT {
+        return Err(SqlError::internal(format_args!(
+            "the catalog is of format {format}, of a newer version than this one, which reads up to {FORMAT}"
+        )));
+    }
     // Databases come before what is in them, for `d` is before `f` and `t`.
     for (key, value, position) in &records {
         let damaged = || {
@@ -297,18 +310,25 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
                 key.escape_ascii().to_string()
             ))
         };
-        read(key, value, *position, &mut state).map_err(|e| e.unwrap_or_else(damaged))?;
+        read(key, value, *position, format, &mut state).map_err(|e| e.unwrap_or_else(damaged))?;
     }
     Ok(state)
 }
 
 /// `Err(None)`: the record is damaged.
-fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> Result<(), Option<SqlError>> {
+fn read(
+    key: &[u8],
+    value: &[u8],
+    position: LogPosition,
+    format: u8,
+    state: &mut State,
+) -> Result<(), Option<SqlError>> {
     let (kind, name) = key.split_first().ok_or(None)?;
     let name = std::str::from_utf8(name).map_err(|_| None)?;
     let (first, second) = name.split_once('\0').unwrap_or((name, ""));
     let mut c = Cursor::new(value);
     match kind {
+        b'v' => {}
         b'n' => {
             state.next = NextNumbers { table: c.u64().map_err(none)?, tree: c.u32().map_err(none)? };
         }
@@ -317,8 +337,8 @@ fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> R
             apply(&Change::PutDatabase(name.to_owned(), collation), state, position);
         }
         b't' => {
-            let (numbers, layouts) = read_numbers(&mut c).map_err(none)?;
-            let mut table = read_table(first, second, c.take_rest(), numbers).map_err(Some)?;
+            let (numbers, layouts, sql) = read_definition(value, format).map_err(none)?;
+            let mut table = read_table(first, second, sql, numbers).map_err(Some)?;
             if !layouts.list().is_empty() {
                 table.layouts = Some(placed_layouts(&layouts, position));
             }
@@ -337,17 +357,25 @@ fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> R
     Ok(())
 }
 
-fn read_numbers(c: &mut Cursor<'_>) -> Result<(Numbers, Layouts), Truncated> {
+/// What [`put_table`] wrote: numbers, layouts, text.
+fn read_definition(value: &[u8], format: u8) -> Result<(Numbers, Layouts, &[u8]), Truncated> {
+    let mut c = Cursor::new(value);
     let table = c.u64()?;
     let mut trees = Vec::new();
     for _ in 0..c.lenenc()? {
         trees.push(TreeId(c.u32()?));
     }
+    let numbers = Numbers { table, trees: Trees::These(trees) };
+    let rest = c.take_rest();
+    if format == 0 && rest.starts_with(b"CREATE ") {
+        return Ok((numbers, Layouts::new(Vec::new()), rest));
+    }
+    let mut c = Cursor::new(rest);
     let mut layouts = Vec::new();
     for _ in 0..c.lenenc()? {
-        layouts.push(read_layout(c)?);
+        layouts.push(read_layout(&mut c)?);
     }
-    Ok((Numbers { table, trees: Trees::These(trees) }, Layouts::new(layouts)))
+    Ok((numbers, Layouts::new(layouts), c.take_rest()))
 }
 
 fn none(_: Truncated) -> Option<SqlError> {
@@ -412,4 +440,29 @@ fn read_function(database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Trun
         database_collation,
         compiled: std::sync::OnceLock::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of the first form, from before tables had layouts.
+    fn first_form() -> Vec<u8> {
+        let mut value = 7_u64.to_le_bytes().to_vec();
+        put_lenenc(&mut value, 1);
+        value.extend_from_slice(&9_u32.to_le_bytes());
+        value.extend_from_slice(b"CREATE TABLE `t` (`a` int NOT NULL, PRIMARY KEY (`a`))");
+        value
+    }
+
+    #[test]
+    fn tables_of_the_first_format_are_read() {
+        let mut state = State::default();
+        let key = b"tdb\0t";
+        let database = Change::PutDatabase("db".into(), Collation::UTF8MB4_0900_AI_CI);
+        apply(&database, &mut state, LogPosition::ZERO);
+        assert!(matches!(read(key, &first_form(), LogPosition::ZERO, 0, &mut state), Ok(())));
+        assert_eq!(state.databases["db"].tables["t"].id, 7);
+        assert!(read(key, &first_form(), LogPosition::ZERO, FORMAT, &mut state).is_err());
+    }
 }

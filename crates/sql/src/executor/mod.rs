@@ -198,6 +198,11 @@ fn rows(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn Res
 fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
     cx.begin_statement(text);
     let outcome = cx.with_own_results(run);
+    // It came before what else went wrong.
+    let outcome = match cx.strict_error() {
+        Some(e) => Err(e),
+        None => outcome,
+    };
     cx.end_statement(outcome.is_ok());
     outcome
 }

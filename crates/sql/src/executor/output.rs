@@ -6,7 +6,7 @@ use crate::catalog::{ColumnDef, TableDef};
 use crate::error::Result;
 use crate::session::{Context, client_gone};
 use crate::sink::{ColumnMeta, ResultSink, column_flag};
-use crate::types::{Charset, Coercibility, Collation, DataType, Type, code};
+use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
 use crate::value::{Datum, text};
 
 /// Columns are named after their expression's text, up to this many bytes.
@@ -26,6 +26,8 @@ struct Column {
     fixed: Option<u8>,
     /// A decimal with fewer or more digits than it carries.
     scale: Option<u8>,
+    /// A time with fewer digits behind the second than the column has.
+    fsp: Option<u8>,
     /// ZEROFILL to this width.
     zerofill: Option<usize>,
 }
@@ -75,7 +77,7 @@ impl OutputColumn {
         let mut meta = ty.column_meta();
         meta.name = name.to_owned();
         meta.org_name = column.name.clone();
-        meta.type_code = protocol_code(&column.ty);
+        meta.type_code = column.ty.protocol_code();
         meta.length = column.ty.byte_length();
         if column.ty == DataType::Json {
             // Clients are told that a JSON column is binary, though its text comes in their character set.
@@ -91,32 +93,6 @@ impl OutputColumn {
         let mut column = self.clone();
         column.meta.name = name.to_owned();
         column
-    }
-}
-
-fn protocol_code(ty: &DataType) -> u8 {
-    use crate::ast::IntegerSize as S;
-    match ty {
-        DataType::Integer { size, .. } => match size {
-            S::Tiny => code::TINY,
-            S::Small => code::SHORT,
-            S::Medium => code::INT24,
-            S::Int => code::LONG,
-            S::Big => code::LONGLONG,
-        },
-        DataType::Decimal { .. } => code::NEWDECIMAL,
-        DataType::Floating { double: true, .. } => code::DOUBLE,
-        DataType::Floating { .. } => code::FLOAT,
-        DataType::Bit(_) => code::BIT,
-        DataType::Char { .. } | DataType::Enum { .. } | DataType::Set { .. } => code::STRING,
-        DataType::VarChar { .. } => code::VAR_STRING,
-        DataType::Lob { .. } => code::BLOB,
-        DataType::Date => code::DATE,
-        DataType::Time(_) => code::TIME,
-        DataType::DateTime(_) => code::DATETIME,
-        DataType::Timestamp(_) => code::TIMESTAMP,
-        DataType::Year => code::YEAR,
-        DataType::Json => code::JSON,
     }
 }
 
@@ -156,7 +132,7 @@ impl<'s> Output<'s> {
         let mut conversions = Vec::with_capacity(columns.len());
         for OutputColumn { mut meta, ty, zerofill } in columns {
             let from = ty.collation.charset();
-            let is_json = ty.family == crate::types::Family::Json;
+            let is_json = ty.family == Family::Json;
             let is_text = ty.family.is_text() && from != Charset::Binary || is_json;
             let to = results.filter(|&to| is_text && to != Charset::Binary);
             if let Some(to) = to.filter(|_| meta.collation != Collation::BINARY.0) {
@@ -164,13 +140,14 @@ impl<'s> Output<'s> {
                 meta.length = (meta.length / from.char_len_max()).saturating_mul(to.char_len_max());
                 meta.collation = to.default_collation().0;
             }
-            let decimal = ty.family == crate::types::Family::Decimal;
-            let double = ty.family == crate::types::Family::Double;
+            let decimal = ty.family == Family::Decimal;
+            let floating = matches!(ty.family, Family::Double | Family::Float);
             conversions.push(Column {
                 convert: to.filter(|&to| to != from).map(|to| (from, to)),
-                fixed: (double && ty.decimals < crate::types::expression_type::NOT_FIXED)
+                fixed: (floating && ty.decimals < crate::types::expression_type::NOT_FIXED)
                     .then_some(ty.decimals),
                 scale: decimal.then_some(ty.decimals),
+                fsp: (ty.family.is_temporal() && ty.decimals > 0).then_some(ty.decimals),
                 zerofill,
             });
             metas.push(meta);
@@ -209,13 +186,15 @@ impl Column {
                     *d = d.round(scale);
                 }
             }
-            Datum::Double(v) => {
+            Datum::Double(_) | Datum::Float(_) => {
                 if let Some(decimals) = self.fixed {
                     let mut out = Vec::new();
-                    text::write_fixed(*v, decimals, &mut out);
+                    text::write_fixed(value.to_f64().value, decimals, &mut out);
                     *value = Datum::owned(out);
                 }
             }
+            Datum::Time(time) => time.fsp = time.fsp.max(self.fsp.unwrap_or(0)),
+            Datum::DateTime(time) => time.fsp = time.fsp.max(self.fsp.unwrap_or(0)),
             _ => {}
         }
         if let Some(width) = self.zerofill

@@ -43,7 +43,8 @@ impl Aggregate {
     ) -> Result<Self> {
         use AggregateFunction as F;
         let of = argument.as_ref().map_or(Type::NULL, |a| a.ty);
-        let exact = matches!(of.family, Family::Integer | Family::Decimal | Family::Bit | Family::Year);
+        let exact = matches!(of.family, Family::Integer | Family::Decimal | Family::Bit | Family::Year)
+            || of.family.is_temporal();
         let scale = if of.decimals == NOT_FIXED { 0 } else { of.decimals };
         let ty = match function {
             F::Count => Type::INT.not_null(),

@@ -39,6 +39,8 @@ pub struct Operation {
     pub numbers: Numbers,
     /// Digits behind the point that a division of decimals adds: `div_precision_increment`.
     pub increment: u8,
+    /// Digits behind the point of a result that is a decimal.
+    pub scale: u8,
 }
 
 /// What kind of number a value of this type counts as.
@@ -56,14 +58,14 @@ fn class(ty: &Type) -> Family {
 /// The operation on these operands, and the result's type. A division of decimals adds `increment` digits.
 pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operation, Type) {
     use BinaryOp as B;
-    let operation = |numbers| Operation { op, numbers, increment };
+    let operation = |numbers| Operation { op, numbers, increment, scale: 0 };
     if matches!(op, B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight) {
         return match bits::bytes_type(op, left, right) {
             Some(ty) => (operation(Numbers::Bytes), ty),
             None => (operation(Numbers::Integer { unsigned: true }), Type::UINT),
         };
     }
-    let (left, right) = (&left.ty, &right.ty);
+    let (left, right) = (&number_type(left), &number_type(right));
     let (a, b) = (class(left), class(right));
     let double = a == Family::Double || b == Family::Double;
     let unsigned = left.unsigned || right.unsigned;
@@ -84,7 +86,7 @@ pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operat
         Numbers::Decimal => decimal_type(op, left, right, increment),
         Numbers::Bytes => Type::NULL,
     };
-    (operation(numbers), ty)
+    (Operation { scale: ty.decimals, ..operation(numbers) }, ty)
 }
 
 /// Digits of a decimal result, as MySQL derives them.
@@ -178,7 +180,8 @@ impl Operation {
             BinaryOp::Subtract => a.sub(&b),
             BinaryOp::Multiply => a.mul(&b),
             _ if b.is_zero() => return cx.division_by_zero(),
-            BinaryOp::Divide => a.div(&b, self.increment),
+            // What goes on computing with it has the digits that are shown, and no more.
+            BinaryOp::Divide => a.div(&b, self.increment).map(|quotient| quotient.round(self.scale)),
             _ => a.rem(&b),
         };
         result.map(Datum::Decimal).ok_or_else(|| {
@@ -259,11 +262,26 @@ pub fn negate<'a>(cx: &mut Context, value: Datum<'_>, ty: &Type) -> Result<Datum
     })
 }
 
+/// The type of an operand; hexadecimal and bit literals are integers where numbers are wanted.
+fn number_type(operand: &Expr) -> Type {
+    match operand.as_constant() {
+        Some(Datum::Bits(_)) if operand.ty.family == Family::Text => Type::UINT,
+        _ => operand.ty,
+    }
+}
+
+/// The type of a time or date as an exact number.
+pub fn decimal_of(ty: &Type) -> Type {
+    Type::decimal(14 + u32::from(ty.decimals), ty.decimals)
+}
+
 /// The type of `-x`.
 pub fn negated_type(ty: &Type) -> Type {
     match class(ty) {
         Family::Integer => Type { unsigned: false, nullable: ty.nullable, ..Type::INT },
-        Family::Decimal => Type { unsigned: false, ..*ty },
+        Family::Decimal if ty.family == Family::Decimal => Type { unsigned: false, ..*ty },
+        // A time or date as a number.
+        Family::Decimal => Type { nullable: ty.nullable, ..decimal_of(ty) },
         _ => Type { nullable: ty.nullable, ..Type::DOUBLE },
     }
 }

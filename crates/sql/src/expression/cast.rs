@@ -5,6 +5,7 @@ use crate::error::{self, Result};
 use crate::session::Context;
 use crate::types::{Charset, Collation, Family, Type};
 use crate::value::json::{self, convert, convert::Origin};
+use crate::value::temporal::DateRules;
 use crate::value::{DateTime, Datum, Decimal, Time};
 
 /// What a value is cast to.
@@ -87,7 +88,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             }
             let end = length.map_or(bytes.len(), |n| to.char_offset(&bytes, n as usize));
             if end < bytes.len() {
-                cut(cx, "CHAR", end, length, &bytes);
+                cut(cx, "CHAR", end, length, &bytes)?;
                 return Ok(Datum::owned(&bytes[..end]));
             }
             Datum::Bytes(bytes)
@@ -99,7 +100,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
                 && n <= cx.max_allowed_packet()
             {
                 if n < bytes.len() {
-                    cut(cx, "BINARY", n, length, &bytes);
+                    cut(cx, "BINARY", n, length, &bytes)?;
                 }
                 bytes.to_mut().resize(n, 0);
             }
@@ -168,12 +169,11 @@ pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datu
 }
 
 /// Warning 1292: text was cut. More than spaces is meant.
-fn cut(cx: &mut Context, kind: &str, kept: usize, length: Option<u32>, text: &[u8]) {
+fn cut(cx: &mut Context, kind: &str, kept: usize, length: Option<u32>, text: &[u8]) -> Result<()> {
     if text[kept..].iter().all(|&b| b == b' ') {
-        return;
+        return Ok(());
     }
-    let kind = format!("{kind}({})", length.unwrap_or(0));
-    cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&kind, &String::from_utf8_lossy(text)]));
+    cx.truncated(&format!("{kind}({})", length.unwrap_or(0)), &Datum::borrowed(text))
 }
 
 /// The integer that text starts with: digits only, as CAST reads it.
@@ -206,6 +206,21 @@ pub fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateT
     let found = value.to_datetime(cx.today()).filter(|d| d.date.check(cx.modes().dates));
     if found.is_none() {
         warn_incorrect(cx, value, kind);
+    }
+    found
+}
+
+/// As a date with a time whose parts are asked for, or a warning. Months and days may be zero, and a whole date that is stored.
+pub fn datetime_parts(cx: &mut Context, value: &Datum<'_>) -> Option<DateTime> {
+    if value.is_null() {
+        return None;
+    }
+    let modes = cx.modes().dates;
+    let is_stored = matches!(value, Datum::Date(_) | Datum::DateTime(_));
+    let rules = DateRules { no_zero_in_date: false, no_zero_date: modes.no_zero_date && !is_stored, ..modes };
+    let found = value.to_datetime(cx.today()).filter(|d| d.date.check(rules));
+    if found.is_none() {
+        warn_incorrect(cx, value, "datetime");
     }
     found
 }

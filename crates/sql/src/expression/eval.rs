@@ -188,12 +188,15 @@ fn is_between(
     row: Row<'_>,
 ) -> Result<Option<bool>> {
     let value = x.eval(cx, row)?;
-    let low = low.eval(cx, row)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    // Both ends are looked at, whatever the first one says: they may fail.
+    let (low, high) = (low.eval(cx, row)?, high.eval(cx, row)?);
     let above = by[0].compare(cx, &value, &low)?.map(|order| order.is_ge());
     if above == Some(false) {
         return Ok(Some(false));
     }
-    let high = high.eval(cx, row)?;
     let below = by[1].compare(cx, &value, &high)?.map(|order| order.is_le());
     Ok(match (above, below) {
         (_, Some(false)) => Some(false),

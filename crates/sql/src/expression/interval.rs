@@ -179,7 +179,7 @@ pub fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUnit) -> D
             None => return Datum::Null,
         }
     } else {
-        match cast::datetime(cx, value, "datetime") {
+        match cast::datetime_parts(cx, value) {
             Some(d) => (d.date, d.time()),
             None => return Datum::Null,
         }

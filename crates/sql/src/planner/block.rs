@@ -2,9 +2,10 @@
 
 use super::from::{self, List, Slot};
 use super::{Body, Grouping, Limit, Query, grouping, join, semi_join, simplify};
-use crate::ast::{self, LockStrength, LockWait, SelectItem};
+use crate::ast::{self, AggregateFunction, LockStrength, LockWait, SelectItem};
 use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
+use crate::expression::aggregate::Aggregate;
 use crate::expression::resolve::{Columns, Source};
 use crate::expression::{Expr, Node, Resolver};
 use storage::LockMode;
@@ -91,9 +92,14 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     resolver.scope.clause = "order clause";
     resolver.scope.aliases_first = true;
     let mut order = order_terms(resolver, &query.order_by, &items)?;
-    let aggregates = resolver.scope.aggregates.take().unwrap_or_default();
+    let mut aggregates = resolver.scope.aggregates.take().unwrap_or_default();
     let limit = Limit::resolve(resolver, query.limit.as_ref())?;
 
+    if keys.is_empty() && aggregates.iter().all(|a| a.function == AggregateFunction::AnyValue) {
+        let all = items.iter_mut().map(|(_, e)| e).chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
+        all.for_each(|e| each_value(e, &aggregates));
+        aggregates.clear();
+    }
     let groups = !aggregates.is_empty() || !keys.is_empty();
     let grouped = items.iter_mut().map(|(_, e)| e).chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
     for e in grouped {
@@ -121,6 +127,17 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
         locking,
         straight: select.options.straight_join,
     })
+}
+
+/// ANY_VALUE() alone groups nothing: it is its argument.
+fn each_value(e: &mut Expr, aggregates: &[Aggregate]) {
+    e.transform(&mut |e| {
+        if let Node::Aggregate(number) = e.node
+            && let Some(argument) = &aggregates[number].argument
+        {
+            *e = argument.clone();
+        }
+    });
 }
 
 /// Chooses how a bound block runs.

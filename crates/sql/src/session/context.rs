@@ -9,6 +9,7 @@ use binlog::event::QueryEvent;
 use storage::Interrupt;
 use storage::lock::Killed;
 
+use super::series::SeededRandom;
 use super::transaction::Open;
 use crate::ast::SystemVariable;
 use crate::catalog::Catalog;
@@ -158,7 +159,8 @@ pub struct Context {
     /// The statement's moment: microseconds since 1970, UTC.
     moment: i64,
     random: stdx::random::Random,
-    seeded: Option<stdx::random::Random>,
+    seeded: Vec<(usize, SeededRandom)>,
+    strict_error: Option<SqlError>,
 }
 
 impl Context {
@@ -201,7 +203,8 @@ impl Context {
             user_variables: HashMap::new(),
             moment: database.env().now() as i64,
             random: stdx::random::Random::new(u64::from_le_bytes(seed)),
-            seeded: None,
+            seeded: Vec::new(),
+            strict_error: None,
             database,
         }
     }
@@ -383,9 +386,17 @@ impl Context {
 
     // Conversions, with warnings.
 
-    /// Adds a warning.
+    /// Adds a warning. Where a strict session stores, some fail the statement at its end: [`Context::strict_error`].
     pub fn warn(&mut self, e: SqlError) {
+        if self.storing && self.settled.modes.strict && self.strict_error.is_none() && is_strict(e.number) {
+            self.strict_error = Some(e.clone());
+        }
         self.diagnostics.warn(e);
+    }
+
+    /// The first warning that is an error in this statement, if there was one.
+    pub fn strict_error(&mut self) -> Option<SqlError> {
+        self.strict_error.take()
     }
 
     /// Text that is no number: warning 1292, or the error where a strict session stores.
@@ -605,17 +616,21 @@ impl Context {
         unit(&mut self.random)
     }
 
-    /// `RAND(seed)`: a constant seed starts a series in each statement, another one is a series of one.
-    pub fn random_from(&mut self, seed: i64, constant: bool) -> f64 {
-        if !constant {
-            return unit(&mut stdx::random::Random::new(seed as u64));
+    /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`; another one is a series of one.
+    pub fn random_from(&mut self, seed: i64, call: Option<usize>) -> f64 {
+        let Some(call) = call else { return SeededRandom::new(seed).draw() };
+        if let Some((_, series)) = self.seeded.iter_mut().find(|(known, _)| *known == call) {
+            return series.draw();
         }
-        unit(self.seeded.get_or_insert_with(|| stdx::random::Random::new(seed as u64)))
+        let mut series = SeededRandom::new(seed);
+        let first = series.draw();
+        self.seeded.push((call, series));
+        first
     }
 
     /// Forgets what belongs to one statement only.
     pub fn end_series(&mut self) {
-        self.seeded = None;
+        self.seeded.clear();
     }
 
     /// Sixteen random bytes.
@@ -654,6 +669,18 @@ impl Context {
             Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
         }
     }
+}
+
+/// The warnings that strict mode makes errors of where data is changed.
+fn is_strict(number: u16) -> bool {
+    [
+        error::TRUNCATED_WRONG_VALUE,
+        error::DATETIME_FUNCTION_OVERFLOW,
+        error::WRONG_VALUE_FOR_TYPE,
+        error::INVALID_ARGUMENT_FOR_LOGARITHM,
+    ]
+    .iter()
+    .any(|e| e.number == number)
 }
 
 fn unit(random: &mut stdx::random::Random) -> f64 {

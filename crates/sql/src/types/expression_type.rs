@@ -93,6 +93,8 @@ pub struct Type {
     pub boolean: bool,
     /// It can be NULL.
     pub nullable: bool,
+    /// What clients are told of it where that is narrower than the family: a column's type, or 0.
+    pub code: u8,
 }
 
 /// [`Type::decimals`] of doubles.
@@ -109,6 +111,7 @@ impl Type {
             unsigned: false,
             boolean: false,
             nullable: true,
+            code: 0,
         }
     }
 
@@ -184,6 +187,12 @@ impl Type {
             unsigned: ty.is_unsigned(),
             boolean: false,
             nullable,
+            code: match ty {
+                DataType::Integer { .. } | DataType::Timestamp(_) | DataType::Lob { .. } => {
+                    ty.protocol_code()
+                }
+                _ => 0,
+            },
         }
     }
 
@@ -200,6 +209,7 @@ impl Type {
     pub fn column_meta(&self) -> ColumnMeta {
         let (type_code, collation) = match self.family {
             Family::Null => (code::NULL, Collation::BINARY),
+            Family::Integer if self.code != 0 => (self.code, Collation::BINARY),
             Family::Integer => (code::LONGLONG, Collation::BINARY),
             Family::Decimal => (code::NEWDECIMAL, Collation::BINARY),
             Family::Float => (code::FLOAT, Collation::BINARY),
@@ -207,9 +217,11 @@ impl Type {
             Family::Bit => (code::BIT, Collation::BINARY),
             Family::Date => (code::DATE, Collation::BINARY),
             Family::Time => (code::TIME, Collation::BINARY),
+            Family::DateTime if self.code != 0 => (self.code, Collation::BINARY),
             Family::DateTime => (code::DATETIME, Collation::BINARY),
             Family::Year => (code::YEAR, Collation::BINARY),
             Family::Json => (code::JSON, self.collation),
+            Family::Text if self.code != 0 => (self.code, self.collation),
             Family::Text | Family::Label if self.length > 65_535 => (code::LONG_BLOB, self.collation),
             Family::Text | Family::Label => (code::VAR_STRING, self.collation),
         };
@@ -234,6 +246,35 @@ impl Type {
             flags,
             decimals: self.decimals,
             ..ColumnMeta::default()
+        }
+    }
+}
+
+impl DataType {
+    /// The type that clients are told of a column.
+    pub fn protocol_code(&self) -> u8 {
+        use crate::ast::IntegerSize as S;
+        match self {
+            DataType::Integer { size, .. } => match size {
+                S::Tiny => code::TINY,
+                S::Small => code::SHORT,
+                S::Medium => code::INT24,
+                S::Int => code::LONG,
+                S::Big => code::LONGLONG,
+            },
+            DataType::Decimal { .. } => code::NEWDECIMAL,
+            DataType::Floating { double: true, .. } => code::DOUBLE,
+            DataType::Floating { .. } => code::FLOAT,
+            DataType::Bit(_) => code::BIT,
+            DataType::Char { .. } | DataType::Enum { .. } | DataType::Set { .. } => code::STRING,
+            DataType::VarChar { .. } => code::VAR_STRING,
+            DataType::Lob { .. } => code::BLOB,
+            DataType::Date => code::DATE,
+            DataType::Time(_) => code::TIME,
+            DataType::DateTime(_) => code::DATETIME,
+            DataType::Timestamp(_) => code::TIMESTAMP,
+            DataType::Year => code::YEAR,
+            DataType::Json => code::JSON,
         }
     }
 }

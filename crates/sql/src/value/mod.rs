@@ -251,6 +251,8 @@ impl<'a> Datum<'a> {
                 let micros = d.sub(&d.truncate(0))?.mul(&Decimal::from(temporal::SECOND))?.to_i64()?;
                 DateTime { fsp: d.shown().min(6), ..whole }.add_micros(micros)
             }
+            // A YEAR is its first day.
+            Datum::Year(year @ 1..) => Some(Date { year: *year, month: 1, day: 1 }.midnight()),
             Datum::Int(_) | Datum::UInt(_) | Datum::Bits(_) | Datum::Year(_) => {
                 temporal_text::datetime_from_number(i64::try_from(self.to_integer().value).ok()?)
             }
@@ -263,13 +265,13 @@ impl<'a> Datum<'a> {
             Datum::Null => None,
             Datum::Time(t) => Some(*t),
             Datum::DateTime(d) => Some(d.time()),
-            Datum::Date(_) => Some(Time::default()),
+            Datum::Date(_) | Datum::Year(_) => Some(Time::default()),
             Datum::Bytes(b) | Datum::Label(_, b) => temporal_text::parse_time(b).map(|r| r.value),
             Datum::Json(document) => json::convert::to_temporal(document)?.to_time(),
             Datum::Decimal(_) | Datum::Double(_) | Datum::Float(_) => {
                 temporal_text::parse_time(self.to_decimal().value.to_string().as_bytes()).map(|r| r.value)
             }
-            Datum::Int(_) | Datum::UInt(_) | Datum::Bits(_) | Datum::Year(_) => {
+            Datum::Int(_) | Datum::UInt(_) | Datum::Bits(_) => {
                 let n = i64::try_from(self.to_integer().value).ok()?;
                 temporal_text::time_from_number(n).map(|r| r.value)
             }

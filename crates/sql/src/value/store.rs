@@ -456,6 +456,8 @@ fn enumeration<'a>(
     to: &mut Target<'_>,
 ) -> Result<Datum<'a>> {
     let number = match v {
+        // What another ENUM holds for what it could not take.
+        Datum::Label(0, text) if text.is_empty() => return Ok(label(0, Vec::new())),
         Datum::Bytes(_) | Datum::Label(..) => {
             let text = text?;
             let trimmed = text.trim_ascii_end();

@@ -25,7 +25,9 @@ impl Generator {
                 sql(&format!("REPLACE INTO {} VALUES {{}}", table.name), [rows])
             }
             9 => self.insert_select(&table),
-            10..=16 => self.update(&table),
+            10..=15 => self.update(&table),
+            16 => self.update_joined(&table),
+            17 => self.delete_joined(&table),
             _ => self.delete(&table),
         }
     }
@@ -99,6 +101,36 @@ impl Generator {
         }
         let (filter, order) = (self.filter(&scope), self.some_of());
         sql(&format!("UPDATE {} SET {{}}{{}}{{}}", table.name), [commas(sets), filter, order])
+    }
+
+    /// UPDATE of the rows that have partners of the same key in another table.
+    fn update_joined(&mut self, table: &Table) -> Sql {
+        let tables = self.tables.clone();
+        let other = self.pick(&tables);
+        let scope = [visible(table, "a"), visible(&other, "b")].concat();
+        let column = self.pick(&table.columns[1..]);
+        let new = self.expression(column.ty.class, &scope, 1);
+        let filter = self.filter(&scope);
+        let pattern = format!(
+            "UPDATE {} AS a JOIN {} AS b ON a.id = b.id SET a.{} = {{}}{{}}",
+            table.name, other.name, column.name
+        );
+        sql(&pattern, [new, filter])
+    }
+
+    fn delete_joined(&mut self, table: &Table) -> Sql {
+        let tables = self.tables.clone();
+        let other = self.pick(&tables);
+        let scope = [visible(table, "a"), visible(&other, "b")].concat();
+        let condition = self.condition(&scope, 1);
+        let how = self.pick(&["JOIN", "LEFT JOIN"]);
+        let pattern = format!(
+            "DELETE a FROM {} AS a {how} {} AS b ON a.id = b.id + 1 WHERE {{}} AND a.id % 3 = {}",
+            table.name,
+            other.name,
+            self.below(3)
+        );
+        sql(&pattern, [condition])
     }
 
     fn delete(&mut self, table: &Table) -> Sql {

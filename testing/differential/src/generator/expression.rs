@@ -1,7 +1,7 @@
 //! Expressions of a class over the columns in scope.
 
 use super::Generator;
-use super::functions::{FUNCTIONS, Operand};
+use super::functions::{FUNCTIONS, Function, MYSQL_FUNCTIONS, Operand};
 use super::schema::{Class, TRUE, Type};
 use crate::tree::{Sql, commas, expression, sql, text};
 
@@ -52,7 +52,8 @@ impl Generator {
 
     /// A function or operator that gives this class.
     fn function(&mut self, class: Class, scope: &[Visible], depth: u32) -> Sql {
-        let fitting: Vec<_> = FUNCTIONS.iter().filter(|f| f.gives == class).collect();
+        let own: &[Function] = if self.for_mysql { MYSQL_FUNCTIONS } else { &[] };
+        let fitting: Vec<_> = FUNCTIONS.iter().chain(own).filter(|f| f.gives == class).collect();
         if fitting.is_empty() {
             return self.leaf(class, scope);
         }
@@ -80,6 +81,9 @@ impl Generator {
                 _ => sql("({} XOR {})", [a, b]),
             };
             return expression(whole, TRUE);
+        }
+        if self.for_mysql && self.percent(8) {
+            return self.mixed(scope, depth.saturating_sub(1));
         }
         let class = self.class_in(scope);
         let operand = |generator: &mut Self| generator.expression(class, scope, depth.saturating_sub(1));
@@ -109,6 +113,14 @@ impl Generator {
             }
         };
         expression(whole, TRUE)
+    }
+
+    /// A comparison of operands of two classes.
+    fn mixed(&mut self, scope: &[Visible], depth: u32) -> Sql {
+        let (a, b) = (self.class_in(scope), self.pick(&Class::ALL));
+        let (x, y) = (self.expression(a, scope, depth), self.expression(b, scope, depth));
+        let pattern = self.pick(&["({} = {})", "({} < {})", "({} <=> {})", "({} IN ({}))", "({} >= {})"]);
+        expression(sql(pattern, [x, y]), TRUE)
     }
 
     /// The class of a column in scope, else any.

@@ -9,6 +9,9 @@ const WORDS: [&str; 16] = [
     "", "a", "A", "b", "ab", "Abc", "abc ", " x", "x_y", "50%", "12", "-3.5", "it''s", "zebra", "12abc", "0",
 ];
 
+/// Words beyond ASCII: accents, digraphs, other scripts, beyond the basic plane, and what collations ignore.
+const FOREIGN: [&str; 10] = ["é", "E\u{301}", "ß", "SS", "Ärger", "中文", "😀", "ıİ", "ǆ", "a\u{ad}b"];
+
 impl Generator {
     /// A value for a column; one in forty is outside of what the type takes.
     pub(super) fn value(&mut self, ty: &Type) -> Sql {
@@ -100,7 +103,8 @@ impl Generator {
     fn text_value(&mut self, longest: u32, wrong: bool) -> String {
         let mut words = String::new();
         for _ in 0..1 + self.below(2) {
-            words.push_str(self.pick(&WORDS));
+            let foreign = self.for_mysql && self.percent(10);
+            words.push_str(if foreign { self.pick(&FOREIGN) } else { self.pick(&WORDS) });
         }
         if wrong {
             words.push_str(&"q".repeat(longest as usize + 1));

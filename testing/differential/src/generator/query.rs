@@ -3,6 +3,7 @@
 use super::expression::Visible;
 use super::schema::{Class, Kind, TRUE, Table};
 use super::{Generator, Statement, unordered};
+use crate::partition::{FROM, MARK};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
 /// What stands behind FROM, and what may be named because of it.
@@ -35,6 +36,12 @@ impl Generator {
     fn plain(&mut self) -> Statement {
         let source = self.source();
         let items = self.select_items(&source.scope, 2);
+        if self.percent(25) {
+            // Its parts are asked for too; see `partition`.
+            let condition = self.condition(&source.scope, 3);
+            let whole = format!("SELECT {{}}{FROM}{{}} WHERE {MARK}{{}}");
+            return unordered(sql(&whole, [items, source.from, condition]));
+        }
         let filter = self.filter(&source.scope);
         let is_ordered = !source.keys.is_empty() && self.percent(50);
         let order = if is_ordered { self.order(&source) } else { text("") };
@@ -76,7 +83,9 @@ impl Generator {
             items.push(aggregate);
         }
         let names: Vec<_> = groups.iter().map(|g| g.sql.clone()).collect();
-        let by = if names.is_empty() { text("") } else { text(format!(" GROUP BY {}", names.join(", "))) };
+        let rollup = if self.percent(15) { " WITH ROLLUP" } else { "" };
+        let by =
+            if names.is_empty() { text("") } else { text(format!(" GROUP BY {}{rollup}", names.join(", "))) };
         let having = if self.percent(30) {
             let (aggregate, bound) = (self.aggregate(&source.scope), self.small_integer());
             optional(sql(&format!(" HAVING {{}} > {bound}"), [aggregate]))
@@ -202,7 +211,14 @@ impl Generator {
         let class = self.class_in(&inner);
         let (outer, item) = (self.expression(class, scope, 1), self.expression(class, &inner, 1));
         let filter = self.filter_of(&inner, scope);
-        let whole = match self.below(6) {
+        let whole = match self.below(7) {
+            6 => {
+                let other = self.class_in(&inner);
+                let (b, also) = (self.expression(other, scope, 0), self.expression(other, &inner, 0));
+                let not = self.pick(&["", "NOT "]);
+                let pattern = format!("(({{}}, {{}}) {not}IN (SELECT {{}}, {{}} FROM {table} AS s{{}}))");
+                sql(&pattern, [outer, b, item, also, filter])
+            }
             0 | 1 => {
                 let not = self.pick(&["", "NOT "]);
                 sql(&format!("({{}} {not}IN (SELECT {{}} FROM {table} AS s{{}}))"), [outer, item, filter])
@@ -262,11 +278,13 @@ impl Generator {
                 if keys.is_empty() || its_keys.is_empty() { Vec::new() } else { [keys, its_keys].concat() };
             let how = self.pick(&["JOIN", "LEFT JOIN", "RIGHT JOIN", "INNER JOIN", "CROSS JOIN"]);
             let link = self.linked(&scope, &inner);
+            let both_have_keys = !keys.is_empty() && pieces.len() == 1;
             scope.extend(inner);
-            pieces.push(if how == "CROSS JOIN" {
-                sql(" CROSS JOIN {}", [factor])
-            } else {
-                sql(&format!(" {how} {{}} ON {{}}"), [factor, link])
+            pieces.push(match self.below(12) {
+                _ if how == "CROSS JOIN" => sql(" CROSS JOIN {}", [factor]),
+                0 | 1 if both_have_keys => sql(&format!(" {how} {{}} USING (id)"), [factor]),
+                2 if both_have_keys => sql(&format!(" NATURAL {} {{}}", how.replace("INNER ", "")), [factor]),
+                _ => sql(&format!(" {how} {{}} ON {{}}"), [factor, link]),
             });
         }
         Source { from: Sql::Sequence(pieces), scope, keys }

@@ -134,7 +134,8 @@ impl Generator {
             let index = self.index(table);
             items.push(index);
         }
-        sql(&format!("CREATE TABLE {} ({{}})", table.name), [commas(items)])
+        let temporary = if self.percent(10) { "TEMPORARY " } else { "" };
+        sql(&format!("CREATE {temporary}TABLE {} ({{}})", table.name), [commas(items)])
     }
 
     /// A column as CREATE and ALTER TABLE have it.
@@ -204,7 +205,13 @@ impl Generator {
     }
 
     fn string_type(&mut self) -> Type {
-        let bin = if self.percent(25) { " COLLATE utf8mb4_bin" } else { "" };
+        let bin = match self.below(8) {
+            0 | 1 => " COLLATE utf8mb4_bin",
+            2 if self.for_mysql => " COLLATE utf8mb4_0900_ai_ci",
+            3 if self.for_mysql => " COLLATE utf8mb4_unicode_ci",
+            4 if self.for_mysql => " COLLATE utf8mb4_0900_as_cs",
+            _ => "",
+        };
         let text = |n: u32, sql: String| Type { class: Class::Text, kind: Kind::Text(n), sql };
         let bytes = |n: u32, sql: String| Type { class: Class::Bytes, kind: Kind::Bytes(n), sql };
         let members = MEMBERS.map(|m| format!("'{m}'")).join(",");

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::locale::Locale;
-use super::temporal::{datetime_argument, day_of_year, time_argument, week_of_mode, weekday_of};
+use super::temporal::{day_of_year, parts_argument, time_argument, week_of_mode, weekday_of};
 use super::{Call, Function, f, not_null};
 use crate::ast::GetFormatOf;
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn date_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let value = not_null!(datetime_argument(cx, call, 0));
+    let value = not_null!(parts_argument(cx, call, 0));
     let format = not_null!(call.text(cx, 1));
     Ok(datetime(cx, value, &format))
 }

@@ -46,7 +46,7 @@ pub(super) fn row_count<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn found_rows<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    Ok(Datum::UInt(cx.status.found_rows))
+    Ok(Datum::Int(cx.status.found_rows as i64))
 }
 
 pub(super) fn last_insert_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

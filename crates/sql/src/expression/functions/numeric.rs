@@ -4,7 +4,6 @@ use super::{Call, Typing, not_null};
 use crate::error::{self, Result};
 use crate::expression::{Expr, arithmetic, compare};
 use crate::session::Context;
-use crate::types::expression_type::NOT_FIXED;
 use crate::types::{Family, Type};
 use crate::value::{Datum, Decimal};
 
@@ -17,8 +16,10 @@ fn is_exact(ty: &Type) -> bool {
 pub(super) fn same_type(arguments: &[Expr], _: &Typing) -> Type {
     let ty = arguments[0].ty;
     match ty.family {
-        Family::Integer | Family::Decimal => ty,
+        Family::Integer => Type { code: 0, ..ty },
+        Family::Decimal => ty,
         Family::Bit | Family::Year => Type::UINT,
+        Family::Time | Family::DateTime if ty.decimals > 0 => arithmetic::decimal_of(&ty),
         _ => Type::DOUBLE,
     }
 }
@@ -45,7 +46,7 @@ pub(super) fn round_type(arguments: &[Expr], _: &Typing) -> Type {
             let scale = places.map_or(ty.decimals, |p| p.clamp(0, ty.decimals.into()) as u8);
             Type::decimal((ty.integer_digits() + 1 + u32::from(scale)).min(65), scale)
         }
-        _ => Type { decimals: places.map_or(NOT_FIXED, |p| p.max(0) as u8), ..Type::DOUBLE },
+        _ => Type::DOUBLE,
     }
 }
 
@@ -98,6 +99,10 @@ pub(super) fn abs<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         Datum::UInt(v) => Datum::UInt(v),
         Datum::Decimal(d) => Datum::Decimal(if d.is_negative() { d.negate() } else { d }),
         Datum::Bits(_) | Datum::Year(_) => Datum::UInt(value.to_integer().value as u64),
+        v if call.ty.family == Family::Decimal => {
+            let d = cx.decimal(&v)?;
+            Datum::Decimal(if d.is_negative() { d.negate() } else { d })
+        }
         v => Datum::Double(cx.double(&v)?.abs()),
     })
 }
@@ -151,7 +156,10 @@ fn round_at<'a>(cx: &mut Context, call: Call<'a>, truncate: bool) -> Value<'a> {
         v if is_exact(&call.arguments[0].ty) => {
             let integer = call.ty.family == Family::Integer;
             if integer && places >= 0 {
-                return Ok(v);
+                return Ok(match v {
+                    Datum::Bits(_) | Datum::Year(_) => Datum::UInt(v.to_integer().value as u64),
+                    v => v,
+                });
             }
             let exact = cx.decimal(&v)?;
             let rounded = match u32::try_from(-places) {
@@ -279,7 +287,8 @@ pub(super) fn rand<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     }
     let seed = call.int(cx, 0)?.unwrap_or(0);
     let constant = call.arguments[0].as_constant().is_some();
-    Ok(Datum::Double(cx.random_from(seed, constant)))
+    let place = constant.then_some(call.arguments.as_ptr() as usize);
+    Ok(Datum::Double(cx.random_from(seed, place)))
 }
 
 pub(super) fn bit_count<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

@@ -22,6 +22,41 @@ pub(super) fn repeat_type(arguments: &[Expr], typing: &Typing) -> Type {
     Type { length: ty.length.saturating_mul(count.unwrap_or(u32::MAX)), ..ty }
 }
 
+/// All texts, and the separator between them.
+pub(super) fn concat_ws_type(arguments: &[Expr], typing: &Typing) -> Type {
+    super::text_of(arguments, typing, |lengths| {
+        let texts: u64 = lengths[1..].iter().map(|&l| u64::from(l)).sum();
+        texts + u64::from(lengths[0]) * (lengths.len() as u64).saturating_sub(2)
+    })
+}
+
+/// As long as LPAD() and RPAD() are asked for.
+pub(super) fn pad_type(arguments: &[Expr], typing: &Typing) -> Type {
+    let wanted = constant_length(&arguments[1]);
+    super::text_of(arguments, typing, |_| wanted.into())
+}
+
+/// As if everything were replaced.
+pub(super) fn replace_type(arguments: &[Expr], typing: &Typing) -> Type {
+    super::text_of(arguments, typing, |lengths| match lengths {
+        [text, from, to] if to > from => u64::from(*text) / u64::from(*from).max(1) * u64::from(*to),
+        _ => u64::from(lengths[0]),
+    })
+}
+
+pub(super) fn space_type(arguments: &[Expr], typing: &Typing) -> Type {
+    Type { length: constant_length(&arguments[0]), ..super::connection_text(arguments, typing) }
+}
+
+/// A constant number of characters; the most there can be where it is not known.
+fn constant_length(argument: &Expr) -> u32 {
+    match argument.as_constant() {
+        Some(Datum::Null) => 0,
+        Some(n) => n.to_integer().value.clamp(0, u32::MAX.into()) as u32,
+        None => u32::MAX,
+    }
+}
+
 /// True if a result of `len` bytes is too long, which makes it NULL with warning 1301.
 pub(super) fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
     let max = cx.max_allowed_packet();
@@ -185,7 +220,13 @@ pub(super) fn hex<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     match value {
         Datum::Null => Ok(Datum::Null),
         // A BIT column is a number, a literal of bits is bytes.
-        Datum::Bytes(_) | Datum::Bits(_) | Datum::Label(..) | Datum::Json(_)
+        Datum::Bytes(_)
+        | Datum::Bits(_)
+        | Datum::Label(..)
+        | Datum::Json(_)
+        | Datum::Date(_)
+        | Datum::Time(_)
+        | Datum::DateTime(_)
             if call.arguments[0].ty.family != Family::Bit =>
         {
             let text = value.into_bytes();

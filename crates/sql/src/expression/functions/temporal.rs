@@ -49,7 +49,7 @@ pub(super) fn maketime_type(arguments: &[Expr], _: &Typing) -> Type {
 pub(super) fn unix_timestamp_type(arguments: &[Expr], _: &Typing) -> Type {
     match arguments.first().map(fsp_of) {
         Some(fsp @ 1..) => Type::decimal(12 + u32::from(fsp), fsp),
-        _ => Type::UINT,
+        _ => Type::INT,
     }
 }
 
@@ -107,6 +107,12 @@ pub(super) fn time_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> R
     Ok(cast::time(cx, &value))
 }
 
+/// A date whose parts are asked for: months and days of zero are such.
+pub(super) fn parts_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<DateTime>> {
+    let value = call.value(cx, i)?;
+    Ok(cast::datetime_parts(cx, &value))
+}
+
 /// A real day of the calendar, and its number.
 fn day_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<(Date, i64)>> {
     let found = datetime_argument(cx, call, i)?;
@@ -121,20 +127,24 @@ pub(super) fn time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Time(not_null!(time_argument(cx, call, 0))))
 }
 
+pub(super) fn year_type(_: &[Expr], _: &Typing) -> Type {
+    Type { family: Family::Year, unsigned: true, length: 4, ..Type::INT }
+}
+
 pub(super) fn year<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(not_null!(datetime_argument(cx, call, 0)).date.year.into()))
+    Ok(Datum::UInt(not_null!(parts_argument(cx, call, 0)).date.year.into()))
 }
 
 pub(super) fn quarter<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int((not_null!(datetime_argument(cx, call, 0)).date.month.div_ceil(3)).into()))
+    Ok(Datum::Int((not_null!(parts_argument(cx, call, 0)).date.month.div_ceil(3)).into()))
 }
 
 pub(super) fn month<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(not_null!(datetime_argument(cx, call, 0)).date.month.into()))
+    Ok(Datum::Int(not_null!(parts_argument(cx, call, 0)).date.month.into()))
 }
 
 pub(super) fn day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(not_null!(datetime_argument(cx, call, 0)).date.day.into()))
+    Ok(Datum::Int(not_null!(parts_argument(cx, call, 0)).date.day.into()))
 }
 
 pub(super) fn hour<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -181,7 +191,7 @@ pub(super) fn dayname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn monthname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let month = not_null!(datetime_argument(cx, call, 0)).date.month;
+    let month = not_null!(parts_argument(cx, call, 0)).date.month;
     let name = cx.locale().months.get(usize::from(month).wrapping_sub(1));
     Ok(name.map_or(Datum::Null, |name| Datum::borrowed(name.as_bytes())))
 }
@@ -208,7 +218,7 @@ pub(super) fn datediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn last_day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    let date = not_null!(parts_argument(cx, call, 0)).date;
     Ok(match days_in_month(date.year, date.month) {
         0 => Datum::Null,
         day => Datum::Date(Date { day, ..date }),
@@ -259,14 +269,14 @@ pub(super) fn sec_to_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if call.count() == 0 {
-        return Ok(Datum::UInt((cx.now_utc().unix_micros().unwrap_or(0) / SECOND) as u64));
+        return Ok(Datum::Int(cx.now_utc().unix_micros().unwrap_or(0) / SECOND));
     }
     let local = not_null!(datetime_argument(cx, call, 0));
     let micros = local.unix_micros().map_or(0, |us| cx.zone().to_utc(us).micros);
     // Beyond what it knows it is 0, as MySQL's.
     let micros = if (0..=32_536_771_199 * SECOND).contains(&micros) { micros } else { 0 };
     if call.ty.family == Family::Integer {
-        return Ok(Datum::UInt((micros / SECOND) as u64));
+        return Ok(Datum::Int(micros / SECOND));
     }
     let exact = Decimal::from_parts(micros.into(), 6).unwrap_or(Decimal::ZERO);
     Ok(Datum::Decimal(exact.truncate(call.ty.decimals)))

@@ -163,9 +163,10 @@ fn full_year(year: i64) -> i64 {
 fn period_add<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let period = not_null!(call.int(cx, 0));
     let added = not_null!(call.int(cx, 1));
-    let sum = months(period, "period_add")?.checked_add(added).filter(|&n| n >= 0);
-    let sum = sum.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"period_add"]))?;
-    Ok(Datum::Int(full_year(sum / 12) * 100 + sum % 12 + 1))
+    // MySQL counts in 64 bits without a sign, and around: before the year 0 comes a period that is none.
+    let sum = months(period, "period_add")?.wrapping_add(added) as u64;
+    let year = full_year((sum / 12) as i64);
+    Ok(Datum::Int(year.wrapping_mul(100).wrapping_add((sum % 12) as i64 + 1)))
 }
 
 fn period_diff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

@@ -6,7 +6,10 @@ use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::aggregate::group_concat::Concat;
-use crate::types::{Family, Type};
+use crate::types::{Family, Type, code};
+
+/// GROUP_CONCAT gives a VARCHAR only up to this group_concat_max_len.
+const SHORT_TEXT_BYTES: u32 = 512;
 
 impl Resolver<'_> {
     /// An aggregate with its arguments resolved.
@@ -37,7 +40,8 @@ impl Resolver<'_> {
         let mut text = self.native("concat", parts)?;
         let charset = text.ty.collation.charset();
         let bytes = u32::try_from(self.cx.group_concat_max_len()).unwrap_or(u32::MAX);
-        text.ty = Type { family: Family::Text, length: bytes / charset.char_len_max(), ..text.ty };
+        let code = if bytes > SHORT_TEXT_BYTES { code::LONG_BLOB } else { 0 };
+        text.ty = Type { family: Family::Text, length: bytes / charset.char_len_max(), code, ..text.ty };
         let separator = match &ast.separator {
             Some(separator) => {
                 let bytes = separator.to_vec();

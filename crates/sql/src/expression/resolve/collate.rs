@@ -7,7 +7,7 @@ use crate::error::{self, Result, SqlError};
 use crate::expression::functions::Typing;
 use crate::expression::{Expr, Node, cast};
 use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Charset, Coercibility, Collation, Family, Type};
+use crate::types::{Charset, Coercibility, Collation, Family, Type, code};
 use crate::value::Datum;
 
 /// The character set that a value's text is in: numbers and dates print in ASCII, which every set contains.
@@ -173,10 +173,16 @@ fn pair_type(a: &Type, b: &Type, connection: Collation) -> Type {
     match (fa, fb) {
         (F::Json, F::Json) => Type::JSON,
         (F::Integer | F::Year, F::Integer | F::Year) if a.unsigned == b.unsigned => {
-            Type { family: F::Integer, length, ..*a }
+            let code = if a.code == b.code { a.code } else { 0 };
+            Type { family: F::Integer, length, code, ..*a }
+        }
+        // Signed integers hold what smaller ones without a sign hold.
+        (F::Integer, F::Integer) if !is_unsigned_big(a) && !is_unsigned_big(b) => {
+            Type { length, ..Type::INT }
         }
         (F::Integer | F::Year | F::Decimal, F::Integer | F::Year | F::Decimal) => digits(),
         (x, y) if x.is_numeric() && y.is_numeric() => Type::DOUBLE,
+        (F::DateTime, F::DateTime) if a.code == b.code => Type { code: a.code, ..Type::datetime(decimals) },
         (F::Date, F::Date) => Type::DATE,
         (F::Time, F::Time) => Type::time(decimals),
         (F::Date | F::Time | F::DateTime, F::Date | F::Time | F::DateTime) => Type::datetime(decimals),
@@ -191,6 +197,10 @@ fn pair_type(a: &Type, b: &Type, connection: Collation) -> Type {
             Type::text(collation, coercibility, length)
         }
     }
+}
+
+fn is_unsigned_big(ty: &Type) -> bool {
+    ty.unsigned && matches!(ty.code, 0 | code::LONGLONG)
 }
 
 /// The expression, its values converted to `ty`'s family where they are of another.
@@ -229,6 +239,16 @@ pub fn convert(expr: Expr, ty: &Type, typing: Typing) -> Result<Expr> {
     };
     if expr.ty.family == Family::Text && ty.family == Family::Text {
         transcode(&mut expr, ty.collation)?;
+    }
+    if expr.ty.family == ty.family && expr.ty.decimals != ty.decimals {
+        let to = match ty.family {
+            Family::Time => Some(cast::To::Time(ty.decimals)),
+            Family::DateTime => Some(cast::To::DateTime(ty.decimals)),
+            _ => None,
+        };
+        if let Some(to) = to {
+            expr = Expr { ty: *ty, node: Node::Cast(to, Box::new(expr)) };
+        }
     }
     expr.ty = *ty;
     Ok(expr)

@@ -179,7 +179,7 @@ impl<'c> Resolver<'c> {
             }
             ExprKind::AssignUserVariable { name, value } => {
                 let value = self.expr(value)?;
-                let ty = value.ty;
+                let ty = Type { code: 0, ..value.ty };
                 Ok(Expr { node: Node::Assign(name.to_ascii_lowercase().into(), Box::new(value)), ty })
             }
             ExprKind::SystemVariable(variable) => {
