@@ -81,6 +81,13 @@ impl WriteBatch {
         self.drops.push(tree);
     }
 
+    /// Adds the operations of another batch behind these.
+    pub fn append(&mut self, other: &WriteBatch) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.operations.extend_from_slice(&other.operations);
+        self.drops.extend_from_slice(&other.drops);
+    }
+
     fn push(&mut self, tree: TreeId, key: &[u8], value: Option<&[u8]>) {
         assert!(key.len() <= Self::KEY_LEN_MAX, "a key of {} bytes is too long", key.len());
         self.bytes.extend_from_slice(&tree.prefix());

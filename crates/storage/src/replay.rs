@@ -239,7 +239,14 @@ impl Replay<'_> {
             (None, Some((xid, commit))) => {
                 self.prepared.remove(&xid).ok_or_else(missing)?.finish(&xid, commit)
             }
-            (None, None) => group.ddl.unwrap_or_else(|| group.writes.to_batch()),
+            (None, None) => {
+                let mut batch = group.writes.to_batch();
+                if let Some(ddl) = &group.ddl {
+                    // CREATE TABLE .. START TRANSACTION, and its rows.
+                    batch.append(ddl);
+                }
+                batch
+            }
         };
         self.store.admit(batch.size())?;
         *self.notes.lock() = self.target.notes();

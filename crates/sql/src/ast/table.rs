@@ -42,6 +42,8 @@ pub struct TableDefinition {
     pub checks: Vec<Check>,
     pub options: Vec<TableOption>,
     pub partitioning: Option<Box<Partitioning>>,
+    /// START TRANSACTION: its rows follow in the log.
+    pub start_transaction: bool,
     /// CREATE TABLE .. SELECT
     pub query: Option<Box<TableQuery>>,
 }

@@ -6,7 +6,7 @@
 use storage::TreeId;
 
 use super::draft::Draft;
-use super::table::TableDef;
+use super::table::{ColumnDef, TableDef};
 use crate::ast::{self, TableDefinition, TableOption};
 use crate::error::{self, Result, SqlError};
 use crate::types::{Charset, Collation};
@@ -57,11 +57,13 @@ impl Trees {
     }
 }
 
-/// Makes a definition.
+/// Makes a definition. `selected` are the columns of the query of a CREATE TABLE .. SELECT: those that the definition
+/// names too are as it has them, and all stand behind those that only it has.
 pub fn build(
     database: &str,
     name: &str,
     definition: &TableDefinition,
+    selected: &[ColumnDef],
     environment: Environment,
     numbers: Numbers,
 ) -> Result<TableDef> {
@@ -69,6 +71,7 @@ pub fn build(
     let collation = table_collation(&definition.options, environment.collation)?;
     let mut draft = Draft::new(collation, environment);
     definition.columns.iter().try_for_each(|column| draft.add_column(column))?;
+    draft.add_selected(selected)?;
     definition.keys.iter().try_for_each(|key| draft.add_key(key))?;
     definition.checks.iter().try_for_each(|check| draft.add_check(check, None))?;
     let options = Options::read(&definition.options)?;
@@ -81,8 +84,6 @@ fn refuse_unsupported(definition: &TableDefinition) -> Result<()> {
         "partitioned tables"
     } else if !definition.foreign_keys.is_empty() {
         "foreign keys"
-    } else if definition.query.is_some() {
-        "CREATE TABLE .. SELECT"
     } else {
         return Ok(());
     };

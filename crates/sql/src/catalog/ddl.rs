@@ -17,8 +17,8 @@ use super::build::{Environment, check_name};
 use super::objects::State;
 use super::record::Change;
 use super::temporary::TemporaryTables;
-use super::{TableDef, check_not_system, database_or, show};
-use crate::ast::{DatabaseOptions, ObjectName, Statement, StatementKind};
+use super::{ColumnDef, TableDef, check_not_system, database_or, show};
+use crate::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
 use crate::types::{Charset, Collation};
 use crate::value::temporal::DateRules;
@@ -116,6 +116,27 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
     )
 }
 
+/// A CREATE TABLE .. SELECT whose query has these columns. The text for the log is that of the table, without query.
+pub fn create_selecting(
+    create: &CreateTable,
+    selected: &[ColumnDef],
+    state: &State,
+    settings: &Settings,
+) -> Result<Plan> {
+    let mut plan = table::create(create, selected, state, settings)?;
+    if let Some(Change::PutTable(table, _)) = plan.changes.first() {
+        let mut text = table::qualified_text(table, settings);
+        text.extend_from_slice(b" START TRANSACTION");
+        plan.logged = Some(text);
+    }
+    Ok(plan)
+}
+
+/// True if a CREATE TABLE has nothing to do; error 1050 without IF NOT EXISTS, and those of names.
+pub fn is_there(create: &CreateTable, state: &State, settings: &Settings) -> Result<bool> {
+    Ok(table::existing_note(create, state, settings)?.is_some())
+}
+
 /// What `statement` does to `state`. `text` is the text that its spans point into.
 pub fn plan(
     statement: &Statement,
@@ -134,7 +155,7 @@ pub fn plan(
             alter_database(name, options, state)
         }
         S::DropDatabase { name, if_exists } => drop_database(name, *if_exists, state),
-        S::CreateTable(create) => table::create(create, state, settings),
+        S::CreateTable(create) => table::create(create, &[], state, settings),
         S::DropTable(drop) => table::drop(drop, state, settings),
         S::TruncateTable(name) => table::truncate(name, state, settings),
         S::RenameTable(pairs) => table::rename(pairs, state, settings),

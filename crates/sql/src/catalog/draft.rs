@@ -189,6 +189,25 @@ impl Draft {
         self.add_attributes(ast)
     }
 
+    /// Adds the columns of a query; those that are there already go to the end.
+    pub fn add_selected(&mut self, selected: &[ColumnDef]) -> Result<()> {
+        for (number, def) in selected.iter().enumerate() {
+            check_name(&def.name, error::WRONG_COLUMN_NAME)?;
+            if selected[..number].iter().any(|other| other.name.eq_ignore_ascii_case(&def.name)) {
+                return Err(error::DUP_FIELDNAME.with(&[&def.name]));
+            }
+            let column = match self.find(&def.name) {
+                Some(there) => self.columns.remove(there),
+                None => DraftColumn { def: def.clone(), expr: None, origin: None, said_null: false },
+            };
+            self.columns.push(column);
+        }
+        if self.columns.len() > COLUMNS_MAX {
+            return Err(error::TOO_MANY_FIELDS.plain());
+        }
+        Ok(())
+    }
+
     /// The keys and checks that stand behind a column.
     pub fn add_attributes(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
         let name = ast.name.as_str();

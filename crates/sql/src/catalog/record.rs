@@ -400,7 +400,7 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
     let dates = DateRules { allow_invalid: true, ..DateRules::default() };
     let collation = Collation::UTF8MB4_0900_AI_CI;
     let environment = Environment { collation, charset: Charset::Utf8mb4, dates, zone: Zone::UTC };
-    build::build(database, name, &definition, environment, numbers)
+    build::build(database, name, &definition, &[], environment, numbers)
 }
 
 fn read_function(database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Truncated> {

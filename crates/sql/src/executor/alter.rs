@@ -158,4 +158,4 @@ fn discard(cx: &Context, trees: &[TreeId]) {
 }
 
 /// How many rows are walked between two looks at KILL's mark.
-const INTERRUPT_STEPS: u64 = 256;
+pub(super) const INTERRUPT_STEPS: u64 = 256;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use binlog::position::LogPosition;
 use storage::WriteBatch;
 
-use super::{Done, OK, ROWS, password, temporary};
+use super::{Done, OK, ROWS, create_select, password, temporary};
 use crate::ast::{SetItem, Statement, StatementKind};
 use crate::catalog::ddl::{self, Plan};
 use crate::catalog::{Change, TableDef, record};
@@ -54,6 +54,10 @@ fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     }
     if let S::AlterTable(_) | S::CreateIndex(_) | S::DropIndex(_) = &statement.kind {
         return super::alter::execute(cx, statement, text);
+    }
+    create_select::refuse_start(&statement.kind)?;
+    if let Some(source) = create_select::query_of(&statement.kind) {
+        return create_select::execute(cx, statement, source, text);
     }
     let database = cx.database.clone();
     let settings = cx.settings();

@@ -14,7 +14,7 @@ use storage::TransactionError;
 
 use super::change::{Around, Assignments};
 use super::{computed, select};
-use crate::ast::{self, ExprKind, InsertSource};
+use crate::ast::{self, ExprKind, InsertSource, LoadDuplicates};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
@@ -22,8 +22,9 @@ use crate::error::{self, Result, SqlError};
 use crate::expression::resolve::{Scope, Source};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Resolver, Row};
+use crate::planner::Query;
 use crate::session::Context;
-use crate::types::{Charset, DataType};
+use crate::types::{Charset, DataType, Type};
 use crate::value::{Datum, image, store};
 use crate::variables::ids;
 
@@ -40,23 +41,8 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
         [] => None,
         assignments => Some(on_duplicate(cx, &table, insert, assignments, text)?),
     };
-    let mut writer = Writer {
-        rules: cx.store_rules(insert.ignore),
-        ignore: insert.ignore,
-        replace: insert.replace,
-        on_duplicate,
-        columns,
-        row: 0,
-        rows: 0,
-        reserved: 0..0,
-        first_generated: None,
-        last_explicit: 0,
-        image: Vec::new(),
-        auto_max: auto_max(&table),
-        is_plain: table.is_plain(),
-        defaulted: Vec::new(),
-        table,
-    };
+    let mut writer = Writer::new(cx, table, columns, insert.ignore, insert.replace);
+    writer.on_duplicate = on_duplicate;
     match &insert.source {
         InsertSource::Values(rows) => {
             writer.rows = rows.len() as u64;
@@ -70,12 +56,28 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
                 if values.len() != columns {
                     return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
                 }
-                let given =
-                    values.iter().zip(types).map(|(v, ty)| Given::Value(v.borrow(), ty.collation.charset()));
-                writer.write_row(cx, given.collect())
+                writer.selected_row(cx, values, types)
             })?;
         }
     }
+    writer.finish(cx);
+    Ok(())
+}
+
+/// Fills a new table with a query's rows: `selected` are the table's columns that they are for.
+pub(super) fn fill(
+    cx: &mut Context,
+    table: Arc<TableDef>,
+    selected: &[ColumnDef],
+    query: &Query,
+    duplicates: LoadDuplicates,
+) -> Result<()> {
+    let ignore = duplicates == LoadDuplicates::Ignore;
+    cx.storing = !ignore;
+    let columns = selected.iter().filter_map(|column| table.column_index(&column.name)).collect();
+    let mut writer = Writer::new(cx, table, columns, ignore, duplicates == LoadDuplicates::Replace);
+    let types: Vec<Type> = query.columns.iter().map(|column| column.ty).collect();
+    super::query::run(cx, query, &mut |cx, values| writer.selected_row(cx, values, &types).map(|()| true))?;
     writer.finish(cx);
     Ok(())
 }
@@ -162,6 +164,31 @@ struct Writer {
 }
 
 impl Writer {
+    fn new(cx: &Context, table: Arc<TableDef>, columns: Vec<usize>, ignore: bool, replace: bool) -> Self {
+        Writer {
+            rules: cx.store_rules(ignore),
+            ignore,
+            replace,
+            on_duplicate: None,
+            columns,
+            row: 0,
+            rows: 0,
+            reserved: 0..0,
+            first_generated: None,
+            last_explicit: 0,
+            image: Vec::new(),
+            auto_max: auto_max(&table),
+            is_plain: table.is_plain(),
+            defaulted: Vec::new(),
+            table,
+        }
+    }
+
+    fn selected_row(&mut self, cx: &mut Context, values: &[Datum<'_>], types: &[Type]) -> Result<()> {
+        let given = values.iter().zip(types).map(|(v, ty)| Given::Value(v.borrow(), ty.collation.charset()));
+        self.write_row(cx, given.collect())
+    }
+
     fn literal_row(&mut self, cx: &mut Context, row: &[ast::Expr], text: &[u8]) -> Result<()> {
         if row.is_empty() && (self.columns.is_empty() || self.row == 0 && self.rows >= 1) {
             // `VALUES ()`: all defaults.

@@ -6,12 +6,13 @@
 //! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a plan runs, with [`operators`], [`access`],
 //!   [`group`] and [`sort`]. [`output`]: how rows reach the client.
 //! - [`computed`]: generated columns, expression defaults, CHECK.
-//! - [`ddl`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
+//! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
 pub mod access;
 mod alter;
 mod change;
 mod computed;
+mod create_select;
 mod ddl;
 pub mod group;
 mod insert;

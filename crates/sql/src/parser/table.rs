@@ -118,6 +118,11 @@ impl Parser<'_> {
         if self.is(K::PARTITION) {
             table.partitioning = Some(Box::new(self.partitioning()?));
         }
+        if self.take_word(K::START) {
+            self.expect_word(K::TRANSACTION)?;
+            table.start_transaction = true;
+            return Ok(TableContent::Definition(table));
+        }
         let duplicates = self.duplicates();
         let has_as = self.take_word(K::AS);
         if has_as || duplicates != LoadDuplicates::Error || self.at_query_or_paren() {

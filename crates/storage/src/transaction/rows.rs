@@ -4,10 +4,12 @@
 //! it *and* by who gives it up: until a deleting transaction has committed nobody can know whether the key is free, so
 //! an insert of it waits. With the lock held, the newest versions under that prefix are the truth.
 
-use crate::entry::TreeId;
+use crate::batch::WriteBatch;
+use crate::entry::{TREE_LEN, TreeId};
 use crate::lock::{Acquired, OwnerId, WaitPolicy};
 use crate::schema::{Index, Row, RowKeys, TableSchema, row_changes};
 use crate::write_set::Mark;
+use binlog::event::QueryEvent;
 use binlog::position::LogPosition;
 
 use super::read::Locking;
@@ -76,6 +78,20 @@ impl Transaction {
             self.group.delete_row(schema.id, schema.columns.len(), before);
         }
         self.write(schema, Some(Row { image: before, keys: &keys }), None)
+    }
+
+    /// Logs a statement that makes tables, before their rows: `records` is what the catalog keeps of it, which becomes
+    /// visible with the rows.
+    pub fn define(&mut self, query: &QueryEvent<'_>, records: &WriteBatch) {
+        self.begin_rows();
+        self.group.event(query);
+        for (full_key, value) in records.entries() {
+            let (tree, key) = (TreeId::of(full_key), &full_key[TREE_LEN..]);
+            match value {
+                Some(value) => self.writes.put(tree, key, value),
+                None => self.writes.delete(tree, key),
+            }
+        }
     }
 
     /// Names tables that the running statement may change, so that their maps precede its first row. A statement that

@@ -11,29 +11,50 @@ use crate::catalog::build::{self, Numbers, Trees};
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
 use crate::catalog::record::Change;
-use crate::catalog::{TableDef, parse_one, show, temporary};
+use crate::catalog::{ColumnDef, TableDef, parse_one, show, temporary};
 use crate::error::{self, Result, SqlError};
 use crate::types::Collation;
 use crate::value::zone::Zone;
 
-pub(super) fn create(create: &CreateTable, state: &State, settings: &Settings) -> Result<Plan> {
+/// The note that the table is there already, which ends a CREATE TABLE; without IF NOT EXISTS it is an error.
+pub(super) fn existing_note(
+    create: &CreateTable,
+    state: &State,
+    settings: &Settings,
+) -> Result<Option<SqlError>> {
     let (database, name) = settings.object(&create.name)?;
     check_name(name, error::WRONG_TABLE_NAME)?;
     check_not_system(database)?;
-    let collation = existing_database(state, database)?;
+    existing_database(state, database)?;
     let is_there = match create.temporary {
         true => settings.temporary.get(database, name).is_some(),
         false => state.table(database, name).is_some(),
     };
-    if is_there {
-        let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
-        return if create.if_not_exists { Ok(Plan::nothing(e)) } else { Err(e) };
+    let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
+    match is_there {
+        true if !create.if_not_exists => Err(e),
+        is_there => Ok(is_there.then_some(e)),
     }
+}
+
+/// `selected` are the columns of the query of a CREATE TABLE .. SELECT.
+pub(super) fn create(
+    create: &CreateTable,
+    selected: &[ColumnDef],
+    state: &State,
+    settings: &Settings,
+) -> Result<Plan> {
+    if let Some(note) = existing_note(create, state, settings)? {
+        return Ok(Plan::nothing(note));
+    }
+    let (database, name) = settings.object(&create.name)?;
+    let collation = existing_database(state, database)?;
     let numbers = if create.temporary { temporary::provisional() } else { new_numbers(state) };
     let mut is_clear = true;
     let table = match &create.content {
         TableContent::Definition(definition) => {
-            build::build(database, name, definition, settings.environment(collation), numbers)?
+            let environment = settings.environment(collation);
+            build::build(database, name, definition, selected, environment, numbers)?
         }
         TableContent::Like(other) => {
             let (other_database, other_name) = settings.object(other)?;
@@ -42,16 +63,19 @@ pub(super) fn create(create: &CreateTable, state: &State, settings: &Settings) -
             rebuild(&other, database, name, 1, numbers)?
         }
     };
-    let logged = (table.has_generated_key() || !is_clear).then(|| {
-        let text = show::create_table(&table, table.auto_start, settings.zone);
-        let qualified = format!("{}.{}", show::quote(database), show::quote(name));
-        text.replacen(&show::quote(name), &qualified, 1).into_bytes()
-    });
+    let logged = (table.has_generated_key() || !is_clear).then(|| qualified_text(&table, settings));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),
         false => put(table, state),
     };
     Ok(Plan { logged, ..Plan::one(change) })
+}
+
+/// The text that makes a table, whatever the default database.
+pub(super) fn qualified_text(table: &TableDef, settings: &Settings) -> Vec<u8> {
+    let text = show::create_table(table, table.auto_start, settings.zone);
+    let qualified = format!("{}.{}", show::quote(&table.database), show::quote(&table.name));
+    text.replacen(&show::quote(&table.name), &qualified, 1).into_bytes()
 }
 
 fn new_numbers(state: &State) -> Numbers {
@@ -102,7 +126,7 @@ fn rebuild(
         dates,
         zone: Zone::UTC,
     };
-    build::build(database, name, &definition, environment, numbers)
+    build::build(database, name, &definition, &[], environment, numbers)
 }
 
 pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Result<Plan> {

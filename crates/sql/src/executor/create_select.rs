@@ -1,0 +1,215 @@
+//! CREATE TABLE .. SELECT: a table and its rows in one event group.
+//!
+//! 1. plan   The query is planned; its columns and those of the statement make the definition.
+//! 2. fill   The rows go into a temporary table of that definition, as INSERT would put them there: what is wrong with
+//!    them is known before anything shared is touched. CREATE TEMPORARY TABLE .. SELECT ends here.
+//! 3. log    With other DDL kept away, the table gets its numbers, and the rows are copied into a transaction that begins
+//!    with the statement as `CREATE TABLE .. START TRANSACTION`, which is how MySQL logs it. A crash leaves table and
+//!    rows, or neither.
+
+use std::sync::Arc;
+
+use storage::WriteBatch;
+use storage::transaction::{Access, Direction, KeyRange};
+
+use super::{alter, insert};
+use crate::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery};
+use crate::catalog::ddl::{self, Plan};
+use crate::catalog::table::Default;
+use crate::catalog::{Change, ColumnDef, TableDef, record};
+use crate::error::{Result, SqlError};
+use crate::executor::output::OutputColumn;
+use crate::planner;
+use crate::session::Context;
+use crate::types::{DataType, Type};
+
+/// The query of a CREATE TABLE .. SELECT; `None` for any other statement.
+pub(super) fn query_of(kind: &StatementKind) -> Option<(&CreateTable, &TableQuery)> {
+    let StatementKind::CreateTable(create) = kind else { return None };
+    match &create.content {
+        TableContent::Definition(definition) => Some((create, definition.query.as_deref()?)),
+        TableContent::Like(_) => None,
+    }
+}
+
+/// START TRANSACTION stands in the log only: a client has no way to send what follows it there.
+pub(super) fn refuse_start(kind: &StatementKind) -> Result<()> {
+    match kind {
+        StatementKind::CreateTable(create) if matches!(&create.content, TableContent::Definition(d) if d.start_transaction) => {
+            Err(SqlError::unsupported("CREATE TABLE .. START TRANSACTION"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Executes one. What was open is committed already, unless the table is temporary.
+pub(super) fn execute(
+    cx: &mut Context,
+    statement: &Statement,
+    (create, source): (&CreateTable, &TableQuery),
+    text: &[u8],
+) -> Result<()> {
+    // Only to look at: the state may be another one when the table is made.
+    if ddl::is_there(create, &cx.catalog().state(), &cx.settings())? {
+        return tell(cx, &ddl::create_selecting(create, &[], &cx.catalog().state(), &cx.settings())?);
+    }
+    let mut filled = None;
+    let outcome = super::in_statement(cx, statement.span.of(text), |cx| {
+        let plan = planner::Plan::new(cx, &source.query, text)?;
+        let selected: Vec<ColumnDef> = plan.query.columns.iter().map(|c| definition(cx, c)).collect();
+        let planned = ddl::create_selecting(create, &selected, &cx.catalog().state(), &cx.settings())?;
+        let Some(Change::PutTable(table, _)) = planned.changes.first() else {
+            return Ok(None);
+        };
+        alter::check_expressions(cx, table)?;
+        let table = cx.make_temporary(table)?;
+        filled = Some(table.clone());
+        insert::fill(cx, table, &selected, &plan.query, source.duplicates)?;
+        Ok(Some(selected))
+    });
+    let Some(table) = filled else { return outcome.map(|_| ()) };
+    match outcome {
+        Ok(Some(_)) if create.temporary => {
+            cx.put_temporary(table);
+            Ok(())
+        }
+        Ok(Some(selected)) => {
+            // The rows are the temporary table's from here on, and no lock is held.
+            let logged = cx.commit().and_then(|()| log(cx, create, &selected, &table));
+            cx.retire(&table);
+            logged
+        }
+        outcome => {
+            cx.retire(&table);
+            outcome.map(|_| ())
+        }
+    }
+}
+
+fn tell(cx: &mut Context, plan: &Plan) -> Result<()> {
+    plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
+    Ok(())
+}
+
+/// Makes the table, with the rows of `filled`.
+fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &Arc<TableDef>) -> Result<()> {
+    let database = cx.database.clone();
+    let catalog = database.catalog();
+    let _one_at_a_time = catalog.lock_ddl();
+    let plan = ddl::create_selecting(create, selected, &catalog.state(), &cx.settings())?;
+    let Some(Change::PutTable(table, _)) = plan.changes.first() else {
+        // Somebody has made it meanwhile.
+        return tell(cx, &plan);
+    };
+    let mut records = WriteBatch::new();
+    plan.changes.iter().for_each(|change| record::write(change, &mut records));
+    let event = cx.query_event(plan.logged.clone().unwrap_or_default());
+    let mut transaction = cx.scratch_transaction();
+    transaction.begin_statement(cx.timestamp(), None);
+    transaction.define(&event, &records);
+    let mut reader = cx.scratch_transaction();
+    let mut scan =
+        reader.scan_index(&filled.schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+    let mut rows = 0_u64;
+    while scan.next(&mut reader)? {
+        rows += 1;
+        if rows.is_multiple_of(alter::INTERRUPT_STEPS) {
+            cx.check_interrupt()?;
+        }
+        transaction.insert_row(&table.schema, scan.row())?;
+    }
+    drop(scan);
+    transaction.end_statement();
+    let position = transaction.commit()?;
+    let position = position.ok_or_else(|| SqlError::internal("a statement that was not logged"))?;
+    table.counter.used(filled.counter.next().saturating_sub(1));
+    catalog.publish(&plan.changes, position);
+    Ok(())
+}
+
+/// What a result column is as a table's: a table's column stays what it is there, but for what makes it count or
+/// compute; what is computed gets a type that holds it.
+fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
+    let name = column.meta.name.clone();
+    let origin = cx.visible_table(Some(&column.meta.database), &column.meta.org_table).ok();
+    let origin = origin.filter(|_| !column.meta.org_table.is_empty());
+    let stored =
+        origin.as_ref().and_then(|table| Some(&table.columns[table.column_index(&column.meta.org_name)?]));
+    let nullable = column.ty.nullable;
+    let null = Default::Value(crate::value::Datum::Null);
+    if let Some(stored) = stored {
+        let default = match &stored.default {
+            Default::None | Default::Expression(_) if nullable => null,
+            Default::Expression(_) => Default::None,
+            Default::Value(value) if value.is_null() && !nullable => Default::None,
+            default => default.clone(),
+        };
+        return ColumnDef { name, nullable, default, generated: None, visible: true, ..stored.clone() };
+    }
+    let ty = column_type(&column.ty);
+    let default = match &ty {
+        _ if nullable => null,
+        DataType::Integer { .. }
+        | DataType::Decimal { .. }
+        | DataType::Floating { .. }
+        | DataType::VarChar { .. } => Default::Value(crate::value::store::implicit_default(&ty)),
+        _ => Default::None,
+    };
+    ColumnDef {
+        name,
+        ty,
+        nullable,
+        default,
+        on_update_now: false,
+        comment: String::new(),
+        visible: true,
+        generated: None,
+    }
+}
+
+/// Integers of fewer digits than this are INT.
+const BIGINT_LENGTH: u32 = 11;
+/// Longer text is TEXT (MySQL's CONVERT_IF_BIGGER_TO_BLOB).
+const VARCHAR_LENGTH_MAX: u32 = 512;
+
+/// The column type that holds an expression's values.
+fn column_type(ty: &Type) -> DataType {
+    use crate::ast::{IntegerSize, Sign};
+    use crate::types::expression_type::Family as F;
+    let sign = Sign { unsigned: ty.unsigned, zerofill: false };
+    let fsp = ty.decimals.min(6);
+    match ty.family {
+        F::Null => DataType::VarChar { length: 0, collation: crate::types::Collation::BINARY },
+        F::Integer => {
+            let size = if ty.length < BIGINT_LENGTH { IntegerSize::Int } else { IntegerSize::Big };
+            DataType::Integer { size, sign, width: None }
+        }
+        F::Decimal => {
+            let scale = ty.decimals.min(30);
+            let precision = ty.length.saturating_sub(2).clamp(u32::from(scale).max(1), 65) as u8;
+            DataType::Decimal { precision, scale, sign }
+        }
+        F::Float | F::Double => {
+            let sign = Sign { unsigned: false, zerofill: false };
+            DataType::Floating { double: ty.family == F::Double, digits: None, sign }
+        }
+        F::Bit => DataType::Bit(ty.length.clamp(1, 64) as u8),
+        F::Text | F::Label if ty.length <= VARCHAR_LENGTH_MAX => {
+            DataType::VarChar { length: ty.length as u16, collation: ty.collation }
+        }
+        F::Text | F::Label => {
+            let bytes = u64::from(ty.length) * u64::from(ty.collation.charset().char_len_max());
+            let length_bytes = match bytes {
+                0..=0xFFFF => 2,
+                0x1_0000..=0xFF_FFFF => 3,
+                _ => 4,
+            };
+            DataType::Lob { length_bytes, collation: ty.collation }
+        }
+        F::Date => DataType::Date,
+        F::Time => DataType::Time(fsp),
+        F::DateTime => DataType::DateTime(fsp),
+        F::Year => DataType::Year,
+        F::Json => DataType::Json,
+    }
+}
