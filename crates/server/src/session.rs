@@ -190,6 +190,7 @@ pub fn open_session(
         user: text(&login.user),
         host: connection.host().to_owned(),
         account: (text(&login.account.user), login.account.host.clone()),
+        with_password: !login.account.authentication_string.is_empty(),
         database: login.database.as_deref().map(text),
         collation: login.collation.unwrap_or_else(|| server.collation()),
         found_rows: connection.capabilities().has(Capabilities::FOUND_ROWS),

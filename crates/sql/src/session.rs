@@ -52,6 +52,8 @@ pub struct Connection {
     pub host: String,
     /// The account that it was authenticated as: user and host pattern.
     pub account: (String, String),
+    /// True if the account has a password, so that the client has given it.
+    pub with_password: bool,
     /// The database to use, if the client named one.
     pub database: Option<String>,
     /// The collation id of the client's character set.

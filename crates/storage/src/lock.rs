@@ -15,7 +15,8 @@
 //!      this before the shard's latch is given back.
 //! (L4) A transaction waits for one key at a time, and waits begin one after another, under the graph's latch; so a
 //!      circle is found by the wait that closes it, and what a walk sees can only shrink meanwhile.
-//! (L5) Latch order: graph, then one shard, then one session's [`Interrupt`]. None is held across a wait.
+//! (L5) Latch order: graph, then one shard, then one session's [`Interrupt`]; the latest deadlock is a leaf under the graph.
+//!      None is held across a wait.
 //!
 //! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary key. What keeps new rows
 //! out of a range that was read is in `range.rs`.
@@ -39,10 +40,11 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::TreeId;
+pub use deadlock::{BlockedWait, Deadlock};
 use deadlock::{WaitGraph, WaitPlace};
 use interrupt::Outcome;
 pub use interrupt::{Interrupt, Killed};
-pub use range::Span;
+pub use range::{NAMES, Span};
 use shard::{Request, Shard, Waiting};
 
 /// How much a lock excludes.
@@ -146,6 +148,7 @@ pub struct LockManager {
     shards: Box<[Slot]>,
     graph: Mutex<WaitGraph>,
     ranges: range::Ranges,
+    latest_deadlock: Mutex<Option<Deadlock>>,
     hasher: DefaultHashBuilder,
     next_owner: AtomicU64,
     env: Arc<dyn Env>,
@@ -159,6 +162,7 @@ impl LockManager {
             shards: (0..SHARDS).map(|_| Slot::default()).collect(),
             graph: Mutex::default(),
             ranges: range::Ranges::default(),
+            latest_deadlock: Mutex::default(),
             hasher: DefaultHashBuilder::default(),
             next_owner: AtomicU64::new(1),
             env,
@@ -186,6 +190,11 @@ impl LockManager {
     /// The counters.
     pub fn status(&self) -> &LockStatus {
         &self.status
+    }
+
+    /// The circle that was broken last.
+    pub fn latest_deadlock(&self) -> Option<Deadlock> {
+        self.latest_deadlock.lock().clone()
     }
 
     /// Who holds this key, for an applier that wants to abort them ([`Interrupt::abort`]).
@@ -234,8 +243,9 @@ impl LockManager {
         let place = WaitPlace { shard: number, slot };
         graph.insert(locks.owner, place, locks.weight);
         self.status.waits.fetch_add(1, Relaxed);
-        while let Some(victim) = graph.victim(locks.owner, &self.shards) {
+        while let Some((waits, victim)) = graph.deadlock(locks.owner, &self.shards) {
             self.status.deadlocks.fetch_add(1, Relaxed);
+            *self.latest_deadlock.lock() = Some(Deadlock { at: self.env.now(), waits, victim });
             self.expel(&mut graph, victim, Outcome::Deadlock);
             if victim == locks.owner {
                 return Err(LockError::Deadlock);

@@ -43,7 +43,7 @@ use crate::snapshot::Snapshot;
 use crate::write_set::{self, WriteSet};
 
 pub use error::TransactionError;
-pub use read::{Access, LockedRow, Locking, OnLocked};
+pub use read::{Access, LockedRow, Locking, OnLocked, RowLock};
 pub use scan::{Direction, IndexScan, KeyRange, Scan};
 
 /// What a transaction's consistent reads see. READ UNCOMMITTED is taken as READ COMMITTED.
@@ -96,6 +96,8 @@ pub struct Transaction {
     /// Tables mapped in this statement's part of the group, by their ids.
     mapped: Vec<u64>,
     newest_read: LogPosition,
+    /// The lock of the row that was read last, if it is new.
+    row_lock: Option<RowLock>,
     rows_changed: u64,
     must_roll_back: bool,
     /// It is one of XA.
@@ -117,6 +119,7 @@ impl Transaction {
             rows_query: None,
             mapped: Vec::new(),
             newest_read: LogPosition::ZERO,
+            row_lock: None,
             rows_changed: 0,
             must_roll_back: false,
             branch: None,

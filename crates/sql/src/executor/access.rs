@@ -79,10 +79,34 @@ impl<'p> Scan<'p> {
             if !self.step(cx, frame)? {
                 return Ok(false);
             }
+            let lock = cx.transaction().engine.row_lock();
             if super::operators::accepts(cx, &self.plan.filter, frame)? {
-                return Ok(true);
+                if self.has_lock() || self.wait_for_row(cx, frame)? {
+                    return Ok(true);
+                }
+            } else if matches!(self.mode, Mode::Locking(_)) && self.has_lock() {
+                cx.transaction().engine.reject_row(lock);
             }
         }
+    }
+
+    fn has_lock(&self) -> bool {
+        self.scan.as_ref().is_none_or(IndexScan::is_locked)
+    }
+
+    /// Waits for a row that somebody else has locked, which the conditions accept as it was; true if they still do.
+    fn wait_for_row(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
+        let Some(scan) = &mut self.scan else { return Ok(true) };
+        if !scan.wait_for_row(&mut cx.transaction().engine)? {
+            return Ok(false);
+        }
+        frame.set_image(self.plan.slot, scan.row())?;
+        let lock = cx.transaction().engine.row_lock();
+        let accepted = super::operators::accepts(cx, &self.plan.filter, frame)?;
+        if !accepted {
+            cx.transaction().engine.reject_row(lock);
+        }
+        Ok(accepted)
     }
 
     fn step(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {

@@ -278,6 +278,7 @@ impl Target {
         filter: Option<&ast::Expr>,
         order_by: &[ast::OrderItem],
         limit: Option<&ast::Limit>,
+        locking: Locking,
     ) -> Result<Self> {
         let mut list = from::List::default();
         list.items.push(from::Item { kind: from::ItemKind::Slot(0), requires: 0 });
@@ -289,7 +290,7 @@ impl Target {
         let mut order = block::order_terms(resolver, order_by, &[])?;
         let limit = Limit::resolve(resolver, limit)?;
         let slots = [from::Slot::Table(table.clone(), hints, alias)];
-        let locking = [Some(Locking::UPDATE)];
+        let locking = [Some(locking)];
         let gate = block::take_gate(&mut list);
         let joiner = join::Joiner::new(resolver.cx, &slots, &locking);
         let mut from = joiner.plan(list, &order, limit.is_some())?;
@@ -360,6 +361,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
         update.filter.as_ref(),
         &update.order_by,
         update.limit.as_ref(),
+        Locking::UPDATE_MATCHING,
     )?;
     let rules = cx.store_rules(update.ignore);
     let (mut matched, mut changed) = (0_u64, 0_u64);
@@ -413,6 +415,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
         delete.filter.as_ref(),
         &delete.order_by,
         delete.limit.as_ref(),
+        Locking::UPDATE,
     )?;
     let mut deleted = 0;
     target.for_each(cx, |cx, before| {

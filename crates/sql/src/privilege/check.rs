@@ -280,7 +280,13 @@ impl Checker<'_> {
         if self.grants.global.has(P::FILE) {
             return Ok(());
         }
-        Err(error::ACCESS_DENIED_ERROR.with(&[&self.cx.account.0, &self.cx.account.1, &"YES"]))
+        Err(self.access_denied())
+    }
+
+    fn access_denied(&self) -> SqlError {
+        let (user, host) = &self.cx.account;
+        let using = if self.cx.with_password { "YES" } else { "NO" };
+        error::ACCESS_DENIED_ERROR.with(&[user, host, &using])
     }
 
     fn database(&self, name: &str, privileges: P) -> Result<()> {
@@ -413,8 +419,7 @@ impl Checker<'_> {
         let wanted = static_set(privileges, P::ALL);
         let has_static = wanted.is_empty() || self.grants.global.has(wanted | P::GRANT);
         if !has_static {
-            let (user, host) = &self.cx.account;
-            return Err(error::ACCESS_DENIED_ERROR.with(&[user, host, &"YES"]));
+            return Err(self.access_denied());
         }
         let lacks = |p: &&Privilege| Dynamic::named(&p.name).is_some_and(|d| !self.grants.grantable.has(d));
         match privileges.iter().find(lacks) {

@@ -107,6 +107,8 @@ pub struct Context {
     pub user: (String, String),
     /// The account: user and host pattern.
     pub account: (String, String),
+    /// True if the client has given a password.
+    pub with_password: bool,
     /// CLIENT_FOUND_ROWS.
     pub count_found_rows: bool,
     /// Warnings of the statement.
@@ -174,6 +176,7 @@ impl Context {
             id: connection.id,
             user: (connection.user.clone(), connection.host.clone()),
             account: connection.account.clone(),
+            with_password: connection.with_password,
             count_found_rows: connection.found_rows,
             diagnostics: Diagnostics::default(),
             status: StatementStatus::default(),

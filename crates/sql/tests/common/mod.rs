@@ -53,12 +53,14 @@ impl Server {
     /// A session of a user from this machine.
     pub fn session_of(&self, user: &str) -> Session {
         let found = self.database.account(user, "localhost");
+        let with_password = found.as_ref().is_some_and(|a| !a.auth_string.is_empty());
         let account = found.map_or((user.to_owned(), "localhost".to_owned()), |a| (a.user, a.host));
         let connection = Connection {
             id: self.database.reserve_id(),
             user: user.to_owned(),
             host: "localhost".to_owned(),
             account,
+            with_password,
             database: None,
             collation: 255,
             found_rows: false,

@@ -14,7 +14,36 @@
 
 use hashbrown::HashMap;
 
-use super::{OwnerId, Slot};
+use env::UnixMicros;
+
+use super::{LockMode, OwnerId, Slot};
+use crate::TreeId;
+
+/// A circle of waits, as it was found.
+#[derive(Debug, Clone)]
+pub struct Deadlock {
+    /// When.
+    pub at: UnixMicros,
+    /// Its transactions, the one that closed it first; each waits for the next, the last for the first.
+    pub waits: Vec<BlockedWait>,
+    /// Who had to give way.
+    pub victim: OwnerId,
+}
+
+/// A transaction of a circle.
+#[derive(Debug, Clone)]
+pub struct BlockedWait {
+    /// Its name.
+    pub owner: OwnerId,
+    /// How many rows it had changed.
+    pub weight: u64,
+    /// The index in which it waits for a key, or [`super::NAMES`].
+    pub tree: TreeId,
+    /// The key.
+    pub key: Vec<u8>,
+    /// How it wants to have it.
+    pub mode: LockMode,
+}
 
 /// Where a transaction waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,12 +79,22 @@ impl WaitGraph {
         self.waits.is_empty()
     }
 
-    /// Who must give way if `requester`'s wait closed a circle.
-    pub(super) fn victim(&self, requester: OwnerId, shards: &[Slot]) -> Option<OwnerId> {
+    /// The circle that `requester`'s wait closed, and who must give way.
+    pub(super) fn deadlock(
+        &self,
+        requester: OwnerId,
+        shards: &[Slot],
+    ) -> Option<(Vec<BlockedWait>, OwnerId)> {
         let circle = self.circle(requester, shards)?;
         let weight = |owner: &OwnerId| self.waits.get(owner).map_or(u64::MAX, |w| w.weight);
         // The requester comes first, and of equals the first is taken.
-        circle.into_iter().min_by_key(weight)
+        let victim = circle.iter().copied().min_by_key(weight)?;
+        let waits = circle.iter().filter_map(|owner| {
+            let wait = self.waits.get(owner)?;
+            let (tree, key, mode) = shards[wait.place.shard].0.lock().wanted(wait.place.slot, *owner)?;
+            Some(BlockedWait { owner: *owner, weight: wait.weight, tree, key, mode })
+        });
+        Some((waits.collect(), victim))
     }
 
     /// A circle through `requester`, which comes first, then the others in the order in which the first is waited for.

@@ -32,8 +32,8 @@ use smallvec::SmallVec;
 use super::{Acquired, LockError, LockMode, OwnerId, TransactionLocks, WaitPolicy};
 use crate::TreeId;
 
-/// The tree of names: no index has this number.
-pub(super) const NAMES: TreeId = TreeId(u32::MAX);
+/// The tree of the keys by which transactions wait for each other's ends: an owner's number, big-endian. No index has it.
+pub const NAMES: TreeId = TreeId(u32::MAX);
 /// The most ranges that a transaction has in a tree.
 const SPANS_MAX: usize = 64;
 /// Trees share latches and counters by their numbers; so many of each.

@@ -143,6 +143,13 @@ impl Shard {
         waits
     }
 
+    /// What `waiter` waits for in a slot's queue.
+    pub(super) fn wanted(&self, slot: u32, waiter: OwnerId) -> Option<(TreeId, Vec<u8>, LockMode)> {
+        let entry = self.entries.get(slot as usize)?;
+        let waiting = entry.queue.iter().find(|w| w.owner == waiter)?;
+        Some((entry.tree, entry.key.to_vec(), waiting.mode))
+    }
+
     /// The key of a slot, if `owner` holds it exclusively.
     pub(super) fn exclusive_key(&self, slot: u32, owner: OwnerId) -> Option<(TreeId, Vec<u8>)> {
         let entry = self.entries.get(slot as usize)?;

@@ -5,8 +5,9 @@
 //! 3. read   If anything was committed since the cursor's position, the cursor is made again at the newest one; and in any
 //!    case brought back to where the piece begins.
 //!
-//! The first piece ends with the first key, and each further one is four times as long, so that a long scan does this
-//! seldom, and one that stops early (`LIMIT`) has locked little more than it has read. Queues are read with `SKIP LOCKED`,
+//! The first piece ends with the first key, and each further one is four times as long, so that one that stops early
+//! (`LIMIT`) has locked little more than it has read. Behind the first thousand keys the rest is locked at once: a long scan
+//! is not to walk twice. Queues are read with `SKIP LOCKED`,
 //! row by row: who takes a row should not keep others from adding some.
 //!
 //! A whole primary key needs no range: where its row is, no other can be put.
@@ -31,6 +32,8 @@ pub(super) struct Guard {
 }
 
 const GROWTH: usize = 4;
+/// A longer piece is the rest of the range.
+const AHEAD_MAX: usize = 1024;
 
 impl Guard {
     pub(super) fn new(on_locked: OnLocked) -> Self {
@@ -73,9 +76,9 @@ impl Scan {
         guard: &mut Guard,
         transaction: &mut Transaction,
     ) -> Result<(), TransactionError> {
-        let end = self.look_ahead(guard.ahead)?;
+        let moved = (2..=AHEAD_MAX).contains(&guard.ahead);
+        let end = if guard.ahead > AHEAD_MAX { None } else { self.look_ahead(guard.ahead)? };
         let from = guard.last.take();
-        let moved = guard.ahead > 1;
         let near = match (&from, self.direction) {
             (Some(key), _) => Bound::Excluded(key.as_slice()),
             (None, Direction::Forward) => self.range.lower.as_ref().map(Vec::as_slice),

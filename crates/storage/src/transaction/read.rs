@@ -31,6 +31,9 @@ pub struct Locking {
 impl Locking {
     /// Exclusive, waiting: what UPDATE and DELETE do.
     pub const UPDATE: Locking = Locking { mode: LockMode::Exclusive, on_locked: OnLocked::Wait };
+    /// What UPDATE does: see [`OnLocked::LookFirst`].
+    pub const UPDATE_MATCHING: Locking =
+        Locking { mode: LockMode::Exclusive, on_locked: OnLocked::LookFirst };
     /// Shared, waiting.
     pub const SHARE: Locking = Locking { mode: LockMode::Shared, on_locked: OnLocked::Wait };
 }
@@ -40,6 +43,10 @@ impl Locking {
 pub enum OnLocked {
     /// Wait for it, as long as the session's timeout allows.
     Wait,
+    /// A scan by the primary key under READ COMMITTED gives the row as it was committed last, without its lock
+    /// ([`super::IndexScan::is_locked`]): only if that one matches the condition is it worth a wait. InnoDB calls this
+    /// semi-consistent. Elsewhere: wait.
+    LookFirst,
     /// `NOWAIT`: fail.
     Fail,
     /// `SKIP LOCKED`: go on as if it were not there.
@@ -59,6 +66,10 @@ pub enum LockedRow {
     /// Somebody else has it, and it is to be skipped.
     Skipped,
 }
+
+/// The lock of a row, by how many its transaction had then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowLock(usize);
 
 /// A row, and when it was committed: zero if it is the transaction's own.
 pub(super) type Version = (LogPosition, Value);
@@ -162,6 +173,7 @@ impl Transaction {
             Err(LockError::WouldBlock) if locking.on_locked == OnLocked::Skip => return Ok(None),
             Err(error) => return Err(self.lock_failed(error)),
         };
+        self.row_lock = (acquired == Acquired::New).then(|| RowLock(self.locks.len()));
         let version = self.newest_version(tree, key, mark)?;
         Ok(Some((version, acquired == Acquired::New)))
     }
@@ -187,12 +199,23 @@ impl Transaction {
         }
     }
 
-    /// Under READ COMMITTED, gives back the lock on the row that was read last, because the statement's condition
-    /// rejects it. Only right after a read that said `new`. Under other levels the lock stays, as InnoDB has it.
-    pub fn unlock_rejected(&mut self) {
-        if self.options.isolation == Isolation::ReadCommitted {
+    /// The lock of the row that was read last, if it is new.
+    pub fn row_lock(&self) -> Option<RowLock> {
+        self.row_lock
+    }
+
+    /// Under READ COMMITTED, gives back the lock of a row that the statement's condition rejects, if it is the newest of
+    /// all. Under other levels the lock stays, as InnoDB has it.
+    pub fn reject_row(&mut self, lock: Option<RowLock>) {
+        if lock == Some(RowLock(self.locks.len())) && self.options.isolation == Isolation::ReadCommitted {
             self.locks.unlock_newest();
+            self.row_lock = None;
         }
+    }
+
+    /// As [`Self::reject_row`], right after the row was read.
+    pub fn unlock_rejected(&mut self) {
+        self.reject_row(self.row_lock);
     }
 
     /// Locks a key.
@@ -204,7 +227,7 @@ impl Transaction {
 
     fn wait_policy(&self, on_locked: OnLocked) -> WaitPolicy {
         match on_locked {
-            OnLocked::Wait => WaitPolicy::Wait(self.options.lock_wait_timeout),
+            OnLocked::Wait | OnLocked::LookFirst => WaitPolicy::Wait(self.options.lock_wait_timeout),
             OnLocked::Fail | OnLocked::Skip => WaitPolicy::NoWait,
         }
     }
@@ -219,7 +242,7 @@ impl Transaction {
         Ok(self.newest_version(tree, key, mark)?.map(|(_, value)| value))
     }
 
-    fn newest_version(
+    pub(super) fn newest_version(
         &mut self,
         tree: TreeId,
         key: &[u8],

@@ -25,7 +25,7 @@ use crate::snapshot::Snapshot;
 use crate::write_set::Mark;
 
 use super::guard::Guard;
-use super::read::{Access, LockedRow};
+use super::read::{Access, LockedRow, Locking, OnLocked};
 use super::{Transaction, TransactionError};
 
 /// Which way a scan goes.
@@ -124,6 +124,8 @@ enum Current {
     Own(Vec<u8>, Value),
     /// Another version of the cursor's key: the newest, read under its lock, or one with the columns of now.
     Newest(Value),
+    /// The newest version of the cursor's key, which somebody else has locked.
+    Foreign(Value),
 }
 
 impl Transaction {
@@ -209,6 +211,12 @@ impl Scan {
             if !self.is_valid() {
                 return Ok(false);
             }
+            if locking.on_locked == OnLocked::LookFirst && !transaction.keeps_ranges() {
+                if self.look_first(transaction, locking)? {
+                    return Ok(true);
+                }
+                continue;
+            }
             match transaction.get_locked_as_of(self.tree, self.key(), locking, self.mark)? {
                 LockedRow::Locked { row: Some(newest), .. } => {
                     // What is an own change stays so: nobody else can have changed the row since.
@@ -238,6 +246,46 @@ impl Scan {
         Ok(())
     }
 
+    /// Locks the row if that needs no wait, else reads what was committed last of it; false if there is none.
+    fn look_first(
+        &mut self,
+        transaction: &mut Transaction,
+        locking: Locking,
+    ) -> Result<bool, TransactionError> {
+        let without_wait = Locking { on_locked: OnLocked::Skip, ..locking };
+        let locked = transaction.get_locked_version(self.tree, self.key(), without_wait, self.mark)?;
+        let (version, is_locked) = match locked {
+            Some((version, _)) => (version, true),
+            None => (transaction.newest_version(self.tree, self.key(), self.mark)?, false),
+        };
+        let Some((_, row)) = version else {
+            if is_locked {
+                transaction.unlock_rejected();
+            }
+            return Ok(false);
+        };
+        if !is_locked {
+            self.current = Current::Foreign(row);
+        } else if matches!(self.current, Current::Stored) {
+            self.current = Current::Newest(row);
+        }
+        Ok(true)
+    }
+
+    /// Waits for the lock of a row that somebody else has; false if it is gone then.
+    fn wait_for_row(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
+        let (Access::Locking(locking), Current::Foreign(_)) = (self.access, &self.current) else {
+            return Ok(self.is_valid());
+        };
+        let waiting = Locking { on_locked: OnLocked::Wait, ..locking };
+        let locked = transaction.get_locked_version(self.tree, self.key(), waiting, self.mark)?;
+        match locked.and_then(|(version, _)| version) {
+            Some((_, row)) => self.current = Current::Newest(row),
+            None => transaction.unlock_rejected(),
+        }
+        Ok(matches!(self.current, Current::Newest(_)))
+    }
+
     /// The position of the store that it goes by.
     pub fn position(&self) -> LogPosition {
         self.snapshot.position()
@@ -256,7 +304,7 @@ impl Scan {
         match &self.current {
             Current::Nowhere => panic!("the scan stands on a row"),
             Current::Own(key, _) => key,
-            Current::Stored | Current::Newest(_) => self.cursor.key(),
+            Current::Stored | Current::Newest(_) | Current::Foreign(_) => self.cursor.key(),
         }
     }
 
@@ -265,7 +313,7 @@ impl Scan {
         match &self.current {
             Current::Nowhere => panic!("the scan stands on a row"),
             Current::Stored => self.cursor.value(),
-            Current::Own(_, value) | Current::Newest(value) => value,
+            Current::Own(_, value) | Current::Newest(value) | Current::Foreign(value) => value,
         }
     }
 
@@ -401,6 +449,16 @@ impl IndexScan {
             self.row = self.read(transaction, schema.primary.tree(), primary_key)?;
         }
         Ok(true)
+    }
+
+    /// False if somebody else has the row locked, which is as it was committed last ([`OnLocked::LookFirst`]).
+    pub fn is_locked(&self) -> bool {
+        !matches!(self.scan.current, Current::Foreign(_))
+    }
+
+    /// Waits for the lock that [`Self::is_locked`] says is missing, and reads the row again; false if it is gone then.
+    pub fn wait_for_row(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
+        self.scan.wait_for_row(transaction)
     }
 
     /// The row's image.

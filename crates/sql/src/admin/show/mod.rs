@@ -2,6 +2,7 @@
 
 mod accounts;
 mod create;
+mod engine;
 mod objects;
 mod replication;
 pub(crate) mod server;
@@ -10,8 +11,8 @@ pub(crate) mod variables;
 pub(crate) use objects::{column_extra, column_key};
 
 use super::binary_log;
-use super::listing::{Listing, text};
-use crate::ast::{Account, EngineReport, Limit, ObjectName, RoutineKind, Show, ShowFilter, ShowWhat, Text};
+use super::listing::Listing;
+use crate::ast::{Account, Limit, ObjectName, RoutineKind, Show, ShowFilter, ShowWhat, Text};
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::sink::ResultSink;
@@ -72,7 +73,7 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::CountErrors => server::condition_count(cx, true),
         W::ProcessList { full } => server::processes(cx, *full),
         W::Engines => server::engines(),
-        W::EngineStatus { what, .. } => engine_status(cx, *what)?,
+        W::EngineStatus { what, .. } => engine::status(cx, *what)?,
         W::CharacterSets => server::character_sets(),
         W::Collations => server::collations(),
         W::Plugins => server::plugins(),
@@ -96,24 +97,6 @@ fn limited(cx: &mut Context, errors: bool, given: Option<&Limit>) -> Result<List
     let mut listing = server::conditions(cx, errors);
     listing.limit(skip, count);
     Ok(listing)
-}
-
-/// SHOW ENGINE .. STATUS: the counters of the engine in one text.
-fn engine_status(cx: &Context, what: EngineReport) -> Result<Listing> {
-    if what != EngineReport::Status {
-        return Err(SqlError::unsupported("SHOW ENGINE .. MUTEX and LOGS"));
-    }
-    let mut out = Listing::new([text("Type", 10), text("Name", 512), text("Status", 65_535)]);
-    let rows = variables::status(cx, true);
-    let lines = rows.rows().iter().filter(|row| is_of_engine(&row[0].to_bytes()));
-    let lines: Vec<String> =
-        lines.map(|row| format!("{} {}", lossy(&row[0].to_bytes()), lossy(&row[1].to_bytes()))).collect();
-    out.push(super::listing::cells!["InnoDB", "", lines.join("\n")]);
-    Ok(out)
-}
-
-fn is_of_engine(name: &[u8]) -> bool {
-    ["Duramen_", "Innodb_", "Binlog_"].iter().any(|prefix| name.starts_with(prefix.as_bytes()))
 }
 
 fn lossy(bytes: &[u8]) -> String {
