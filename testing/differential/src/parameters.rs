@@ -78,6 +78,9 @@ fn normal_text(text: &str) -> String {
         let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
         return text.trim_end_matches(" 00:00:00").to_owned();
     }
+    if !text.is_empty() && text.bytes().all(|b| b == b'0') {
+        return "0".into();
+    }
     match text.parse::<f64>() {
         Ok(number) if text.bytes().any(|b| b.is_ascii_digit()) && !text.starts_with('0') => {
             format!("{number:e}")

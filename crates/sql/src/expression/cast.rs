@@ -71,7 +71,8 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             let exact = cx.decimal(&value)?;
             let rounded = exact.round(scale);
             if rounded.digits() > u32::from(precision) {
-                cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&"DECIMAL", &exact]));
+                let shown = format!("cast({exact} as decimal({precision},{scale}))");
+                cx.warn(error::WARN_DATA_OUT_OF_RANGE.with(&[&shown, &1]));
                 return Ok(Datum::Decimal(Decimal::largest(precision, scale, exact.is_negative())));
             }
             Datum::Decimal(rounded)
@@ -234,7 +235,8 @@ pub fn time(cx: &mut Context, value: &Datum<'_>) -> Option<Time> {
     found
 }
 
-fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
+/// Warning 1292 for a value that is none of this kind.
+pub(super) fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
     if let Datum::Json(_) = value {
         let kind =
             if kind == "datetime" { "DATETIME/TIMESTAMP".to_owned() } else { kind.to_ascii_uppercase() };

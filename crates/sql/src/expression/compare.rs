@@ -98,7 +98,7 @@ impl By {
             By::DateTime => {
                 let key = |d: Option<crate::value::DateTime>| d.map(|d| (d.date, d.micros));
                 let today = cx.today();
-                let (a, b) = (datetime(cx, a, today)?, datetime(cx, b, today)?);
+                let (a, b) = (datetime(cx, a, today), datetime(cx, b, today));
                 key(a).cmp(&key(b))
             }
         }))
@@ -132,7 +132,7 @@ impl By {
             }
             By::DateTime => {
                 let today = cx.today();
-                match datetime(cx, value, today)? {
+                match datetime(cx, value, today) {
                     Some(value) => super::aggregate::key_by(self, &Datum::DateTime(value), out),
                     None => super::aggregate::key_by(self, &Datum::DateTime(Default::default()), out),
                 }
@@ -142,19 +142,13 @@ impl By {
     }
 }
 
-/// As a date with a time; text that is none: warning or error 1292, and it sorts before all.
-fn datetime(cx: &mut Context, v: &Datum<'_>, today: Date) -> Result<Option<crate::value::DateTime>> {
-    match v.to_datetime(today) {
-        Some(value) => Ok(Some(value)),
-        None if v.is_text() => {
-            let shown = String::from_utf8_lossy(&v.to_bytes()).into_owned();
-            Err(crate::error::WRONG_VALUE.with(&[&"DATETIME", &shown]))
-        }
-        None => {
-            let _ = cx;
-            Ok(None)
-        }
+/// As a date with a time; text that is none sorts before all, with warning 1292.
+fn datetime(cx: &mut Context, v: &Datum<'_>, today: Date) -> Option<crate::value::DateTime> {
+    let found = v.to_datetime(today);
+    if found.is_none() && v.is_text() {
+        super::cast::warn_incorrect(cx, v, "datetime");
     }
+    found
 }
 
 /// True if `order` is what the operator asks for.

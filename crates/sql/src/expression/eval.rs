@@ -54,7 +54,11 @@ impl Expr {
                 operation.apply(cx, &left, &right)
             }
             Node::Compare(op, by, pair) => {
-                let (left, right) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                let left = pair[0].eval(cx, row)?;
+                if left.is_null() && *op != BinaryOp::NullSafeEqual {
+                    return Ok(Datum::Null);
+                }
+                let right = pair[1].eval(cx, row)?;
                 Ok(tri(compare_op(*op, by.compare(cx, &left, &right)?, &left, &right)))
             }
             Node::And(_) | Node::Or(_) | Node::Xor(_) | Node::Is(..) | Node::In(..) | Node::Between(..) => {
@@ -64,7 +68,11 @@ impl Expr {
             Node::Case(case) => case.eval(cx, row),
             Node::Switch(switch) => switch.eval(cx, row),
             Node::NullIf(pair, by) => {
-                let (a, b) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                let a = pair[0].eval(cx, row)?;
+                if a.is_null() {
+                    return Ok(a);
+                }
+                let b = pair[1].eval(cx, row)?;
                 let equal = by.compare(cx, &a, &b)?.is_some_and(|order| order.is_eq());
                 Ok(if equal { Datum::Null } else { a })
             }

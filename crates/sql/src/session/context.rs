@@ -677,6 +677,7 @@ impl Context {
 /// The warnings that strict mode makes errors of where data is changed.
 fn is_strict(number: u16) -> bool {
     [
+        error::WARN_DATA_OUT_OF_RANGE,
         error::TRUNCATED_WRONG_VALUE,
         error::DATETIME_FUNCTION_OVERFLOW,
         error::WRONG_VALUE_FOR_TYPE,

@@ -658,7 +658,7 @@ fn year<'a>(v: &Datum<'_>, to: &mut Target<'_>) -> Result<Datum<'a>> {
     let is_text = v.is_text();
     let digits = if is_text { v.to_bytes().trim_ascii().len() } else { 0 };
     match converted.value {
-        0 if is_text && digits < 3 => Ok(Datum::Year(2000)),
+        0 if is_text && (1..3).contains(&digits) => Ok(Datum::Year(2000)),
         0 => Ok(Datum::Year(0)),
         n @ 1..=69 => Ok(Datum::Year(2000 + n as u16)),
         n @ 70..=99 => Ok(Datum::Year(1900 + n as u16)),

@@ -191,7 +191,8 @@ pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    if looks_like_datetime(rest) {
+    // Shorter ones are read as a time, as far as they are one.
+    if rest.len() >= 12 && looks_like_datetime(rest) {
         return parse_datetime(rest).map(|r| Read { value: r.value.time(), truncated: r.truncated });
     }
     let first = digits(&mut rest, usize::MAX);

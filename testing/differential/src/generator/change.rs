@@ -192,7 +192,7 @@ impl Generator {
             }
             6 => {
                 let new = self.name("t");
-                script.push(unordered(text(format!("RENAME TABLE {name} TO {new}"))));
+                script.push(unordered(text(format!("ALTER TABLE {name} RENAME TO {new}"))));
                 self.tables[index].name = new;
             }
             _ => script.push(unordered(text(format!("TRUNCATE TABLE {name}")))),

@@ -1,7 +1,7 @@
 //! Functions on dates and times. A statement has one moment: NOW() is the same in all of it, SYSDATE() is not.
 
 use super::{Call, Typing, not_null};
-use crate::error::Result;
+use crate::error::{self, Result};
 use crate::expression::{Expr, cast};
 use crate::session::Context;
 use crate::types::{Family, Type};
@@ -250,7 +250,17 @@ pub(super) fn maketime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     }
     let total = hours.unsigned_abs().min(839) as i64 * 3600 * SECOND + minutes * 60 * SECOND + micros;
     let signed = if hours < 0 { -total } else { total };
-    Ok(Datum::Time(Time { micros: signed, fsp: call.ty.decimals }.clamp().0))
+    let exact = Time { micros: signed, fsp: call.ty.decimals };
+    Ok(Datum::Time(cut(cx, exact, || format!("{hours:02}:{minutes:02}:{:02}", micros / SECOND))))
+}
+
+/// A time cut at the ends of its range, with warning 1292 that shows what it was made of.
+fn cut(cx: &mut Context, exact: Time, shown: impl FnOnce() -> String) -> Time {
+    let (time, is_cut) = exact.clamp();
+    if is_cut {
+        cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&"time", &shown()]));
+    }
+    time
 }
 
 pub(super) fn time_to_sec<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -262,9 +272,11 @@ pub(super) fn sec_to_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if value.is_null() {
         return Ok(Datum::Null);
     }
-    let micros = cx.decimal(&value)?.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
-    let micros = micros.unwrap_or(i64::MAX);
-    Ok(Datum::Time(Time { micros, fsp: call.ty.decimals }.clamp().0))
+    let seconds = cx.decimal(&value)?;
+    let micros = seconds.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
+    let beyond = if seconds.is_negative() { i64::MIN + 1 } else { i64::MAX };
+    let exact = Time { micros: micros.unwrap_or(beyond), fsp: call.ty.decimals };
+    Ok(Datum::Time(cut(cx, exact, || seconds.to_string())))
 }
 
 pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

@@ -119,6 +119,13 @@ fn strength(c: Coercibility) -> &'static str {
 
 fn transcode(expr: &mut Expr, to: Collation) -> Result<()> {
     let (from, to) = (expr.ty.collation.charset(), to.charset());
+    if from == Charset::Binary
+        && let Some(Datum::Bytes(bytes) | Datum::Bits(bytes)) = expr.as_constant()
+        && to.valid_prefix(bytes) < bytes.len()
+    {
+        let shown = crate::value::store::escape(bytes);
+        return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()]));
+    }
     if from == to || to == Charset::Binary || from == Charset::Binary || from == Charset::Ascii {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use crate::expression::functions;
 use crate::expression::functions::json::value::Answer;
 use crate::expression::functions::json::{self, JsonValue, Role};
 use crate::expression::{Expr, Node, cast};
-use crate::types::{Charset, Collation, DataType, Family, Type};
+use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
 use crate::value::Datum;
 use crate::value::json::convert::{self, Origin};
 use crate::value::json::{Path, encode};
@@ -116,6 +116,7 @@ impl Resolver<'_> {
             _ => return Err(SqlError::unsupported("a path of JSON_VALUE() that is no constant")),
         };
         let (returning, ty) = self.returning(ast.returning.as_ref())?;
+        let ty = if ty.family.is_text() { Type { coercibility: Coercibility::Literal, ..ty } } else { ty };
         let on_empty = self.answer(ast.on_empty.as_ref(), &returning, &ty)?;
         let on_error = self.answer(ast.on_error.as_ref(), &returning, &ty)?;
         let document = arguments.swap_remove(0);
@@ -127,7 +128,8 @@ impl Resolver<'_> {
     fn returning(&mut self, declared: Option<&ast::DataType>) -> Result<(cast::To, Type)> {
         use ast::DataType as D;
         let connection = self.cx.connection_collation();
-        let mut collation = Collation::UTF8MB4_0900_AI_CI;
+        // Told apart by case, unless a character set is named.
+        let mut collation = Collation::by_name("utf8mb4_0900_bin").unwrap_or(Collation::UTF8MB4_BIN);
         let to = match declared {
             None => cast::To::Char(Charset::Utf8mb4, Charset::Utf8mb4, Some(512)),
             Some(D::Integer { sign, .. }) if sign.unsigned => cast::To::Unsigned,

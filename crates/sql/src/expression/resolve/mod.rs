@@ -4,6 +4,7 @@
 //!   COUNT and its like. `rows`: comparisons of rows. `json`: what JSON operands need. [`collate`]: bringing texts to one
 //!   collation.
 
+mod adopt;
 mod aggregate_arguments;
 mod aggregates;
 mod calls;
@@ -12,6 +13,7 @@ mod json;
 mod names;
 mod rows;
 
+use adopt::{Other, adopt};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -348,9 +350,20 @@ impl<'c> Resolver<'c> {
         }
         let both_text = pair[0].ty.family.is_text() && pair[1].ty.family.is_text();
         let collation = if both_text { self.unify(pair, operation)? } else { pair[0].ty.collation };
-        let types = [pair[0].ty, pair[1].ty];
-        adopt(&mut pair[0], &types[1]);
-        adopt(&mut pair[1], &types[0]);
+        let others = [Other::of(&pair[0]), Other::of(&pair[1])];
+        self.check_date(&pair[0], &pair[1].ty)?;
+        self.check_date(&pair[1], &pair[0].ty)?;
+        adopt(&mut pair[0], others[1]);
+        adopt(&mut pair[1], others[0]);
+        // Texts that are stored are not read as times.
+        for (time, text) in [(0, 1), (1, 0)] {
+            if pair[time].ty.family == Family::Time
+                && pair[text].ty.family.is_text()
+                && others[text].is_column
+            {
+                return Ok(compare::By::Text(pair[text].ty.collation));
+            }
+        }
         Ok(compare::choose(&pair[0].ty, &pair[1].ty, collation))
     }
 
@@ -369,7 +382,8 @@ impl<'c> Resolver<'c> {
         let collation =
             if text && both_text { self.unify(&mut three, "between")? } else { three[0].ty.collation };
         let x = three[0].ty;
-        three[1..].iter_mut().for_each(|end| adopt(end, &x));
+        let other = Other::of(&three[0]);
+        three[1..].iter_mut().for_each(|end| adopt(end, other));
         let by = [1, 2].map(|i: usize| compare::choose(&x, &three[i].ty, collation));
         Ok(boolean(Node::Between(Box::new(three), by, negated)))
     }
@@ -395,8 +409,15 @@ impl<'c> Resolver<'c> {
             collation = self.unify(&mut candidates, " IN ")?;
             x = candidates.remove(0);
         }
+        let mut other = Other::of(&x);
+        if let [only] = &candidates[..] {
+            self.check_date(only, &x.ty)?;
+        } else {
+            // Years of two digits get no century in a list.
+            other.is_column &= x.ty.family != Family::Year;
+        }
         let with_order = |mut candidate: Expr| {
-            adopt(&mut candidate, &x.ty);
+            adopt(&mut candidate, other);
             (compare::choose(&x.ty, &candidate.ty, collation), candidate)
         };
         let candidates = candidates.into_iter().map(with_order).collect();
@@ -470,7 +491,8 @@ impl<'c> Resolver<'c> {
         };
         let mut whens = compared.split_off(1);
         let operand = compared.swap_remove(0);
-        whens.iter_mut().for_each(|when| adopt(when, &operand.ty));
+        let other = Other::of(&operand);
+        whens.iter_mut().for_each(|when| adopt(when, other));
         let (mut results, ty) = self.same_type(results)?;
         let otherwise = if has_else { results.pop() } else { None };
         let with_order = |(when, then): (Expr, Expr)| {
@@ -578,6 +600,9 @@ impl<'c> Resolver<'c> {
     fn collate(&mut self, operand: &ast::Expr, name: &str) -> Result<Expr> {
         let x = self.expr(operand)?;
         let collation = Collation::by_name(name).ok_or_else(|| error::UNKNOWN_COLLATION.with(&[&name]))?;
+        if x.ty.family == Family::Null && x.as_constant().is_some() {
+            return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&name, &Charset::Binary.name()]));
+        }
         let charset = collate::charset_of(&x.ty, self.typing());
         if charset != collation.charset() && !(x.ty.family != Family::Text && charset == Charset::Binary) {
             return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&name, &charset.name()]));
@@ -597,23 +622,6 @@ impl<'c> Resolver<'c> {
 
     pub(crate) fn typing(&self) -> super::functions::Typing {
         super::functions::Typing { connection: self.cx.connection_collation() }
-    }
-}
-
-/// A text constant compared with a date or time is read once, here.
-fn adopt(constant: &mut Expr, other: &Type) {
-    let Some(Datum::Bytes(text)) = constant.as_constant() else { return };
-    let value = match other.family {
-        Family::Date | Family::DateTime => {
-            crate::value::temporal_text::parse_datetime(text).map(|r| Datum::DateTime(r.value))
-        }
-        Family::Time => crate::value::temporal_text::parse_time(text).map(|r| Datum::Time(r.value)),
-        _ => None,
-    };
-    match value {
-        Some(value @ Datum::Time(_)) => *constant = Expr::constant(value, Type::time(6)),
-        Some(value) => *constant = Expr::constant(value, Type::datetime(6)),
-        None => {}
     }
 }
 

@@ -109,11 +109,11 @@ fn boolean(_: &[Expr], _: &Typing) -> Type {
 
 /// Text of any length, as JSON has it.
 fn text(_: &[Expr], _: &Typing) -> Type {
-    Type::text(Collation::UTF8MB4_BIN, Coercibility::Implicit, u32::MAX)
+    Type::text(Collation::UTF8MB4_BIN, Coercibility::Literal, u32::MAX)
 }
 
 fn short_text(_: &[Expr], _: &Typing) -> Type {
-    Type::text(Collation::UTF8MB4_BIN, Coercibility::Implicit, 51)
+    Type::text(Collation::UTF8MB4_BIN, Coercibility::Literal, 51)
 }
 
 /// The JSON functions with plain arguments.
