@@ -152,6 +152,22 @@ impl TableDef {
     pub fn has_generated_key(&self) -> bool {
         self.columns.first().is_some_and(|c| c.name == super::build::GENERATED_KEY && !c.visible)
     }
+
+    /// The definition as it was given, without the key that the table got; to be shown, not to be used. `None` if it has
+    /// its own key.
+    pub fn without_generated_key(&self) -> Option<TableDef> {
+        let of_key = |index: &IndexDef| matches!(&index.parts[..], [part] if part.column == 0);
+        if !self.has_generated_key() || !self.indexes.first().is_some_and(of_key) {
+            return None;
+        }
+        let mut table = self.clone();
+        table.columns.remove(0);
+        table.indexes.remove(0);
+        table.indexes.retain(|index| index.parts.iter().all(|part| part.column > 0));
+        table.indexes.iter_mut().flat_map(|index| &mut index.parts).for_each(|part| part.column -= 1);
+        table.auto_column = table.auto_column.and_then(|column| column.checked_sub(1));
+        Some(table)
+    }
 }
 
 impl ColumnDef {

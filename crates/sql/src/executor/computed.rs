@@ -102,9 +102,14 @@ fn with_column(
 
 /// Error 3105 unless a generated column is given nothing but DEFAULT.
 pub(super) fn not_generated(table: &TableDef, column: usize) -> Result<()> {
-    let column = &table.columns[column];
-    match column.generated {
+    match table.columns[column].generated {
         None => Ok(()),
-        Some(_) => Err(error::NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN.with(&[&column.name, &table.name])),
+        Some(_) => Err(generated_value(table, column)),
     }
+}
+
+/// Error 3105.
+pub(super) fn generated_value(table: &TableDef, column: usize) -> SqlError {
+    let column = &table.columns[column];
+    error::NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN.with(&[&column.name, &table.name])
 }

@@ -264,6 +264,11 @@ impl Writer {
         if column.generated.is_some() {
             return match given {
                 Given::Default => Ok(Datum::Null),
+                // MariaDB's dumps hold the values, and set a mode that is not strict.
+                Given::Value(..) if !cx.modes().strict => {
+                    cx.warn(computed::generated_value(&self.table, number));
+                    Ok(Datum::Null)
+                }
                 Given::Value(..) => computed::not_generated(&self.table, number).map(|()| Datum::Null),
             };
         }

@@ -281,6 +281,10 @@ impl Parser<'_> {
         if self.is_any(&[K::NOW, K::CURRENT_TIMESTAMP, K::LOCALTIME, K::LOCALTIMESTAMP]) {
             return Ok(ColumnDefault::Now(self.now_precision()?));
         }
+        if matches!(self.current.token, Token::Word(_)) && self.peek().token == Token::LeftParen {
+            // A call without parentheses around it, as MariaDB shows it.
+            return Ok(ColumnDefault::Expression(self.climb(super::expression::Level::Operand)?));
+        }
         let start = self.current.start;
         let negative = self.take(Token::Minus);
         if negative || self.take(Token::Plus) {
@@ -458,8 +462,10 @@ impl Parser<'_> {
     /// Table options, separated by blanks or commas.
     pub(super) fn table_options(&mut self) -> Parsed<Vec<TableOption>> {
         let mut options = Vec::new();
+        self.foreign_options()?;
         while let Some(option) = self.table_option()? {
             options.push(option);
+            self.foreign_options()?;
             if self.current.token == Token::Comma && self.option_follows() {
                 self.advance();
             }
@@ -476,6 +482,15 @@ impl Parser<'_> {
             Token::Word(word) => table_option_kind(word).is_some() || matches!(word, K::COMMENT | K::UNION),
             _ => false,
         }
+    }
+
+    /// Options of MariaDB's that say how a file is laid out, which mean nothing here: `PAGE_CHECKSUM=1 TRANSACTIONAL=0`.
+    fn foreign_options(&mut self) -> Parsed<()> {
+        while self.take_name("PAGE_CHECKSUM") || self.take_name("TRANSACTIONAL") {
+            self.skip_equal();
+            self.integer()?;
+        }
+        Ok(())
     }
 
     pub(super) fn table_option(&mut self) -> Parsed<Option<TableOption>> {

@@ -26,6 +26,7 @@ mod server;
 
 use std::sync::Arc;
 
+use crate::admin::show::as_shown;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result};
 use crate::executor::output::OutputColumn;
@@ -176,11 +177,12 @@ impl Wanted {
         let state = cx.catalog().state();
         let sees = |name: &str| self.schema(name) && cx.grants_now().sees_tables(name);
         if let (Some(schema), Some(table)) = (&self.schema, &self.table) {
-            return state.table(schema, table).filter(|_| sees(schema)).cloned().into_iter().collect();
+            let found = state.table(schema, table).filter(|_| sees(schema));
+            return found.map(|table| as_shown(cx, table.clone())).into_iter().collect();
         }
         let databases = state.databases.iter().filter(|(name, _)| sees(name));
         let tables = databases.flat_map(|(_, database)| database.tables.values());
-        tables.filter(|table| self.table(&table.name)).cloned().collect()
+        tables.filter(|table| self.table(&table.name)).map(|table| as_shown(cx, table.clone())).collect()
     }
 
     /// The system tables that are wanted and of which the account may know.

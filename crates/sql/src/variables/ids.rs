@@ -81,6 +81,7 @@ names! {
     SESSION_TRACK_SCHEMA = "session_track_schema";
     SESSION_TRACK_STATE_CHANGE = "session_track_state_change";
     SESSION_TRACK_SYSTEM_VARIABLES = "session_track_system_variables";
+    SHOW_GENERATED_KEY = "show_gipk_in_create_table_and_information_schema";
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";
     SQL_MODE = "sql_mode";
@@ -185,6 +186,9 @@ pub mod sql_mode {
                     | ERROR_FOR_DIVISION_BY_ZERO
                     | NO_ENGINE_SUBSTITUTION,
             )
+        } else if word.eq_ignore_ascii_case("NO_AUTO_CREATE_USER") {
+            // GRANT never makes accounts; dumps of servers where it could say so.
+            Some(0)
         } else {
             None
         }

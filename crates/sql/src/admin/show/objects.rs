@@ -11,6 +11,7 @@ use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::system_tables;
 use crate::value::Datum;
+use crate::variables::ids;
 
 /// The database that was named, or the default one; error 1049 if there is none of this name.
 fn database(cx: &Context, given: Option<&str>) -> Result<String> {
@@ -28,8 +29,16 @@ pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<Arc<TableDef>> {
         Some((schema, table)) => {
             Err(SqlError::unsupported(format_args!("SHOW CREATE of {}.{}", schema.name, table.name)))
         }
-        None => cx.visible_table(Some(database), &given.name),
+        None => Ok(as_shown(cx, cx.visible_table(Some(database), &given.name)?)),
     }
+}
+
+/// A table as it is shown: the key that it got for want of one is not, unless the session wants that.
+pub(crate) fn as_shown(cx: &Context, table: Arc<TableDef>) -> Arc<TableDef> {
+    if cx.variables().bool(ids::SHOW_GENERATED_KEY) {
+        return table;
+    }
+    table.without_generated_key().map_or(table, Arc::new)
 }
 
 /// The columns of the table that was named; those of a system table too.
@@ -143,6 +152,7 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
     ]);
     let state = cx.catalog().state();
     for table in state.database(&database).iter().flat_map(|held| held.tables.values()) {
+        let table = as_shown(cx, table.clone());
         let mut row = cells![table.name.as_str(), "InnoDB", 10_i64, "Dynamic"];
         row.extend((0..6).map(|_| Datum::Null));
         row.extend(cells![table.auto_column.map(|_| table.counter.next())]);
@@ -198,7 +208,8 @@ fn yes_no(yes: bool) -> &'static str {
 /// How a column takes part in keys: it is in the primary key, is a unique key, or is the first of a key.
 pub(crate) fn column_key(table: &TableDef, column: usize) -> &'static str {
     let first_of = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == column);
-    if table.indexes[0].parts.iter().any(|part| part.column == column) {
+    let primary = table.indexes.iter().find(|index| index.name == "PRIMARY");
+    if primary.is_some_and(|index| index.parts.iter().any(|part| part.column == column)) {
         return "PRI";
     }
     let mut key = "";

@@ -68,6 +68,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("Not sent"),
     switch("show_create_table_skip_secondary_engine", false).session().harmless().help_text("No effect"),
     switch("show_create_table_verbosity", false).both().harmless().help_text("No effect"),
+    switch("show_gipk_in_create_table_and_information_schema", false)
+        .both()
+        .help_text("Show the my_row_id that a table without a primary key got"),
     switch("sql_auto_is_null", false).both().fixed().help_text("IS NULL means just that"),
     switch("sql_big_selects", true).both().harmless().help_text("No effect: no limit"),
     switch("sql_buffer_result", false).both().harmless().help_text("No effect"),
