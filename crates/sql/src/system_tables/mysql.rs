@@ -1,7 +1,7 @@
 //! What tools read of `mysql`: accounts and their privileges, by the names of the manual's grant tables.
 
 use super::column::columns;
-use super::{Each, SystemTable, Wanted};
+use super::{Each, SystemTable, Wanted, none};
 use crate::admin::listing::cells;
 use crate::error::Result;
 use crate::privilege::Privileges as P;
@@ -26,12 +26,29 @@ pub(super) const TABLES: &[SystemTable] = &[
         rows: databases,
     },
     SystemTable {
+        name: "default_roles",
+        columns: columns! {
+            HOST: Varchar(255), USER: Varchar(32), DEFAULT_ROLE_HOST: Varchar(255), DEFAULT_ROLE_USER: Varchar(32),
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+    SystemTable {
         name: "global_grants",
         columns: columns! {
             USER: Varchar(32), HOST: Varchar(255), PRIV: Varchar(32), WITH_GRANT_OPTION: Varchar(1),
         },
         keys: NOTHING,
         rows: global_grants,
+    },
+    SystemTable {
+        name: "role_edges",
+        columns: columns! {
+            FROM_HOST: Varchar(255), FROM_USER: Varchar(32), TO_HOST: Varchar(255), TO_USER: Varchar(32),
+            WITH_ADMIN_OPTION: Varchar(1),
+        },
+        keys: NOTHING,
+        rows: none,
     },
     SystemTable {
         name: "user",

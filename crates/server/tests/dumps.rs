@@ -1,0 +1,125 @@
+//! Dumps of a MariaDB database with tables of all types load here, and dumps of what was loaded load there again: both ways
+//! every row is the same. `dumps/all_types.sql` makes the database, with the edges of all types' values.
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use servers::{Kind, Launch, Running};
+
+const DATABASE: &str = include_str!("dumps/all_types.sql");
+
+/// The tables, each with the columns that order its rows.
+const TABLES: [(&str, &str); 5] =
+    [("numbers", "id"), ("texts", "c, v"), ("times", "id"), ("computed", "id"), ("nothing", "`odd ``name`")];
+
+fn start(kind: Kind, folder: &tempfile::TempDir) -> Running {
+    Launch::new(kind, folder.path()).unwrap().binary(env!("CARGO_BIN_EXE_duramen")).start().unwrap()
+}
+
+/// Runs a script through the client, which knows DELIMITER and passes bytes on as they are.
+fn load(server: &Running, script: &[u8]) {
+    let mut client = server.client("mariadb");
+    client.arg("--default-character-set=utf8mb4").stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut client = client.spawn().unwrap();
+    // A client that failed has closed its end; what it said is looked at below.
+    let _ = client.stdin.take().unwrap().write_all(script);
+    let done = client.wait_with_output().unwrap();
+    assert!(done.status.success(), "{:?}: {}", server.kind(), String::from_utf8_lossy(&done.stderr));
+}
+
+fn run_dump(server: &Running, args: &[&str]) -> Output {
+    server.client("mariadb-dump").args(args).output().unwrap()
+}
+
+fn dump(server: &Running, args: &[&str]) -> Vec<u8> {
+    let done = run_dump(server, args);
+    let error = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && error.is_empty(), "{args:?}: {error}");
+    done.stdout
+}
+
+/// Asserts that both servers hold the same rows.
+fn check_equal(a: &Running, b: &Running, what: &str) {
+    for (table, order) in TABLES {
+        let columns = "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS \
+                       WHERE TABLE_SCHEMA = 'everything' AND TABLE_NAME = ";
+        let columns = a.sql(&format!("{columns}'{table}' ORDER BY ORDINAL_POSITION")).unwrap();
+        let items: Vec<String> = columns.lines().map(item).collect();
+        let query = format!(
+            "SET NAMES utf8mb4; SET time_zone = '+00:00'; SELECT {} FROM everything.{table} ORDER BY {order}",
+            items.join(", ")
+        );
+        let (of_a, of_b) = (a.sql(&query).unwrap(), b.sql(&query).unwrap());
+        assert_eq!(of_a.is_empty(), table == "nothing", "{table}");
+        assert!(of_a == of_b, "{what}: {table}\n{:.2000}\n{:.2000}", of_a, of_b);
+    }
+}
+
+/// A column as it is compared: text and bytes in hexadecimal digits.
+fn item(line: &str) -> String {
+    let (name, ty) = line.split_once('\t').unwrap();
+    let name = format!("`{}`", name.replace('`', "``"));
+    let is_text =
+        ["char", "text", "binary", "blob", "bit", "enum", "set", "json"].iter().any(|t| ty.contains(t));
+    if is_text { format!("HEX({name})") } else { name }
+}
+
+#[test]
+fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (maria, duramen) = (start(Kind::MariaDb, &folder), start(Kind::Duramen, &folder));
+    load(&maria, DATABASE.as_bytes());
+    let full = ["--databases", "everything", "--routines", "--triggers", "--events"];
+    let forms: [&[&str]; 4] = [
+        &[],
+        &["--single-transaction", "--master-data=2"],
+        &["--hex-blob", "--complete-insert"],
+        &["--skip-extended-insert"],
+    ];
+    for form in forms {
+        let args = [&full, form].concat();
+        duramen.sql("DROP DATABASE IF EXISTS everything").unwrap();
+        load(&duramen, &dump(&maria, &args));
+        check_equal(&maria, &duramen, &format!("to Duramen {form:?}"));
+        assert_eq!(duramen.sql("SELECT everything.twice(21)").unwrap(), "42");
+
+        let back = dump(&duramen, &args);
+        maria.sql("DROP DATABASE everything").unwrap();
+        load(&maria, &back);
+        check_equal(&duramen, &maria, &format!("to MariaDB {form:?}"));
+        assert_eq!(maria.sql("SELECT everything.twice(21)").unwrap(), "42");
+    }
+}
+
+#[test]
+fn options_of_the_dump_tool_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let duramen = start(Kind::Duramen, &folder);
+    duramen
+        .sql("CREATE DATABASE d; CREATE TABLE d.t (a INT, b VARBINARY(9)); INSERT INTO d.t VALUES (1, 'x')")
+        .unwrap();
+    duramen.sql("CREATE DATABASE e; CREATE TABLE e.t (a INT PRIMARY KEY)").unwrap();
+
+    let text = |args: &[&str]| String::from_utf8(dump(&duramen, args)).unwrap();
+    let all =
+        text(&["--all-databases", "--single-transaction", "--flush-logs", "--master-data=1", "--routines"]);
+    assert!(
+        all.contains("USE `d`")
+            && all.contains("USE `e`")
+            && all.contains("CHANGE MASTER TO MASTER_LOG_FILE='binlog.000002'")
+    );
+    assert!(!all.contains("USE `mysql`") && !all.contains("USE `performance_schema`"));
+    assert!(text(&["--compact", "d"]).contains("INSERT INTO `t` VALUES\n(1,'x')"));
+    assert!(text(&["--hex-blob", "d"]).contains("0x78"));
+    assert!(!text(&["--no-data", "d"]).contains("INSERT"));
+    assert!(text(&["--add-locks", "--disable-keys", "d"]).contains("LOCK TABLES `t` WRITE"));
+    assert!(text(&["--xml", "d"]).contains("<field name=\"a\">1</field>"));
+    assert!(text(&["--order-by-primary", "--replace", "--lock-all-tables", "d"]).contains("REPLACE INTO"));
+    assert!(text(&["--insert-ignore", "--where=a > 1", "d", "t"]).contains("CREATE TABLE"));
+    // Its key is not of the dump, for it was not of the definition.
+    assert!(!text(&["d"]).contains("my_row_id"));
+
+    let tab = run_dump(&duramen, &[&format!("--tab={}", folder.path().display()), "d"]);
+    assert!(!tab.status.success() && String::from_utf8_lossy(&tab.stderr).contains("1235"));
+}
