@@ -2,7 +2,8 @@
 //!
 //! 1. begin      Nothing is shared, nothing is registered but the session's interrupt handle.
 //! 2. read       The first consistent read takes the snapshot; READ COMMITTED takes a new one with each statement.
-//!    Locking reads see the newest version of a row, whoever wrote it, once they hold its lock (`read.rs`, `scan.rs`).
+//!    Locking reads see the newest version of a row, whoever wrote it, once they hold its lock (`read.rs`, `scan.rs`,
+//!    `index_scan.rs`), and keep what they have read free of new rows (`guard.rs`).
 //! 3. change     Each changed row goes to the write set and to the event group (`rows.rs`). Nobody else sees either.
 //! 4. statement  Each statement begins with a mark. If it fails, both go back to the mark; a savepoint is a mark too.
 //! 5. commit     All that can fail is done first. Then the group joins the log; when its place is fixed, the log's
@@ -23,6 +24,7 @@
 
 mod error;
 mod guard;
+mod index_scan;
 mod read;
 mod rows;
 mod scan;
@@ -43,8 +45,9 @@ use crate::snapshot::Snapshot;
 use crate::write_set::{self, WriteSet};
 
 pub use error::TransactionError;
+pub use index_scan::IndexScan;
 pub use read::{Access, LockedRow, Locking, OnLocked, RowLock};
-pub use scan::{Direction, IndexScan, KeyRange, Scan};
+pub use scan::{Direction, KeyRange, Scan};
 
 /// What a transaction's consistent reads see. READ UNCOMMITTED is taken as READ COMMITTED.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -47,7 +47,9 @@ impl Transaction {
         let new = schema.keys(after)?;
         self.assert_locked(schema, Row { image: before, keys: &old })?;
         self.lock_unique(schema, &old, Some(&new))?;
-        self.begin_writing()?;
+        if (0..=schema.secondary.len()).any(|number| old.of(number) != new.of(number)) {
+            self.begin_writing()?;
+        }
         if old.primary() != new.primary() {
             self.take_primary(schema, &new)?;
         }

@@ -1,0 +1,142 @@
+//! A table's rows in the order of one of its indexes: a scan of that index's tree, and the rows that its entries lead to.
+
+use std::sync::Arc;
+
+use binlog::position::LogPosition;
+
+use crate::entry::{TreeId, Value};
+use crate::schema::TableSchema;
+
+use super::guard::Guard;
+use super::read::Access;
+use super::scan::{Direction, KeyRange, Scan};
+use super::{Transaction, TransactionError};
+
+impl Transaction {
+    /// A scan of the rows of a table in the order of one of its indexes, numbered as by `TableSchema::index`.
+    pub fn scan_index(
+        &mut self,
+        schema: &Arc<TableSchema>,
+        index: usize,
+        range: KeyRange,
+        direction: Direction,
+        access: Access,
+    ) -> IndexScan {
+        let tree = schema.index(index).expect("the caller names an index of the table").tree();
+        let scan = match access {
+            // The rows are locked, not the entries that lead to them.
+            Access::Locking(locking) if index != 0 => {
+                let keeps = self.keeps_ranges() && !schema.is_temporary();
+                let guard = keeps.then(|| Guard::new(locking.on_locked));
+                self.scan_guarded(tree, range, direction, Access::Newest, guard)
+            }
+            access => self.scan(tree, range, direction, access),
+        };
+        IndexScan { schema: schema.clone(), index, access, scan, row: None }
+    }
+}
+
+/// A scan of a table's rows by one of its indexes.
+pub struct IndexScan {
+    schema: Arc<TableSchema>,
+    index: usize,
+    access: Access,
+    scan: Scan,
+    /// The row that a secondary index's entry led to.
+    row: Option<Value>,
+}
+
+impl IndexScan {
+    /// Moves to the next row; false behind the last one.
+    ///
+    /// A locking scan by a secondary index finds its entries first and reads the rows' newest versions later: whether
+    /// the row is still in the range is the caller's to test.
+    #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
+    pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
+        if self.index == 0 {
+            return self.scan.next(transaction);
+        }
+        self.row = None;
+        while self.row.is_none() {
+            if !self.scan.next(transaction)? {
+                return Ok(false);
+            }
+            let schema = self.schema.clone();
+            let primary_key = schema.secondary[self.index - 1].primary_key_in(self.scan.key())?;
+            self.row = self.read(transaction, schema.primary.tree(), primary_key)?;
+        }
+        Ok(true)
+    }
+
+    /// False if somebody else has the row locked, which is as it was committed last ([`OnLocked::LookFirst`]).
+    pub fn is_locked(&self) -> bool {
+        self.scan.is_locked()
+    }
+
+    /// Waits for the lock that [`Self::is_locked`] says is missing, and reads the row again; false if it is gone then.
+    pub fn wait_for_row(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
+        self.scan.wait_for_row(transaction)
+    }
+
+    /// The row's image.
+    ///
+    /// # Panics
+    /// If the scan stands nowhere.
+    pub fn row(&self) -> &[u8] {
+        match &self.row {
+            Some(row) => row,
+            None => self.scan.value(),
+        }
+    }
+
+    /// The key in the index that led to the row.
+    ///
+    /// # Panics
+    /// If the scan stands nowhere.
+    pub fn key(&self) -> &[u8] {
+        self.scan.key()
+    }
+
+    /// The row behind an entry, seen and locked as the scan is to.
+    fn read(
+        &self,
+        transaction: &mut Transaction,
+        tree: TreeId,
+        key: &[u8],
+    ) -> Result<Option<Value>, TransactionError> {
+        let mark = self.scan.mark;
+        match self.access {
+            Access::Locking(locking) => match transaction.get_locked_version(tree, key, locking, mark)? {
+                Some((Some((position, row)), _)) => self.if_current(position, row),
+                Some((None, true)) => {
+                    transaction.unlock_rejected();
+                    Ok(None)
+                }
+                Some((None, false)) | None => Ok(None),
+            },
+            Access::Newest | Access::Snapshot => {
+                if let Some(own) = transaction.writes.get(tree, key, mark) {
+                    return self.own_row(own);
+                }
+                let found = transaction.engine.store_of(tree).version(tree, key, self.scan.position())?;
+                transaction.as_now(tree, found)
+            }
+        }
+    }
+
+    /// A row that was changed after the entry was found is met by its new entry, if that is in the range: nobody can put
+    /// one to where the scan has been. Without such a guard it is met here.
+    fn if_current(&self, position: LogPosition, row: Value) -> Result<Option<Value>, TransactionError> {
+        let is_current = self.scan.guard.is_none()
+            || position <= self.scan.position()
+            || self.schema.keys(&row)?.of(self.index) == self.scan.key();
+        Ok(is_current.then_some(row))
+    }
+
+    /// A row that the transaction has changed, if the entry is one of it as it is now (X6).
+    fn own_row(&self, own: Option<&Value>) -> Result<Option<Value>, TransactionError> {
+        let Some(row) = own else { return Ok(None) };
+        let is_its_entry = self.schema.keys(row)?.of(self.index) == self.scan.key();
+        Ok(is_its_entry.then(|| row.clone()))
+    }
+}
