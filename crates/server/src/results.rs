@@ -1,7 +1,7 @@
 //! From what a session produces to packets.
 
 use crate::statements::{CURSOR_MAX, Cursor};
-use protocol::{ColumnDefinition, Connection, ErrorReply, OkReply, SessionChange, Status};
+use protocol::{Capabilities, ColumnDefinition, Connection, ErrorReply, OkReply, SessionChange, Status};
 use sql::sink::{ColumnMeta, OkInfo, ResultSink, StateChange};
 use sql::{Datum, SqlError};
 use std::io;
@@ -124,6 +124,20 @@ impl ResultSink for Results<'_> {
         } else {
             self.connection.write_ok(&reply);
         }
+        Ok(())
+    }
+
+    fn request_file(&mut self, name: &[u8]) -> io::Result<()> {
+        if !self.connection.capabilities().has(Capabilities::LOCAL_FILES) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.connection.write_local_infile_request(name)
+    }
+
+    fn read_file(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        self.scratch.clear();
+        self.connection.read_local_infile(&mut self.scratch).map_err(io::Error::other)?;
+        out.extend_from_slice(&self.scratch);
         Ok(())
     }
 }

@@ -133,7 +133,7 @@ fn log_in<'a>(
         // A Unix socket is as safe without, and clients that take whatever is offered spend more on it than on the rest
         // of a short connection.
         tls: !connection.is_secure(),
-        local_infile: false,
+        local_infile: server.variables.bool(ids::LOCAL_INFILE),
         require_secure_transport: server.variables.bool(ids::REQUIRE_SECURE_TRANSPORT),
     };
     let refused = match connection.handshake(&greeting, &server.authenticator, &server.accounts()) {

@@ -101,4 +101,15 @@ pub trait ResultSink {
     /// The statement succeeded: the result set ends, or there was none. With
     /// [`status_flag::MORE_RESULTS_EXISTS`] another statement of the same text follows.
     fn finish(&mut self, ok: &OkInfo) -> io::Result<()>;
+
+    /// LOAD DATA LOCAL: asks the client for a file of its machine, which [`ResultSink::read_file`] then reads to its end.
+    /// `Unsupported` where there is no client that would send one.
+    fn request_file(&mut self, _name: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Appends the next bytes of the file that was asked for; nothing at its end.
+    fn read_file(&mut self, _out: &mut Vec<u8>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }

@@ -24,7 +24,7 @@ pub struct Series {
 
 impl Series {
     /// The smallest value of the series that is not below `from`.
-    fn at_least(self, from: u64) -> Option<u64> {
+    pub fn at_least(self, from: u64) -> Option<u64> {
         if self.increment <= 1 {
             return Some(from);
         }

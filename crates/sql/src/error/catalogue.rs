@@ -27,6 +27,7 @@ const fn sqlstate(text: &str) -> [u8; 5] {
 }
 
 catalogue! {
+    CANT_GET_STAT = 13, "HY000", "Can't get stat of '%' (OS errno % - %)";
     CONSISTENT_SNAPSHOT_IGNORED = 138, "HY000", "InnoDB: WITH CONSISTENT SNAPSHOT was ignored because this phrase can only be used with REPEATABLE READ isolation level.";
     CANT_CREATE_TABLE = 1005, "HY000", "Can't create table '%' (errno: %)";
     DB_CREATE_EXISTS = 1007, "HY000", "Can't create database '%'; database exists";
@@ -70,6 +71,8 @@ catalogue! {
     BLOB_USED_AS_KEY = 1073, "42000", "BLOB column '%' can't be used in key specification with the used table type";
     TOO_BIG_FIELDLENGTH = 1074, "42000", "Column length too big for column '%' (max = %); use BLOB or TEXT instead";
     WRONG_AUTO_KEY = 1075, "42000", "Incorrect table definition; there can be only one auto column and it must be defined as a key";
+    WRONG_FIELD_TERMINATORS = 1083, "42000", "Field separator argument is not what is expected; check the manual";
+    FILE_EXISTS_ERROR = 1086, "HY000", "File '%' already exists";
     WRONG_SUB_KEY = 1089, "HY000", "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or the storage engine doesn't support unique prefix keys";
     CANT_REMOVE_ALL_FIELDS = 1090, "42000", "You can't delete all columns with ALTER TABLE; use DROP TABLE instead";
     CANT_DROP_FIELD_OR_KEY = 1091, "42000", "Can't DROP '%'; check that column/key exists";
@@ -111,6 +114,7 @@ catalogue! {
     PRIMARY_CANT_HAVE_NULL = 1171, "42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
     TOO_MANY_ROWS = 1172, "42000", "Result consisted of more than one row";
     REQUIRES_PRIMARY_KEY = 1173, "42000", "This table type requires a primary key";
+    UPDATE_WITHOUT_KEY_IN_SAFE_MODE = 1175, "HY000", "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column. %";
     KEY_DOES_NOT_EXIST = 1176, "42000", "Key '%' doesn't exist in table '%'";
     CANT_DO_THIS_DURING_TRANSACTION = 1179, "25000", "You are not allowed to execute this command in a transaction";
     ERROR_DURING_COMMIT = 1180, "HY000", "Got error % during COMMIT";
@@ -147,6 +151,9 @@ catalogue! {
     ZLIB_Z_BUF_ERROR = 1258, "HY000", "ZLIB: Not enough room in the output buffer (probably, length of uncompressed data was corrupted)";
     ZLIB_Z_DATA_ERROR = 1259, "HY000", "ZLIB: Input data corrupted";
     CUT_VALUE_GROUP_CONCAT = 1260, "HY000", "Row % was cut by %)";
+    WARN_TOO_FEW_RECORDS = 1261, "01000", "Row % doesn't contain data for all columns";
+    WARN_TOO_MANY_RECORDS = 1262, "01000", "Row % was truncated; it contained more data than there were input columns";
+    WARN_NULL_TO_NOTNULL = 1263, "22004", "Column set to default value; NULL supplied to NOT NULL column '%' at row %";
     WARN_DATA_OUT_OF_RANGE = 1264, "22003", "Out of range value for column '%' at row %";
     WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '%' at row %";
     CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations (%) and (%) for operation '%'";
@@ -238,6 +245,7 @@ catalogue! {
     WARN_OPTION_IGNORED = 1618, "HY000", "<%> option ignored";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
+    MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '%'.";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
@@ -249,6 +257,7 @@ catalogue! {
     MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000", "Your password has expired. To log in you must change it using a client that supports expired passwords.";
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     AES_INVALID_IV = 1882, "HY000", "The initialization vector supplied to % is too short. Must be at least % bytes long";
+    WARN_LEGACY_SYNTAX_CONVERTED = 3005, "HY000", "% is no longer supported. The statement was converted to %.";
     INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
     USER_LOCK_WRONG_NAME = 3057, "42000", "Incorrect user-level lock name '%'. The name is empty, NULL, or can not be expressed in the current character-set.";
@@ -326,6 +335,7 @@ catalogue! {
     CANNOT_CONVERT_STRING = 3854, "HY000", "Cannot convert string '%' from % to %";
     REGEXP_INVALID_CAPTURE_GROUP_NAME = 3887, "HY000", "A capture group has an invalid name.";
     CONSTRAINT_NOT_FOUND = 3940, "HY000", "Constraint '%' does not exist.";
+    CLIENT_LOCAL_FILES_DISABLED = 3948, "42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     DEPENDENT_BY_CHECK_CONSTRAINT = 3959, "HY000", "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";
     MISSING_JSON_VALUE = 3966, "22035", "No value was found by '%' on the specified path.";
     MULTIPLE_JSON_VALUES = 3967, "22034", "More than one value was found by '%' on the specified path.";

@@ -11,21 +11,22 @@ use storage::TransactionError;
 use storage::transaction::Locking;
 
 use super::computed;
-use super::insert::{duplicate_entry, now};
 use super::operators::{self, Running};
 use super::sort::Sorter;
+use super::writer::{charset_of, duplicate_entry, now};
 use crate::ast::{self, ExprKind, TableReference};
 use crate::catalog::TableDef;
 use crate::catalog::table::Default;
 use crate::error::{self, Result, SqlError};
 use crate::expression::frame::Frame;
+use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Row, Scope};
 use crate::planner::{self, Limit, Operator, block, from, join};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::types::Charset;
 use crate::value::{Datum, image, store};
+use crate::variables::ids;
 
 /// `SET a = .., b = ..`
 pub(super) struct Assignments {
@@ -34,6 +35,8 @@ pub(super) struct Assignments {
     touched: Vec<usize>,
     /// A later assignment reads a column that an earlier one writes: each must be applied before the next.
     sequential: bool,
+    /// IGNORE: a row that would violate a constraint stays as it is, with a warning.
+    pub(super) ignore: bool,
 }
 
 enum Assigned {
@@ -46,8 +49,8 @@ enum Assigned {
 pub(super) enum Around<'a> {
     /// Nothing.
     Nothing,
-    /// The row that an INSERT would have written, as a second source.
-    New(Row<'a>),
+    /// The row that an INSERT would have written, as a second source, and what its query gave besides, as a third.
+    New(Row<'a>, Row<'a>),
     /// The joined row that the changed one is a part of, which is read instead of it.
     Frame(&'a Frame),
 }
@@ -72,7 +75,7 @@ impl Assignments {
                 None => table.column_index(shown),
                 Some(_) => resolver.scope.find(&assignment.column)?.and_then(|e| e.as_column()),
             };
-            let column = target.ok_or_else(|| error::BAD_FIELD_ERROR.with(&[shown, &"field list"]))?;
+            let column = target.ok_or_else(|| unknown_column(&assignment.column, "field list"))?;
             let value = match &assignment.value.kind {
                 ExprKind::Default(None) => Assigned::Default,
                 _ => {
@@ -85,7 +88,7 @@ impl Assignments {
             };
             list.push((column, value));
         }
-        Ok(Self { touched: untouched_moments(table, &list), list, sequential })
+        Ok(Self { touched: untouched_moments(table, &list), list, sequential, ignore: false })
     }
 
     /// Resolves those of one table of a join, as column numbers and trees.
@@ -105,7 +108,7 @@ impl Assignments {
             };
             list.push((*column, value));
         }
-        Ok(Self { touched: untouched_moments(table, &list), list, sequential: false })
+        Ok(Self { touched: untouched_moments(table, &list), list, sequential: false, ignore: false })
     }
 
     /// The row after them; `None` if it stays as it is.
@@ -133,7 +136,10 @@ impl Assignments {
             after = rebuild(table, &after, moments)?;
         }
         if !table.is_plain() {
-            computed::complete(cx, table, &mut after, &self.defaulted(table), rules, (number, false))?;
+            let how = (number, self.ignore);
+            if !computed::complete(cx, table, &mut after, &self.defaulted(table), rules, how)? {
+                return Ok(None);
+            }
         }
         Ok(Some(after))
     }
@@ -162,8 +168,8 @@ impl Assignments {
         let old = Row::Image(ImageRow { table, image, offsets: &offsets });
         let both;
         let row = match around {
-            Around::New(new) => {
-                both = [old, new];
+            Around::New(new, selected) => {
+                both = [old, new, selected];
                 Row::Joined(&both)
             }
             Around::Frame(frame) => frame.row(),
@@ -188,11 +194,7 @@ impl Assignments {
                         return Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name]));
                     }
                 },
-                Assigned::Expr(expr) => {
-                    let text = expr.ty.family.is_text();
-                    let charset = if text { expr.ty.collation.charset() } else { Charset::Ascii };
-                    (expr.eval(cx, row)?, charset)
-                }
+                Assigned::Expr(expr) => (expr.eval(cx, row)?, charset_of(expr)),
             };
             if value.is_null() && !definition.nullable {
                 let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
@@ -200,7 +202,7 @@ impl Assignments {
                     return Err(e);
                 }
                 cx.warn(e);
-                values.push((*column, store::implicit_default(&definition.ty)));
+                values.push((*column, store::null_substitute(&definition.ty)));
                 continue;
             }
             let mut target = store::Target {
@@ -224,7 +226,7 @@ fn untouched_moments(table: &TableDef, list: &[(usize, Assigned)]) -> Vec<usize>
 }
 
 /// The image with some columns replaced; a later value of the same column wins.
-fn rebuild(table: &TableDef, image: &[u8], values: Vec<(usize, Datum<'_>)>) -> Result<Vec<u8>> {
+pub(super) fn rebuild(table: &TableDef, image: &[u8], values: Vec<(usize, Datum<'_>)>) -> Result<Vec<u8>> {
     let mut offsets = Offsets::default();
     offsets.find(table, image)?;
     let mut out = Vec::with_capacity(image.len() + 16);
@@ -271,6 +273,23 @@ struct Target {
     limit: Limit,
 }
 
+/// `sql_safe_updates`: error 1175 for a statement that reads all of a table. Asked when it is known that there may be rows.
+pub(super) fn check_safe(cx: &Context, from: &Operator) -> Result<()> {
+    match cx.variables().bool(ids::SQL_SAFE_UPDATES) && reads_all(from) {
+        true => Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.plain()),
+        false => Ok(()),
+    }
+}
+
+fn reads_all(from: &Operator) -> bool {
+    match from {
+        Operator::Access(access) => access.path.keys.is_empty() && access.path.range.is_none(),
+        Operator::Loop(join) => reads_all(&join.outer) || reads_all(&join.inner),
+        Operator::Hash(join) => reads_all(&join.outer) || reads_all(&join.inner),
+        Operator::One(_) | Operator::Rows(_) => false,
+    }
+}
+
 impl Target {
     fn resolve(
         resolver: &mut Resolver<'_>,
@@ -310,6 +329,9 @@ impl Target {
         let mut frame = Frame::new(std::iter::once(Some(self.table.clone())));
         if limit == 0 || !operators::accepts(cx, &self.gate, &frame)? {
             return Ok(());
+        }
+        if !self.limit.is_some() {
+            check_safe(cx, &self.from)?;
         }
         let mut rows = Running::new(&self.from);
         rows.open(cx, &mut frame)?;
@@ -351,7 +373,8 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     };
     let (table, alias, hints) = single_table(cx, factor)?;
     let scope = scope_of(cx, &table, &alias);
-    let assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
+    let mut assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
+    assignments.ignore = update.ignore;
     let scope = scope_of(cx, &table, &alias);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     resolver.targets = vec![table.clone()];

@@ -1,32 +1,23 @@
 //! INSERT and REPLACE.
 //!
 //! 1. resolve  The table is opened, the column list becomes numbers.
-//! 2. values   For each row, each column's value: what was given, its default, or the next AUTO_INCREMENT number; each
-//!    made to fit its column.
-//! 3. image    The values become the row image, which is what is stored and logged.
-//! 4. write    The transaction locks the keys, looks for duplicates, and takes the row. A duplicate is an error, a warning
-//!    (IGNORE), the end of the other row (REPLACE), or its update (ON DUPLICATE KEY UPDATE).
+//! 2. values   Each row's values come from the statement's text or from a query.
+//! 3. write    The [`Writer`] makes rows of them.
 
 use std::sync::Arc;
 
-use binlog::row::RowImageBuilder;
-use storage::TransactionError;
-
-use super::change::{Around, Assignments};
-use super::{computed, select};
-use crate::ast::{self, ExprKind, InsertSource, LoadDuplicates};
-use crate::catalog::auto_increment::Series;
-use crate::catalog::table::Default;
+use super::on_duplicate::{self, Selected};
+use super::query;
+use super::writer::{Draft, Given, OnDuplicate, Writer, charset_of, reads_columns};
+use crate::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
-use crate::expression::resolve::{Scope, Source};
-use crate::expression::row::{ImageRow, Offsets};
-use crate::expression::{Resolver, Row};
-use crate::planner::Query;
+use crate::expression::resolve::Scope;
+use crate::expression::{Expr, Node, Resolver, Row};
+use crate::planner::{Plan, Query};
 use crate::session::Context;
-use crate::types::{Charset, DataType, Type};
-use crate::value::{Datum, image, store};
-use crate::variables::ids;
+use crate::types::{Charset, Type};
+use crate::value::{Datum, Decimal};
 
 /// Runs an INSERT or REPLACE.
 pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Result<()> {
@@ -34,56 +25,21 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
         return Err(SqlError::unsupported("partitions"));
     }
     cx.storing = !insert.ignore;
+    if insert.priority == ast::Priority::Delayed {
+        let word = if insert.replace { "REPLACE" } else { "INSERT" };
+        cx.warn(error::WARN_LEGACY_SYNTAX_CONVERTED.with(&[&format_args!("{word} DELAYED"), &word]));
+    }
     let table = cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
     cx.check_writable_table(&table)?;
     let columns = column_numbers(&table, &insert.columns)?;
-    let on_duplicate = match insert.on_duplicate.as_slice() {
-        [] => None,
-        assignments => Some(on_duplicate(cx, &table, insert, assignments, text)?),
-    };
-    let mut writer = Writer::new(cx, table, columns, insert.ignore, insert.replace);
-    writer.on_duplicate = on_duplicate;
     match &insert.source {
-        InsertSource::Values(rows) => {
-            writer.rows = rows.len() as u64;
-            for row in rows {
-                writer.literal_row(cx, row, text)?;
-            }
-        }
-        InsertSource::Query(query) => {
-            let columns = writer.columns.len();
-            select::for_each(cx, query, text, |cx, values, types| {
-                if values.len() != columns {
-                    return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
-                }
-                writer.selected_row(cx, values, types)
-            })?;
-        }
+        InsertSource::Values(rows) => values(cx, insert, table, &columns, rows, text),
+        InsertSource::Query(query) => selected(cx, insert, table, &columns, query, text),
     }
-    writer.finish(cx);
-    Ok(())
-}
-
-/// Fills a new table with a query's rows: `selected` are the table's columns that they are for.
-pub(super) fn fill(
-    cx: &mut Context,
-    table: Arc<TableDef>,
-    selected: &[ColumnDef],
-    query: &Query,
-    duplicates: LoadDuplicates,
-) -> Result<()> {
-    let ignore = duplicates == LoadDuplicates::Ignore;
-    cx.storing = !ignore;
-    let columns = selected.iter().filter_map(|column| table.column_index(&column.name)).collect();
-    let mut writer = Writer::new(cx, table, columns, ignore, duplicates == LoadDuplicates::Replace);
-    let types: Vec<Type> = query.columns.iter().map(|column| column.ty).collect();
-    super::query::run(cx, query, &mut |cx, values| writer.selected_row(cx, values, &types).map(|()| true))?;
-    writer.finish(cx);
-    Ok(())
 }
 
 /// The columns named, or all visible ones.
-fn column_numbers(table: &TableDef, names: &[ast::Ident]) -> Result<Vec<usize>> {
+pub(super) fn column_numbers(table: &TableDef, names: &[ast::Ident]) -> Result<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..table.columns.len()).filter(|&c| table.columns[c].visible).collect());
     }
@@ -99,389 +55,237 @@ fn column_numbers(table: &TableDef, names: &[ast::Ident]) -> Result<Vec<usize>> 
     Ok(numbers)
 }
 
-fn on_duplicate(
+/// INSERT .. VALUES, and .. SET.
+fn values(
     cx: &mut Context,
-    table: &Arc<TableDef>,
     insert: &ast::Insert,
-    assignments: &[ast::Assignment],
-    text: &[u8],
-) -> Result<Assignments> {
-    if insert.replace {
-        return Err(SqlError::internal("REPLACE with ON DUPLICATE KEY UPDATE"));
-    }
-    let mut scope = Scope::of_table(table.clone(), &table.name);
-    scope.values_source = Some(1);
-    if let Some(alias) = &insert.row_alias {
-        if !alias.columns.is_empty() {
-            return Err(SqlError::unsupported("column aliases of a row alias"));
-        }
-        scope.sources.push(Source::table(table.clone(), &alias.name, 1));
-    }
-    scope.locals = crate::routine::locals(cx);
-    Assignments::resolve(cx, table, assignments, scope, text)
-}
-
-/// The largest AUTO_INCREMENT value that the column holds.
-fn auto_max(table: &TableDef) -> u64 {
-    match table.auto_column.map(|c| &table.columns[c].ty) {
-        Some(DataType::Integer { size, sign, .. }) => {
-            u64::try_from(store::integer_range(*size, sign.unsigned).1).unwrap_or(u64::MAX)
-        }
-        _ => u64::MAX,
-    }
-}
-
-/// What a statement says of a column.
-enum Given<'a> {
-    /// A value, and the character set of its text.
-    Value(Datum<'a>, Charset),
-    /// DEFAULT, or nothing.
-    Default,
-}
-
-struct Writer {
     table: Arc<TableDef>,
-    rules: store::Rules,
-    ignore: bool,
-    replace: bool,
-    on_duplicate: Option<Assignments>,
-    /// The columns that values are given for, in their order.
-    columns: Vec<usize>,
-    /// The row being written, from 1.
-    row: u64,
-    /// Rows of the statement, if that is known.
-    rows: u64,
-    /// AUTO_INCREMENT numbers that are this statement's.
-    reserved: std::ops::Range<u64>,
-    first_generated: Option<u64>,
-    last_explicit: u64,
-    image: Vec<u8>,
-    auto_max: u64,
-    /// The table has no expressions.
-    is_plain: bool,
-    /// Columns of the row whose default is an expression that has to be evaluated.
-    defaulted: Vec<usize>,
+    columns: &[usize],
+    rows: &[Vec<ast::Expr>],
+    text: &[u8],
+) -> Result<()> {
+    // `VALUES ()`: all defaults.
+    let fits =
+        |row: &Vec<ast::Expr>| row.len() == columns.len() || row.is_empty() && insert.columns.is_empty();
+    if let Some(wrong) = rows.iter().position(|row| !fits(row)) {
+        return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
+    }
+    let on_duplicate = on_duplicate::resolve(cx, &table, insert, columns, &Selected::default(), text)?;
+    let mut given = vec![Given::Default; table.columns.len()];
+    let mut writer = Writer::new(cx, table, on_duplicate, insert.ignore, rows.len() as u64);
+    let bare = Bare::new(cx);
+    for row in rows {
+        let mut all_bare = true;
+        for (expr, &column) in row.iter().zip(columns) {
+            match bare.value(cx, expr) {
+                Some(value) => given[column] = value,
+                None => all_bare = false,
+            }
+        }
+        if all_bare {
+            writer.write(cx, &mut given)?;
+        } else {
+            given.fill(Given::Default);
+            computed_row(cx, &mut writer, row, columns, &mut given, text)?;
+        }
+    }
+    writer.finish(cx);
+    if rows.len() > 1 {
+        cx.status.info = writer.info(cx);
+    }
+    Ok(())
 }
 
-impl Writer {
-    fn new(cx: &Context, table: Arc<TableDef>, columns: Vec<usize>, ignore: bool, replace: bool) -> Self {
-        Writer {
-            rules: cx.store_rules(ignore),
-            ignore,
-            replace,
-            on_duplicate: None,
-            columns,
-            row: 0,
-            rows: 0,
-            reserved: 0..0,
-            first_generated: None,
-            last_explicit: 0,
-            image: Vec::new(),
-            auto_max: auto_max(&table),
-            is_plain: table.is_plain(),
-            defaulted: Vec::new(),
-            table,
-        }
+/// Values that need no evaluation: literals and parameters, and DEFAULT. Most rows have no others.
+struct Bare {
+    /// The character set that text is in, if it needs no conversion.
+    charset: Option<Charset>,
+}
+
+impl Bare {
+    fn new(cx: &Context) -> Self {
+        let connection = cx.connection_collation().charset();
+        Self { charset: (cx.client_charset() == connection).then_some(connection) }
     }
 
-    fn selected_row(&mut self, cx: &mut Context, values: &[Datum<'_>], types: &[Type]) -> Result<()> {
-        let given = values.iter().zip(types).map(|(v, ty)| Given::Value(v.borrow(), ty.collation.charset()));
-        self.write_row(cx, given.collect())
-    }
-
-    fn literal_row(&mut self, cx: &mut Context, row: &[ast::Expr], text: &[u8]) -> Result<()> {
-        if row.is_empty() && (self.columns.is_empty() || self.row == 0 && self.rows >= 1) {
-            // `VALUES ()`: all defaults.
-            let given = self.columns.iter().map(|_| Given::Default).collect();
-            return self.write_row(cx, given);
-        }
-        if row.len() != self.columns.len() {
-            return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(self.row + 1)]));
-        }
-        let scope = Scope { locals: crate::routine::locals(cx), ..Scope::empty() };
-        let mut resolver = Resolver::new(cx, scope).with_text(text);
-        resolver.targets = vec![self.table.clone()];
-        let mut given = Vec::with_capacity(row.len());
-        for ast in row {
-            if matches!(ast.kind, ExprKind::Default(None)) {
-                given.push(Given::Default);
-                continue;
+    fn value<'a>(&self, cx: &Context, expr: &'a ast::Expr) -> Option<Given<'a>> {
+        let (value, charset) = match &expr.kind {
+            ExprKind::Literal(literal) => self.literal(literal)?,
+            ExprKind::Default(None) => return Some(Given::Default),
+            ExprKind::Parameter(number) => {
+                let ty = cx.parameters.get(*number as usize)?.ty;
+                let charset = if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii };
+                (cx.parameter(*number as usize), charset)
             }
-            let expr = resolver.expr(ast)?;
-            let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
-            let value = match expr.node {
-                crate::expression::Node::Constant(value) => value,
-                _ => expr.eval(resolver.cx, Row::None)?.into_owned(),
-            };
-            given.push(Given::Value(value, charset));
-        }
-        self.write_row(cx, given)
-    }
-
-    fn write_row(&mut self, cx: &mut Context, mut given: Vec<Given<'_>>) -> Result<()> {
-        self.row += 1;
-        if self.row.is_multiple_of(256) {
-            cx.check_interrupt()?;
-        }
-        let table = self.table.clone();
-        let mut image = std::mem::take(&mut self.image);
-        image.clear();
-        let mut builder = RowImageBuilder::new(&table.column_types, &mut image);
-        let mut generated = None;
-        self.defaulted.clear();
-        for (number, column) in table.columns.iter().enumerate() {
-            let place = self.columns.iter().position(|&c| c == number);
-            let given = place.map_or(Given::Default, |i| std::mem::replace(&mut given[i], Given::Default));
-            let value = self.value(cx, number, column, given, &mut generated)?;
-            image::push(&mut builder, &value, &column.ty)?;
-        }
-        builder.finish().map_err(SqlError::internal)?;
-        if !self.is_plain {
-            let how = (self.row, self.ignore);
-            if !computed::complete(cx, &table, &mut image, &self.defaulted, self.rules, how)? {
-                self.image = image;
-                return Ok(());
-            }
-        }
-        let outcome = self.put(cx, &image);
-        self.image = image;
-        if outcome? && generated.is_some() {
-            self.first_generated = self.first_generated.or(generated);
-        }
-        Ok(())
-    }
-
-    /// A column's value, made to fit.
-    fn value<'a>(
-        &mut self,
-        cx: &mut Context,
-        number: usize,
-        column: &ColumnDef,
-        given: Given<'a>,
-        generated: &mut Option<u64>,
-    ) -> Result<Datum<'a>> {
-        let auto = self.table.auto_column == Some(number);
-        if column.generated.is_some() {
-            return match given {
-                Given::Default => Ok(Datum::Null),
-                // MariaDB's dumps hold the values, and set a mode that is not strict.
-                Given::Value(..) if !cx.modes().strict => {
-                    cx.warn(computed::generated_value(&self.table, number));
-                    Ok(Datum::Null)
+            ExprKind::Unary { op: UnaryOp::Minus, operand } => match &operand.kind {
+                ExprKind::Literal(Literal::Integer(n)) => {
+                    (Datum::Int(i64::try_from(-i128::from(*n)).ok()?), Charset::Ascii)
                 }
-                Given::Value(..) => computed::not_generated(&self.table, number).map(|()| Datum::Null),
-            };
-        }
-        let (value, charset) = match given {
-            Given::Value(value, charset) => (value, charset),
-            Given::Default if auto => return self.generate(cx, column, generated),
-            Given::Default => return self.default(cx, number, column),
+                _ => return None,
+            },
+            _ => return None,
         };
-        if value.is_null() {
-            if auto {
-                return self.generate(cx, column, generated);
+        Some(Given::Value(value, charset))
+    }
+
+    fn literal<'a>(&self, literal: &'a Literal) -> Option<(Datum<'a>, Charset)> {
+        let value = match literal {
+            Literal::Null => Datum::Null,
+            Literal::Bool(b) => Datum::from_bool(*b),
+            Literal::Integer(n) => i64::try_from(*n).map_or(Datum::UInt(*n), Datum::Int),
+            Literal::Decimal(digits) => Datum::Decimal(Decimal::parse(digits.as_bytes()).0),
+            Literal::Float(text) => Datum::Double(text.parse().ok().filter(|v: &f64| v.is_finite())?),
+            Literal::String { bytes, introducer: None } => {
+                return Some((Datum::borrowed(bytes), self.charset?));
             }
-            if column.nullable {
-                return Ok(Datum::Null);
+            Literal::String { bytes, introducer: Some(name) }
+                if Charset::by_name(name) == Some(Charset::Binary) =>
+            {
+                return Some((Datum::borrowed(bytes), Charset::Binary));
             }
-            let e = error::BAD_NULL_ERROR.with(&[&column.name]);
-            if self.rules.strict || self.rows == 1 && !self.ignore {
-                return Err(e);
+            Literal::Hex { bytes, introducer: None } | Literal::Bit { bytes, introducer: None } => {
+                return Some((Datum::Bits(bytes[..].into()), Charset::Binary));
             }
-            cx.warn(e);
-            return Ok(store::implicit_default(&column.ty));
-        }
-        let mut target = store::Target {
-            column: &column.name,
-            table: &self.table.name,
-            row: self.row,
-            rules: self.rules,
-            diagnostics: &mut cx.diagnostics,
+            _ => return None,
         };
-        let fitted = store::fit(value, charset, &column.ty, &mut target)?;
-        if auto {
-            match u64::try_from(fitted.to_integer().value) {
-                Ok(0) if !cx.modes().no_auto_value_on_zero => return self.generate(cx, column, generated),
-                Ok(n) => {
-                    self.table.counter.used(n);
-                    self.last_explicit = n;
-                }
-                Err(_) => {}
-            }
-        }
-        Ok(fitted)
-    }
-
-    fn default<'a>(&mut self, cx: &mut Context, number: usize, column: &ColumnDef) -> Result<Datum<'a>> {
-        match &column.default {
-            Default::Expression(_) => {
-                self.defaulted.push(number);
-                Ok(Datum::Null)
-            }
-            Default::Value(value) => Ok(value.clone()),
-            Default::Now => Ok(now(cx, &column.ty)),
-            Default::None => {
-                let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
-                if self.rules.strict {
-                    return Err(e);
-                }
-                cx.warn(e);
-                Ok(store::implicit_default(&column.ty))
-            }
-        }
-    }
-
-    /// The next AUTO_INCREMENT number.
-    fn generate<'a>(
-        &mut self,
-        cx: &mut Context,
-        column: &ColumnDef,
-        generated: &mut Option<u64>,
-    ) -> Result<Datum<'a>> {
-        let increment = cx.variables().uint(ids::AUTO_INCREMENT_INCREMENT).max(1);
-        let forced = cx.variables().uint(ids::INSERT_ID);
-        if forced > 0 {
-            cx.change_variables(|v| v.put(ids::INSERT_ID, crate::variables::Value::UInt(0)));
-            self.table.counter.used(forced);
-            self.reserved = forced..forced;
-            *generated = Some(forced);
-            return self.numbered(cx, column, forced);
-        }
-        if self.reserved.is_empty() {
-            let series = Series { increment, offset: cx.variables().uint(ids::AUTO_INCREMENT_OFFSET) };
-            // All that the statement can still need, so that its numbers are consecutive.
-            let count = (self.rows + 1).saturating_sub(self.row).max(1);
-            let first = self.table.counter.reserve(count, series, self.auto_max);
-            // A type that is full gives its last value again, which the key refuses; a full BIGINT has an error of its own.
-            let first = match first {
-                Some(first) => first,
-                None if self.auto_max < u64::MAX => self.auto_max,
-                None => return Err(error::AUTOINC_READ_FAILED.plain()),
-            };
-            self.reserved = first..first.saturating_add(count.saturating_mul(increment));
-        }
-        let number = self.reserved.start;
-        self.reserved.start = number.saturating_add(increment);
-        *generated = Some(number);
-        self.numbered(cx, column, number)
-    }
-
-    fn numbered<'a>(&self, cx: &mut Context, column: &ColumnDef, number: u64) -> Result<Datum<'a>> {
-        let mut target = store::Target {
-            column: &column.name,
-            table: &self.table.name,
-            row: self.row,
-            rules: self.rules,
-            diagnostics: &mut cx.diagnostics,
-        };
-        store::fit(Datum::UInt(number), Charset::Ascii, &column.ty, &mut target)
-    }
-
-    /// Writes the row; false if it was left out.
-    fn put(&mut self, cx: &mut Context, image: &[u8]) -> Result<bool> {
-        loop {
-            let engine = &mut cx.transaction().engine;
-            let (index, existing) = match engine.insert_row(&self.table.schema, image) {
-                Ok(()) => {
-                    cx.status.affected += 1;
-                    cx.count(crate::status::Counter::HandlerWrite);
-                    return Ok(true);
-                }
-                Err(TransactionError::DuplicateKey { index, existing, .. }) => (index, existing),
-                Err(e) => return Err(e.into()),
-            };
-            if self.replace {
-                let engine = &mut cx.transaction().engine;
-                let tree = self.table.schema.primary.tree();
-                if let Some(old) = engine.get_newest_for_update(tree, &existing)? {
-                    engine.delete_row(&self.table.schema, &old)?;
-                    cx.status.affected += 1;
-                }
-                continue;
-            }
-            if self.on_duplicate.is_some() {
-                return self.update_existing(cx, image, &existing).map(|()| false);
-            }
-            let e = duplicate_entry(cx, &self.table, index, image)?;
-            if !self.ignore {
-                return Err(e);
-            }
-            cx.warn(e);
-            return Ok(false);
-        }
-    }
-
-    /// ON DUPLICATE KEY UPDATE: 2 rows affected if the row changed, 0 if it was so already.
-    fn update_existing(&mut self, cx: &mut Context, new: &[u8], key: &[u8]) -> Result<()> {
-        let Some(assignments) = &self.on_duplicate else { return Ok(()) };
-        let tree = self.table.schema.primary.tree();
-        let Some(old) = cx.transaction().engine.get_newest_for_update(tree, key)? else { return Ok(()) };
-        let mut offsets = Offsets::default();
-        offsets.find(&self.table, new)?;
-        let new_row = Row::Image(ImageRow { table: &self.table, image: new, offsets: &offsets });
-        let after = assignments.apply(cx, &self.table, &old, Around::New(new_row), self.rules, self.row)?;
-        if let Some(after) = after {
-            let outcome = cx.transaction().engine.update_row(&self.table.schema, &old, &after);
-            if let Err(TransactionError::DuplicateKey { index, .. }) = outcome {
-                return Err(duplicate_entry(cx, &self.table, index, &after)?);
-            }
-            outcome?;
-            self.table.count_row(&after);
-            cx.status.affected += 2;
-        } else if cx.count_found_rows {
-            cx.status.affected += 1;
-        }
-        Ok(())
-    }
-
-    fn finish(self, cx: &mut Context) {
-        if let Some(id) = self.first_generated
-            && self.table.columns[self.table.auto_column.unwrap_or(0)].visible
-        {
-            cx.status.last_insert_id = id;
-            cx.status.insert_id = id;
-        } else if self.last_explicit > 0 && cx.status.insert_id == 0 {
-            cx.status.insert_id = self.last_explicit;
-        }
-        let many = self.row > 1 || self.rows == 0;
-        if many {
-            let warnings = cx.diagnostics.warning_count();
-            let duplicates = if self.ignore { self.row - cx.status.affected.min(self.row) } else { 0 };
-            cx.status.info = format!("Records: {}  Duplicates: {duplicates}  Warnings: {warnings}", self.row);
-        }
+        Some((value, Charset::Ascii))
     }
 }
 
-/// The statement's moment as a column has it.
-pub(super) fn now<'a>(cx: &Context, ty: &DataType) -> Datum<'a> {
-    let moment = if matches!(ty, DataType::Timestamp(_)) { cx.now_utc() } else { cx.now() };
-    Datum::DateTime(moment.truncate(ty.decimals()))
+/// A row with expressions, which may read the columns before them.
+fn computed_row(
+    cx: &mut Context,
+    writer: &mut Writer,
+    row: &[ast::Expr],
+    columns: &[usize],
+    given: &mut [Given<'_>],
+    text: &[u8],
+) -> Result<()> {
+    let mut exprs = Vec::with_capacity(row.len());
+    let mut resolver = resolver(cx, &writer.table, text);
+    for ast in row {
+        exprs.push(match ast.kind {
+            ExprKind::Default(None) => None,
+            _ => Some(resolver.expr(ast)?),
+        });
+    }
+    if exprs.iter().flatten().any(reads_columns) {
+        let mut draft = writer.draft(cx)?;
+        for (expr, &column) in exprs.iter().zip(columns) {
+            set(cx, writer, &mut draft, column, expr.as_ref())?;
+        }
+        return writer.write_draft(cx, draft);
+    }
+    for (expr, &column) in exprs.into_iter().zip(columns) {
+        let Some(expr) = expr else { continue };
+        let charset = charset_of(&expr);
+        let value = match expr.node {
+            Node::Constant(value) => value,
+            _ => expr.eval(cx, Row::None)?.into_owned(),
+        };
+        given[column] = Given::Value(value, charset);
+    }
+    writer.write(cx, given)
 }
 
-/// Error 1062, with the key's values.
-pub(super) fn duplicate_entry(
-    cx: &Context,
-    table: &TableDef,
-    index: usize,
-    image: &[u8],
-) -> Result<SqlError> {
-    let mut offsets = Offsets::default();
-    offsets.find(table, image)?;
-    let row = ImageRow { table, image, offsets: &offsets };
-    let definition = &table.indexes[index];
-    let mut values = Vec::with_capacity(definition.parts.len());
-    for part in &definition.parts {
-        let value = row.column(part.column, cx.zone())?;
-        let bytes = value.to_bytes();
-        let shown = match part.prefix_len {
-            Some(n) => {
-                let charset = table.columns[part.column].ty.collation().charset();
-                &bytes[..charset.char_offset(&bytes, n as usize)]
-            }
-            None => &bytes[..],
-        };
-        values.push(String::from_utf8_lossy(shown).into_owned());
+/// Resolves expressions that may read the row that is being made, as source 0.
+pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c [u8]) -> Resolver<'c> {
+    let locals = crate::routine::locals(cx);
+    let scope = Scope { locals, ..Scope::of_table(table.clone(), &table.name) };
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    resolver.targets = vec![table.clone()];
+    resolver
+}
+
+/// Gives a draft's column the value of an expression, or its default.
+pub(super) fn set(
+    cx: &mut Context,
+    writer: &mut Writer,
+    draft: &mut Draft,
+    column: usize,
+    expr: Option<&Expr>,
+) -> Result<()> {
+    let given = match expr {
+        Some(expr) => writer.evaluate(cx, draft, expr)?,
+        None => Given::Default,
+    };
+    writer.set(cx, draft, column, given)
+}
+
+/// INSERT .. SELECT.
+fn selected(
+    cx: &mut Context,
+    insert: &ast::Insert,
+    table: Arc<TableDef>,
+    columns: &[usize],
+    query: &ast::Query,
+    text: &[u8],
+) -> Result<()> {
+    let names = on_duplicate::read_of_query(&table, insert, query);
+    let widened = on_duplicate::widened(query, &names);
+    let plan = Plan::new(cx, widened.as_ref().unwrap_or(query), text)?.query;
+    let types: Vec<_> = plan.columns.iter().map(|c| c.ty).collect();
+    if types.len() != columns.len() + names.len() {
+        return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
     }
-    let key = format!("{}.{}", table.name, definition.name);
-    Ok(error::DUP_ENTRY.with(&[&values.join("-"), &key]))
+    let read = Selected { names: &names, columns: &plan.columns[columns.len()..] };
+    let on_duplicate = on_duplicate::resolve(cx, &table, insert, columns, &read, text)?;
+    let width = table.columns.len();
+    let mut writer = Writer::new(cx, table, on_duplicate, insert.ignore, 0);
+    query::run(cx, &plan, &mut |cx, values| {
+        let mut given = selected_row(values, &types, columns, width);
+        if !names.is_empty() {
+            writer.selected = values[columns.len()..].iter().map(|v| v.clone().into_owned()).collect();
+        }
+        writer.write(cx, &mut given)?;
+        Ok(true)
+    })?;
+    if !insert.on_duplicate.is_empty() {
+        writer.last_number = 0; // which of them it was is not told
+    }
+    writer.finish(cx);
+    cx.status.info = writer.info(cx);
+    Ok(())
+}
+
+/// What a query's row gives each of a table's columns.
+fn selected_row<'a>(
+    values: &'a [Datum<'_>],
+    types: &[Type],
+    columns: &[usize],
+    width: usize,
+) -> Vec<Given<'a>> {
+    let mut given = vec![Given::Default; width];
+    for ((value, ty), &column) in values.iter().zip(types).zip(columns) {
+        given[column] = Given::Value(value.borrow(), ty.collation.charset());
+    }
+    given
+}
+
+/// Fills a new table with a query's rows: `selected` are the table's columns that they are for.
+pub(super) fn fill(
+    cx: &mut Context,
+    table: Arc<TableDef>,
+    selected: &[ColumnDef],
+    query: &Query,
+    duplicates: LoadDuplicates,
+) -> Result<()> {
+    let ignore = duplicates == LoadDuplicates::Ignore;
+    cx.storing = !ignore;
+    let columns: Vec<_> = selected.iter().filter_map(|column| table.column_index(&column.name)).collect();
+    let on_duplicate = without_update(duplicates == LoadDuplicates::Replace);
+    let width = table.columns.len();
+    let mut writer = Writer::new(cx, table, on_duplicate, ignore, 0);
+    let types: Vec<Type> = query.columns.iter().map(|column| column.ty).collect();
+    query::run(cx, query, &mut |cx, values| {
+        writer.write(cx, &mut selected_row(values, &types, &columns, width)).map(|()| true)
+    })?;
+    writer.finish(cx);
+    cx.status.info = writer.info(cx);
+    Ok(())
+}
+
+/// What an INSERT without ON DUPLICATE KEY UPDATE does about duplicates.
+pub(super) fn without_update(replace: bool) -> OnDuplicate {
+    if replace { OnDuplicate::Replace } else { OnDuplicate::Fail }
 }

@@ -3,8 +3,8 @@
 //! [`execute`] is where every statement comes through: it says for each kind whether it opens or ends a transaction, who may
 //! run it, and which module does it.
 //!
-//! - [`select`], [`insert`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a plan runs, with [`operators`], [`access`],
-//!   [`group`] and [`sort`]. [`output`]: how rows reach the client.
+//! - [`select`], [`insert`], [`load_data`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a plan runs, with
+//!   [`operators`], [`access`], [`group`] and [`sort`]. [`output`]: how rows reach the client.
 //! - [`computed`]: generated columns, expression defaults, CHECK.
 //! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
@@ -14,16 +14,22 @@ mod change;
 mod computed;
 mod create_select;
 mod ddl;
+mod delimited;
 pub mod group;
 mod insert;
+mod load_data;
 mod multi_table;
+mod on_duplicate;
 pub mod operators;
+mod outfile;
 pub mod output;
 mod password;
 pub mod query;
 mod select;
+mod server_file;
 pub mod sort;
 pub(crate) mod temporary;
+mod writer;
 
 use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
@@ -97,7 +103,7 @@ pub fn execute(
             cx.unlock_instance();
             Ok(OK)
         }
-        S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::Do(_) => {
+        S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) | S::Do(_) => {
             rows(cx, statement, text, sink)
         }
         S::Set(items) => match items.as_slice() {
@@ -187,6 +193,10 @@ fn rows(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn Res
             cx.count(Counter::ComDelete);
             in_statement(cx, own, |cx| change::delete(cx, delete, text)).map(|()| OK)
         }
+        S::LoadData(load) => {
+            cx.count(Counter::ComLoad);
+            in_statement(cx, own, |cx| load_data::execute(cx, load, text, sink)).map(|()| OK)
+        }
         S::Do(list) => {
             cx.count(Counter::ComDo);
             in_statement(cx, own, |cx| evaluate_all(cx, list, text)).map(|()| OK)
@@ -262,7 +272,6 @@ impl ResultSink for Discard {
 fn name_of(kind: &StatementKind) -> &'static str {
     use StatementKind as S;
     match kind {
-        S::LoadData(_) => "LOAD DATA",
         S::Call { .. } => "CALL",
         S::Handler(_) => "HANDLER",
         S::AlterTable(_) => "ALTER TABLE",

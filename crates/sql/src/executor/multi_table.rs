@@ -10,9 +10,9 @@ use std::sync::Arc;
 use storage::TransactionError;
 use storage::transaction::Locking;
 
-use super::change::{Around, Assignments};
-use super::insert::duplicate_entry;
+use super::change::{Around, Assignments, check_safe};
 use super::operators::{self, Running};
+use super::writer::duplicate_entry;
 use crate::ast;
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
@@ -84,6 +84,7 @@ impl Plan {
         if !operators::accepts(cx, &self.gate, &frame)? {
             return Ok(());
         }
+        check_safe(cx, &self.from)?;
         let mut rows = Running::new(&self.from);
         rows.open(cx, &mut frame)?;
         while rows.next(cx, &mut frame)? {
@@ -114,12 +115,19 @@ impl Target {
 
 /// UPDATE of several tables.
 pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
+    if !update.order_by.is_empty() {
+        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"ORDER BY"]));
+    }
+    if update.limit.is_some() {
+        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"LIMIT"]));
+    }
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     let bound = bind(&mut resolver, &update.tables)?;
-    let (mut targets, assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
+    let (mut targets, mut assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
     let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets)?;
     let rules = cx.store_rules(update.ignore);
+    assignments.iter_mut().for_each(|a| a.ignore = update.ignore);
     let (mut matched, mut changed, mut memory) = (0_u64, 0_u64, 0);
     plan.for_each(cx, |cx, frame| {
         for (target, assignments) in targets.iter_mut().zip(&assignments) {
@@ -184,12 +192,35 @@ fn resolve_assignments(
         };
         by_target[number].push((column, assignment));
     }
+    check_keys(&targets, &by_target, slots)?;
     resolver.targets = targets.iter().map(|t| t.table.clone()).collect();
     let mut all = Vec::with_capacity(targets.len());
     for (target, list) in targets.iter().zip(by_target) {
         all.push(Assignments::of_joined(resolver, &target.table, &list)?);
     }
     Ok((targets, all))
+}
+
+/// Error 1706 where a table is changed under two names, and its primary key too: the second name's rows would be lost.
+fn check_keys(
+    targets: &[Target],
+    assignments: &[Vec<(usize, &ast::Assignment)>],
+    slots: &[from::Slot],
+) -> Result<()> {
+    let alias = |target: &Target| match slots.get(target.slot) {
+        Some(from::Slot::Table(_, _, alias)) => alias.to_string(),
+        _ => String::new(),
+    };
+    for (number, (target, list)) in targets.iter().zip(assignments).enumerate() {
+        let key = target.table.indexes.first();
+        let changes_key =
+            key.is_some_and(|k| k.parts.iter().any(|p| list.iter().any(|(c, _)| *c == p.column)));
+        let same = |(n, t): &(usize, &Target)| *n != number && Arc::ptr_eq(&t.table, &target.table);
+        if let (true, Some((_, other))) = (changes_key, targets.iter().enumerate().find(same)) {
+            return Err(error::MULTI_UPDATE_KEY_CONFLICT.with(&[&alias(target), &alias(other)]));
+        }
+    }
+    Ok(())
 }
 
 /// DELETE from several tables.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::output::Output;
-use super::{Done, OK, ROWS, query};
+use super::{Done, OK, ROWS, outfile, query};
 use crate::ast::{self, IntoTarget, IntoVariable};
-use crate::error::{self, Result, SqlError};
+use crate::error::{self, Result};
 use crate::planner::{Body, Plan, Query};
 use crate::session::Context;
 use crate::sink::ResultSink;
-use crate::types::Type;
 use crate::value::Datum;
+use crate::variables::ids;
 
 /// Runs a query and sends its rows to the client, or where INTO says.
 pub(super) fn execute(
@@ -35,40 +35,38 @@ pub(super) fn execute(
 
 fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn ResultSink) -> Result<Done> {
     if let Some(into) = &query.into {
-        return into_variables(cx, plan, into).map(|()| OK);
+        return select_into(cx, plan, into).map(|()| OK);
     }
     let mut output = Output::begin(cx, sink, plan.columns.clone())?;
+    // Of a client's own queries only, and where they have no limit themselves.
+    let limit = match query.limit.is_none() && cx.frames.is_empty() {
+        true => cx.variables().uint(ids::SQL_SELECT_LIMIT),
+        false => u64::MAX,
+    };
+    let mut left = limit;
     let locks = matches!(&plan.body, Body::Block(block) if block.locks);
     let sent = super::query::run(cx, plan, &mut |cx, values| {
         if locks {
             cx.await_locked_reads()?; // a long result is on its way before the statement ends
         }
+        if left == 0 {
+            return Ok(false);
+        }
+        left -= 1;
         output.row(values)?;
-        Ok(true)
+        Ok(left > 0)
     })?;
-    cx.status.found_rows = sent;
+    cx.status.found_rows = sent.min(limit);
     Ok(ROWS)
 }
 
-/// Runs a query and hands its rows to `each`, with their types.
-pub(super) fn for_each(
-    cx: &mut Context,
-    query: &ast::Query,
-    text: &[u8],
-    mut each: impl FnMut(&mut Context, &[Datum<'_>], &[Type]) -> Result<()>,
-) -> Result<()> {
-    let plan = Plan::new(cx, query, text)?.query;
-    let types: Vec<Type> = plan.columns.iter().map(|c| c.ty).collect();
-    query::run(cx, &plan, &mut |cx, values| {
-        each(cx, values, &types)?;
-        Ok(true)
-    })?;
-    Ok(())
-}
-
-fn into_variables(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> {
-    let IntoTarget::Variables(targets) = into else {
-        return Err(SqlError::unsupported("SELECT .. INTO OUTFILE"));
+fn select_into(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> {
+    let targets = match into {
+        IntoTarget::Variables(targets) => targets,
+        IntoTarget::OutFile { path, charset, format } => {
+            return outfile::delimited(cx, plan, path, charset.as_ref(), format);
+        }
+        IntoTarget::DumpFile(path) => return outfile::dump(cx, plan, path),
     };
     if targets.len() != plan.columns.len() {
         return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.plain());

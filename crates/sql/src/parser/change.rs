@@ -5,8 +5,8 @@ use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{
     Assignment, BinaryOp, Delete, Expr, ExprKind, HandlerRead, HandlerStatement, HandlerStep, Ident, Insert,
-    InsertSource, LoadData, LoadDuplicates, LoadTarget, ObjectName, Priority, RowAlias, StatementKind,
-    Update, With,
+    InsertSource, LoadData, LoadDuplicates, LoadTarget, ObjectName, Priority, QueryBody, RowAlias,
+    StatementKind, Update, With,
 };
 
 impl Parser<'_> {
@@ -66,7 +66,12 @@ impl Parser<'_> {
         if !self.at_query_or_paren() {
             return Err(self.unexpected());
         }
-        let query = self.query()?;
+        let mut query = self.query()?;
+        let is_bare = query.with.is_none() && query.order_by.is_empty() && query.limit.is_none();
+        // `VALUES ROW(..), ..` is a list of rows as the other one, DEFAULT included.
+        if let (true, QueryBody::Values(rows)) = (is_bare, &mut query.body) {
+            return Ok((columns, InsertSource::Values(std::mem::take(rows))));
+        }
         Ok((columns, InsertSource::Query(Box::new(query))))
     }
 
@@ -104,7 +109,7 @@ impl Parser<'_> {
         let assignments = self.assignments()?;
         let filter = self.filter()?;
         let order_by = self.order_by()?;
-        let limit = self.limit()?;
+        let limit = self.count_limit()?;
         let update = Update { with, low_priority, ignore, tables, assignments, filter, order_by, limit };
         Ok(StatementKind::Update(Box::new(update)))
     }
@@ -133,8 +138,10 @@ impl Parser<'_> {
             self.table_references()?
         };
         let filter = self.filter()?;
-        let order_by = self.order_by()?;
-        let limit = self.limit()?;
+        let (order_by, limit) = match targets.is_empty() {
+            true => (self.order_by()?, self.count_limit()?),
+            false => (Vec::new(), None),
+        };
         let delete = Delete { with, low_priority, quick, ignore, targets, from, filter, order_by, limit };
         Ok(StatementKind::Delete(Box::new(delete)))
     }

@@ -309,6 +309,14 @@ impl Parser<'_> {
         }))
     }
 
+    /// LIMIT of a statement that changes rows, which has no offset.
+    pub(super) fn count_limit(&mut self) -> Parsed<Option<Limit>> {
+        match self.take_word(K::LIMIT) {
+            true => Ok(Some(Limit { count: self.limit_number()?, offset: None })),
+            false => Ok(None),
+        }
+    }
+
     /// An integer, a parameter or a routine's variable.
     fn limit_number(&mut self) -> Parsed<Expr> {
         let is_number = matches!(self.current.token, Token::Integer | Token::HexNumber | Token::Parameter);

@@ -695,6 +695,14 @@ pub fn implicit_default(ty: &DataType) -> Datum<'static> {
     }
 }
 
+/// The value that stands for a NULL that a NOT NULL column was given where the session isn't strict: of an ENUM, no member.
+pub fn null_substitute(ty: &DataType) -> Datum<'static> {
+    match ty {
+        DataType::Enum { .. } => label(0, Vec::new()),
+        _ => implicit_default(ty),
+    }
+}
+
 /// A value as it would be written in a statement: numbers bare, the rest quoted.
 pub fn quoted(value: &Datum<'_>, out: &mut Vec<u8>) {
     match value {

@@ -57,6 +57,7 @@ names! {
     INTERACTIVE_TIMEOUT = "interactive_timeout";
     LC_TIME_NAMES = "lc_time_names";
     LAST_INSERT_ID = "last_insert_id";
+    LOCAL_INFILE = "local_infile";
     LOCK_WAIT_TIMEOUT = "lock_wait_timeout";
     LOG_BIN_BASENAME = "log_bin_basename";
     LOG_BIN_INDEX = "log_bin_index";
@@ -76,6 +77,7 @@ names! {
     PSEUDO_THREAD_ID = "pseudo_thread_id";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
     RESULTSET_METADATA = "resultset_metadata";
+    SECURE_FILE_PRIV = "secure_file_priv";
     SERVER_ID = "server_id";
     SERVER_UUID = "server_uuid";
     SESSION_TRACK_SCHEMA = "session_track_schema";
@@ -86,6 +88,8 @@ names! {
     SOCKET = "socket";
     SQL_MODE = "sql_mode";
     SQL_NOTES = "sql_notes";
+    SQL_SELECT_LIMIT = "sql_select_limit";
+    SQL_SAFE_UPDATES = "sql_safe_updates";
     SSL_CERT = "ssl_cert";
     SSL_KEY = "ssl_key";
     SYNC_BINLOG = "sync_binlog";

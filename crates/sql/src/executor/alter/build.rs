@@ -20,7 +20,7 @@ use crate::catalog::ddl::alter::Alter;
 use crate::catalog::draft::definition_of;
 use crate::catalog::{IndexDef, TableDef};
 use crate::error::{Result, SqlError};
-use crate::executor::insert::duplicate_entry;
+use crate::executor::writer::duplicate_entry;
 use crate::session::Context;
 
 /// A table some of whose indexes are being built.

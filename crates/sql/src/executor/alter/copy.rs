@@ -21,7 +21,7 @@ use crate::catalog::temporary::trees_of;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::executor::computed;
-use crate::executor::insert::duplicate_entry;
+use crate::executor::writer::duplicate_entry;
 use crate::expression::row::Offsets;
 use crate::session::Context;
 use crate::types::{Charset, DataType};

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 pub use collate::common_type;
 pub use names::decimal_literal_type;
+pub(crate) use names::unknown_column;
 
 use super::aggregate::Aggregate;
 use super::like::Like;

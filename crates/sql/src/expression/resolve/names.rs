@@ -156,7 +156,7 @@ impl Resolver<'_> {
     }
 }
 
-pub(super) fn unknown_column(name: &ast::ColumnName, clause: &str) -> crate::error::SqlError {
+pub(crate) fn unknown_column(name: &ast::ColumnName, clause: &str) -> crate::error::SqlError {
     let parts = [name.database.as_ref(), name.table.as_ref(), Some(&name.column)];
     let shown: Vec<&str> = parts.into_iter().flatten().map(|i| i.as_str()).collect();
     error::BAD_FIELD_ERROR.with(&[&shown.join("."), &clause])

@@ -90,6 +90,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .both()
         .harmless()
         .help_text("No effect yet: table definitions are locked for a moment only"),
-    null_text("secure_file_priv").read_only().fixed().help_text("Statements can't read or write files"),
+    null_text("secure_file_priv")
+        .read_only()
+        .help_text("Folder of the files that statements read and write; unset for none, empty for any"),
     text("tmpdir", "").harmless().read_only().help_text("No effect yet: transactions are kept in memory"),
 ];

@@ -18,7 +18,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("interactive_timeout", 28_800, 1, YEAR_SECONDS)
         .both()
         .help_text("Seconds an interactive client may be idle; becomes its wait_timeout"),
-    switch("local_infile", false).fixed().help_text("LOAD DATA LOCAL is not supported"),
+    switch("local_infile", false).help_text("Clients may send files (LOAD DATA LOCAL)"),
     uint("max_allowed_packet", 64 << 20, 1024, 1 << 30)
         .block(1024)
         .both()

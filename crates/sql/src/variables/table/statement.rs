@@ -88,8 +88,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .both()
         .fixed()
         .help_text("See sql_generate_invisible_primary_key"),
-    switch("sql_safe_updates", false).both().fixed().help_text("UPDATE and DELETE need no key"),
-    uint("sql_select_limit", u64::MAX, u64::MAX, u64::MAX).both().fixed().help_text("No limit"),
+    switch("sql_safe_updates", false).both().help_text("UPDATE and DELETE need a key or LIMIT"),
+    uint("sql_select_limit", u64::MAX, 0, u64::MAX).both().help_text("Rows of a SELECT without LIMIT"),
     switch("sql_warnings", false).both().harmless().help_text("No effect"),
     uint("statement_id", 0, 0, u64::MAX)
         .session()

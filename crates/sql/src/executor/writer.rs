@@ -1,0 +1,586 @@
+//! Rows on their way into a table: what INSERT, REPLACE and LOAD DATA have in common.
+//!
+//! 1. fit    Each column's value, what was given, its default, or the next AUTO_INCREMENT number, is made to fit its column.
+//! 2. image  The values become the row image, which is what is stored and logged.
+//! 3. put    The transaction locks the keys, looks for duplicates, and takes the row. A duplicate is an error, a warning
+//!    (IGNORE), the end of the other row (REPLACE), or its update (ON DUPLICATE KEY UPDATE).
+//!
+//! A row whose expressions read its own columns is made in a [`Draft`]: there every column that was set already has its
+//! value, and the others have their defaults.
+
+use std::sync::Arc;
+
+use binlog::row::RowImageBuilder;
+use storage::TransactionError;
+
+use super::change::{Around, Assignments, rebuild};
+use super::computed;
+use crate::catalog::auto_increment::Series;
+use crate::catalog::table::Default;
+use crate::catalog::{ColumnDef, TableDef};
+use crate::error::{self, Result, SqlError};
+use crate::expression::row::{ImageRow, Offsets};
+use crate::expression::{Expr, Node, Row};
+use crate::session::Context;
+use crate::types::{Charset, DataType};
+use crate::value::{Datum, image, store};
+use crate::variables::ids;
+
+/// What a statement says of a column.
+#[derive(Clone)]
+pub(super) enum Given<'a> {
+    /// A value, and the character set of its text.
+    Value(Datum<'a>, Charset),
+    /// A value that was made to fit already.
+    Fitted(Datum<'a>),
+    /// DEFAULT, or nothing.
+    Default,
+}
+
+/// What becomes of a row whose key another row has.
+pub(super) enum OnDuplicate {
+    /// The statement fails.
+    Fail,
+    /// REPLACE: the other row goes.
+    Replace,
+    /// ON DUPLICATE KEY UPDATE: the other row changes.
+    Update(Assignments),
+}
+
+/// What became of the rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    /// Rows that came as far as to be written.
+    pub(super) records: u64,
+    /// Those that were written, by insertion or by a change of another row.
+    pub(super) copied: u64,
+    /// Rows that REPLACE removed.
+    pub(super) deleted: u64,
+    /// Rows that ON DUPLICATE KEY UPDATE changed.
+    pub(super) updated: u64,
+}
+
+/// Writes a statement's rows into a table.
+pub(super) struct Writer {
+    /// The table.
+    pub(super) table: Arc<TableDef>,
+    /// What became of the rows so far.
+    pub(super) counts: Counts,
+    /// The row being written, from 1.
+    pub(super) row: u64,
+    /// Rows of the statement; 0 if that is not known.
+    pub(super) rows: u64,
+    /// The rows come from a file: NULL in a NOT NULL column has an error of its own.
+    pub(super) loads: bool,
+    rules: store::Rules,
+    ignore: bool,
+    on_duplicate: OnDuplicate,
+    numbers: Numbers,
+    first_generated: Option<u64>,
+    /// The AUTO_INCREMENT column's value in the row that was written last.
+    pub(super) last_number: u64,
+    /// What assignments read of INSERT .. SELECT's query.
+    pub(super) selected: Vec<Datum<'static>>,
+    image: Vec<u8>,
+    /// The table has no expressions.
+    is_plain: bool,
+    /// Columns of the row whose default is an expression that has to be evaluated.
+    defaulted: Vec<usize>,
+}
+
+/// AUTO_INCREMENT numbers of one statement. They are reserved as MySQL does it, so that the gaps are the same: as many at
+/// once as the statement has rows, or, if that is not known, one, two, four, and so on.
+#[derive(Default)]
+struct Numbers {
+    reserved: std::ops::Range<u64>,
+    intervals: u32,
+    /// Rows that the last interval was reserved for and that have not come yet.
+    promised: u64,
+    /// The number of the row being made, if it was not given.
+    generated: Option<u64>,
+    /// The number of the row being made.
+    current: u64,
+}
+
+/// The most numbers that are reserved at once if the number of rows is not known.
+const NUMBERS_MAX: u64 = 65_535;
+
+/// A row whose expressions read the columns before them.
+pub(super) struct Draft {
+    image: Vec<u8>,
+    given: Vec<Given<'static>>,
+}
+
+impl Writer {
+    /// A writer of `rows` rows; 0 if that is not known.
+    pub(super) fn new(
+        cx: &Context,
+        table: Arc<TableDef>,
+        on_duplicate: OnDuplicate,
+        ignore: bool,
+        rows: u64,
+    ) -> Self {
+        Self {
+            rules: cx.store_rules(ignore),
+            is_plain: table.is_plain(),
+            counts: Counts::default(),
+            row: 0,
+            rows,
+            loads: false,
+            ignore,
+            on_duplicate,
+            numbers: Numbers::default(),
+            first_generated: None,
+            last_number: 0,
+            selected: Vec::new(),
+            image: Vec::new(),
+            defaulted: Vec::new(),
+            table,
+        }
+    }
+
+    /// Writes a row; `given` has an entry for each of the table's columns, and is used up.
+    pub(super) fn write(&mut self, cx: &mut Context, given: &mut [Given<'_>]) -> Result<()> {
+        self.begin_row(cx)?;
+        self.write_begun(cx, given)
+    }
+
+    /// Counts the next row.
+    fn begin_row(&mut self, cx: &Context) -> Result<()> {
+        self.row += 1;
+        self.numbers.generated = None;
+        if self.row.is_multiple_of(256) {
+            cx.check_interrupt()?;
+        }
+        Ok(())
+    }
+
+    fn write_begun(&mut self, cx: &mut Context, given: &mut [Given<'_>]) -> Result<()> {
+        let table = self.table.clone();
+        let mut image = std::mem::take(&mut self.image);
+        image.clear();
+        let mut builder = RowImageBuilder::new(&table.column_types, &mut image);
+        self.defaulted.clear();
+        for ((number, column), given) in table.columns.iter().enumerate().zip(given) {
+            let given = std::mem::replace(given, Given::Default);
+            let value = self.value(cx, number, column, given)?;
+            image::push(&mut builder, &value, &column.ty)?;
+        }
+        builder.finish().map_err(SqlError::internal)?;
+        let complete = self.is_plain || {
+            let how = (self.row, self.ignore);
+            computed::complete(cx, &table, &mut image, &self.defaulted, self.rules, how)?
+        };
+        if complete {
+            self.counts.records += 1;
+            let outcome = self.put(cx, &image);
+            self.numbers.promised = self.numbers.promised.saturating_sub(1);
+            if outcome? {
+                self.first_generated = self.first_generated.or(self.numbers.generated);
+            }
+        }
+        self.image = image;
+        Ok(())
+    }
+
+    /// A column's value, made to fit.
+    fn value<'a>(
+        &mut self,
+        cx: &mut Context,
+        number: usize,
+        column: &ColumnDef,
+        given: Given<'a>,
+    ) -> Result<Datum<'a>> {
+        let auto = self.table.auto_column == Some(number);
+        let (value, charset) = match given {
+            Given::Fitted(value) => return Ok(value),
+            Given::Default if column.generated.is_some() => return Ok(Datum::Null),
+            // MariaDB's dumps hold the values, and set a mode that is not strict.
+            Given::Value(..) if column.generated.is_some() && !cx.modes().strict => {
+                cx.warn(computed::generated_value(&self.table, number));
+                return Ok(Datum::Null);
+            }
+            Given::Value(..) if column.generated.is_some() => {
+                return computed::not_generated(&self.table, number).map(|()| Datum::Null);
+            }
+            Given::Value(value, charset) => (value, charset),
+            Given::Default if auto => return self.generate(cx, column),
+            Given::Default => return self.default(cx, number, column),
+        };
+        if value.is_null() {
+            return match auto {
+                true => self.generate(cx, column),
+                false if column.nullable => Ok(Datum::Null),
+                false => self.no_null(cx, column),
+            };
+        }
+        let mut target = store::Target {
+            column: &column.name,
+            table: &self.table.name,
+            row: self.row,
+            rules: self.rules,
+            diagnostics: &mut cx.diagnostics,
+        };
+        let fitted = store::fit(value, charset, &column.ty, &mut target)?;
+        if auto {
+            let number = fitted.to_integer().value;
+            if number == 0 && !cx.modes().no_auto_value_on_zero {
+                return self.generate(cx, column);
+            }
+            self.numbers.current = number as u64; // a negative one is told as its two's complement
+            if let Ok(number) = u64::try_from(number) {
+                self.table.counter.used(number);
+                self.numbers.skip(number, series(cx));
+            }
+        }
+        Ok(fitted)
+    }
+
+    /// NULL for a column that has none.
+    fn no_null<'a>(&self, cx: &mut Context, column: &ColumnDef) -> Result<Datum<'a>> {
+        if self.loads && matches!(column.ty, DataType::Timestamp(_)) {
+            return Ok(now(cx, &column.ty));
+        }
+        let e = match self.loads {
+            true => error::WARN_NULL_TO_NOTNULL.with(&[&column.name, &self.row]),
+            false => error::BAD_NULL_ERROR.with(&[&column.name]),
+        };
+        if self.rules.strict || self.rows == 1 && !self.ignore {
+            return Err(e);
+        }
+        cx.warn(e);
+        Ok(store::null_substitute(&column.ty))
+    }
+
+    fn default<'a>(&mut self, cx: &mut Context, number: usize, column: &ColumnDef) -> Result<Datum<'a>> {
+        match &column.default {
+            Default::Expression(_) => {
+                self.defaulted.push(number);
+                Ok(Datum::Null)
+            }
+            Default::Value(value) => Ok(value.clone()),
+            Default::Now => Ok(now(cx, &column.ty)),
+            // An ENUM that may not be NULL has its first member for a default.
+            Default::None if matches!(column.ty, DataType::Enum { .. }) => {
+                Ok(store::implicit_default(&column.ty))
+            }
+            Default::None => {
+                let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
+                if self.rules.strict {
+                    return Err(e);
+                }
+                cx.warn(e);
+                Ok(store::implicit_default(&column.ty))
+            }
+        }
+    }
+
+    /// The next AUTO_INCREMENT number.
+    fn generate<'a>(&mut self, cx: &mut Context, column: &ColumnDef) -> Result<Datum<'a>> {
+        let number = self.numbers.next(cx, &self.table, self.rows)?;
+        self.numbers.generated = Some(number);
+        self.numbers.current = number;
+        let mut target = store::Target {
+            column: &column.name,
+            table: &self.table.name,
+            row: self.row,
+            rules: self.rules,
+            diagnostics: &mut cx.diagnostics,
+        };
+        store::fit(Datum::UInt(number), Charset::Ascii, &column.ty, &mut target)
+    }
+
+    /// Writes the row; false if it was left out, or changed another one instead.
+    fn put(&mut self, cx: &mut Context, image: &[u8]) -> Result<bool> {
+        loop {
+            let engine = &mut cx.transaction().engine;
+            let (index, existing) = match engine.insert_row(&self.table.schema, image) {
+                Ok(()) => {
+                    cx.count(crate::status::Counter::HandlerWrite);
+                    return Ok(self.written(cx));
+                }
+                Err(TransactionError::DuplicateKey { index, existing, .. }) => (index, existing),
+                Err(e) => return Err(e.into()),
+            };
+            match &self.on_duplicate {
+                OnDuplicate::Replace => {
+                    if self.replace(cx, index, image, &existing)? {
+                        return Ok(self.written(cx));
+                    }
+                }
+                OnDuplicate::Update(_) => return self.update_existing(cx, image, &existing).map(|()| false),
+                OnDuplicate::Fail => {
+                    let e = duplicate_entry(cx, &self.table, index, image)?;
+                    return self.leave_out(cx, e).map(|()| false);
+                }
+            }
+        }
+    }
+
+    /// The row is in the table.
+    fn written(&mut self, cx: &mut Context) -> bool {
+        cx.status.affected += 1;
+        self.counts.copied += 1;
+        self.last_number = self.numbers.current;
+        true
+    }
+
+    /// A row that can't be written: an error, or under IGNORE a warning.
+    fn leave_out(&mut self, cx: &mut Context, e: SqlError) -> Result<()> {
+        if !self.ignore {
+            return Err(e);
+        }
+        cx.warn(e);
+        self.numbers.give_back();
+        Ok(())
+    }
+
+    /// Makes way for the row. True if it took the other one's place already: where no other unique key can be in the way,
+    /// the other row is changed, and if it is the same already, nothing is.
+    fn replace(&mut self, cx: &mut Context, index: usize, image: &[u8], existing: &[u8]) -> Result<bool> {
+        let engine = &mut cx.transaction().engine;
+        let tree = self.table.schema.primary.tree();
+        let Some(old) = engine.get_newest_for_update(tree, existing)? else { return Ok(false) };
+        let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
+        if !is_last {
+            engine.delete_row(&self.table.schema, &old)?;
+            cx.status.affected += 1;
+            self.counts.deleted += 1;
+            return Ok(false);
+        }
+        if *old != *image {
+            engine.update_row(&self.table.schema, &old, image)?;
+            cx.status.affected += 1;
+            self.counts.deleted += 1;
+        }
+        Ok(true)
+    }
+
+    /// ON DUPLICATE KEY UPDATE: 2 rows affected if the row changed, 0 if it was so already.
+    fn update_existing(&mut self, cx: &mut Context, new: &[u8], key: &[u8]) -> Result<()> {
+        let OnDuplicate::Update(assignments) = &self.on_duplicate else { return Ok(()) };
+        self.numbers.give_back();
+        let tree = self.table.schema.primary.tree();
+        let Some(old) = cx.transaction().engine.get_newest_for_update(tree, key)? else { return Ok(()) };
+        let mut offsets = Offsets::default();
+        offsets.find(&self.table, new)?;
+        let new_row = Row::Image(ImageRow { table: &self.table, image: new, offsets: &offsets });
+        let after = assignments.apply(
+            cx,
+            &self.table,
+            &old,
+            Around::New(new_row, Row::Values(&self.selected)),
+            self.rules,
+            self.row,
+        )?;
+        let Some(after) = after else {
+            cx.status.affected += u64::from(cx.count_found_rows);
+            return Ok(());
+        };
+        match cx.transaction().engine.update_row(&self.table.schema, &old, &after) {
+            Err(TransactionError::DuplicateKey { index, .. }) => {
+                let e = duplicate_entry(cx, &self.table, index, &after)?;
+                return self.leave_out(cx, e);
+            }
+            outcome => outcome?,
+        }
+        self.table.count_row(&after);
+        cx.status.affected += 2;
+        self.counts.copied += 1;
+        self.counts.updated += 1;
+        if let Some(column) = self.table.auto_column {
+            offsets.find(&self.table, &after)?;
+            let row = ImageRow { table: &self.table, image: &after, offsets: &offsets };
+            self.last_number = row.column(column, cx.zone())?.to_integer().value as u64;
+            self.numbers.skip(self.last_number, series(cx));
+        }
+        Ok(())
+    }
+
+    /// Tells LAST_INSERT_ID() and the client of the AUTO_INCREMENT numbers.
+    pub(super) fn finish(&self, cx: &mut Context) {
+        let auto = self.table.auto_column.filter(|c| self.table.columns[*c].visible);
+        if let (Some(id), Some(_)) = (self.first_generated, auto) {
+            cx.status.last_insert_id = id;
+            cx.status.insert_id = id;
+        } else if auto.is_some() && self.counts.copied > 0 && cx.status.insert_id == 0 {
+            cx.status.insert_id = self.last_number;
+        }
+    }
+
+    /// `Records: 3  Duplicates: 1  Warnings: 0`
+    pub(super) fn info(&self, cx: &Context) -> String {
+        let Counts { records, copied, deleted, updated } = self.counts;
+        let duplicates = if self.ignore { records.saturating_sub(copied) } else { deleted + updated };
+        let warnings = cx.diagnostics.warning_count();
+        format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
+    }
+
+    /// `Records: 3  Deleted: 0  Skipped: 1  Warnings: 1`
+    pub(super) fn load_info(&self, cx: &Context) -> String {
+        let Counts { records, copied, deleted, .. } = self.counts;
+        let skipped = records.saturating_sub(copied);
+        let warnings = cx.diagnostics.warning_count();
+        format!("Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}")
+    }
+
+    /// Begins a row whose expressions read its columns.
+    pub(super) fn draft(&mut self, cx: &mut Context) -> Result<Draft> {
+        self.begin_row(cx)?;
+        let table = &self.table;
+        let mut image = Vec::new();
+        let mut builder = RowImageBuilder::new(&table.column_types, &mut image);
+        for column in &table.columns {
+            let value = match &column.default {
+                Default::Value(value) => value.clone(),
+                Default::Now => now(cx, &column.ty),
+                Default::None if !column.nullable => store::implicit_default(&column.ty),
+                Default::None | Default::Expression(_) => Datum::Null,
+            };
+            image::push(&mut builder, &value, &column.ty)?;
+        }
+        builder.finish().map_err(SqlError::internal)?;
+        Ok(Draft { image, given: vec![Given::Default; table.columns.len()] })
+    }
+
+    /// Gives a draft's column a value.
+    pub(super) fn set(
+        &mut self,
+        cx: &mut Context,
+        draft: &mut Draft,
+        number: usize,
+        given: Given<'_>,
+    ) -> Result<()> {
+        let table = self.table.clone();
+        let pending = matches!(given, Given::Default)
+            && matches!(table.columns[number].default, Default::Expression(_));
+        if pending || table.columns[number].generated.is_some() && matches!(given, Given::Default) {
+            return Ok(()); // evaluated when the row is complete
+        }
+        let value = self.value(cx, number, &table.columns[number], given)?.into_owned();
+        draft.image = rebuild(&table, &draft.image, vec![(number, value.clone())])?;
+        draft.given[number] = Given::Fitted(value);
+        Ok(())
+    }
+
+    /// The value of an expression that may read a draft's columns.
+    pub(super) fn evaluate(&self, cx: &mut Context, draft: &Draft, expr: &Expr) -> Result<Given<'static>> {
+        let mut offsets = Offsets::default();
+        offsets.find(&self.table, &draft.image)?;
+        let row = Row::Image(ImageRow { table: &self.table, image: &draft.image, offsets: &offsets });
+        Ok(Given::Value(expr.eval(cx, row)?.into_owned(), charset_of(expr)))
+    }
+
+    /// Writes a draft.
+    pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: Draft) -> Result<()> {
+        self.write_begun(cx, &mut draft.given)
+    }
+}
+
+impl Numbers {
+    fn next(&mut self, cx: &mut Context, table: &TableDef, rows: u64) -> Result<u64> {
+        let forced = cx.variables().uint(ids::INSERT_ID);
+        if forced > 0 {
+            cx.change_variables(|v| v.put(ids::INSERT_ID, crate::variables::Value::UInt(0)));
+            table.counter.used(forced);
+            self.reserved = forced..forced;
+            return Ok(forced);
+        }
+        let series = series(cx);
+        if self.reserved.is_empty() {
+            let count = match (self.intervals, self.promised) {
+                (0, _) => rows.max(1),
+                (n, 0) => (1 << n.min(16)).min(NUMBERS_MAX),
+                (_, promised) => promised,
+            };
+            let max = auto_max(table);
+            // A type that is full gives its last value again, which the key refuses; a full BIGINT has an error of its own.
+            let first = match table.counter.reserve(count, series, max) {
+                Some(first) => first,
+                None if max < u64::MAX - 1 => max,
+                None => return Err(error::AUTOINC_READ_FAILED.plain()),
+            };
+            self.intervals += 1;
+            self.promised = count;
+            self.reserved = first..first.saturating_add(count.saturating_mul(series.increment));
+        }
+        let number = self.reserved.start;
+        self.reserved.start = number.saturating_add(series.increment);
+        Ok(number)
+    }
+
+    /// A row has `number`: those that come next are larger.
+    fn skip(&mut self, number: u64, series: Series) {
+        if !self.reserved.is_empty() && number >= self.reserved.start {
+            self.reserved.start = series.at_least(number.saturating_add(1)).unwrap_or(u64::MAX);
+        }
+    }
+
+    /// The row that was made did not need its number.
+    fn give_back(&mut self) {
+        if let Some(number) = self.generated.take() {
+            self.reserved.start = self.reserved.start.min(number);
+        }
+    }
+}
+
+fn series(cx: &Context) -> Series {
+    let increment = cx.variables().uint(ids::AUTO_INCREMENT_INCREMENT).max(1);
+    Series { increment, offset: cx.variables().uint(ids::AUTO_INCREMENT_OFFSET) }
+}
+
+/// The largest AUTO_INCREMENT value of the column; of an unsigned BIGINT the very last value is not given out.
+fn auto_max(table: &TableDef) -> u64 {
+    match table.auto_column.map(|c| &table.columns[c].ty) {
+        Some(DataType::Integer { size, sign, .. }) => {
+            u64::try_from(store::integer_range(*size, sign.unsigned).1).unwrap_or(u64::MAX).min(u64::MAX - 1)
+        }
+        _ => u64::MAX - 1,
+    }
+}
+
+/// The character set of an expression's text.
+pub(super) fn charset_of(expr: &Expr) -> Charset {
+    if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii }
+}
+
+/// True if an expression reads columns.
+pub(super) fn reads_columns(expr: &Expr) -> bool {
+    let mut reads = false;
+    expr.walk(&mut |e| reads |= matches!(e.node, Node::Column { .. }));
+    reads
+}
+
+/// The statement's moment as a column has it.
+pub(super) fn now<'a>(cx: &Context, ty: &DataType) -> Datum<'a> {
+    let moment = if matches!(ty, DataType::Timestamp(_)) { cx.now_utc() } else { cx.now() };
+    Datum::DateTime(moment.truncate(ty.decimals()))
+}
+
+/// Error 1062, with the key's values.
+pub(super) fn duplicate_entry(
+    cx: &Context,
+    table: &TableDef,
+    index: usize,
+    image: &[u8],
+) -> Result<SqlError> {
+    let mut offsets = Offsets::default();
+    offsets.find(table, image)?;
+    let row = ImageRow { table, image, offsets: &offsets };
+    let definition = &table.indexes[index];
+    let mut values = Vec::with_capacity(definition.parts.len());
+    for part in &definition.parts {
+        let value = row.column(part.column, cx.zone())?;
+        let bytes = value.to_bytes();
+        let shown = match part.prefix_len {
+            Some(n) => {
+                let charset = table.columns[part.column].ty.collation().charset();
+                &bytes[..charset.char_offset(&bytes, n as usize)]
+            }
+            None => &bytes[..],
+        };
+        values.push(String::from_utf8_lossy(shown).into_owned());
+    }
+    let key = format!("{}.{}", table.name, definition.name);
+    Ok(error::DUP_ENTRY.with(&[&values.join("-"), &key]))
+}
