@@ -42,7 +42,7 @@ const WRITER_SHARDS: usize = 8;
 /// Noted keys are sorted in runs of so many.
 const RUN: usize = 256;
 /// What a note takes beside its key, in bytes.
-const NOTE_LEN: usize = size_of::<(usize, u32)>();
+const NOTE_LEN: usize = size_of::<Note>();
 
 /// A range of keys: from `lower` up to, not including, `upper`; `None` is the end of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,59 +137,60 @@ impl Spans {
     }
 }
 
-/// The keys of one tree at which a transaction has put rows or entries: sorted in runs, but for the last ones.
+/// The keys at which a transaction has put rows or entries: sorted in runs, but for the last ones. A few need no memory
+/// of their own.
 #[derive(Debug, Default)]
 struct Notes {
-    bytes: Vec<u8>,
-    /// Where each key lies: its beginning and its length.
-    keys: Vec<(usize, u32)>,
+    bytes: SmallVec<[u8; 96]>,
+    keys: SmallVec<[Note; 4]>,
+}
+
+/// Where a noted key lies.
+#[derive(Debug, Clone, Copy)]
+struct Note {
+    start: usize,
+    len: u32,
+    tree: TreeId,
+}
+
+impl Note {
+    fn key(self, bytes: &[u8]) -> (TreeId, &[u8]) {
+        (self.tree, &bytes[self.start..self.start + self.len as usize])
+    }
 }
 
 impl Notes {
-    fn push(&mut self, key: &[u8]) {
-        self.keys.push((self.bytes.len(), key.len() as u32));
+    fn push(&mut self, tree: TreeId, key: &[u8]) {
+        self.keys.push(Note { start: self.bytes.len(), len: key.len() as u32, tree });
         self.bytes.extend_from_slice(key);
         if self.keys.len().is_multiple_of(RUN) {
             let (bytes, run) = (&self.bytes, self.keys.len() - RUN);
-            self.keys[run..].sort_unstable_by_key(|&place| at(bytes, place));
+            self.keys[run..].sort_unstable_by_key(|note| note.key(bytes));
         }
     }
 
-    fn meets(&self, span: &Span) -> bool {
+    fn meets(&self, tree: TreeId, span: &Span) -> bool {
         let (runs, rest) = self.keys.as_chunks::<RUN>();
-        let within = |&place: &(usize, u32)| span.contains(at(&self.bytes, place));
-        let run_meets = |run: &[(usize, u32); RUN]| {
-            let first = run.partition_point(|&place| at(&self.bytes, place) < span.lower.as_slice());
+        let within = |note: &Note| note.tree == tree && span.contains(note.key(&self.bytes).1);
+        let run_meets = |run: &[Note; RUN]| {
+            let first = run.partition_point(|note| note.key(&self.bytes) < (tree, span.lower.as_slice()));
             run.get(first).is_some_and(within)
         };
         rest.iter().any(within) || runs.iter().any(run_meets)
     }
 }
 
-fn at(bytes: &[u8], (start, len): (usize, u32)) -> &[u8] {
-    &bytes[start..start + len as usize]
-}
-
 /// A transaction that puts rows or entries somewhere.
 #[derive(Debug)]
 pub(super) struct Writer {
     owner: OwnerId,
-    notes: Mutex<SmallVec<[(TreeId, Notes); 4]>>,
+    notes: Mutex<Notes>,
 }
 
 impl Writer {
     fn meets(&self, tree: TreeId, span: &Span) -> bool {
-        let notes = self.notes.lock();
-        notes.iter().any(|(noted, notes)| *noted == tree && notes.meets(span))
+        self.notes.lock().meets(tree, span)
     }
-}
-
-fn note(notes: &mut SmallVec<[(TreeId, Notes); 4]>, tree: TreeId, key: &[u8]) {
-    let at = notes.iter().position(|(noted, _)| *noted == tree).unwrap_or_else(|| {
-        notes.push((tree, Notes::default()));
-        notes.len() - 1
-    });
-    notes[at].1.push(key);
 }
 
 /// Ranges of one tree, and whose they are.
@@ -255,7 +256,7 @@ impl Ranges {
         {
             let mut notes = writer.notes.lock();
             if trees.count.load(Relaxed) == 0 {
-                note(&mut notes, tree, key);
+                notes.push(tree, key);
                 return Ok(());
             }
         }
@@ -266,7 +267,7 @@ impl Ranges {
             Some(_) if writer.meets(tree, &Span::key(key)) => Ok(()),
             Some((owner, _)) => Err(*owner),
             None => {
-                note(&mut writer.notes.lock(), tree, key);
+                writer.notes.lock().push(tree, key);
                 Ok(())
             }
         }
@@ -426,16 +427,16 @@ mod tests {
         let mut notes = Notes::default();
         let mut model = std::collections::BTreeSet::new();
         for _ in 0..3 * RUN + 40 {
-            let key = (random.below(20_000) as u16).to_be_bytes();
-            notes.push(&key);
-            model.insert(key);
+            let (tree, key) = (TreeId(random.below(3) as u32), (random.below(20_000) as u16).to_be_bytes());
+            notes.push(tree, &key);
+            model.insert((tree, key));
             let lower = random.below(20_000) as u16;
             let span = Span {
                 lower: lower.to_be_bytes().to_vec(),
                 upper: Some((lower + random.below(30) as u16).to_be_bytes().to_vec()),
             };
-            let expected = model.iter().any(|key| span.contains(key));
-            assert_eq!(notes.meets(&span), expected, "{span:?}");
+            let expected = model.iter().any(|(noted, key)| *noted == tree && span.contains(key));
+            assert_eq!(notes.meets(tree, &span), expected, "{span:?}");
         }
     }
 }
