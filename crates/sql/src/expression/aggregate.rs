@@ -211,6 +211,8 @@ impl State {
                     }
                 };
                 if better {
+                    // An ENUM's number is not its value any more.
+                    let value = if let Datum::Label(_, text) = value { Datum::Bytes(text) } else { value };
                     self.best = value.into_owned();
                 }
             }

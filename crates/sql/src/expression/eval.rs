@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::compare::{self, truth};
 use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
 use crate::ast::{BinaryOp, TrimSide, Truth};
-use crate::error::Result;
+use crate::error::{self, Result};
 use crate::session::Context;
-use crate::types::Family;
+use crate::types::{Charset, Family};
 use crate::value::Datum;
 
 impl Expr {
@@ -91,6 +91,10 @@ impl Expr {
             }
             Node::Transcode(from, to, x) => Ok(match x.eval(cx, row)? {
                 Datum::Null => Datum::Null,
+                bytes if *from == Charset::Binary => {
+                    let shown = crate::value::store::escape(&bytes.to_bytes());
+                    return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()]));
+                }
                 value => Datum::Bytes(from.convert(value.into_bytes(), *to).0),
             }),
             Node::DateArithmetic(pair, unit, subtract) => {

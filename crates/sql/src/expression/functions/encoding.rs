@@ -118,6 +118,9 @@ fn soundex<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Bytes(Charset::Utf8mb4.convert(sound.into_bytes().into(), charset).0))
 }
 
+/// MySQL takes everything from here on for a letter.
+const FIRST_LETTER_BEYOND_ASCII: char = 'À';
+
 /// The original Soundex, of any length: vowels are dropped before repetitions are.
 fn sound_of(text: &str) -> String {
     const CODES: &[u8; 26] = b"01230120022455012623010202";
@@ -125,7 +128,7 @@ fn sound_of(text: &str) -> String {
         c @ 'A'..='Z' => CODES[c as usize - 'A' as usize],
         _ => b'0',
     };
-    let mut letters = text.chars().filter(|c| c.is_alphabetic());
+    let mut letters = text.chars().filter(|c| c.is_alphabetic() || *c >= FIRST_LETTER_BEYOND_ASCII);
     let Some(first) = letters.next() else { return String::new() };
     let mut out = String::from(first.to_ascii_uppercase());
     let mut last = code(first);

@@ -350,6 +350,10 @@ fn extreme<'a>(cx: &mut Context, call: Call<'a>, wanted: std::cmp::Ordering) -> 
             Some(_) => {}
         }
     }
+    // An ENUM's number is not its value any more.
+    if let Datum::Label(_, text) = best {
+        best = Datum::Bytes(text);
+    }
     super::super::cast::to_type(cx, best, call.ty)
 }
 

@@ -5,7 +5,7 @@ use crate::ast::{self, BinaryOp, Truth};
 use crate::error::{self, Result};
 use crate::expression::functions::json::Role;
 use crate::expression::{Expr, Node, functions};
-use crate::types::Type;
+use crate::types::{Family, Type};
 
 impl Resolver<'_> {
     pub(super) fn call(&mut self, call: &ast::FunctionCall) -> Result<Expr> {
@@ -115,7 +115,14 @@ impl Resolver<'_> {
 
     fn coalesce(&mut self, list: Vec<Expr>) -> Result<Expr> {
         let nullable = list.iter().all(|e| e.ty.nullable);
-        let (list, ty) = self.same_type(list)?;
+        let (mut list, ty) = self.same_type(list)?;
+        // An ENUM's number is not its value any more.
+        if ty.family == Family::Text {
+            let typing = self.typing();
+            for label in list.iter_mut().filter(|e| e.ty.family == Family::Label) {
+                *label = collate::convert(label.clone(), &ty, typing)?;
+            }
+        }
         Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })
     }
 

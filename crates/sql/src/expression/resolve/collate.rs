@@ -79,12 +79,13 @@ fn stronger(a: Type, b: Type) -> Type {
     }
     let unicode = |t: &Type| matches!(t.collation.charset(), Charset::Utf8mb4 | Charset::Utf8mb3);
     let (ca, cb) = (a.collation.charset(), b.collation.charset());
+    let by_code = |t: &Type| t.collation.name().ends_with("_bin");
     match (a, b) {
         _ if a.coercibility == Coercibility::Explicit => {}
         _ if ca == Charset::Binary => return a,
         _ if cb == Charset::Binary => return b,
-        _ if ca == cb && a.collation == ca.binary_collation() => return a,
-        _ if ca == cb && b.collation == cb.binary_collation() => return b,
+        _ if ca == cb && by_code(&a) && !by_code(&b) => return a,
+        _ if ca == cb && by_code(&b) && !by_code(&a) => return b,
         _ if ca == Charset::Utf8mb4 && cb != ca => return a,
         _ if cb == Charset::Utf8mb4 && cb != ca => return b,
         _ if unicode(&a) && !unicode(&b) || cb == Charset::Ascii && ca != cb => return a,
@@ -119,14 +120,16 @@ fn strength(c: Coercibility) -> &'static str {
 
 fn transcode(expr: &mut Expr, to: Collation) -> Result<()> {
     let (from, to) = (expr.ty.collation.charset(), to.charset());
-    if from == Charset::Binary
-        && let Some(Datum::Bytes(bytes) | Datum::Bits(bytes)) = expr.as_constant()
-        && to.valid_prefix(bytes) < bytes.len()
-    {
-        let shown = crate::value::store::escape(bytes);
-        return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()]));
+    if from == to || to == Charset::Binary || from == Charset::Ascii {
+        return Ok(());
     }
-    if from == to || to == Charset::Binary || from == Charset::Binary || from == Charset::Ascii {
+    if from == Charset::Binary {
+        // Bytes that are no text of the set are an error once they are needed.
+        if let Some(Datum::Bytes(bytes) | Datum::Bits(bytes)) = expr.as_constant()
+            && to.valid_prefix(bytes) < bytes.len()
+        {
+            wrap_transcode(expr, from, to);
+        }
         return Ok(());
     }
     if let Node::Constant(Datum::Bytes(text)) = &mut expr.node {
@@ -138,10 +141,14 @@ fn transcode(expr: &mut Expr, to: Collation) -> Result<()> {
         *text = converted;
         return Ok(());
     }
+    wrap_transcode(expr, from, to);
+    Ok(())
+}
+
+fn wrap_transcode(expr: &mut Expr, from: Charset, to: Charset) {
     let inner = std::mem::replace(&mut expr.node, Node::Constant(Datum::Null));
     let inner = Expr { node: inner, ty: expr.ty };
     expr.node = Node::Transcode(from, to, Box::new(inner));
-    Ok(())
 }
 
 /// The type that holds the values of all of `types`, as CASE, IF, COALESCE and the like have it.

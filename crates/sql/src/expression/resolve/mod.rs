@@ -356,6 +356,13 @@ impl<'c> Resolver<'c> {
         self.check_date(&pair[1], &pair[0].ty)?;
         adopt(&mut pair[0], others[1]);
         adopt(&mut pair[1], others[0]);
+        // Numbers that are stored are not read as dates.
+        for (date, number) in [(0, 1), (1, 0)] {
+            let is_exact = matches!(pair[number].ty.family, Family::Integer | Family::Decimal);
+            if pair[date].ty.family.is_temporal() && is_exact && others[number].is_column {
+                return Ok(compare::By::Double);
+            }
+        }
         // Texts that are stored are not read as times.
         for (time, text) in [(0, 1), (1, 0)] {
             if pair[time].ty.family == Family::Time
