@@ -87,10 +87,13 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     }
     resolver.scope.aggregates = aggregates;
     resolver.scope.clause = "having clause";
+    resolver.scope.aliases_first = true;
+    let aliases = resolver.scope.aliases.clone();
+    resolver.scope.aliases.retain(|(alias, expr)| !is_hidden(alias, expr, &select.group_by, &keys));
     let mut having = select.having.as_ref().map(|h| resolver.expr(h)).transpose()?;
+    resolver.scope.aliases = aliases;
 
     resolver.scope.clause = "order clause";
-    resolver.scope.aliases_first = true;
     let mut order = order_terms(resolver, &query.order_by, &items)?;
     let mut aggregates = resolver.scope.aggregates.take().unwrap_or_default();
     let limit = Limit::resolve(resolver, query.limit.as_ref())?;
@@ -171,6 +174,14 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         locks,
     };
     Ok(Query { body: Body::Block(Box::new(block)), columns, order: Vec::new(), limit: Limit::default() })
+}
+
+/// True if HAVING takes an alias's name for that of a column which GROUP BY names.
+fn is_hidden(alias: &str, expr: &Expr, group_by: &[ast::Expr], keys: &[Expr]) -> bool {
+    group_by.iter().zip(keys).any(|(ast, key)| match &ast.kind {
+        ast::ExprKind::Column(name) => name.column.is(alias) && !key.is_same(expr),
+        _ => false,
+    })
 }
 
 /// Conditions that read no source are looked at once.

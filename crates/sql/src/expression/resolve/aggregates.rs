@@ -13,9 +13,12 @@ impl Resolver<'_> {
         }
         // An aggregate's argument may hold no aggregate.
         let aggregates = self.scope.aggregates.take();
+        // Names in it are columns, even where the clause prefers the select list's.
+        let aliases_first = std::mem::take(&mut self.scope.aliases_first);
         let known = self.scope.parameters.len();
         let aggregate = self.aggregate_of(ast)?;
         self.scope.aggregates = aggregates;
+        self.scope.aliases_first = aliases_first;
         if is_of_outer_block(&aggregate)
             && let Some(around) = self.scope.parent.take()
         {
