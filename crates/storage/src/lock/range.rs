@@ -137,12 +137,14 @@ impl Spans {
     }
 }
 
-/// The keys at which a transaction has put rows or entries: sorted in runs, but for the last ones. A few need no memory
+/// The keys at which a transaction has put rows or entries: sorted in runs when they are looked into. A few need no memory
 /// of their own.
 #[derive(Debug, Default)]
 struct Notes {
     bytes: SmallVec<[u8; 96]>,
     keys: SmallVec<[Note; 4]>,
+    /// How many runs are sorted.
+    sorted: usize,
 }
 
 /// Where a noted key lies.
@@ -163,13 +165,14 @@ impl Notes {
     fn push(&mut self, tree: TreeId, key: &[u8]) {
         self.keys.push(Note { start: self.bytes.len(), len: key.len() as u32, tree });
         self.bytes.extend_from_slice(key);
-        if self.keys.len().is_multiple_of(RUN) {
-            let (bytes, run) = (&self.bytes, self.keys.len() - RUN);
-            self.keys[run..].sort_unstable_by_key(|note| note.key(bytes));
-        }
     }
 
-    fn meets(&self, tree: TreeId, span: &Span) -> bool {
+    /// Readers pay for the order, not writers.
+    fn meets(&mut self, tree: TreeId, span: &Span) -> bool {
+        let bytes = &self.bytes;
+        let (runs, _) = self.keys.as_chunks_mut::<RUN>();
+        runs[self.sorted..].iter_mut().for_each(|run| run.sort_unstable_by_key(|note| note.key(bytes)));
+        self.sorted = runs.len();
         let (runs, rest) = self.keys.as_chunks::<RUN>();
         let within = |note: &Note| note.tree == tree && span.contains(note.key(&self.bytes).1);
         let run_meets = |run: &[Note; RUN]| {
