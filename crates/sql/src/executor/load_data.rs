@@ -127,7 +127,7 @@ impl<'a> Loading<'a> {
             Some(name) => Charset::by_name(name).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[name]))?,
             None => {
                 let name = cx.variables().text(ids::CHARACTER_SET_DATABASE);
-                Charset::by_name(&name).unwrap_or(Charset::Utf8mb4)
+                Charset::by_name(name).unwrap_or(Charset::Utf8mb4)
             }
         };
         let named: Vec<ast::Ident> = load.targets.iter().filter_map(column_of).cloned().collect();
