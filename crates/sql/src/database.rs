@@ -415,6 +415,7 @@ impl Database {
         let seconds = (self.env.now() / 1_000_000) as u32;
         for sql in STATEMENTS {
             let settings = Settings {
+                generates_key: false,
                 temporary: crate::catalog::temporary::TemporaryTables::default(),
                 database: None,
                 sql_mode: 0,

@@ -16,6 +16,10 @@ use crate::value::zone::Zone;
 /// The name of the primary key that a table without one gets.
 pub const GENERATED_KEY: &str = "my_row_id";
 
+/// The comment of such a column where nobody has asked for it: clients are not shown it, though the log and the catalog's
+/// text have it. Other servers' replicas have it as an invisible column.
+pub const ROW_ID_COMMENT: &str = "row identity of a table without primary key";
+
 /// What a definition depends on besides its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Environment {
@@ -27,6 +31,8 @@ pub struct Environment {
     pub dates: DateRules,
     /// The session's time zone, for the defaults of TIMESTAMP columns.
     pub zone: Zone,
+    /// `sql_generate_invisible_primary_key`: a key that is generated is shown.
+    pub shows_generated_key: bool,
 }
 
 /// The numbers a table gets.

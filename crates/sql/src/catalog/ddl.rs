@@ -44,6 +44,8 @@ pub struct Settings {
     pub moment: i64,
     /// The account: user and host.
     pub account: (String, String),
+    /// `sql_generate_invisible_primary_key`. The log has the column that it makes.
+    pub generates_key: bool,
     /// The session's temporary tables. What is logged never depends on them.
     pub temporary: TemporaryTables,
 }
@@ -78,7 +80,14 @@ impl Plan {
             }
             _ => None,
         };
-        self.changes.iter().filter_map(of).collect()
+        let mut tables: Vec<Arc<TableDef>> = Vec::new();
+        for table in self.changes.iter().filter_map(of) {
+            // One that gets its second new name is the same table.
+            if !tables.iter().any(|other| Arc::ptr_eq(&other.lock, &table.lock)) {
+                tables.push(table);
+            }
+        }
+        tables
     }
 }
 
@@ -195,7 +204,13 @@ impl Settings {
     }
 
     fn environment(&self, database: Collation) -> Environment {
-        Environment { collation: database, charset: self.client, dates: self.dates(), zone: self.zone }
+        Environment {
+            collation: database,
+            charset: self.client,
+            dates: self.dates(),
+            zone: self.zone,
+            shows_generated_key: self.generates_key,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
 use super::auto_increment::Counter;
-use super::build::{Environment, GENERATED_KEY, Numbers, Options, check_name};
+use super::build::{Environment, GENERATED_KEY, Numbers, Options, ROW_ID_COMMENT, check_name};
 use super::collations::KeyCollations;
 use super::draft_expressions::{Place, canonical};
 use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
@@ -241,6 +241,7 @@ impl Draft {
             if !matches!(ty, DataType::Integer { .. }) {
                 return Err(error::WRONG_FIELD_SPEC.with(&[&name]));
             }
+            self.free_auto_increment()?;
             if self.auto_column.as_ref().is_some_and(|other| !other.eq_ignore_ascii_case(name)) {
                 return Err(error::WRONG_AUTO_KEY.plain());
             }
@@ -368,6 +369,16 @@ impl Draft {
         Ok(())
     }
 
+    /// The names that CHECK constraints were given follow the table's.
+    pub fn rename_checks(&mut self, from: &str, to: &str) {
+        let prefix = format!("{from}_chk_");
+        for name in self.checks.iter_mut().filter_map(|check| check.name.as_mut()) {
+            if let Some(number) = name.strip_prefix(&prefix) {
+                *name = format!("{to}_chk_{number}");
+            }
+        }
+    }
+
     /// Checks the whole and numbers it. `numbers` gives the table its number and each index its tree, by the number that
     /// it had and its place now.
     pub fn finish(
@@ -412,12 +423,13 @@ impl Draft {
         Ok(Finished { table, columns: origin, indexes: origins })
     }
 
-    /// A table without a primary key gets the invisible `my_row_id`, as MySQL's `sql_generate_invisible_primary_key` has
-    /// it. The columns of a primary key are NOT NULL.
+    /// A table without a primary key gets the invisible `my_row_id`, shown or not as `sql_generate_invisible_primary_key`
+    /// has it. The columns of a primary key are NOT NULL.
     fn prepare_primary_key(&mut self) -> Result<()> {
         if self.columns.is_empty() {
             return Err(error::TABLE_MUST_HAVE_COLUMNS.plain());
         }
+        self.drop_row_id();
         if self.keys.iter().filter(|k| k.kind == KeyKind::Primary).count() > 1 {
             return Err(error::MULTIPLE_PRI_KEY.plain());
         }
@@ -445,30 +457,39 @@ impl Draft {
     }
 
     fn generate_key(&mut self) -> Result<()> {
-        if self.find(GENERATED_KEY).is_some() {
-            return Err(error::GIPK_COLUMN_EXISTS.plain());
-        }
+        let is_shown = self.environment.shows_generated_key;
         if let Some(auto) = &self.auto_column {
             let leads = |k: &DraftKey| k.parts.first().is_some_and(|p| p.column.eq_ignore_ascii_case(auto));
             if !self.keys.iter().any(leads) {
                 return Err(error::WRONG_AUTO_KEY.plain());
             }
-            return Err(SqlError::unsupported("tables with an AUTO_INCREMENT column and no primary key"));
+            if is_shown {
+                return Err(error::GIPK_FAILED_AUTOINC_COLUMN_EXISTS.plain());
+            }
         }
+        if is_shown && self.find(GENERATED_KEY).is_some() {
+            return Err(error::GIPK_COLUMN_EXISTS.plain());
+        }
+        let mut names = std::iter::once(GENERATED_KEY.to_owned())
+            .chain((2..).map(|number| format!("{GENERATED_KEY}_{number}")));
+        let name = names.find(|name| self.find(name).is_none()).unwrap_or_default();
         let sign = ast::Sign { unsigned: true, zerofill: false };
         let def = ColumnDef {
-            name: GENERATED_KEY.to_owned(),
+            name: name.clone(),
             ty: DataType::Integer { size: ast::IntegerSize::Big, sign, width: None },
             nullable: false,
             default: Default::None,
             on_update_now: false,
-            comment: String::new(),
+            comment: if is_shown { String::new() } else { ROW_ID_COMMENT.to_owned() },
             visible: false,
             generated: None,
         };
         self.columns.insert(0, DraftColumn { def, expr: None, origin: None, said_null: false });
-        self.auto_column = Some(GENERATED_KEY.to_owned());
-        let part = DraftPart { column: GENERATED_KEY.to_owned(), prefix_len: None, descending: false };
+        match self.auto_column {
+            None => self.auto_column = Some(name.clone()),
+            Some(_) => self.number_by_clock(0)?,
+        }
+        let part = DraftPart { column: name, prefix_len: None, descending: false };
         self.keys.push(DraftKey {
             name: Some("PRIMARY".to_owned()),
             kind: KeyKind::Primary,
@@ -478,6 +499,44 @@ impl Draft {
             origin: None,
         });
         Ok(())
+    }
+
+    /// Gives a row id its numbers by UUID_SHORT(), because another column of the table is AUTO_INCREMENT.
+    fn number_by_clock(&mut self, column: usize) -> Result<()> {
+        let column = &mut self.columns[column];
+        column.expr = Some(parse_kept("uuid_short()")?);
+        column.def.default = Default::Expression("".into());
+        Ok(())
+    }
+
+    /// A row id that counts leaves AUTO_INCREMENT to a column that is named.
+    fn free_auto_increment(&mut self) -> Result<()> {
+        let auto = self.auto_column.as_deref().and_then(|name| self.find(name));
+        if let Some(column) = auto.filter(|&column| self.columns[column].def.is_row_id()) {
+            self.number_by_clock(column)?;
+            self.auto_column = None;
+        }
+        Ok(())
+    }
+
+    /// Takes out the row id of a table that gets a primary key.
+    fn drop_row_id(&mut self) {
+        let Some(row_id) = self.columns.iter().position(|c| c.def.is_row_id()) else { return };
+        let is_row_id = |k: &DraftKey| k.kind == KeyKind::Primary && self.is_row_id_key(k);
+        let (others, own): (Vec<DraftKey>, Vec<DraftKey>) =
+            self.keys.iter().cloned().partition(|k| !is_row_id(k));
+        if own.is_empty() || !others.iter().any(|k| k.kind == KeyKind::Primary) {
+            return;
+        }
+        self.keys = others;
+        let name = self.columns.remove(row_id).def.name;
+        self.auto_column.take_if(|auto| auto.eq_ignore_ascii_case(&name));
+    }
+
+    /// True for the key on a row id.
+    pub fn is_row_id_key(&self, key: &DraftKey) -> bool {
+        let column = |p: &DraftPart| self.find(&p.column).is_some_and(|c| self.columns[c].def.is_row_id());
+        key.parts.iter().all(column)
     }
 
     /// The indexes in MySQL's order: the primary key, unique ones without NULL, other unique ones, the rest.

@@ -399,7 +399,13 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
     // What was accepted once is not judged again: all dates are allowed, and time stamps are in UTC.
     let dates = DateRules { allow_invalid: true, ..DateRules::default() };
     let collation = Collation::UTF8MB4_0900_AI_CI;
-    let environment = Environment { collation, charset: Charset::Utf8mb4, dates, zone: Zone::UTC };
+    let environment = Environment {
+        collation,
+        charset: Charset::Utf8mb4,
+        dates,
+        zone: Zone::UTC,
+        shows_generated_key: false,
+    };
     build::build(database, name, &definition, &[], environment, numbers)
 }
 

@@ -45,6 +45,7 @@ impl Replay {
             connection: collation(connection),
             server: collation(server),
             zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
+            generates_key: false,
             temporary: TemporaryTables::default(),
             moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
             account: status.invoker.as_ref().map_or_else(

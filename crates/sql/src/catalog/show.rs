@@ -21,10 +21,22 @@ pub fn quote_text(text: &str) -> String {
     String::from_utf8(out).expect("quoting keeps UTF-8")
 }
 
-/// The text of CREATE TABLE. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
+/// The text of CREATE TABLE, whole. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
 pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
-    let mut lines: Vec<String> = (0..table.columns.len()).map(|i| column(table, i, zone)).collect();
-    lines.extend(table.indexes.iter().map(|index| key(table, index)));
+    let columns = (0..table.columns.len()).map(|number| column(table, number, zone));
+    let keys = table.indexes.iter().map(|index| key(table, index));
+    text_of_table(table, columns.chain(keys).collect(), auto_increment)
+}
+
+/// The text of CREATE TABLE as clients are shown it.
+pub fn shown_table(table: &TableDef, zone: Zone) -> String {
+    let columns = table.shown_columns().map(|(number, _)| column(table, number, zone));
+    let keys = table.shown_indexes().map(|index| key(table, index));
+    let text = text_of_table(table, columns.chain(keys).collect(), table.shown_counter().unwrap_or(0));
+    if table.is_temporary() { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text }
+}
+
+fn text_of_table(table: &TableDef, mut lines: Vec<String>, auto_increment: u64) -> String {
     lines.extend(table.checks.iter().map(check));
     let mut out =
         format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", quote(&table.name), lines.join(",\n  "));

@@ -127,9 +127,9 @@ pub struct IndexDef {
 }
 
 impl TableDef {
-    /// The column of this name, in any case.
+    /// The column of this name, in any case, if it is shown.
     pub fn column_index(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
+        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name) && !c.is_row_id())
     }
 
     /// The index of this name, in any case.
@@ -143,6 +143,21 @@ impl TableDef {
         self.checks.is_empty() && self.columns.iter().all(plain)
     }
 
+    /// The columns that clients are shown, with their numbers.
+    pub fn shown_columns(&self) -> impl Iterator<Item = (usize, &ColumnDef)> {
+        self.columns.iter().enumerate().filter(|(_, column)| !column.is_row_id())
+    }
+
+    /// The indexes that clients are shown.
+    pub fn shown_indexes(&self) -> impl Iterator<Item = &IndexDef> {
+        self.indexes.iter().filter(|index| !index.parts.iter().any(|p| self.columns[p.column].is_row_id()))
+    }
+
+    /// The next AUTO_INCREMENT number, if a column that is shown has them.
+    pub fn shown_counter(&self) -> Option<u64> {
+        self.auto_column.filter(|&column| !self.columns[column].is_row_id()).map(|_| self.counter.next())
+    }
+
     /// True for a session's temporary table.
     pub fn is_temporary(&self) -> bool {
         self.schema.is_temporary()
@@ -150,7 +165,7 @@ impl TableDef {
 
     /// True if its key is the invisible one that a table without a primary key gets.
     pub fn has_generated_key(&self) -> bool {
-        self.columns.first().is_some_and(|c| c.name == super::build::GENERATED_KEY && !c.visible)
+        self.columns.iter().any(|c| c.is_row_id() || c.name == super::build::GENERATED_KEY && !c.visible)
     }
 
     /// The definition as it was given, without the key that the table got; to be shown, not to be used. `None` if it has
@@ -171,6 +186,11 @@ impl TableDef {
 }
 
 impl ColumnDef {
+    /// True for the key of a table without one, which clients are not shown.
+    pub fn is_row_id(&self) -> bool {
+        !self.visible && self.comment == super::build::ROW_ID_COMMENT
+    }
+
     /// The default, if it is the same for every row.
     pub fn constant_default(&self) -> Option<Datum<'static>> {
         match &self.default {

@@ -318,9 +318,9 @@ catalogue! {
     FUNCTIONAL_INDEX_PRIMARY_KEY = 3756, "HY000", "The primary key cannot be a functional index";
     FUNCTIONAL_INDEX_ON_FIELD = 3762, "HY000", "Functional index on a column is not supported. Consider using a regular index instead.";
     GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED = 3763, "HY000", "Expression of generated column '%' contains a disallowed function: %.";
+    DEPENDENT_BY_DEFAULT_GENERATED_VALUE = 3766, "HY000", "Column '%' of table '%' has a default value expression dependency and cannot be dropped or renamed.";
     DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED = 3770, "HY000", "Default value expression of column '%' contains a disallowed function: %.";
     DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED = 3771, "HY000", "Default value expression of column '%' contains a disallowed function.";
-    DEPENDENT_BY_DEFAULT_GENERATED_VALUE = 3772, "HY000", "Column '%' of table '%' has a default value expression dependency and cannot be dropped or renamed.";
     DEFAULT_VAL_GENERATED_NON_PRIOR = 3773, "HY000", "Default value expression of column '%' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";
     COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN = 3813, "HY000", "Column check constraint '%' references other column.";
     CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED = 3814, "HY000", "An expression of a check constraint '%' contains disallowed function: %.";
@@ -343,5 +343,6 @@ catalogue! {
     TABLE_MUST_HAVE_A_VISIBLE_COLUMN = 4028, "HY000", "A table must have at least one visible column.";
     XA_TEMP_TABLE = 4091, "HY000", "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     GIPK_COLUMN_EXISTS = 4108, "HY000", "Failed to generate invisible primary key. Column 'my_row_id' already exists.";
+    GIPK_FAILED_AUTOINC_COLUMN_EXISTS = 4109, "HY000", "Failed to generate invisible primary key. Auto-increment column already exists.";
     USER_LOCK_OVERLONG_NAME = 4163, "42000", "User-level lock name '%' should not exceed % characters.";
 }

@@ -26,7 +26,7 @@ use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, Work};
 use crate::catalog::metadata_lock::{Guard, Kind};
 use crate::catalog::{Change, TableDef, record};
-use crate::error::{Result, SqlError};
+use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 
 /// The statement, and what it holds.
@@ -70,7 +70,11 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
 /// What the client is told.
 pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
     let rows = if alter.counts_rows { rows } else { 0 };
-    alter.warnings.into_iter().for_each(|warning| cx.warn(warning));
+    for warning in alter.warnings {
+        // DISABLE KEYS is for engines that build indexes later.
+        let is_note = warning.is(error::ILLEGAL_HA);
+        if is_note { cx.diagnostics.note(warning) } else { cx.warn(warning) }
+    }
     cx.status.affected = rows;
     let warnings = cx.diagnostics.warning_count();
     cx.status.info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");

@@ -390,8 +390,14 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, |cx, before| {
         matched += 1;
-        let Some(after) = assignments.apply(cx, &table, before, Around::Nothing, rules, matched)? else {
-            return Ok(());
+        let after = match assignments.apply(cx, &table, before, Around::Nothing, rules, matched) {
+            Ok(Some(after)) => after,
+            Ok(None) => return Ok(()),
+            Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
+                cx.warn(e);
+                return Ok(());
+            }
+            Err(e) => return Err(e),
         };
         match cx.transaction().engine.update_row(&table.schema, before, &after) {
             Ok(()) => {

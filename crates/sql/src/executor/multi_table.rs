@@ -135,8 +135,14 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
             matched += 1;
             let table = &target.table;
             let around = Around::Frame(frame);
-            let Some(after) = assignments.apply(cx, table, &before, around, rules, matched)? else {
-                continue;
+            let after = match assignments.apply(cx, table, &before, around, rules, matched) {
+                Ok(Some(after)) => after,
+                Ok(None) => continue,
+                Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
+                    cx.warn(e);
+                    continue;
+                }
+                Err(e) => return Err(e),
             };
             match cx.transaction().engine.update_row(&table.schema, &before, &after) {
                 Ok(()) => {

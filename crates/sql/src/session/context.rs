@@ -318,6 +318,7 @@ impl Context {
             zone: self.settled.zone,
             moment: self.moment,
             account: self.account.clone(),
+            generates_key: self.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
             temporary: self.temporary_tables().clone(),
         }
     }

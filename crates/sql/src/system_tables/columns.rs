@@ -29,10 +29,10 @@ pub(super) fn columns(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resu
         }
     }
     for table in wanted.tables(cx) {
-        for (number, column) in table.columns.iter().enumerate() {
+        for (place, (number, column)) in table.shown_columns().enumerate() {
             let key = column_key(&table, number);
             let extra = column_extra(&table, number);
-            let place = Place { schema: &table.database, table: &table.name, number, key, extra };
+            let place = Place { schema: &table.database, table: &table.name, number: place, key, extra };
             each(row(cx, &place, column))?;
         }
     }
@@ -64,7 +64,7 @@ fn row(cx: &Context, place: &Place<'_>, column: &ColumnDef) -> Vec<Datum<'static
 
 pub(super) fn columns_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
-        for column in &table.columns {
+        for (_, column) in table.shown_columns() {
             let names = [CATALOG, &table.database, &table.name, &column.name];
             let mut row: Vec<_> = names.into_iter().map(Datum::owned).collect();
             row.extend([Datum::Null, Datum::Null]);

@@ -10,7 +10,7 @@ use crate::value::Datum;
 
 pub(super) fn statistics(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
-        for index in &table.indexes {
+        for index in table.shown_indexes() {
             for number in 0..index.parts.len() {
                 each(part_row(&table, index, number))?;
             }
@@ -46,7 +46,7 @@ fn part_row(table: &TableDef, index: &IndexDef, number: usize) -> Vec<Datum<'sta
 
 pub(super) fn key_column_usage(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
-        for index in table.indexes.iter().filter(|index| index.unique) {
+        for index in table.shown_indexes().filter(|index| index.unique) {
             for (number, part) in index.parts.iter().enumerate() {
                 let mut row = cells![CATALOG, table.database.as_str(), index.name.as_str(), CATALOG];
                 row.extend(cells![table.database.as_str(), table.name.as_str()]);
@@ -61,7 +61,7 @@ pub(super) fn key_column_usage(cx: &mut Context, wanted: &Wanted, each: Each<'_>
 
 /// A table's constraints: name, kind, and whether rows are tested.
 fn constraints(table: &TableDef) -> impl Iterator<Item = (&str, &'static str, bool)> {
-    let unique = table.indexes.iter().filter(|index| index.unique);
+    let unique = table.shown_indexes().filter(|index| index.unique);
     let keys = unique.map(|index| match index.name.as_str() {
         "PRIMARY" => ("PRIMARY", "PRIMARY KEY", true),
         name => (name, "UNIQUE", true),
@@ -82,7 +82,7 @@ pub(super) fn table_constraints(cx: &mut Context, wanted: &Wanted, each: Each<'_
 
 pub(super) fn table_constraints_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
-        for index in table.indexes.iter().filter(|index| index.unique) {
+        for index in table.shown_indexes().filter(|index| index.unique) {
             let names = [CATALOG, &table.database, &index.name, &table.name];
             let mut row: Vec<_> = names.into_iter().map(Datum::owned).collect();
             row.extend([Datum::Null, Datum::Null]);

@@ -62,7 +62,7 @@ fn table_row(table: &TableDef) -> Vec<Datum<'static>> {
         cells![CATALOG, table.database.as_str(), table.name.as_str(), "BASE TABLE", "InnoDB", 10_i64];
     row.extend(cells!["Dynamic"]);
     row.extend(std::iter::repeat_n(Datum::Null, 6));
-    row.extend(cells![table.auto_column.map(|_| table.counter.next())]);
+    row.extend(cells![table.shown_counter()]);
     row.extend(std::iter::repeat_n(Datum::Null, 3));
     row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
     row

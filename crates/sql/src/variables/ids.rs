@@ -87,6 +87,7 @@ names! {
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";
     SQL_MODE = "sql_mode";
+    SQL_GENERATE_INVISIBLE_PRIMARY_KEY = "sql_generate_invisible_primary_key";
     SQL_NOTES = "sql_notes";
     SQL_SELECT_LIMIT = "sql_select_limit";
     SQL_SAFE_UPDATES = "sql_safe_updates";

@@ -24,12 +24,7 @@ pub(super) fn database(cx: &Context, of: &str, if_not_exists: bool) -> Result<Li
 pub(super) fn table(cx: &Context, of: &ObjectName) -> Result<Listing> {
     let table = objects::table(cx, of)?;
     let mut out = Listing::new([name("Table"), text("Create Table", DEFINITION)]);
-    let next = table.auto_column.map_or(0, |_| table.counter.next());
-    let mut shown = show::create_table(&table, next, cx.zone());
-    if table.is_temporary() {
-        shown = shown.replacen("CREATE", "CREATE TEMPORARY", 1);
-    }
-    out.push(cells![table.name.as_str(), shown]);
+    out.push(cells![table.name.as_str(), show::shown_table(&table, cx.zone())]);
     Ok(out)
 }
 

@@ -155,7 +155,7 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
         let table = as_shown(cx, table.clone());
         let mut row = cells![table.name.as_str(), "InnoDB", 10_i64, "Dynamic"];
         row.extend((0..6).map(|_| Datum::Null));
-        row.extend(cells![table.auto_column.map(|_| table.counter.next())]);
+        row.extend(cells![table.shown_counter()]);
         row.extend((0..3).map(|_| Datum::Null));
         row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
         out.push(row);
@@ -181,7 +181,7 @@ pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Li
     let mut out = Listing::new(columns);
     let database = given.database.as_deref().or(cx.default_database()).unwrap_or_default();
     let privileges = cx.grants_now().of_columns(database);
-    for (number, column) in table.list().iter().enumerate() {
+    for (number, column) in table.list().iter().enumerate().filter(|(_, column)| !column.is_row_id()) {
         let (key, extra) = table.key_and_extra(number);
         let mut row = cells![
             column.name.as_str(),
@@ -268,7 +268,7 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
         text("Expression", 65_535).or_null(),
     ]);
     let Columns::Stored(table) = columns else { return Ok(out) };
-    for index in &table.indexes {
+    for index in table.shown_indexes() {
         for (number, part) in index.parts.iter().enumerate() {
             let column = &table.columns[part.column];
             out.push(cells![

@@ -106,6 +106,7 @@ impl Alter {
             (to_database, to_name) = (to.0.to_owned(), to.1.to_owned());
         }
         let mut changed = changed;
+        changed.draft.rename_checks(name, &to_name);
         let auto =
             |name: &str| old.auto_column.is_some_and(|c| old.columns[c].name.eq_ignore_ascii_case(name));
         if changed.auto_increment.is_none() && !changed.draft.auto_column.as_deref().is_some_and(auto) {

@@ -116,15 +116,20 @@ fn rebuild(
     let StatementKind::CreateTable(create) = parse_one(text.as_bytes(), 0)?.kind else {
         return Err(SqlError::internal("a table's text makes no table"));
     };
-    let TableContent::Definition(definition) = create.content else {
+    let TableContent::Definition(mut definition) = create.content else {
         return Err(SqlError::internal("a table's text defines no columns"));
     };
+    if (database, name) != (&table.database, &table.name) {
+        // The names of constraints are the table's own.
+        definition.checks.iter_mut().for_each(|check| check.name = None);
+    }
     let dates = crate::value::temporal::DateRules { allow_invalid: true, ..Default::default() };
     let environment = build::Environment {
         collation: table.collation,
         charset: crate::types::Charset::Utf8mb4,
         dates,
         zone: Zone::UTC,
+        shows_generated_key: false,
     };
     build::build(database, name, &definition, &[], environment, numbers)
 }

@@ -138,7 +138,7 @@ impl<'a> Copy<'a> {
                 cx.check_interrupt()?;
             }
             let image = self.row(cx, scan.row(), rows)?;
-            self.put(&mut builder, &image)?;
+            self.put(cx, &mut builder, &image)?;
         }
         drop(scan);
         drop(transaction);
@@ -151,7 +151,7 @@ impl<'a> Copy<'a> {
         Ok(rows)
     }
 
-    fn put(&self, builder: &mut TreeBuilder, image: &[u8]) -> Result<()> {
+    fn put(&self, cx: &Context, builder: &mut TreeBuilder, image: &[u8]) -> Result<()> {
         let schema = &self.new.schema;
         let keys = schema.keys(image).map_err(SqlError::internal)?;
         for (number, tree) in self.trees.iter().enumerate() {
@@ -159,9 +159,9 @@ impl<'a> Copy<'a> {
             match builder.put(*tree, keys.of(number), value) {
                 Ok(()) => {}
                 Err(BuildError::Store(e)) => return Err(e.into()),
-                // Two rows of one run; which they were comes out when the row is known.
+                // Two rows of one run: their primary keys, which every other key ends with.
                 Err(BuildError::Duplicate { .. }) => {
-                    return Err(error::DUP_ENTRY.with(&[&"?", &format!("{}.PRIMARY", self.new.name)]));
+                    return Err(duplicate_entry(cx, &self.new, 0, image)?);
                 }
             }
         }

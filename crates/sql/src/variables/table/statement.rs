@@ -68,15 +68,14 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("Not sent"),
     switch("show_create_table_skip_secondary_engine", false).session().harmless().help_text("No effect"),
     switch("show_create_table_verbosity", false).both().harmless().help_text("No effect"),
-    switch("show_gipk_in_create_table_and_information_schema", false)
+    switch("show_gipk_in_create_table_and_information_schema", true)
         .both()
-        .help_text("Show the my_row_id that a table without a primary key got"),
+        .help_text("Show the my_row_id that sql_generate_invisible_primary_key made"),
     switch("sql_auto_is_null", false).both().fixed().help_text("IS NULL means just that"),
     switch("sql_big_selects", true).both().harmless().help_text("No effect: no limit"),
     switch("sql_buffer_result", false).both().harmless().help_text("No effect"),
-    switch("sql_generate_invisible_primary_key", true)
+    switch("sql_generate_invisible_primary_key", false)
         .both()
-        .fixed()
         .help_text("A table without a primary key gets an invisible my_row_id"),
     switch("sql_log_off", false).both().harmless().help_text("No effect: no general log"),
     other("sql_mode", Kind::SqlMode(sql_mode::DEFAULT))

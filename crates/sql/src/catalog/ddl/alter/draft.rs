@@ -5,7 +5,7 @@ use crate::ast::{
     self, AlterAction as A, AlterTable, ColumnDefault, ColumnPlace, KeyKind, ObjectName, TableOption,
 };
 use crate::catalog::build::{self, GENERATED_KEY, Options};
-use crate::catalog::draft::{Draft, DraftColumn};
+use crate::catalog::draft::{Draft, DraftColumn, DraftKey};
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
@@ -86,7 +86,8 @@ impl Changed {
                 }
             }
             A::AddKey(key) => {
-                if key.kind == KeyKind::Primary && draft.keys.iter().any(|k| k.kind == KeyKind::Primary) {
+                let is_primary = |k: &DraftKey| k.kind == KeyKind::Primary && !draft.is_row_id_key(k);
+                if key.kind == KeyKind::Primary && draft.keys.iter().any(is_primary) {
                     return Err(error::MULTIPLE_PRI_KEY.plain());
                 }
                 draft.add_key(key)?;
@@ -109,7 +110,7 @@ impl Changed {
                 let number = draft.find(column).ok_or_else(|| no_column(column, old))?;
                 draft.columns[number].def.visible = *visible;
             }
-            A::DropColumn(name) => self.drop_column(name)?,
+            A::DropColumn(name) => self.drop_column(name, &old.name)?,
             A::DropPrimaryKey => self.drop_key("PRIMARY")?,
             A::DropKey(name) => self.drop_key(name)?,
             A::DropForeignKey(name) => return Err(cannot_drop(name)),
@@ -143,7 +144,7 @@ impl Changed {
                 if draft.find(to).is_some_and(|other| other != number) {
                     return Err(error::DUP_FIELDNAME.with(&[to]));
                 }
-                self.rename_column(number, to)?;
+                self.rename_column(number, to, &old.name)?;
             }
             A::RenameKey { old: from, new: to } => self.rename_key(old, from, to)?,
             A::Rename(name) => self.rename = Some(name.clone()),
@@ -211,7 +212,7 @@ impl Changed {
             return Err(error::UNSUPPORTED_ACTION_ON_GENERATED_COLUMN.with(&[&what]));
         }
         if !before.name.eq_ignore_ascii_case(&definition.name) {
-            self.rename_column(number, &definition.name)?;
+            self.rename_column(number, &definition.name, &old.name)?;
         }
         column.origin = self.draft.columns[number].origin;
         let in_primary = |k: &&crate::catalog::draft::DraftKey| {
@@ -257,14 +258,14 @@ impl Changed {
         Ok(())
     }
 
-    fn rename_column(&mut self, number: usize, to: &str) -> Result<()> {
+    fn rename_column(&mut self, number: usize, to: &str, table: &str) -> Result<()> {
         build::check_name(to, error::WRONG_COLUMN_NAME)?;
         let from = self.draft.columns[number].def.name.clone();
         if from.eq_ignore_ascii_case(to) {
             self.draft.columns[number].def.name = to.to_owned();
             return Ok(());
         }
-        self.check_readers(number, "")?;
+        self.check_readers(number, table)?;
         let reader = self.draft.checks.iter().find(|c| Self::reads(&c.expr, &from));
         if let Some(check) = reader {
             let shown = check.name.clone().unwrap_or_default();
@@ -280,12 +281,12 @@ impl Changed {
     }
 
     /// Keys lose the column; those that were of it alone go with it, and so do checks that read nothing else.
-    fn drop_column(&mut self, name: &str) -> Result<()> {
+    fn drop_column(&mut self, name: &str, table: &str) -> Result<()> {
         let number = self.draft.find(name).ok_or_else(|| cannot_drop(name))?;
-        if self.draft.columns.len() == 1 {
+        if self.draft.columns.iter().filter(|c| !c.def.is_row_id()).count() == 1 {
             return Err(error::CANT_REMOVE_ALL_FIELDS.plain());
         }
-        self.check_readers(number, "")?;
+        self.check_readers(number, table)?;
         let others: Vec<String> = self
             .draft
             .columns
@@ -313,8 +314,8 @@ impl Changed {
 
     /// With the generated primary key goes its column.
     fn drop_key(&mut self, name: &str) -> Result<()> {
-        let key = self.draft.find_key(name).ok_or_else(|| cannot_drop(name))?;
-        self.draft.keys.remove(key);
+        let key = self.draft.find_key(name).filter(|&key| !self.draft.is_row_id_key(&self.draft.keys[key]));
+        self.draft.keys.remove(key.ok_or_else(|| cannot_drop(name))?);
         Ok(())
     }
 
