@@ -15,7 +15,7 @@
 //!    until the log has made it durable.
 //! 8. reply     Rows went to the [`sink`] as they were found; OK or the error follows.
 //!
-//! Around it: [`admin`] (SET, SHOW, KILL and their like), [`routine`] (stored functions: statements within a
+//! Around it: [`explain`] (what was planned, and what it did), [`admin`] (SET, SHOW, KILL and their like), [`routine`] (stored functions: statements within a
 //! statement), [`variables`] and [`status`] (what SET sets and SHOW STATUS counts), [`system_tables`]
 //! (`information_schema` and its like), [`error`] (everything
 //! a client can be told), [`types`] and [`value`] (what it all computes with), [`database`] (what the sessions share).
@@ -28,6 +28,7 @@ pub mod catalog;
 pub mod database;
 pub mod error;
 pub mod executor;
+pub mod explain;
 pub mod expression;
 pub mod parser;
 pub mod planner;

@@ -117,6 +117,9 @@ impl Named {
 fn order_of(line: &str) -> Option<(&str, char, &str)> {
     let at = line.find(['>', '~', '.']).filter(|at| *at <= 1)?;
     let (name, rest) = line.split_at(at);
+    if !name.chars().all(char::is_alphanumeric) {
+        return None; // what a plan prints
+    }
     let mark = rest.chars().next()?;
     match (mark, rest.get(1..2)) {
         ('.', None) => Some((name, mark, "")),

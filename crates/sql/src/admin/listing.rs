@@ -103,6 +103,12 @@ impl IntoCell for i64 {
     }
 }
 
+impl IntoCell for f64 {
+    fn into_cell(self) -> Datum<'static> {
+        Datum::Double(self)
+    }
+}
+
 impl IntoCell for DateTime {
     fn into_cell(self) -> Datum<'static> {
         Datum::DateTime(self)

@@ -22,7 +22,7 @@ use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Row, Scope};
-use crate::planner::{self, Limit, Operator, block, from, join};
+use crate::planner::{self, Limit, Operator, Query, block, from, join};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::value::{Datum, image, store};
@@ -265,6 +265,7 @@ fn single_table(
 
 /// What both statements have in common: which rows, in which order, how many.
 struct Target {
+    slots: [from::Slot; 1],
     gate: Vec<Expr>,
     from: Operator,
     table: Arc<TableDef>,
@@ -316,7 +317,12 @@ impl Target {
         if join::gives_order(&mut from, &order) {
             order.clear();
         }
-        Ok(Self { gate, from, table, order, limit })
+        Ok(Self { slots, gate, from, table, order, limit })
+    }
+
+    /// What finds the rows, as a query.
+    fn into_query(self) -> Query {
+        block::of_rows(&self.slots, self.gate, self.from, self.order, self.limit)
     }
 
     /// Calls `each` with the rows, each locked.
@@ -333,7 +339,7 @@ impl Target {
         if !self.limit.is_some() {
             check_safe(cx, &self.from)?;
         }
-        let mut rows = Running::new(&self.from);
+        let mut rows = Running::new(cx, &self.from);
         rows.open(cx, &mut frame)?;
         let mut sorted = Sorter::new(&self.order, limit);
         let mut done = 0;
@@ -371,21 +377,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     let Some(factor) = only_table(&update.tables) else {
         return super::multi_table::update(cx, update, text);
     };
-    let (table, alias, hints) = single_table(cx, factor)?;
-    let scope = scope_of(cx, &table, &alias);
-    let mut assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
-    assignments.ignore = update.ignore;
-    let scope = scope_of(cx, &table, &alias);
-    let mut resolver = Resolver::new(cx, scope).with_text(text);
-    resolver.targets = vec![table.clone()];
-    let target = Target::resolve(
-        &mut resolver,
-        (table.clone(), alias, hints),
-        update.filter.as_ref(),
-        &update.order_by,
-        update.limit.as_ref(),
-        Locking::UPDATE_MATCHING,
-    )?;
+    let (table, assignments, target) = plan_update(cx, update, factor, text)?;
     let rules = cx.store_rules(update.ignore);
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, |cx, before| {
@@ -434,6 +426,50 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     }
     let factor = only_table(&delete.from);
     let factor = factor.ok_or_else(|| SqlError::internal("DELETE of several tables that names none"))?;
+    let (table, target) = plan_delete(cx, delete, factor, text)?;
+    let mut deleted = 0;
+    target.for_each(cx, |cx, before| {
+        cx.transaction().engine.delete_row(&table.schema, before)?;
+        cx.count(Counter::HandlerDelete);
+        deleted += 1;
+        Ok(())
+    })?;
+    cx.status.affected = deleted;
+    Ok(())
+}
+
+/// What an UPDATE of one table does: to which rows, and what becomes of them.
+fn plan_update(
+    cx: &mut Context,
+    update: &ast::Update,
+    factor: &ast::TableFactor,
+    text: &[u8],
+) -> Result<(Arc<TableDef>, Assignments, Target)> {
+    let (table, alias, hints) = single_table(cx, factor)?;
+    let scope = scope_of(cx, &table, &alias);
+    let mut assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
+    assignments.ignore = update.ignore;
+    let scope = scope_of(cx, &table, &alias);
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    resolver.targets = vec![table.clone()];
+    let target = Target::resolve(
+        &mut resolver,
+        (table.clone(), alias, hints),
+        update.filter.as_ref(),
+        &update.order_by,
+        update.limit.as_ref(),
+        Locking::UPDATE_MATCHING,
+    )?;
+    Ok((table, assignments, target))
+}
+
+/// Which rows a DELETE from one table finds.
+fn plan_delete(
+    cx: &mut Context,
+    delete: &ast::Delete,
+    factor: &ast::TableFactor,
+    text: &[u8],
+) -> Result<(Arc<TableDef>, Target)> {
     let (table, alias, hints) = single_table(cx, factor)?;
     let scope = scope_of(cx, &table, &alias);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
@@ -446,13 +482,27 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
         delete.limit.as_ref(),
         Locking::UPDATE,
     )?;
-    let mut deleted = 0;
-    target.for_each(cx, |cx, before| {
-        cx.transaction().engine.delete_row(&table.schema, before)?;
-        cx.count(Counter::HandlerDelete);
-        deleted += 1;
-        Ok(())
-    })?;
-    cx.status.affected = deleted;
-    Ok(())
+    Ok((table, target))
+}
+
+/// What finds an UPDATE's rows, and the slots that it changes, one bit each: for EXPLAIN.
+pub(crate) fn update_plan(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<(Query, u64)> {
+    if update.with.is_some() {
+        return Err(SqlError::unsupported("WITH"));
+    }
+    match only_table(&update.tables) {
+        Some(factor) => plan_update(cx, update, factor, text).map(|(_, _, target)| (target.into_query(), 1)),
+        None => super::multi_table::update_plan(cx, update, text),
+    }
+}
+
+/// The same for DELETE.
+pub(crate) fn delete_plan(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(Query, u64)> {
+    if delete.with.is_some() {
+        return Err(SqlError::unsupported("WITH"));
+    }
+    match only_table(&delete.from).filter(|_| delete.targets.is_empty()) {
+        Some(factor) => plan_delete(cx, delete, factor, text).map(|(_, target)| (target.into_query(), 1)),
+        None => super::multi_table::delete_plan(cx, delete, text),
+    }
 }

@@ -11,6 +11,7 @@
 pub mod access;
 mod alter;
 mod change;
+pub(crate) use change::{delete_plan, update_plan};
 mod computed;
 mod create_select;
 mod ddl;
@@ -24,6 +25,7 @@ pub mod operators;
 mod outfile;
 pub mod output;
 mod password;
+pub mod profile;
 pub mod query;
 mod select;
 mod server_file;
@@ -102,6 +104,11 @@ pub fn execute(
         S::UnlockInstance => {
             cx.unlock_instance();
             Ok(OK)
+        }
+        S::Explain(explain) if !matches!(**explain, crate::ast::Explain::Table { .. }) => {
+            cx.count(Counter::ComExplainOther);
+            let own = statement.span.of(text);
+            in_statement(cx, own, |cx| crate::explain::execute(cx, explain, text, sink)).map(|()| ROWS)
         }
         S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) | S::Do(_) => {
             rows(cx, statement, text, sink)

@@ -18,7 +18,7 @@ use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::expression::frame::{Frame, MEMORY_MAX};
 use crate::expression::{Expr, Node, Resolver};
-use crate::planner::{self, Operator, block, from, join, simplify};
+use crate::planner::{self, Operator, Query, block, from, join, simplify};
 use crate::session::Context;
 use crate::status::Counter;
 
@@ -73,6 +73,13 @@ impl Plan {
         Ok(Self { slots, gate, from })
     }
 
+    /// What finds the rows, as a query, and the slots that are changed, one bit each.
+    fn into_query(self, targets: &[Target]) -> (Query, u64) {
+        let changed = targets.iter().fold(0, |all, t| all | 1 << t.slot);
+        let query = block::of_rows(&self.slots, self.gate, self.from, Vec::new(), planner::Limit::default());
+        (query, changed)
+    }
+
     /// Calls `each` with each joined row.
     fn for_each(
         &self,
@@ -85,7 +92,7 @@ impl Plan {
             return Ok(());
         }
         check_safe(cx, &self.from)?;
-        let mut rows = Running::new(&self.from);
+        let mut rows = Running::new(cx, &self.from);
         rows.open(cx, &mut frame)?;
         while rows.next(cx, &mut frame)? {
             each(cx, &frame)?;
@@ -115,17 +122,7 @@ impl Target {
 
 /// UPDATE of several tables.
 pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
-    if !update.order_by.is_empty() {
-        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"ORDER BY"]));
-    }
-    if update.limit.is_some() {
-        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"LIMIT"]));
-    }
-    let scope = crate::routine::scope(cx);
-    let mut resolver = Resolver::new(cx, scope).with_text(text);
-    let bound = bind(&mut resolver, &update.tables)?;
-    let (mut targets, mut assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
-    let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets)?;
+    let (plan, mut targets, mut assignments) = plan_update(cx, update, text)?;
     let rules = cx.store_rules(update.ignore);
     assignments.iter_mut().for_each(|a| a.ignore = update.ignore);
     let (mut matched, mut changed, mut memory) = (0_u64, 0_u64, 0);
@@ -231,6 +228,43 @@ fn check_keys(
 
 /// DELETE from several tables.
 pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<()> {
+    let (plan, mut targets) = plan_delete(cx, delete, text)?;
+    let (mut deleted, mut memory) = (0, 0);
+    plan.for_each(cx, |cx, frame| {
+        for target in &mut targets {
+            let Some(row) = target.take(cx, frame, &mut memory)? else { continue };
+            cx.transaction().engine.delete_row(&target.table.schema, &row)?;
+            cx.count(Counter::HandlerDelete);
+            deleted += 1;
+        }
+        Ok(())
+    })?;
+    cx.status.affected = deleted;
+    Ok(())
+}
+
+/// What an UPDATE of several tables does: to which rows, and what becomes of them.
+fn plan_update(
+    cx: &mut Context,
+    update: &ast::Update,
+    text: &[u8],
+) -> Result<(Plan, Vec<Target>, Vec<Assignments>)> {
+    if !update.order_by.is_empty() {
+        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"ORDER BY"]));
+    }
+    if update.limit.is_some() {
+        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"LIMIT"]));
+    }
+    let scope = crate::routine::scope(cx);
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    let bound = bind(&mut resolver, &update.tables)?;
+    let (targets, assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
+    let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets)?;
+    Ok((plan, targets, assignments))
+}
+
+/// Which rows a DELETE from several tables finds.
+fn plan_delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(Plan, Vec<Target>)> {
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     let bound = bind(&mut resolver, &delete.from)?;
@@ -252,16 +286,15 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
         targets.push(Target { slot, table, done: HashSet::new() });
     }
     let plan = Plan::new(&mut resolver, bound, delete.filter.as_ref(), &targets)?;
-    let (mut deleted, mut memory) = (0, 0);
-    plan.for_each(cx, |cx, frame| {
-        for target in &mut targets {
-            let Some(row) = target.take(cx, frame, &mut memory)? else { continue };
-            cx.transaction().engine.delete_row(&target.table.schema, &row)?;
-            cx.count(Counter::HandlerDelete);
-            deleted += 1;
-        }
-        Ok(())
-    })?;
-    cx.status.affected = deleted;
-    Ok(())
+    Ok((plan, targets))
+}
+
+/// What finds an UPDATE's rows, and the slots that it changes: for EXPLAIN.
+pub(super) fn update_plan(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<(Query, u64)> {
+    plan_update(cx, update, text).map(|(plan, targets, _)| plan.into_query(&targets))
+}
+
+/// The same for DELETE.
+pub(super) fn delete_plan(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(Query, u64)> {
+    plan_delete(cx, delete, text).map(|(plan, targets)| plan.into_query(&targets))
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::group::Groups;
 use super::operators::Running;
+use super::profile::{self, Step};
 use super::sort::Sorter;
 use crate::ast::SetOp;
 use crate::error::{self, Result};
@@ -165,6 +166,14 @@ fn key_of(values: &[Datum<'_>], types: &[Type]) -> Result<Vec<u8>> {
 }
 
 fn run_block(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
+    let began = profile::now(cx);
+    let passed = block_rows(cx, block, each)?;
+    profile::note(cx, block, Step::Output, began, passed);
+    Ok(passed)
+}
+
+fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
+    let began = profile::now(cx);
     let (count, offset) = block.limit.eval(cx)?;
     let types: Vec<Type> =
         if block.distinct { block.items.iter().map(|e| e.ty).collect() } else { Vec::new() };
@@ -189,11 +198,14 @@ fn run_block(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     }
     let Out { sorter, gate, each, .. } = out;
     if let Some(sorter) = sorter {
+        let mut sorted = 0;
         for mut values in sorter.finish() {
+            sorted += 1;
             if !gate.pass(cx, &mut values, each)? {
                 break;
             }
         }
+        profile::note(cx, block, Step::Sort, began, sorted);
     }
     Ok(gate.passed)
 }
@@ -220,7 +232,8 @@ struct Out<'o, 'p> {
 
 impl Out<'_, '_> {
     fn rows(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
-        let mut from = Running::new(&self.block.from);
+        let began = profile::now(cx);
+        let mut from = Running::new(cx, &self.block.from);
         from.open(cx, frame)?;
         let Some(group) = &self.block.group else {
             while from.next(cx, frame)? {
@@ -234,7 +247,14 @@ impl Out<'_, '_> {
         while from.next(cx, frame)? {
             groups.add(cx, frame)?;
         }
-        groups.finish(cx, frame, &mut |cx, frame| self.emit(cx, frame))
+        let mut made = 0;
+        let block = self.block;
+        groups.finish(cx, frame, &mut |cx, frame| {
+            made += 1;
+            self.emit(cx, frame)
+        })?;
+        profile::note(cx, block, Step::Groups, began, made);
+        Ok(())
     }
 
     /// A row's way out, or into the sorter; false if no more are wanted.

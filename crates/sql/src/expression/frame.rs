@@ -17,7 +17,7 @@ use crate::value::zone::Zone;
 pub const MEMORY_MAX: usize = 256 << 20;
 
 /// How many rows are walked between two looks at KILL's mark.
-const INTERRUPT_STEPS: u32 = 256;
+const INTERRUPT_STEPS: u64 = 256;
 
 /// A block's row.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Frame {
     pub aggregates: Vec<Datum<'static>>,
     /// The values of GROUP BY's expressions under WITH ROLLUP: those that the row is not a sum over.
     pub group_keys: Vec<Datum<'static>>,
-    steps: u32,
+    steps: u64,
 }
 
 #[derive(Debug, Default)]
@@ -121,6 +121,11 @@ impl Frame {
     /// The frame as a row.
     pub fn row(&self) -> Row<'_> {
         Row::Frame(self)
+    }
+
+    /// Rows that were looked at.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Counts a row that was looked at; error 1317 if somebody killed the statement.

@@ -11,6 +11,7 @@
 
 use storage::transaction::Direction;
 
+use super::statistics::selectivity;
 use crate::ast::{BinaryOp, IndexHint, IndexHintAction, Truth};
 use crate::catalog::TableDef;
 use crate::error::{self, Result};
@@ -58,6 +59,8 @@ pub struct Choice {
     pub path: Path,
     /// Rows that it gives each time that it is opened.
     pub rows: f64,
+    /// The share of them that the conditions accept.
+    pub accepted: f64,
     /// What opening and reading it costs, in rows read.
     pub cost: f64,
 }
@@ -117,20 +120,61 @@ pub fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) -> Result
 
 impl Candidate<'_> {
     /// The cheapest path under these conditions.
-    pub fn choose<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Choice {
+    pub fn choose<'e>(&self, conditions: impl Iterator<Item = &'e Expr> + Clone) -> Choice {
+        let mut terms = Vec::new();
+        for condition in conditions.clone() {
+            self.collect(condition, &mut terms);
+        }
+        let mut choice = self.cheapest(&terms);
+        choice.accepted = conditions.map(|e| self.accepted(&choice.path, e)).product();
+        choice
+    }
+
+    /// The numbers of the indexes that could narrow the rows under these conditions, in their order.
+    pub fn possible<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Vec<usize> {
         let mut terms = Vec::new();
         for condition in conditions {
             self.collect(condition, &mut terms);
         }
+        let narrows = |index: &usize| {
+            let first = self.table.indexes[*index].parts[0].column;
+            terms.iter().any(|t| t.column == first)
+        };
+        (0..self.table.indexes.len()).filter(|&i| self.table.indexes[i].visible).filter(narrows).collect()
+    }
+
+    /// True if the path's keys see to it that a condition holds.
+    pub fn is_key_of(&self, path: &Path, condition: &Expr) -> bool {
+        let mut terms = Vec::new();
+        self.collect(condition, &mut terms);
+        let parts = &self.table.indexes[path.index].parts[..path.keys.len()];
+        let is_key = |t: &Term<'_>| {
+            matches!(t.kind, Kind::Equal(_))
+                && parts.iter().any(|p| p.column == t.column && p.prefix_len.is_none())
+        };
+        !terms.is_empty() && terms.iter().all(is_key) && path.keys.iter().all(|k| k.len() == 1)
+    }
+
+    /// The share of the path's rows that a condition is expected to accept; all if the path has seen to it.
+    fn accepted(&self, path: &Path, condition: &Expr) -> f64 {
+        let mut terms = Vec::new();
+        self.collect(condition, &mut terms);
+        let parts = &self.table.indexes[path.index].parts;
+        let used = path.keys.len() + usize::from(path.range.is_some());
+        let is_used = |t: &Term<'_>| parts[..used].iter().any(|p| p.column == t.column);
+        if !terms.is_empty() && terms.iter().all(is_used) { 1.0 } else { selectivity(condition) }
+    }
+
+    fn cheapest(&self, terms: &[Term<'_>]) -> Choice {
         if self.is_allowed(0)
-            && let Some(point) = self.by_index(0, &terms, None).filter(|c| c.path.is_point(self.table))
+            && let Some(point) = self.by_index(0, terms, None).filter(|c| c.path.is_point(self.table))
         {
             return point;
         }
         let all = (self.rows)();
-        let mut best = Choice { path: full_scan(), rows: all, cost: all.max(1.0) };
+        let mut best = Choice { path: full_scan(), rows: all, accepted: 1.0, cost: all.max(1.0) };
         for index in (0..self.table.indexes.len()).filter(|&i| self.is_allowed(i)) {
-            if let Some(choice) = self.by_index(index, &terms, Some(all))
+            if let Some(choice) = self.by_index(index, terms, Some(all))
                 && (choice.cost <= best.cost || self.is_forced() && best.path.keys.is_empty())
             {
                 best = choice;
@@ -278,7 +322,7 @@ impl Candidate<'_> {
         let each = if number == 0 { 1.0 } else { 2.0 };
         let cost = rows * each + 0.1 * alternatives as f64;
         let path = Path { index: number, keys, range, direction: Direction::Forward };
-        Some(Choice { path, rows, cost })
+        Some(Choice { path, rows, accepted: 1.0, cost })
     }
 }
 

@@ -154,21 +154,25 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     let joiner = join::Joiner::new(resolver.cx, &slots, &locking);
     let ordered = if group.is_none() { order.as_slice() } else { &[] };
     let mut from = joiner.plan(list, ordered, limit.is_some() && !distinct)?;
-    if group.is_none() && join::gives_order(&mut from, &order) {
+    let comes_ordered = group.is_none() && !order.is_empty() && join::gives_order(&mut from, &order);
+    if comes_ordered {
         order.clear();
     }
+    let names = slots.iter().map(Slot::name).collect();
     let tables = slots.iter().map(|slot| match slot {
         Slot::Table(table, ..) => Some(table.clone()),
-        Slot::Rows(_) => None,
+        Slot::Rows(..) => None,
     });
     let block = super::Block {
         slots: tables.collect(),
+        names,
         gate,
         from,
         items,
         group,
         having,
         order,
+        comes_ordered,
         distinct,
         limit,
         locks,
@@ -184,6 +188,40 @@ fn is_hidden(alias: &str, expr: &Expr, group_by: &[ast::Expr], keys: &[Expr]) ->
     })
 }
 
+/// A block that finds rows to be changed.
+pub fn of_rows(
+    slots: &[Slot],
+    gate: Vec<Expr>,
+    from: super::Operator,
+    order: Vec<(Expr, bool)>,
+    limit: Limit,
+) -> Query {
+    let tables = slots.iter().map(|slot| match slot {
+        Slot::Table(table, ..) => Some(table.clone()),
+        Slot::Rows(..) => None,
+    });
+    let block = super::Block {
+        slots: tables.collect(),
+        names: slots.iter().map(Slot::name).collect(),
+        gate,
+        from,
+        items: Vec::new(),
+        group: None,
+        having: None,
+        order,
+        comes_ordered: false,
+        distinct: false,
+        limit,
+        locks: true,
+    };
+    Query {
+        body: Body::Block(Box::new(block)),
+        columns: Vec::new(),
+        order: Vec::new(),
+        limit: Limit::default(),
+    }
+}
+
 /// Conditions that read no source are looked at once.
 pub fn take_gate(list: &mut List) -> Vec<Expr> {
     let (gate, rest) =
@@ -197,7 +235,7 @@ fn output_column(expr: &Expr, name: &str, slots: &[Slot]) -> OutputColumn {
     let mut column = match expr.node {
         Node::Column { source, column } => match &slots[source] {
             Slot::Table(table, _, alias) => OutputColumn::stored(table, alias, column, name),
-            Slot::Rows(maker) => OutputColumn::renamed(&maker.columns()[column], name),
+            Slot::Rows(maker, _) => OutputColumn::renamed(&maker.columns()[column], name),
         },
         _ => return OutputColumn::computed(name, expr.ty),
     };
@@ -225,7 +263,7 @@ fn locking(slots: &[Slot], query: &ast::Query) -> Result<Vec<Option<Locking>>> {
             Slot::Table(table, _, alias) => {
                 name.name.is(alias) && name.database.as_ref().is_none_or(|d| **d == *table.database)
             }
-            Slot::Rows(_) => false,
+            Slot::Rows(..) => false,
         };
         for name in &clause.tables {
             if !slots.iter().any(|slot| is_named(name, slot)) {

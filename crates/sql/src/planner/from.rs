@@ -30,8 +30,17 @@ const COMMON_USES_MAX: usize = 256;
 pub enum Slot {
     /// A table, and what the query says of its indexes.
     Table(Arc<TableDef>, Vec<IndexHint>, Box<str>),
-    /// Rows made as a whole.
-    Rows(Maker),
+    /// Rows made as a whole, and what the query calls them.
+    Rows(Maker, Box<str>),
+}
+
+impl Slot {
+    /// What the query calls it.
+    pub fn name(&self) -> Box<str> {
+        match self {
+            Slot::Table(_, _, alias) | Slot::Rows(_, alias) => alias.clone(),
+        }
+    }
 }
 
 /// What is joined with inner joins.
@@ -212,7 +221,7 @@ impl Binder<'_, '_> {
         let columns = Columns::Made(maker.columns().into());
         self.add(Source { alias: alias.into(), database: database.into(), columns, slot, nullable: false })?;
         self.put(slot, maker.sources(), out)?;
-        self.slots.push(Slot::Rows(maker));
+        self.slots.push(Slot::Rows(maker, alias.into()));
         Ok(Names { sources: start..start + 1, visible: None })
     }
 
@@ -276,7 +285,7 @@ impl Binder<'_, '_> {
                 let requires = made.parameters.iter().fold(0, |all, p| all | p.sources());
                 let columns = made.plan.columns.clone();
                 self.put(slot, requires, out)?;
-                self.slots.push(Slot::Rows(Maker::Derived(Arc::new(made))));
+                self.slots.push(Slot::Rows(Maker::Derived(Arc::new(made)), derived.alias.as_str().into()));
                 (columns, None)
             }
         };

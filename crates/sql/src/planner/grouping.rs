@@ -29,7 +29,7 @@ pub fn check(
             Slot::Table(table, _, alias) => {
                 format!("{}.{}.{}", table.database, alias, table.columns[column].name)
             }
-            Slot::Rows(maker) => {
+            Slot::Rows(maker, _) => {
                 let columns = maker.columns();
                 format!("{}.{}", columns[column].meta.table, columns[column].meta.name)
             }

@@ -13,7 +13,8 @@ use storage::transaction::Locking;
 
 use super::access::{self, Candidate, Choice};
 use super::from::{Item, ItemKind, List, Slot};
-use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows, statistics};
+use super::statistics::{self, selectivity};
+use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows};
 use crate::ast::BinaryOp;
 use crate::error::Result;
 use crate::expression::compare::By;
@@ -27,9 +28,9 @@ const EXHAUSTIVE_MAX: usize = 7;
 const ROWS_DERIVED: f64 = 100.0;
 
 /// What a row of a hash table costs, in rows read.
-const HASH_ROW_COST: f64 = 0.2;
+pub const HASH_ROW_COST: f64 = 0.2;
 
-/// What a condition that no path uses leaves of the rows.
+/// The share of the rows that have a partner in a semi-join, or none in an anti-join.
 const SELECTIVITY: f64 = 0.5;
 
 /// Plans the joins of one block.
@@ -75,7 +76,7 @@ impl<'a> Joiner<'a> {
     fn rows(&self, slot: usize) -> f64 {
         *self.rows[slot].get_or_init(|| match &self.slots[slot] {
             Slot::Table(table, ..) => statistics::table_rows(self.cx, table),
-            Slot::Rows(_) => ROWS_DERIVED,
+            Slot::Rows(..) => ROWS_DERIVED,
         })
     }
 
@@ -182,11 +183,13 @@ impl<'a> Joiner<'a> {
                     table: table.clone(),
                     path: choice.path,
                     rows: choice.rows,
+                    accepted: choice.accepted,
+                    cost: choice.cost,
                     filter: conditions,
                     locking: self.locking[slot],
                 }))
             }
-            Slot::Rows(maker) => Operator::Rows(Box::new(Rows {
+            Slot::Rows(maker, _) => Operator::Rows(Box::new(Rows {
                 slot,
                 maker: maker.clone(),
                 keys: lookup(maker, slot, filled, &conditions),
@@ -197,13 +200,23 @@ impl<'a> Joiner<'a> {
     }
 
     /// The best path to a source's rows, or all of them if it is no table.
-    fn choose<'e>(&self, slot: usize, available: u64, conditions: impl Iterator<Item = &'e Expr>) -> Choice {
+    fn choose<'e>(
+        &self,
+        slot: usize,
+        available: u64,
+        conditions: impl Iterator<Item = &'e Expr> + Clone,
+    ) -> Choice {
         match &self.slots[slot] {
             Slot::Table(table, hints, _) => {
                 let rows = &|| self.rows(slot);
                 Candidate { table, slot, available, hints, rows }.choose(conditions)
             }
-            Slot::Rows(_) => Choice { path: access::full_scan(), rows: ROWS_DERIVED, cost: ROWS_DERIVED },
+            Slot::Rows(..) => Choice {
+                path: access::full_scan(),
+                rows: ROWS_DERIVED,
+                accepted: conditions.map(selectivity).product(),
+                cost: ROWS_DERIVED,
+            },
         }
     }
 
@@ -218,7 +231,7 @@ impl<'a> Joiner<'a> {
         let by_loop = self.choose(slot, filled, on.clone());
         let own = 1 << slot;
         let dependent = match &self.slots[slot] {
-            Slot::Rows(maker) => maker.sources() != 0,
+            Slot::Rows(maker, _) => maker.sources() != 0,
             Slot::Table(..) => false,
         };
         let has_key = on.clone().any(|e| hash_sides(e, filled, own).is_some());
@@ -323,16 +336,11 @@ impl<'a> Joiner<'a> {
         prefix: Prefix,
         conditions: impl Iterator<Item = &'e Expr> + Clone,
     ) -> (f64, f64) {
-        match self.method(slot, prefix.filled, prefix.rows, conditions.clone()) {
-            Method::Loop(choice) => {
-                let used = choice.path.keys.len() + usize::from(choice.path.range.is_some());
-                let others = conditions.count().saturating_sub(used) as i32;
-                let rows = prefix.rows * choice.rows * SELECTIVITY.powi(others);
-                (prefix.rows * choice.cost, rows)
-            }
+        match self.method(slot, prefix.filled, prefix.rows, conditions) {
+            Method::Loop(choice) => (prefix.rows * choice.cost, prefix.rows * choice.rows * choice.accepted),
             Method::Hash(choice) => {
                 let cost = choice.cost + (prefix.rows + choice.rows) * HASH_ROW_COST;
-                (cost, prefix.rows.max(choice.rows))
+                (cost, prefix.rows.max(choice.rows * choice.accepted))
             }
         }
     }

@@ -123,12 +123,12 @@ fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
     let block::Bound { mut slots, mut list, columns, items: mut exprs, .. } = block;
     for slot in &mut slots {
         match slot {
-            Slot::Rows(Maker::Derived(derived)) => {
+            Slot::Rows(Maker::Derived(derived), _) => {
                 if let Some(derived) = Arc::get_mut(derived) {
                     derived.parameters.iter_mut().for_each(|e| e.transform(&mut adopt));
                 }
             }
-            Slot::Rows(Maker::Json(source)) => Arc::make_mut(source).document.transform(&mut adopt),
+            Slot::Rows(Maker::Json(source), _) => Arc::make_mut(source).document.transform(&mut adopt),
             _ => {}
         }
     }
@@ -144,7 +144,7 @@ pub fn shift(list: &mut List, base: usize, slots: &[Slot], adopt: &mut dyn FnMut
         *requires <<= base;
         match kind {
             ItemKind::Slot(slot) => {
-                if let Slot::Rows(maker) = &slots[*slot] {
+                if let Slot::Rows(maker, _) = &slots[*slot] {
                     *requires |= maker.sources();
                 }
                 *slot += base;

@@ -107,6 +107,8 @@ pub struct Side {
 pub struct Block {
     /// The table of each of the frame's slots, if it is one.
     pub slots: Vec<Option<Arc<TableDef>>>,
+    /// What the query calls the source of each slot.
+    pub names: Vec<Box<str>>,
     /// What must be true for there to be any row; it reads no source.
     pub gate: Vec<Expr>,
     /// FROM and WHERE.
@@ -119,6 +121,8 @@ pub struct Block {
     pub having: Option<Expr>,
     /// ORDER BY, unless the rows come so already; true for descending.
     pub order: Vec<(Expr, bool)>,
+    /// ORDER BY asks for the order in which the rows come.
+    pub comes_ordered: bool,
     /// SELECT DISTINCT.
     pub distinct: bool,
     /// LIMIT.
@@ -166,8 +170,12 @@ pub struct Access {
     pub filter: Vec<Expr>,
     /// How it locks them; not at all for a plain SELECT.
     pub locking: Option<Locking>,
-    /// Rows that are expected.
+    /// Rows that the path is expected to give.
     pub rows: f64,
+    /// The share of them that the filter is expected to accept.
+    pub accepted: f64,
+    /// What opening and reading it is expected to cost, in rows read.
+    pub cost: f64,
 }
 
 /// Reads rows that are made as a whole.
@@ -412,15 +420,39 @@ impl Operator {
         }
     }
 
+    /// What running it once is expected to cost, in rows read.
+    pub fn cost(&self) -> f64 {
+        match self {
+            Operator::One(_) => 0.0,
+            Operator::Access(access) => access.cost,
+            Operator::Rows(rows) => rows.rows,
+            Operator::Loop(join) => join.outer.cost() + join.outer.rows() * join.inner.cost(),
+            Operator::Hash(join) => {
+                let rows = join.outer.rows() + join.inner.rows();
+                join.outer.cost() + join.inner.cost() + rows * join::HASH_ROW_COST
+            }
+        }
+    }
+
     /// Rows that are expected.
     pub fn rows(&self) -> f64 {
         match self {
             Operator::One(_) => 1.0,
-            Operator::Access(access) => access.rows,
+            Operator::Access(access) => access.rows * access.accepted,
             Operator::Rows(rows) => rows.rows,
             Operator::Loop(join) => join.rows,
             Operator::Hash(join) => join.rows,
         }
+    }
+}
+
+impl Access {
+    /// True if the path's keys see to all conditions.
+    pub fn is_narrowed_by_keys_only(&self) -> bool {
+        let available = !(1 << self.slot);
+        let (table, slot, rows) = (&*self.table, self.slot, &|| self.rows);
+        let candidate = access::Candidate { table, slot, available, hints: &[], rows };
+        self.filter.iter().all(|e| candidate.is_key_of(&self.path, e))
     }
 }
 

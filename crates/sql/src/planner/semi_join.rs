@@ -40,8 +40,8 @@ pub fn flat(bound: &Bound) -> Option<Arc<Flat>> {
         && bound.locking.iter().all(Option::is_none);
     let steady = |e: &Expr| !e.is_volatile();
     let free = |slot: &Slot| match slot {
-        Slot::Rows(Maker::Derived(derived)) => derived.parameters.is_empty(),
-        Slot::Rows(Maker::Json(source)) => {
+        Slot::Rows(Maker::Derived(derived), _) => derived.parameters.is_empty(),
+        Slot::Rows(Maker::Json(source), _) => {
             !source.document.contains(&mut |e| matches!(e.node, Node::Column { .. } | Node::Outer(_)))
         }
         _ => true,
@@ -95,7 +95,7 @@ impl Flattener<'_, '_> {
         let is_indexed = |candidate: &Candidate| match candidate.operand.node {
             Node::Column { source, column } => match &self.slots[source] {
                 Slot::Table(table, ..) => table.indexes.iter().any(|i| i.parts[0].column == column),
-                Slot::Rows(_) => false,
+                Slot::Rows(..) => false,
             },
             _ => false,
         };
@@ -129,7 +129,7 @@ impl Flattener<'_, '_> {
             list.conditions.push(equal(operand.clone(), *by, read));
         }
         let derived = Derived { id: new_id(), plan, parameters: Vec::new(), is_volatile: false };
-        self.slots.push(Slot::Rows(Maker::Derived(Arc::new(derived))));
+        self.slots.push(Slot::Rows(Maker::Derived(Arc::new(derived)), "<subquery>".into()));
         self.locking.push(None);
         list.items.push(Item { kind: ItemKind::Slot(source), requires: 0 });
         Ok(())

@@ -1,6 +1,8 @@
 //! What is known of tables' sizes.
 
+use crate::ast::{BinaryOp, Truth};
 use crate::catalog::TableDef;
+use crate::expression::{Expr, Node};
 use crate::session::Context;
 
 /// Rows that a table is taken to have where nobody knows.
@@ -16,4 +18,28 @@ pub fn table_rows(cx: &Context, table: &TableDef) -> f64 {
     // What can't be read is told by those who read it for its rows.
     let estimate = store.estimate(tree);
     estimate.map_or(ROWS_UNKNOWN, |rows| (rows as f64).max(ROWS_MIN))
+}
+
+/// The share of rows that a condition is expected to accept, by its kind alone: what MySQL takes where it knows nothing.
+pub fn selectivity(condition: &Expr) -> f64 {
+    const EQUAL: f64 = 0.1;
+    const INEQUALITY: f64 = 0.3333;
+    const BETWEEN: f64 = 0.1111;
+    let turned = |share: f64, negated: bool| if negated { 1.0 - share } else { share };
+    match &condition.node {
+        Node::Compare(op, ..) => match op {
+            BinaryOp::Equal | BinaryOp::NullSafeEqual => EQUAL,
+            BinaryOp::NotEqual => 1.0 - EQUAL,
+            _ => INEQUALITY,
+        },
+        Node::Between(_, _, negated) => turned(BETWEEN, *negated),
+        Node::Like(like) => turned(BETWEEN, like.negated),
+        Node::In(_, list, negated) => turned((list.len() as f64 * EQUAL).min(0.5), *negated),
+        Node::Is(_, Truth::Null, negated) => turned(EQUAL, *negated),
+        // Of what is accepted as a whole nothing is known.
+        Node::Not(x) => Some(selectivity(x)).filter(|s| *s < 1.0).map_or(1.0, |s| 1.0 - s),
+        Node::And(list) => list.iter().map(selectivity).product(),
+        Node::Or(list) => 1.0 - list.iter().map(|e| 1.0 - selectivity(e)).product::<f64>(),
+        _ => 1.0,
+    }
 }

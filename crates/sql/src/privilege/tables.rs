@@ -3,7 +3,7 @@
 use super::needs::Needs;
 use super::set::Privileges as P;
 use crate::ast::visit::{self, Visitor};
-use crate::ast::{Ident, ObjectName, StatementKind, TableContent};
+use crate::ast::{Explain, Ident, ObjectName, StatementKind, TableContent};
 
 /// A table that a statement uses.
 pub struct UsedTable<'a> {
@@ -20,7 +20,7 @@ pub struct UsedTable<'a> {
 /// The tables that a statement uses. `owns` tells if a table has a column.
 pub fn tables_used<'a>(
     kind: &'a StatementKind,
-    owns: impl Fn(&ObjectName, &str) -> bool,
+    owns: &dyn Fn(&ObjectName, &str) -> bool,
 ) -> Vec<UsedTable<'a>> {
     use StatementKind as S;
     let mut needs = Needs::default();
@@ -37,6 +37,10 @@ pub fn tables_used<'a>(
             visit::walk_load(&mut needs, load);
         }
         S::Do(list) => list.iter().for_each(|e| needs.expr(e)),
+        S::Explain(explain) => match &**explain {
+            Explain::Statement { statement, .. } => return tables_used(&statement.kind, owns),
+            _ => return Vec::new(),
+        },
         _ => return tables_defined(kind),
     }
     let writes = P::INSERT | P::UPDATE | P::DELETE;

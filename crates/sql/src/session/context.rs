@@ -127,6 +127,8 @@ pub struct Context {
     outer: Vec<Vec<Datum<'static>>>,
     /// What subqueries and derived tables of the statement gave, by their ids.
     kept: HashMap<u64, Kept>,
+    /// What the parts of the plan that runs did, under EXPLAIN ANALYZE.
+    pub profile: Option<Box<crate::executor::profile::Profile>>,
     /// What the client will be told of changes in the session.
     pub tracker: super::tracking::Tracker,
     /// The plan of the client's statement that runs, kept from its last execution for its next one.
@@ -186,6 +188,7 @@ impl Context {
             frames: Vec::new(),
             outer: Vec::new(),
             kept: HashMap::new(),
+            profile: None,
             tracker: super::tracking::Tracker::default(),
             kept_plan: None,
             settings_version: 0,

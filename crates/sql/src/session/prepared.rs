@@ -324,7 +324,7 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
     let has_columns = match &parsed.statement.kind {
         StatementKind::Query(query) => query.into.is_none(),
         StatementKind::Show(_) => true,
-        StatementKind::Explain(explain) => matches!(**explain, Explain::Table { .. }),
+        StatementKind::Explain(explain) => !matches!(**explain, Explain::Connection { .. }),
         _ => false,
     };
     if !has_columns {

@@ -239,7 +239,7 @@ impl Context {
     pub fn check_locked(&self, kind: &StatementKind) -> Result<()> {
         let Some(locked) = &self.table_locks.tables else { return Ok(()) };
         let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
-        for used in tables_used(kind, owns) {
+        for used in tables_used(kind, &owns) {
             let Ok(database) = database_or(used.name.database.as_deref(), self.default_database()) else {
                 continue; // which has an error of its own
             };

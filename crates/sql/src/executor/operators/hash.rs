@@ -23,6 +23,8 @@ pub struct HashRun<'p> {
     /// There is an outer row whose partners are being walked.
     inside: bool,
     matched: bool,
+    /// Joined rows so far, before the filter.
+    pub(super) joined: u64,
     key: Vec<u8>,
 }
 
@@ -36,9 +38,9 @@ struct Table {
 }
 
 impl<'p> HashRun<'p> {
-    pub(super) fn new(plan: &'p Hash) -> Self {
-        let outer = Running::new(&plan.outer);
-        Self { plan, outer, table: None, at: END, inside: false, matched: false, key: Vec::new() }
+    pub(super) fn new(cx: &Context, plan: &'p Hash) -> Self {
+        let outer = Running::new(cx, &plan.outer);
+        Self { plan, outer, table: None, at: END, inside: false, matched: false, joined: 0, key: Vec::new() }
     }
 
     pub(super) fn open(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
@@ -52,7 +54,7 @@ impl<'p> HashRun<'p> {
     fn build(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<Table> {
         let mut table = Table::default();
         let mut memory = 0;
-        let mut inner = Running::new(&self.plan.inner);
+        let mut inner = Running::new(cx, &self.plan.inner);
         inner.open(cx, frame)?;
         let mut key = Vec::new();
         while inner.next(cx, frame)? {
@@ -105,7 +107,11 @@ impl<'p> HashRun<'p> {
                 (self.inside, self.matched) = (true, false);
             }
             frame.tick(cx)?;
-            if self.advance(cx, frame)? && accepts(cx, &self.plan.filter, frame)? {
+            if !self.advance(cx, frame)? {
+                continue;
+            }
+            self.joined += 1;
+            if accepts(cx, &self.plan.filter, frame)? {
                 return Ok(true);
             }
         }

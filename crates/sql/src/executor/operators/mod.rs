@@ -5,6 +5,7 @@
 //! the sources before it lies in the same frame.
 
 mod hash;
+mod measured;
 mod nested_loop;
 mod rows;
 
@@ -14,6 +15,8 @@ use crate::expression::Expr;
 use crate::expression::frame::Frame;
 use crate::planner::Operator;
 use crate::session::Context;
+
+pub use measured::Measured;
 
 /// An operator that runs.
 #[allow(
@@ -31,17 +34,27 @@ pub enum Running<'p> {
     Loop(Box<nested_loop::LoopRun<'p>>),
     /// A join by a hash table.
     Hash(Box<hash::HashRun<'p>>),
+    /// One of them, for EXPLAIN ANALYZE.
+    Measured(Box<Measured<'p>>),
 }
 
 impl<'p> Running<'p> {
     /// An operator that is not open yet.
-    pub fn new(plan: &'p Operator) -> Self {
+    pub fn new(cx: &Context, plan: &'p Operator) -> Self {
+        let running = Self::unmeasured(cx, plan);
+        match cx.profile {
+            None => running,
+            Some(_) => Running::Measured(Box::new(Measured::new(plan, running))),
+        }
+    }
+
+    fn unmeasured(cx: &Context, plan: &'p Operator) -> Self {
         match plan {
             Operator::One(filter) => Running::One(filter, false),
             Operator::Access(access) => Running::Access(Scan::new(access)),
             Operator::Rows(rows) => Running::Rows(rows::RowsRun::new(rows)),
-            Operator::Loop(join) => Running::Loop(Box::new(nested_loop::LoopRun::new(join))),
-            Operator::Hash(join) => Running::Hash(Box::new(hash::HashRun::new(join))),
+            Operator::Loop(join) => Running::Loop(Box::new(nested_loop::LoopRun::new(cx, join))),
+            Operator::Hash(join) => Running::Hash(Box::new(hash::HashRun::new(cx, join))),
         }
     }
 
@@ -56,6 +69,7 @@ impl<'p> Running<'p> {
             Running::Rows(rows) => rows.open(cx, frame),
             Running::Loop(join) => join.open(cx, frame),
             Running::Hash(join) => join.open(cx, frame),
+            Running::Measured(measured) => measured.open(cx, frame),
         }
     }
 
@@ -67,6 +81,7 @@ impl<'p> Running<'p> {
             Running::Rows(rows) => rows.next(cx, frame),
             Running::Loop(join) => join.next(cx, frame),
             Running::Hash(join) => join.next(cx, frame),
+            Running::Measured(measured) => measured.next(cx, frame),
         }
     }
 }

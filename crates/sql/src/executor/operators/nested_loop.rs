@@ -15,12 +15,14 @@ pub struct LoopRun<'p> {
     inside: bool,
     /// It had one.
     matched: bool,
+    /// Joined rows so far, before the filter.
+    pub(super) joined: u64,
 }
 
 impl<'p> LoopRun<'p> {
-    pub(super) fn new(plan: &'p Loop) -> Self {
-        let (outer, inner) = (Running::new(&plan.outer), Running::new(&plan.inner));
-        Self { plan, outer, inner, inside: false, matched: false }
+    pub(super) fn new(cx: &Context, plan: &'p Loop) -> Self {
+        let (outer, inner) = (Running::new(cx, &plan.outer), Running::new(cx, &plan.inner));
+        Self { plan, outer, inner, inside: false, matched: false, joined: 0 }
     }
 
     pub(super) fn open(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
@@ -37,7 +39,11 @@ impl<'p> LoopRun<'p> {
                 self.inner.open(cx, frame)?;
                 (self.inside, self.matched) = (true, false);
             }
-            if self.advance(cx, frame)? && accepts(cx, &self.plan.filter, frame)? {
+            if !self.advance(cx, frame)? {
+                continue;
+            }
+            self.joined += 1;
+            if accepts(cx, &self.plan.filter, frame)? {
                 return Ok(true);
             }
         }

@@ -607,7 +607,7 @@ pub(crate) fn binary_text(op: BinaryOp) -> &'static str {
     }
 }
 
-fn unit_text(unit: IntervalUnit) -> &'static str {
+pub(crate) fn unit_text(unit: IntervalUnit) -> &'static str {
     use IntervalUnit::*;
     match unit {
         Microsecond => "microsecond",
@@ -633,7 +633,7 @@ fn unit_text(unit: IntervalUnit) -> &'static str {
     }
 }
 
-fn aggregate_name(function: AggregateFunction) -> &'static str {
+pub(crate) fn aggregate_name(function: AggregateFunction) -> &'static str {
     use AggregateFunction::*;
     match function {
         Count => "count",

@@ -1,0 +1,75 @@
+//! What the parts of a plan did, for EXPLAIN ANALYZE: how often they ran, how many rows they gave, how long that took.
+//!
+//! A statement is measured while its context has a [`Profile`]: then each operator runs inside of a
+//! [`super::operators::Measured`], and blocks note what they did when they are done. Otherwise nothing is counted.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::session::Context;
+
+/// What a plan's part did, in all its runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Actual {
+    /// How often it was opened.
+    pub loops: u64,
+    /// Rows that it gave.
+    pub rows: u64,
+    /// Time up to the first row of each run.
+    pub first: Duration,
+    /// Time up to the last one, of what is below it, too.
+    pub total: Duration,
+}
+
+/// Which step of an operator or block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Rows read or joined, before they are filtered.
+    Source,
+    /// Rows that come out.
+    Output,
+    /// Rows grouped.
+    Groups,
+    /// Rows sorted.
+    Sort,
+}
+
+/// What the parts of the plan that runs did, by their places in memory: a plan stays where it is while it runs.
+#[derive(Debug, Default)]
+pub struct Profile {
+    parts: HashMap<(usize, Step), Actual>,
+}
+
+impl Profile {
+    /// What a part did; `None` if it never ran.
+    pub fn of<T>(&self, part: &T, step: Step) -> Option<Actual> {
+        self.parts.get(&(address(part), step)).copied()
+    }
+
+    /// The same, to be added to.
+    pub fn of_mut<T>(&mut self, part: &T, step: Step) -> &mut Actual {
+        self.parts.entry((address(part), step)).or_default()
+    }
+}
+
+fn address<T>(part: &T) -> usize {
+    std::ptr::from_ref(part) as usize
+}
+
+/// The moment, if the statement is measured.
+pub fn now(cx: &Context) -> Option<Duration> {
+    cx.profile.is_some().then(|| cx.database.env().monotonic())
+}
+
+/// Notes a run of a part that began at `began` and gave so many rows at its end.
+pub fn note<T>(cx: &mut Context, part: &T, step: Step, began: Option<Duration>, rows: u64) {
+    let (Some(began), Some(now)) = (began, now(cx)) else { return };
+    if let Some(profile) = &mut cx.profile {
+        let actual = profile.of_mut(part, step);
+        let spent = now.saturating_sub(began);
+        actual.loops += 1;
+        actual.rows += rows;
+        actual.first += spent;
+        actual.total += spent;
+    }
+}

@@ -1,0 +1,86 @@
+//! What a plan's places are called: the columns of a block's slots, its groups, and what comes from around it.
+
+use crate::expression::Expr;
+use crate::planner::{Block, Grouping, Operator, Query};
+
+/// The names of a block's places.
+pub struct Names<'p> {
+    /// The sources' names and those of their columns.
+    sources: Vec<(String, Vec<String>)>,
+    /// The databases of those that are tables.
+    databases: Vec<Option<&'p str>>,
+    group: Option<&'p Grouping>,
+    /// What comes from around: the names there, and the values that are taken.
+    around: Option<(&'p Names<'p>, &'p [Expr])>,
+}
+
+impl<'p> Names<'p> {
+    /// Those of a block.
+    pub fn of_block(block: &'p Block, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
+        let mut sources: Vec<(String, Vec<String>)> = Vec::with_capacity(block.names.len());
+        for (name, table) in block.names.iter().zip(&block.slots) {
+            let columns = table.iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
+            sources.push((name.to_string(), columns.collect()));
+        }
+        name_made_rows(&block.from, &mut sources);
+        let databases = block.slots.iter().map(|t| t.as_ref().map(|t| t.database.as_str())).collect();
+        Self { sources, databases, group: block.group.as_ref(), around }
+    }
+
+    /// Those of what sees only a query's columns: ORDER BY of a set operation.
+    pub fn of_columns(query: &Query, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
+        let columns = query.columns.iter().map(|c| c.meta.name.clone()).collect();
+        Self { sources: vec![(String::new(), columns)], databases: Vec::new(), group: None, around }
+    }
+
+    /// What a source's column is called.
+    pub fn column(&self, source: usize, column: usize) -> String {
+        let Some((name, columns)) = self.sources.get(source) else { return format!("<{source}.{column}>") };
+        let shown = columns.get(column).map_or_else(|| format!("<{column}>"), Clone::clone);
+        if name.is_empty() { shown } else { format!("{name}.{shown}") }
+    }
+
+    /// The same with its database before it, if it has one.
+    pub fn full_column(&self, source: usize, column: usize) -> String {
+        let name = self.column(source, column);
+        match self.databases.get(source) {
+            Some(Some(database)) => format!("{database}.{name}"),
+            _ => name,
+        }
+    }
+
+    /// What a source is called.
+    pub fn source(&self, source: usize) -> &str {
+        self.sources.get(source).map_or("", |(name, _)| name)
+    }
+
+    /// How the block groups.
+    pub fn group(&self) -> Option<&'p Grouping> {
+        self.group
+    }
+
+    /// A value that comes from around, and the names it reads there.
+    pub fn outer(&self, number: usize) -> Option<(&'p Names<'p>, &'p Expr)> {
+        let (names, values) = self.around?;
+        Some((names, values.get(number)?))
+    }
+}
+
+fn name_made_rows(operator: &Operator, sources: &mut [(String, Vec<String>)]) {
+    match operator {
+        Operator::Rows(rows) => {
+            if let Some((_, columns)) = sources.get_mut(rows.slot) {
+                *columns = rows.maker.columns().into_iter().map(|c| c.meta.name).collect();
+            }
+        }
+        Operator::Loop(join) => {
+            name_made_rows(&join.outer, sources);
+            name_made_rows(&join.inner, sources);
+        }
+        Operator::Hash(join) => {
+            name_made_rows(&join.outer, sources);
+            name_made_rows(&join.inner, sources);
+        }
+        Operator::One(_) | Operator::Access(_) => {}
+    }
+}

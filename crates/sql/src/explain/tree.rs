@@ -1,0 +1,347 @@
+//! EXPLAIN FORMAT=TREE and EXPLAIN ANALYZE: the operators of a plan, each before those that it takes its rows from, with
+//! what they are expected to cost and give, and what they did.
+
+use super::expression::{aggregate, all, text};
+use super::names::Names;
+use super::path::{self, Kind};
+use super::units::{Numbers, Place, nested};
+use super::{Subject, Verb};
+use crate::ast::SetOp;
+use crate::executor::profile::{Actual, Profile, Step};
+use crate::expression::Expr;
+use crate::planner::{Access, Block, Body, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows};
+use storage::transaction::Direction;
+
+/// The tree of a statement. `closed` tells which blocks' conditions let nothing through.
+pub fn tree(
+    subject: &Subject,
+    numbers: &Numbers,
+    closed: &dyn Fn(&Block) -> bool,
+    profile: Option<&Profile>,
+) -> String {
+    let mut tree = Tree { out: String::new(), numbers, closed, profile };
+    match subject {
+        Subject::Query(query) => tree.query(0, query, None),
+        Subject::Change { verb, query, changed } => {
+            let names = match &query.body {
+                Body::Block(block) => block.names.iter().enumerate(),
+                _ => [].iter().enumerate(),
+            };
+            let names: Vec<&str> = names.filter(|(i, _)| changed >> i & 1 == 1).map(|(_, n)| &**n).collect();
+            let what = if *verb == Verb::Update { "Update" } else { "Delete from" };
+            let line = format!("{what} {} (immediate)", names.join(", "));
+            tree.line(0, &line, None, None);
+            tree.query(1, query, None);
+        }
+        Subject::Insert { verb, table, source } => {
+            let what = if *verb == Verb::Replace { "Replace" } else { "Insert" };
+            tree.line(0, &format!("{what} into {table}"), None, None);
+            if let Some(query) = source {
+                tree.query(1, query, None);
+            }
+        }
+    }
+    tree.out
+}
+
+type Around<'p> = Option<(&'p Names<'p>, &'p [Expr])>;
+
+/// What a step did, if the statement ran: `None` inside if it was never asked.
+type Done = Option<Option<Actual>>;
+
+struct Tree<'a> {
+    out: String,
+    numbers: &'a Numbers,
+    closed: &'a dyn Fn(&Block) -> bool,
+    profile: Option<&'a Profile>,
+}
+
+impl Tree<'_> {
+    fn line(&mut self, depth: usize, what: &str, expected: Option<(f64, f64)>, done: Done) {
+        self.out.extend(std::iter::repeat_n("    ", depth));
+        self.out.push_str("-> ");
+        self.out.push_str(what);
+        if let Some((cost, rows)) = expected {
+            self.out.push_str(&format!("  (cost={} rows={})", figure(cost), figure(rows)));
+        }
+        match done {
+            None => {}
+            Some(None) => self.out.push_str(" (never executed)"),
+            Some(Some(actual)) => {
+                let loops = actual.loops.max(1) as f64;
+                let each = |time: std::time::Duration| figure(time.as_secs_f64() * 1000.0 / loops);
+                self.out.push_str(&format!(
+                    " (actual time={}..{} rows={} loops={})",
+                    each(actual.first),
+                    each(actual.total),
+                    figure(actual.rows as f64 / loops),
+                    actual.loops
+                ));
+            }
+        }
+        self.out.push('\n');
+    }
+
+    fn done<T>(&self, part: &T, step: Step) -> Done {
+        self.profile.map(|profile| profile.of(part, step))
+    }
+
+    fn query<'p>(&mut self, mut depth: usize, query: &'p Query, around: Around<'p>) {
+        let names = Names::of_columns(query, around);
+        if query.limit.is_some() {
+            self.line(depth, &limit_text(&names, &query.limit), None, None);
+            depth += 1;
+        }
+        if !query.order.is_empty() {
+            self.line(depth, &sort_text(&names, &query.order, &query.limit), None, None);
+            depth += 1;
+        }
+        self.body(depth, &query.body, around);
+    }
+
+    fn body<'p>(&mut self, depth: usize, body: &'p Body, around: Around<'p>) {
+        match body {
+            Body::Block(block) => self.block(depth, block, around),
+            Body::Nested(query) => self.query(depth, query, around),
+            Body::Values(rows) => {
+                self.line(depth, "Rows fetched before execution", Some((0.0, rows.len() as f64)), None);
+            }
+            Body::Set(set) => {
+                let what = match (set.op, set.all) {
+                    (SetOp::Union, true) => "Append",
+                    (SetOp::Union, false) => "Union materialize with deduplication",
+                    (SetOp::Intersect, true) => "Intersect all materialize",
+                    (SetOp::Intersect, false) => "Intersect materialize with deduplication",
+                    (SetOp::Except, true) => "Except all materialize",
+                    (SetOp::Except, false) => "Except materialize with deduplication",
+                };
+                self.line(depth, what, None, None);
+                self.body(depth + 1, &set.left.body, around);
+                self.body(depth + 1, &set.right.body, around);
+            }
+        }
+    }
+
+    fn block<'p>(&mut self, top: usize, block: &'p Block, around: Around<'p>) {
+        let names = Names::of_block(block, around);
+        if (self.closed)(block) && block.group.is_none() {
+            self.line(top, "Zero rows (Impossible WHERE)", Some((0.0, 0.0)), None);
+        } else {
+            self.steps(top, block, &names);
+        }
+        for inner in nested(block).into_iter().filter(|n| n.place != Place::From) {
+            let place = if inner.place == Place::Projection { "projection" } else { "condition" };
+            let how = match (inner.parameters.is_empty(), inner.is_volatile) {
+                (_, true) => "uncacheable",
+                (true, _) => "run only once",
+                (false, _) => "dependent",
+            };
+            let number = self.numbers.first(&inner.query.body);
+            self.line(top, &format!("Select #{number} (subquery in {place}; {how})"), None, None);
+            self.query(top + 1, inner.query, Some((&names, inner.parameters)));
+        }
+    }
+
+    /// What a block does with its rows, the last step first.
+    fn steps(&mut self, mut depth: usize, block: &Block, names: &Names<'_>) {
+        let mut step = |tree: &mut Self, what: &str, done: Done| {
+            tree.line(depth, what, None, done);
+            depth += 1;
+        };
+        let output = self.done(block, Step::Output);
+        if block.limit.is_some() {
+            step(self, &limit_text(names, &block.limit), output);
+        }
+        if block.distinct {
+            step(self, "Temporary table with deduplication", output);
+        }
+        if !block.order.is_empty() {
+            let limit = if block.distinct { &Limit::default() } else { &block.limit };
+            step(self, &sort_text(names, &block.order, limit), self.done(block, Step::Sort));
+        }
+        if let Some(having) = &block.having {
+            step(self, &format!("Filter: {}", text(names, having)), None);
+        }
+        if let Some(group) = &block.group {
+            let aggregates: Vec<String> = group.aggregates.iter().map(|a| aggregate(names, a)).collect();
+            let what = match group.keys.is_empty() {
+                true => format!("Aggregate: {}", aggregates.join(", ")),
+                false => "Aggregate using temporary table".to_owned(),
+            };
+            step(self, &what, self.done(block, Step::Groups));
+        }
+        if !block.gate.is_empty() {
+            let open: Vec<&Expr> = block.gate.iter().filter(|e| e.as_constant().is_none()).collect();
+            if !open.is_empty() {
+                step(self, &format!("Filter: {}", all(names, &block.gate)), None);
+            }
+        }
+        self.operator(depth, &block.from, names);
+    }
+
+    fn operator(&mut self, mut depth: usize, operator: &Operator, names: &Names<'_>) {
+        let output = self.done(operator, Step::Output);
+        let filter = operator.filter();
+        let has_keys_only = match operator {
+            Operator::Access(access) => access.is_narrowed_by_keys_only(),
+            _ => filter.is_empty(),
+        };
+        let mut done = output;
+        if !has_keys_only {
+            let line = format!("Filter: {}", all(names, filter));
+            self.line(depth, &line, Some((operator.cost(), operator.rows())), output);
+            depth += 1;
+            done = self.done(operator, Step::Source);
+        }
+        match operator {
+            Operator::One(_) => self.line(depth, "Rows fetched before execution", Some((0.0, 1.0)), done),
+            Operator::Access(access) => {
+                self.line(depth, &access_text(names, access), Some((access.cost, access.rows)), done);
+            }
+            Operator::Rows(rows) => self.made(depth, rows, names, done),
+            Operator::Loop(join) => self.nested_loop(depth, operator, join, names, done),
+            Operator::Hash(join) => self.hash(depth, operator, join, names, done),
+        }
+    }
+
+    fn made(&mut self, depth: usize, rows: &Rows, names: &Names<'_>, done: Done) {
+        let expected = Some((rows.rows, rows.rows));
+        let name = names.source(rows.slot);
+        match &rows.maker {
+            Maker::Provider(_) => self.line(depth, &format!("Table scan on {name}"), expected, done),
+            Maker::Json(_) => self.line(depth, "Materialize table function", expected, done),
+            Maker::Derived(derived) => {
+                self.line(depth, &format!("Table scan on {name}"), expected, done);
+                let again =
+                    if derived.parameters.is_empty() { "" } else { " (invalidate on row from outer)" };
+                self.line(depth + 1, &format!("Materialize{again}"), None, None);
+                self.query(depth + 2, &derived.plan, Some((names, &derived.parameters)));
+            }
+        }
+    }
+
+    fn nested_loop(
+        &mut self,
+        mut depth: usize,
+        operator: &Operator,
+        join: &Loop,
+        names: &Names<'_>,
+        done: Done,
+    ) {
+        let kind = match join.kind {
+            JoinKind::Inner => "inner join",
+            JoinKind::Left => "left join",
+            JoinKind::Semi => "semijoin (FirstMatch)",
+            JoinKind::Anti => "antijoin",
+        };
+        let what = format!("Nested loop {kind}");
+        self.line(depth, &what, Some((operator.cost(), join.rows)), done);
+        depth += 1;
+        self.operator(depth, &join.outer, names);
+        if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+            self.line(depth, "Limit: 1 row(s)", None, None);
+            depth += 1;
+        }
+        self.operator(depth, &join.inner, names);
+    }
+
+    fn hash(&mut self, depth: usize, operator: &Operator, join: &Hash, names: &Names<'_>, done: Done) {
+        let kind = match join.kind {
+            JoinKind::Inner => "Inner hash join",
+            JoinKind::Left => "Left hash join",
+            JoinKind::Semi => "Hash semijoin",
+            JoinKind::Anti => "Hash antijoin",
+        };
+        let keys = join.keys.iter().map(|(a, b, _)| format!("({} = {})", text(names, b), text(names, a)));
+        let mut what = format!("{kind} {}", keys.collect::<Vec<_>>().join(", "));
+        if !join.on.is_empty() {
+            what.push_str(&format!(", extra conditions: {}", all(names, &join.on)));
+        }
+        self.line(depth, &what, Some((operator.cost(), join.rows)), done);
+        self.operator(depth + 1, &join.outer, names);
+        self.line(depth + 1, "Hash", None, None);
+        self.operator(depth + 2, &join.inner, names);
+    }
+}
+
+fn access_text(names: &Names<'_>, access: &Access) -> String {
+    let name = names.source(access.slot);
+    let index = &access.table.indexes[access.path.index].name;
+    let backward = access.path.direction == Direction::Backward;
+    let reverse = if backward { " (reverse)" } else { "" };
+    match path::kind(access) {
+        Kind::TableScan if backward => format!("Index scan on {name} using {index} (reverse)"),
+        Kind::TableScan => format!("Table scan on {name}"),
+        Kind::IndexScan => format!("Index scan on {name} using {index}{reverse}"),
+        Kind::Range => {
+            let over = path::ranges(names, access);
+            format!("Index range scan on {name} using {index} over {over}{reverse}")
+        }
+        Kind::Lookup => {
+            format!("Index lookup on {name} using {index} ({}){reverse}", path::lookup(names, access))
+        }
+        Kind::Const | Kind::UniqueLookup => {
+            format!("Single-row index lookup on {name} using {index} ({})", path::lookup(names, access))
+        }
+    }
+}
+
+fn sort_text(names: &Names<'_>, order: &[(Expr, bool)], limit: &Limit) -> String {
+    let term = |(e, descending): &(Expr, bool)| {
+        format!("{}{}", text(names, e), if *descending { " DESC" } else { "" })
+    };
+    let terms: Vec<String> = order.iter().map(term).collect();
+    let cut = match &limit.count {
+        Some(count) if limit.offset.is_none() => {
+            format!(", limit input to {} row(s) per chunk", text(names, count))
+        }
+        _ => String::new(),
+    };
+    format!("Sort: {}{cut}", terms.join(", "))
+}
+
+fn limit_text(names: &Names<'_>, limit: &Limit) -> String {
+    let count = limit.count.as_ref().map_or(String::new(), |e| text(names, e));
+    match &limit.offset {
+        Some(offset) => format!("Limit/Offset: {count}/{} row(s)", text(names, offset)),
+        None => format!("Limit: {count} row(s)"),
+    }
+}
+
+/// A number with three digits that mean something.
+fn figure(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if value >= 1e6 {
+        return format!("{value:.2e}").replace('e', "e+");
+    }
+    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figure;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let cases = [
+            (0.0, "0"),
+            (1.0, "1"),
+            (0.35, "0.35"),
+            (1.2345, "1.23"),
+            (99.96, "100"),
+            (123_456.7, "123457"),
+            (9_800_000.0, "9.80e+6"),
+            (0.0251, "0.0251"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(figure(value), text);
+        }
+    }
+}

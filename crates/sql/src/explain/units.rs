@@ -1,0 +1,132 @@
+//! The SELECTs of a statement and their numbers: in the order of the plan, each before those nested in it.
+
+use std::collections::HashMap;
+
+use crate::expression::{Expr, Node};
+use crate::planner::{Block, Body, Maker, Operator, Query};
+
+/// Where a nested query stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In FROM.
+    From,
+    /// In the select list.
+    Projection,
+    /// Anywhere else.
+    Condition,
+}
+
+/// A query nested in a block.
+#[derive(Debug, Clone, Copy)]
+pub struct Nested<'p> {
+    /// What it runs.
+    pub query: &'p Query,
+    /// What it takes from around it.
+    pub parameters: &'p [Expr],
+    /// It may give something else each time.
+    pub is_volatile: bool,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// The numbers of a plan's SELECTs.
+#[derive(Debug, Default)]
+pub struct Numbers(HashMap<usize, u64>);
+
+impl Numbers {
+    /// Numbers all SELECTs of a query.
+    pub fn of(query: &Query) -> Self {
+        let mut numbers = Self::default();
+        numbers.add(&query.body);
+        numbers
+    }
+
+    fn add(&mut self, body: &Body) {
+        let next = self.0.len() as u64 + 1;
+        match body {
+            Body::Block(block) => {
+                self.0.insert(address(body), next);
+                nested(block).iter().for_each(|n| self.add(&n.query.body));
+            }
+            Body::Values(_) => {
+                self.0.insert(address(body), next);
+            }
+            Body::Set(set) => {
+                self.add(&set.left.body);
+                self.add(&set.right.body);
+            }
+            Body::Nested(query) => self.add(&query.body),
+        }
+    }
+
+    /// The number of a body's first SELECT.
+    pub fn first(&self, body: &Body) -> u64 {
+        match body {
+            Body::Block(_) | Body::Values(_) => self.0.get(&address(body)).copied().unwrap_or(1),
+            Body::Set(set) => self.first(&set.left.body),
+            Body::Nested(query) => self.first(&query.body),
+        }
+    }
+
+    /// True if there are several.
+    pub fn are_several(&self) -> bool {
+        self.0.len() > 1
+    }
+}
+
+fn address(body: &Body) -> usize {
+    std::ptr::from_ref(body) as usize
+}
+
+/// The queries nested in a block, each once.
+pub fn nested(block: &Block) -> Vec<Nested<'_>> {
+    let mut found = Vec::new();
+    block.items.iter().for_each(|e| subqueries(e, Place::Projection, &mut found));
+    in_operator(&block.from, &mut found);
+    let keys = block.group.iter().flat_map(|g| &g.keys);
+    let arguments = block.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
+    let order = block.order.iter().map(|(e, _)| e);
+    let others = block.gate.iter().chain(keys).chain(arguments).chain(&block.having).chain(order);
+    others.for_each(|e| subqueries(e, Place::Condition, &mut found));
+    found
+}
+
+fn subqueries<'p>(expr: &'p Expr, place: Place, found: &mut Vec<Nested<'p>>) {
+    if let Node::Subquery(subquery) = &expr.node
+        && !found.iter().any(|n| std::ptr::eq(n.query, &*subquery.plan))
+    {
+        found.push(Nested {
+            query: &subquery.plan,
+            parameters: &subquery.parameters,
+            is_volatile: subquery.is_volatile,
+            place,
+        });
+    }
+    expr.children().into_iter().for_each(|child| subqueries(child, place, found));
+}
+
+fn in_operator<'p>(operator: &'p Operator, found: &mut Vec<Nested<'p>>) {
+    match operator {
+        Operator::One(_) | Operator::Access(_) => {}
+        Operator::Rows(rows) => {
+            if let Maker::Derived(derived) = &rows.maker {
+                found.push(Nested {
+                    query: &derived.plan,
+                    parameters: &derived.parameters,
+                    is_volatile: derived.is_volatile,
+                    place: Place::From,
+                });
+            }
+        }
+        Operator::Loop(join) => {
+            in_operator(&join.outer, found);
+            in_operator(&join.inner, found);
+        }
+        Operator::Hash(join) => {
+            in_operator(&join.outer, found);
+            in_operator(&join.inner, found);
+            join.on.iter().for_each(|e| subqueries(e, Place::Condition, found));
+        }
+    }
+    operator.filter().iter().for_each(|e| subqueries(e, Place::Condition, found));
+}
