@@ -152,6 +152,7 @@ impl Temporary {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::store::testing::options;
     use env::RealEnv;

@@ -19,7 +19,7 @@ pub fn compare(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
         Err(e) => return Ok(Answer::Lost(format!("{text} is not prepared: {e}"))),
     };
     let mut expected: Vec<Vec<String>> =
-        rows.iter().skip(usize::from(how.with_types)).map(normal_texts).collect();
+        rows.iter().skip(usize::from(how.with_types)).map(|row| normal_texts(row)).collect();
     expected.sort_unstable();
     for _ in 0..2 {
         let found: mysql::Result<Vec<mysql::Row>> = conn.exec(&statement, Params::Positional(values.clone()));
@@ -46,7 +46,7 @@ pub fn change(conn: &mut Conn, sql: &Sql) -> mysql::Result<Answer> {
     Ok(Answer::Done(result.affected_rows()))
 }
 
-fn normal_texts(row: &Vec<Option<Vec<u8>>>) -> Vec<String> {
+fn normal_texts(row: &[Option<Vec<u8>>]) -> Vec<String> {
     row.iter()
         .map(|v| v.as_ref().map_or("NULL".into(), |v| normal_text(&String::from_utf8_lossy(v))))
         .collect()

@@ -203,7 +203,6 @@ pub fn read(mut result: QueryResult<'_, '_, '_, Text>, how: How) -> mysql::Resul
     if how.with_types {
         rows.push(columns.as_ref().iter().map(|c| Some(type_of(c).into_bytes())).collect());
     }
-    drop(columns);
     for row in result.by_ref() {
         rows.push(row?.unwrap().into_iter().map(as_text).collect());
     }
