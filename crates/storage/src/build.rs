@@ -99,6 +99,11 @@ impl Store {
     /// At a start, after replay: drops built trees that `is_named` does not know, and gives no number again that is in
     /// use (B3).
     pub fn drop_orphans(&self, is_named: impl Fn(TreeId) -> bool) -> Result<Vec<TreeId>, StoreError> {
+        // Entries of a dropped tree may still lie below, where a new tree of that number would meet them.
+        let view = self.core.current.load();
+        let dropped = view.drops.iter().map(|(tree, _)| tree).filter(|tree| tree.0 >= FIRST_BUILT);
+        dropped.for_each(|tree| self.tree_in_use(tree));
+        drop(view);
         let (mut orphans, mut tree) = (Vec::new(), TreeId(FIRST_BUILT));
         while let Some(found) = self.next_tree(tree)? {
             if !is_named(found) {
