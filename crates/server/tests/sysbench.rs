@@ -5,21 +5,8 @@
 mod common;
 
 use common::{Server, start};
+use servers::published::{SYSBENCH_BULK, SYSBENCH_OLTP};
 use std::process::Command;
-
-/// The tests that work on the tables of `oltp_common`.
-const OLTP: &[&str] = &[
-    "oltp_point_select",
-    "oltp_read_only",
-    "oltp_read_write",
-    "oltp_write_only",
-    "oltp_insert",
-    "oltp_delete",
-    "oltp_update_index",
-    "oltp_update_non_index",
-    "select_random_points",
-    "select_random_ranges",
-];
 
 #[test]
 fn each_test_runs_prepared() {
@@ -53,7 +40,7 @@ fn started() -> Server {
 fn run_each(ps_mode: &str) {
     let server = started();
     let mode = format!("--db-ps-mode={ps_mode}");
-    for test in OLTP {
+    for test in SYSBENCH_OLTP {
         // The tests of random points and ranges take one table only.
         let tables = if test.starts_with("select_random") { "--tables=1" } else { "--tables=2" };
         let size = [tables, "--table-size=1000"];
@@ -62,11 +49,11 @@ fn run_each(ps_mode: &str) {
         sysbench(&server, test, "cleanup", &size);
         assert_eq!(server.sql("SHOW TABLES FROM sbtest"), "", "{test} left tables");
     }
-    sysbench(&server, "bulk_insert", "prepare", &["--threads=4"]);
-    sysbench(&server, "bulk_insert", "run", &["--threads=4", "--time=1", &mode]);
+    sysbench(&server, SYSBENCH_BULK, "prepare", &["--threads=4"]);
+    sysbench(&server, SYSBENCH_BULK, "run", &["--threads=4", "--time=1", &mode]);
     let sums = server.sql("SELECT COUNT(*) = MAX(id) AND COUNT(*) > 0 FROM sbtest.sbtest1");
     assert_eq!(sums, "1\n", "rows of bulk_insert are missing");
-    sysbench(&server, "bulk_insert", "cleanup", &["--threads=4"]);
+    sysbench(&server, SYSBENCH_BULK, "cleanup", &["--threads=4"]);
 }
 
 /// Runs one command of a test; fails with what sysbench says where it does, or where it counts reconnects.

@@ -7,31 +7,9 @@
 mod common;
 
 use common::{Server, start};
+use servers::published::W1_SCHEMA;
 use std::io::Write;
 use std::process::{Command, Stdio};
-
-const W1: &str = "\
-drop database if exists test_case_9;
-create database test_case_9;
-use test_case_9;
-CREATE TABLE t (
-`id` bigint(20) NOT NULL AUTO_INCREMENT,
-`content` blob,
-PRIMARY KEY (`id`)
-) ENGINE=InnoDB AUTO_INCREMENT=800001 DEFAULT CHARSET=utf8;
-
-drop function if exists insert_data;
-delimiter //
-CREATE DEFINER=`root`@`localhost` FUNCTION `insert_data`() RETURNS int(11)
-DETERMINISTIC
-BEGIN
-INSERT INTO t(id,content) values (null,REPEAT('bla bla',5000));
-RETURN ROW_COUNT();
-END
-//
-delimiter ;
-set global sync_binlog=0;
-";
 
 fn scaled(published: usize) -> usize {
     let scale = std::env::var("DURAMEN_SCALE").map_or(0.01, |s| s.parse::<f64>().unwrap());
@@ -84,7 +62,7 @@ fn w1_inserts_a_row_for_each_call_without_gaps() {
     server.sql("create database mysqlslap");
     let iterations = scaled(10_000);
     for sync_binlog in 0..=4 {
-        script(&server, W1);
+        script(&server, W1_SCHEMA);
         server.sql(&format!("set global sync_binlog={sync_binlog}"));
         let iterations_arg = format!("--iterations={iterations}");
         slap(
@@ -101,7 +79,7 @@ fn w1_each_call_returns_one() {
     let server = start(&[]);
     let calls = scaled(10_000);
     for sync_binlog in 0..=4 {
-        script(&server, W1);
+        script(&server, W1_SCHEMA);
         server.sql(&format!("set global sync_binlog={sync_binlog}"));
         let text = "select test_case_9.insert_data();\n".repeat(calls);
         std::thread::scope(|scope| {

@@ -3,6 +3,7 @@
 use differential::Result;
 use differential::peers::{How, Peers};
 use differential::run::{Options, run};
+use servers::arguments::{self, seed_of_the_clock, yes_or_no};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -40,31 +41,24 @@ struct Command {
 }
 
 fn parse(args: &[String]) -> Result<Option<Command>> {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
-    let mut options =
-        Options { statements: 100_000, seed: u64::from(clock.subsec_nanos()), ..Options::default() };
+    let mut options = Options { statements: 100_000, seed: seed_of_the_clock()?, ..Options::default() };
     let (mut judge, mut against, mut how) = (None, None, How::default());
-    let mut args = args.iter();
-    while let Some(name) = args.next() {
-        if matches!(name.as_str(), "help" | "--help" | "-h") {
-            print!("{HELP}");
-            return Ok(None);
-        }
-        let value = args.next().ok_or_else(|| format!("{name} wants a value\n{HELP}"))?;
-        match name.as_str() {
+    let runs = arguments::options(args, HELP, |name, value| {
+        match name {
             "--statements" => options.statements = value.parse()?,
             "--seed" => options.seed = value.parse()?,
             "--episode" => options.episode = Some(value.parse()?),
             "--reduce" => options.reduction = Duration::from_secs(value.parse()?),
-            "--judge" => judge = Some(value.clone()),
-            "--against" => against = Some(value.clone()),
-            "--prepared" => how.is_prepared = value == "yes",
-            "--types" => how.with_types = value == "yes",
+            "--judge" => judge = Some(value.to_owned()),
+            "--against" => against = Some(value.to_owned()),
+            "--prepared" => how.is_prepared = yes_or_no(value)?,
+            "--types" => how.with_types = yes_or_no(value)?,
             "--most" => options.most = value.parse()?,
-            _ => return Err(format!("no option is called `{name}`\n{HELP}").into()),
+            _ => return Ok(false),
         }
-    }
-    Ok(Some(Command { options, judge, against, how }))
+        Ok(true)
+    })?;
+    Ok(runs.then_some(Command { options, judge, against, how }))
 }
 
 /// Runs and tells; true if nothing was found.

@@ -2,9 +2,11 @@
 //! with equal settings, and ended when dropped.
 //!
 //! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and start it again on what it
-//! left behind.
+//! left behind. [`published`] is what published workloads say, [`arguments`] the testing programs' command line.
 
+pub mod arguments;
 mod find;
+pub mod published;
 
 pub use find::{duramen, find};
 

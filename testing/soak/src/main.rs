@@ -1,5 +1,6 @@
 //! `cargo xtask soak`: random SQL from several sessions.
 
+use servers::arguments::{self, seed_of_the_clock};
 use soak::{Options, Result};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,25 +27,19 @@ fn main() -> ExitCode {
 }
 
 fn parse(args: &[String]) -> Result<Option<Options>> {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
-    let seed = u64::from(clock.subsec_nanos());
+    let seed = seed_of_the_clock()?;
     let mut options = Options { time: Duration::from_secs(900), sessions: 8, seed, memory_mib_max: 6144 };
-    let mut args = args.iter();
-    while let Some(name) = args.next() {
-        if matches!(name.as_str(), "help" | "--help" | "-h") {
-            print!("{HELP}");
-            return Ok(None);
-        }
-        let value = args.next().ok_or_else(|| format!("{name} wants a value\n{HELP}"))?;
-        match name.as_str() {
+    let runs = arguments::options(args, HELP, |name, value| {
+        match name {
             "--minutes" => options.time = Duration::from_secs_f64(value.parse::<f64>()? * 60.0),
             "--sessions" => options.sessions = value.parse()?,
             "--seed" => options.seed = value.parse()?,
             "--memory" => options.memory_mib_max = value.parse()?,
-            _ => return Err(format!("no option is called `{name}`\n{HELP}").into()),
+            _ => return Ok(false),
         }
-    }
-    Ok(Some(options))
+        Ok(true)
+    })?;
+    Ok(runs.then_some(options))
 }
 
 /// Soaks and tells; true if nothing was found.

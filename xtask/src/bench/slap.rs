@@ -3,6 +3,7 @@
 use super::options::Options;
 use super::workload::{Rate, Workload};
 use crate::Result;
+use servers::published::W1_SCHEMA;
 use servers::{Kind, Running};
 use std::process::Stdio;
 use std::time::Instant;
@@ -18,7 +19,7 @@ struct Published {
     name: &'static str,
     title: &'static str,
     /// What every run begins with.
-    prepare: &'static str,
+    prepare: &'static [&'static str],
     cases: fn() -> Vec<Case>,
     run: fn(&Running, &Case, f64) -> Result<f64>,
 }
@@ -58,7 +59,7 @@ impl Workload for Slap {
     }
 
     fn prepare(&self, server: &Running) -> Result<()> {
-        server.sql(self.published.prepare).map(drop)
+        self.published.prepare.iter().try_for_each(|script| server.sql(script).map(drop))
     }
 
     fn run(&self, server: &Running, case: usize) -> Result<Vec<Rate>> {
@@ -72,28 +73,7 @@ const W1: Published = Published {
     name: "w1",
     title: "W1: a stored function inserts 35 kB rows",
     // mariadb-slap connects to the schema `mysqlslap` and does not make it.
-    prepare: "\
-create database if not exists mysqlslap;
-drop database if exists test_case_9;
-create database test_case_9;
-use test_case_9;
-CREATE TABLE t (
-`id` bigint(20) NOT NULL AUTO_INCREMENT,
-`content` blob,
-PRIMARY KEY (`id`)
-) ENGINE=InnoDB AUTO_INCREMENT=800001 DEFAULT CHARSET=utf8;
-
-drop function if exists insert_data;
-delimiter //
-CREATE DEFINER=`root`@`localhost` FUNCTION `insert_data`() RETURNS int(11)
-DETERMINISTIC
-BEGIN
-INSERT INTO t(id,content) values (null,REPEAT('bla bla',5000));
-RETURN ROW_COUNT();
-END
-//
-delimiter ;
-",
+    prepare: &["create database if not exists mysqlslap", W1_SCHEMA],
     cases: w1_cases,
     run: run_w1,
 };
@@ -131,11 +111,11 @@ fn run_w1(server: &Running, case: &Case, scale: f64) -> Result<f64> {
 const W4_INSERT: Published = Published {
     name: "w4-insert",
     title: "W4: small inserts, preallocated logs",
-    prepare: "\
-drop database if exists zwx;
-create database zwx;
-create table zwx.xxx (a int auto_increment, b int, c varchar(100), primary key(a));
-",
+    prepare: &[
+        "drop database if exists zwx",
+        "create database zwx",
+        "create table zwx.xxx (a int auto_increment, b int, c varchar(100), primary key(a))",
+    ],
     cases: w4_cases,
     run: run_w4,
 };

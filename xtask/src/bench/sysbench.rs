@@ -4,22 +4,13 @@ use super::options::Options;
 use super::workload::{Rate, Workload};
 use crate::Result;
 use servers::Running;
+use servers::published::{SYSBENCH_BULK, SYSBENCH_OLTP};
 use std::process::Command;
 
 /// Every bundled test that wants a database.
-pub const TESTS: &[&str] = &[
-    "oltp_point_select",
-    "oltp_read_only",
-    "oltp_read_write",
-    "oltp_write_only",
-    "oltp_insert",
-    "oltp_delete",
-    "oltp_update_index",
-    "oltp_update_non_index",
-    "select_random_points",
-    "select_random_ranges",
-    "bulk_insert",
-];
+pub fn tests() -> impl Iterator<Item = &'static str> {
+    SYSBENCH_OLTP.into_iter().chain([SYSBENCH_BULK])
+}
 
 /// One test of sysbench.
 struct Sysbench {
@@ -49,7 +40,7 @@ pub fn all(options: &Options) -> Vec<Box<dyn Workload>> {
             table_size: options.table_size,
         }) as Box<dyn Workload>
     };
-    TESTS.iter().map(|&name| test(name)).collect()
+    tests().map(test).collect()
 }
 
 impl Workload for Sysbench {
@@ -112,7 +103,7 @@ impl Workload for Sysbench {
 impl Sysbench {
     /// bulk_insert fills a table for each thread and knows none of the options of the others.
     fn has_own_tables(&self) -> bool {
-        self.test == "bulk_insert"
+        self.test == SYSBENCH_BULK
     }
 
     /// Runs one command; what it prints. Fails where it does, with what it says.

@@ -4,18 +4,21 @@
 //! numbers it. Each column and key remembers which of the old table it was, so that ALTER TABLE knows what it means for
 //! rows and trees.
 
+mod expressions;
+mod keys;
+
 use std::sync::{Arc, OnceLock};
 
 use binlog::position::LogPosition;
 use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
+use self::expressions::{Place, canonical};
 use super::auto_increment::Counter;
-use super::build::{Environment, GENERATED_KEY, Numbers, Options, ROW_ID_COMMENT, check_name};
+use super::build::{Environment, Numbers, Options, check_name};
 use super::collations::KeyCollations;
-use super::draft_expressions::{Place, canonical};
 use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
-use crate::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyDefinition, KeyKind};
+use crate::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind};
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::parser::{ParseOptions, parse_expression};
 use crate::types::data_type::ROW_SIZE_MAX;
@@ -104,9 +107,6 @@ pub struct Finished {
 }
 
 const COLUMNS_MAX: usize = 1017;
-const KEYS_MAX: usize = 64;
-/// Bytes of one key, as InnoDB counts.
-const KEY_BYTES_MAX: u32 = 3072;
 
 /// An expression that the catalog keeps as text.
 pub fn parse_kept(text: &str) -> Result<ast::Expr> {
@@ -319,45 +319,6 @@ impl Draft {
         Ok((Default::Value(fitted.into_owned()), None))
     }
 
-    /// Adds a key of the table.
-    pub fn add_key(&mut self, ast: &KeyDefinition) -> Result<()> {
-        match ast.kind {
-            KeyKind::Fulltext => return Err(SqlError::unsupported("FULLTEXT indexes")),
-            KeyKind::Spatial => return Err(SqlError::unsupported("SPATIAL indexes")),
-            _ => {}
-        }
-        let mut parts = Vec::with_capacity(ast.parts.len());
-        for part in &ast.parts {
-            match part {
-                ast::KeyPart::Column { name, length, descending } => parts.push(DraftPart {
-                    column: name.to_string(),
-                    prefix_len: *length,
-                    descending: *descending,
-                }),
-                ast::KeyPart::Expression { .. } if ast.kind == KeyKind::Primary => {
-                    return Err(error::FUNCTIONAL_INDEX_PRIMARY_KEY.plain());
-                }
-                ast::KeyPart::Expression { expr, .. } if matches!(expr.kind, ExprKind::Column(_)) => {
-                    return Err(error::FUNCTIONAL_INDEX_ON_FIELD.plain());
-                }
-                ast::KeyPart::Expression { .. } => {
-                    return Err(SqlError::unsupported("indexes on expressions"));
-                }
-            }
-        }
-        let visible = ast.options.visible.unwrap_or(true);
-        if ast.kind == KeyKind::Primary && !visible {
-            return Err(error::PK_INDEX_CANT_BE_INVISIBLE.plain());
-        }
-        let name = match ast.kind {
-            KeyKind::Primary => Some("PRIMARY".to_owned()),
-            _ => ast.name.as_ref().map(ToString::to_string),
-        };
-        let comment = text_of(ast.options.comment.as_ref());
-        self.keys.push(DraftKey { name, kind: ast.kind, parts, comment, visible, origin: None });
-        Ok(())
-    }
-
     /// Adds a CHECK constraint.
     pub fn add_check(&mut self, ast: &ast::Check, of_column: Option<&str>) -> Result<()> {
         let name = ast.name.as_ref().map(ToString::to_string);
@@ -421,200 +382,6 @@ impl Draft {
             lock: Arc::default(),
         };
         Ok(Finished { table, columns: origin, indexes: origins })
-    }
-
-    /// A table without a primary key gets the invisible `my_row_id`, shown or not as `sql_generate_invisible_primary_key`
-    /// has it. The columns of a primary key are NOT NULL.
-    fn prepare_primary_key(&mut self) -> Result<()> {
-        if self.columns.is_empty() {
-            return Err(error::TABLE_MUST_HAVE_COLUMNS.plain());
-        }
-        self.drop_row_id();
-        if self.keys.iter().filter(|k| k.kind == KeyKind::Primary).count() > 1 {
-            return Err(error::MULTIPLE_PRI_KEY.plain());
-        }
-        let Some(primary) = self.keys.iter().position(|k| k.kind == KeyKind::Primary) else {
-            return self.generate_key();
-        };
-        for part in self.keys[primary].parts.clone() {
-            let Some(column) = self.find(&part.column) else {
-                return Err(error::KEY_COLUMN_DOES_NOT_EXIST.with(&[&part.column]));
-            };
-            let column = &mut self.columns[column];
-            if column.said_null {
-                return Err(error::PRIMARY_CANT_HAVE_NULL.plain());
-            }
-            if column.def.generated.as_ref().is_some_and(|g| !g.stored) {
-                let what = "Defining a virtual generated column as primary key";
-                return Err(error::UNSUPPORTED_ACTION_ON_GENERATED_COLUMN.with(&[&what]));
-            }
-            column.def.nullable = false;
-            if matches!(column.def.default, Default::Value(Datum::Null)) {
-                column.def.default = Default::None;
-            }
-        }
-        Ok(())
-    }
-
-    fn generate_key(&mut self) -> Result<()> {
-        let is_shown = self.environment.shows_generated_key;
-        if let Some(auto) = &self.auto_column {
-            let leads = |k: &DraftKey| k.parts.first().is_some_and(|p| p.column.eq_ignore_ascii_case(auto));
-            if !self.keys.iter().any(leads) {
-                return Err(error::WRONG_AUTO_KEY.plain());
-            }
-            if is_shown {
-                return Err(error::GIPK_FAILED_AUTOINC_COLUMN_EXISTS.plain());
-            }
-        }
-        if is_shown && self.find(GENERATED_KEY).is_some() {
-            return Err(error::GIPK_COLUMN_EXISTS.plain());
-        }
-        let mut names = std::iter::once(GENERATED_KEY.to_owned())
-            .chain((2..).map(|number| format!("{GENERATED_KEY}_{number}")));
-        let name = names.find(|name| self.find(name).is_none()).unwrap_or_default();
-        let sign = ast::Sign { unsigned: true, zerofill: false };
-        let def = ColumnDef {
-            name: name.clone(),
-            ty: DataType::Integer { size: ast::IntegerSize::Big, sign, width: None },
-            nullable: false,
-            default: Default::None,
-            on_update_now: false,
-            comment: if is_shown { String::new() } else { ROW_ID_COMMENT.to_owned() },
-            visible: false,
-            generated: None,
-        };
-        self.columns.insert(0, DraftColumn { def, expr: None, origin: None, said_null: false });
-        match self.auto_column {
-            None => self.auto_column = Some(name.clone()),
-            Some(_) => self.number_by_clock(0)?,
-        }
-        let part = DraftPart { column: name, prefix_len: None, descending: false };
-        self.keys.push(DraftKey {
-            name: Some("PRIMARY".to_owned()),
-            kind: KeyKind::Primary,
-            parts: vec![part],
-            comment: String::new(),
-            visible: true,
-            origin: None,
-        });
-        Ok(())
-    }
-
-    /// Gives a row id its numbers by UUID_SHORT(), because another column of the table is AUTO_INCREMENT.
-    fn number_by_clock(&mut self, column: usize) -> Result<()> {
-        let column = &mut self.columns[column];
-        column.expr = Some(parse_kept("uuid_short()")?);
-        column.def.default = Default::Expression("".into());
-        Ok(())
-    }
-
-    /// A row id that counts leaves AUTO_INCREMENT to a column that is named.
-    fn free_auto_increment(&mut self) -> Result<()> {
-        let auto = self.auto_column.as_deref().and_then(|name| self.find(name));
-        if let Some(column) = auto.filter(|&column| self.columns[column].def.is_row_id()) {
-            self.number_by_clock(column)?;
-            self.auto_column = None;
-        }
-        Ok(())
-    }
-
-    /// Takes out the row id of a table that gets a primary key.
-    fn drop_row_id(&mut self) {
-        let Some(row_id) = self.columns.iter().position(|c| c.def.is_row_id()) else { return };
-        let is_row_id = |k: &DraftKey| k.kind == KeyKind::Primary && self.is_row_id_key(k);
-        let (others, own): (Vec<DraftKey>, Vec<DraftKey>) =
-            self.keys.iter().cloned().partition(|k| !is_row_id(k));
-        if own.is_empty() || !others.iter().any(|k| k.kind == KeyKind::Primary) {
-            return;
-        }
-        self.keys = others;
-        let name = self.columns.remove(row_id).def.name;
-        self.auto_column.take_if(|auto| auto.eq_ignore_ascii_case(&name));
-    }
-
-    /// True for the key on a row id.
-    pub fn is_row_id_key(&self, key: &DraftKey) -> bool {
-        let column = |p: &DraftPart| self.find(&p.column).is_some_and(|c| self.columns[c].def.is_row_id());
-        key.parts.iter().all(column)
-    }
-
-    /// The indexes in MySQL's order: the primary key, unique ones without NULL, other unique ones, the rest.
-    fn indexes(&self) -> Result<(Vec<IndexDef>, Vec<Option<usize>>)> {
-        if self.keys.len() > KEYS_MAX {
-            return Err(error::TOO_MANY_KEYS.with(&[&KEYS_MAX]));
-        }
-        let mut made: Vec<(u8, IndexDef, Option<usize>)> = Vec::with_capacity(self.keys.len());
-        for key in &self.keys {
-            let parts = self.parts(key)?;
-            let name = match &key.name {
-                _ if key.kind == KeyKind::Primary => "PRIMARY".to_owned(),
-                Some(name) if name.eq_ignore_ascii_case("PRIMARY") => {
-                    return Err(error::WRONG_NAME_FOR_INDEX.with(&[name]));
-                }
-                Some(name) => {
-                    check_name(name, error::WRONG_NAME_FOR_INDEX)?;
-                    name.clone()
-                }
-                None => self.free_key_name(&self.columns[parts[0].column].def.name, &made),
-            };
-            if made.iter().any(|(_, k, _)| k.name.eq_ignore_ascii_case(&name)) {
-                return Err(error::DUP_KEYNAME.with(&[&name]));
-            }
-            let unique = matches!(key.kind, KeyKind::Primary | KeyKind::Unique);
-            let has_null = parts.iter().any(|p| self.columns[p.column].def.nullable);
-            let rank = match key.kind {
-                KeyKind::Primary => 0,
-                KeyKind::Unique if !has_null => 1,
-                KeyKind::Unique => 2,
-                _ => 3,
-            };
-            let (comment, visible) = (key.comment.clone(), key.visible);
-            made.push((rank, IndexDef { name, unique, parts, comment, visible }, key.origin));
-        }
-        made.sort_by_key(|(rank, ..)| *rank);
-        Ok(made.into_iter().map(|(_, index, origin)| (index, origin)).unzip())
-    }
-
-    /// `column`, `column_2`, ...
-    fn free_key_name(&self, column: &str, made: &[(u8, IndexDef, Option<usize>)]) -> String {
-        let given = |name: &str| {
-            self.keys.iter().any(|k| {
-                k.origin.is_some() && k.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case(name))
-            })
-        };
-        let taken =
-            |name: &str| given(name) || made.iter().any(|(_, k, _)| k.name.eq_ignore_ascii_case(name));
-        let numbered = (2..).map(|i| format!("{column}_{i}"));
-        let mut names = std::iter::once(column.to_owned()).chain(numbered);
-        names
-            .find(|name| !taken(name) && !name.eq_ignore_ascii_case("PRIMARY"))
-            .expect("there is always a next name")
-    }
-
-    fn parts(&self, key: &DraftKey) -> Result<Vec<KeyPart>> {
-        if key.parts.len() > storage::key::PARTS_MAX {
-            return Err(error::TOO_MANY_KEY_PARTS.with(&[&storage::key::PARTS_MAX]));
-        }
-        let (mut parts, mut bytes): (Vec<KeyPart>, u32) = (Vec::new(), 0);
-        for part in &key.parts {
-            let found = self.find(&part.column);
-            let number = found.ok_or_else(|| error::KEY_COLUMN_DOES_NOT_EXIST.with(&[&part.column]))?;
-            let column = &self.columns[number].def;
-            if parts.iter().any(|p| p.column == number) {
-                return Err(error::DUP_FIELDNAME.with(&[&column.name]));
-            }
-            if column.ty == DataType::Json {
-                return Err(error::JSON_USED_AS_KEY.with(&[&column.name]));
-            }
-            let (prefix_len, length) = prefix(column, part.prefix_len)?;
-            bytes = bytes.saturating_add(length);
-            if length > KEY_BYTES_MAX || bytes > KEY_BYTES_MAX {
-                return Err(error::TOO_LONG_KEY.with(&[&KEY_BYTES_MAX]));
-            }
-            parts.push(KeyPart { column: number, prefix_len, descending: part.descending });
-        }
-        Ok(parts)
     }
 
     fn check_columns(&self, indexes: &[IndexDef]) -> Result<()> {
@@ -701,28 +468,6 @@ fn generated_column(
     };
     let said_null = attributes.nullable == Some(true);
     Ok(DraftColumn { def, expr: Some(generated.expr.clone()), origin: None, said_null })
-}
-
-/// The prefix of a key part, if it is one, and the part's length in bytes.
-fn prefix(column: &ColumnDef, given: Option<u32>) -> Result<(Option<u32>, u32)> {
-    let is_lob = matches!(column.ty, DataType::Lob { .. });
-    let text = is_lob || matches!(column.ty, DataType::Char { .. } | DataType::VarChar { .. });
-    let char_len = column.ty.collation().charset().char_len_max();
-    let full = column.ty.byte_length();
-    let length = match given {
-        Some(0) => return Err(error::KEY_PART_0.with(&[&column.name])),
-        Some(_) if !text => return Err(error::WRONG_SUB_KEY.plain()),
-        Some(n) if u64::from(n) * u64::from(char_len) > u64::from(full) => {
-            return Err(error::WRONG_SUB_KEY.plain());
-        }
-        Some(n) => n.saturating_mul(char_len),
-        None if is_lob => return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&column.name])),
-        None if text => full,
-        None => column.ty.row_bytes(),
-    };
-    // A prefix of the whole is no prefix.
-    let whole = given.is_some_and(|n| n.saturating_mul(char_len) == full) && !is_lob;
-    Ok((given.filter(|_| !whole), length))
 }
 
 /// The engine's view of a table.

@@ -24,7 +24,6 @@ pub mod collations;
 pub mod computed;
 pub mod ddl;
 pub mod draft;
-mod draft_expressions;
 pub mod metadata_lock;
 pub mod objects;
 pub mod record;

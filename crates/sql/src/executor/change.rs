@@ -11,6 +11,7 @@ use storage::TransactionError;
 use storage::transaction::Locking;
 
 use super::computed;
+use super::fit;
 use super::operators::{self, Running};
 use super::sort::Sorter;
 use super::writer::{charset_of, duplicate_entry, now};
@@ -205,15 +206,7 @@ impl Assignments {
                 values.push((*column, store::null_substitute(&definition.ty)));
                 continue;
             }
-            let mut target = store::Target {
-                column: &definition.name,
-                table: &table.name,
-                row: number,
-                rules,
-                diagnostics: &mut cx.diagnostics,
-            };
-            let fitted = store::fit(value, charset, &definition.ty, &mut target)?;
-            values.push((*column, fitted));
+            values.push((*column, fit(cx, table, definition, (number, rules), (value, charset))?));
         }
         rebuild(table, image, values)
     }
@@ -291,26 +284,35 @@ fn reads_all(from: &Operator) -> bool {
     }
 }
 
+/// Which rows of its table a statement names.
+struct Wanted<'s> {
+    filter: Option<&'s ast::Expr>,
+    order_by: &'s [ast::OrderItem],
+    limit: Option<&'s ast::Limit>,
+    locking: Locking,
+}
+
 impl Target {
     fn resolve(
-        resolver: &mut Resolver<'_>,
+        cx: &mut Context,
         (table, alias, hints): (Arc<TableDef>, Box<str>, Vec<ast::IndexHint>),
-        filter: Option<&ast::Expr>,
-        order_by: &[ast::OrderItem],
-        limit: Option<&ast::Limit>,
-        locking: Locking,
+        wanted: &Wanted<'_>,
+        text: &[u8],
     ) -> Result<Self> {
+        let scope = scope_of(cx, &table, &alias);
+        let resolver = &mut Resolver::new(cx, scope).with_text(text);
+        resolver.targets = vec![table.clone()];
         let mut list = from::List::default();
         list.items.push(from::Item { kind: from::ItemKind::Slot(0), requires: 0 });
         resolver.scope.clause = "where clause";
-        if let Some(filter) = filter {
+        if let Some(filter) = wanted.filter {
             planner::conjuncts(resolver.expr(filter)?, &mut list.conditions);
         }
         resolver.scope.clause = "order clause";
-        let mut order = block::order_terms(resolver, order_by, &[])?;
-        let limit = Limit::resolve(resolver, limit)?;
+        let mut order = block::order_terms(resolver, wanted.order_by, &[])?;
+        let limit = Limit::resolve(resolver, wanted.limit)?;
         let slots = [from::Slot::Table(table.clone(), hints, alias)];
-        let locking = [Some(locking)];
+        let locking = [Some(wanted.locking)];
         let gate = block::take_gate(&mut list);
         let joiner = join::Joiner::new(resolver.cx, &slots, &locking);
         let mut from = joiner.plan(list, &order, limit.is_some())?;
@@ -445,22 +447,19 @@ fn plan_update(
     factor: &ast::TableFactor,
     text: &[u8],
 ) -> Result<(Arc<TableDef>, Assignments, Target)> {
-    let (table, alias, hints) = single_table(cx, factor)?;
-    let scope = scope_of(cx, &table, &alias);
+    let source = single_table(cx, factor)?;
+    let (table, alias, _) = &source;
+    let table = table.clone();
+    let scope = scope_of(cx, &table, alias);
     let mut assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
     assignments.ignore = update.ignore;
-    let scope = scope_of(cx, &table, &alias);
-    let mut resolver = Resolver::new(cx, scope).with_text(text);
-    resolver.targets = vec![table.clone()];
-    let target = Target::resolve(
-        &mut resolver,
-        (table.clone(), alias, hints),
-        update.filter.as_ref(),
-        &update.order_by,
-        update.limit.as_ref(),
-        Locking::UPDATE_MATCHING,
-    )?;
-    Ok((table, assignments, target))
+    let wanted = Wanted {
+        filter: update.filter.as_ref(),
+        order_by: &update.order_by,
+        limit: update.limit.as_ref(),
+        locking: Locking::UPDATE_MATCHING,
+    };
+    Ok((table, assignments, Target::resolve(cx, source, &wanted, text)?))
 }
 
 /// Which rows a DELETE from one table finds.
@@ -470,19 +469,15 @@ fn plan_delete(
     factor: &ast::TableFactor,
     text: &[u8],
 ) -> Result<(Arc<TableDef>, Target)> {
-    let (table, alias, hints) = single_table(cx, factor)?;
-    let scope = scope_of(cx, &table, &alias);
-    let mut resolver = Resolver::new(cx, scope).with_text(text);
-    resolver.targets = vec![table.clone()];
-    let target = Target::resolve(
-        &mut resolver,
-        (table.clone(), alias, hints),
-        delete.filter.as_ref(),
-        &delete.order_by,
-        delete.limit.as_ref(),
-        Locking::UPDATE,
-    )?;
-    Ok((table, target))
+    let source = single_table(cx, factor)?;
+    let table = source.0.clone();
+    let wanted = Wanted {
+        filter: delete.filter.as_ref(),
+        order_by: &delete.order_by,
+        limit: delete.limit.as_ref(),
+        locking: Locking::UPDATE,
+    };
+    Ok((table, Target::resolve(cx, source, &wanted, text)?))
 }
 
 /// What finds an UPDATE's rows, and the slots that it changes, one bit each: for EXPLAIN.

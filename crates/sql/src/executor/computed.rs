@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
 
+use super::fit;
 use crate::catalog::TableDef;
 use crate::catalog::computed::Computed;
 use crate::error::{self, Result, SqlError};
@@ -70,14 +71,7 @@ fn evaluate<'a>(
         return Ok(store::implicit_default(&column.ty));
     }
     let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
-    let mut target = store::Target {
-        column: &column.name,
-        table: &table.name,
-        row: number,
-        rules,
-        diagnostics: &mut cx.diagnostics,
-    };
-    store::fit(value, charset, &column.ty, &mut target)
+    fit(cx, table, column, (number, rules), (value, charset))
 }
 
 /// The image with another value in one column.

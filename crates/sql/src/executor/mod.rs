@@ -34,13 +34,15 @@ pub(crate) mod temporary;
 mod writer;
 
 use crate::ast::{Completion, Expr, SetItem, ShowWhat, Statement, StatementKind};
+use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::expression::{Resolver, Row};
 use crate::session::transaction::Characteristics;
 use crate::session::{self, Context};
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Counter;
-use crate::value::Datum;
+use crate::types::Charset;
+use crate::value::{Datum, store};
 use crate::variables::ids;
 
 /// How a statement went.
@@ -223,6 +225,24 @@ fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context)
     };
     cx.end_statement(outcome.is_ok());
     outcome
+}
+
+/// Fits a value, and the character set of its text, to a column: for the row of that number, by these rules.
+fn fit<'a>(
+    cx: &mut Context,
+    table: &TableDef,
+    column: &ColumnDef,
+    (row, rules): (u64, store::Rules),
+    (value, charset): (Datum<'a>, Charset),
+) -> Result<Datum<'a>> {
+    let mut target = store::Target {
+        column: &column.name,
+        table: &table.name,
+        row,
+        rules,
+        diagnostics: &mut cx.diagnostics,
+    };
+    store::fit(value, charset, &column.ty, &mut target)
 }
 
 fn evaluate_all(cx: &mut Context, list: &[Expr], text: &[u8]) -> Result<()> {

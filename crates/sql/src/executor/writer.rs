@@ -15,6 +15,7 @@ use storage::TransactionError;
 
 use super::change::{Around, Assignments, rebuild};
 use super::computed;
+use super::fit;
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
@@ -214,14 +215,7 @@ impl Writer {
                 false => self.no_null(cx, column),
             };
         }
-        let mut target = store::Target {
-            column: &column.name,
-            table: &self.table.name,
-            row: self.row,
-            rules: self.rules,
-            diagnostics: &mut cx.diagnostics,
-        };
-        let fitted = store::fit(value, charset, &column.ty, &mut target)?;
+        let fitted = fit(cx, &self.table, column, (self.row, self.rules), (value, charset))?;
         if auto {
             let number = fitted.to_integer().value;
             if number == 0 && !cx.modes().no_auto_value_on_zero {
@@ -280,14 +274,8 @@ impl Writer {
         let number = self.numbers.next(cx, &self.table, self.rows)?;
         self.numbers.generated = Some(number);
         self.numbers.current = number;
-        let mut target = store::Target {
-            column: &column.name,
-            table: &self.table.name,
-            row: self.row,
-            rules: self.rules,
-            diagnostics: &mut cx.diagnostics,
-        };
-        store::fit(Datum::UInt(number), Charset::Ascii, &column.ty, &mut target)
+        let value = (Datum::UInt(number), Charset::Ascii);
+        fit(cx, &self.table, column, (self.row, self.rules), value)
     }
 
     /// Writes the row; false if it was left out, or changed another one instead.

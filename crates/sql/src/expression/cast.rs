@@ -3,7 +3,7 @@
 use super::functions;
 use crate::error::{self, Result};
 use crate::session::Context;
-use crate::types::{Charset, Collation, Family, Type};
+use crate::types::{Charset, Collation, DataType, Family, Type};
 use crate::value::json::{self, convert, convert::Origin};
 use crate::value::temporal::DateRules;
 use crate::value::{DateTime, Datum, Decimal, Time};
@@ -37,6 +37,22 @@ pub enum To {
     Json(Origin),
     /// JSON, text becoming a string.
     JsonScalar(Origin),
+}
+
+impl To {
+    /// The conversion into a type that CAST and RETURNING name alike; `None` if they differ over it, or have it not.
+    pub fn of(ty: &DataType) -> Option<To> {
+        Some(match *ty {
+            DataType::Decimal { precision, scale, .. } => To::Decimal(precision, scale),
+            DataType::Floating { double: true, .. } => To::Double,
+            DataType::Floating { .. } => To::Float,
+            DataType::Date => To::Date,
+            DataType::Time(fsp) => To::Time(fsp),
+            DataType::DateTime(fsp) => To::DateTime(fsp),
+            DataType::Year => To::Year,
+            _ => return None,
+        })
+    }
 }
 
 /// Converts; NULL stays NULL, and what is no date becomes NULL with warning 1292.

@@ -151,6 +151,57 @@ pub struct Switch {
     pub otherwise: Option<Expr>,
 }
 
+/// A node's operands, shared or to be changed: one list for both. Nodes that answer for themselves have none here.
+macro_rules! operands {
+    ($node:expr, $iter:ident $(, $mut:tt)?) => {
+        match $node {
+            Node::Constant(_)
+            | Node::JsonPath(..)
+            | Node::Column { .. }
+            | Node::Aggregate(_)
+            | Node::GroupKey(_)
+            | Node::Outer(_)
+            | Node::Parameter(_)
+            | Node::Local(_)
+            | Node::UserVariable(_)
+            | Node::SystemVariable(_)
+            | Node::JsonValue(_)
+            | Node::Subquery(_) => Vec::new(),
+            Node::Assign(_, x)
+            | Node::Negate(x)
+            | Node::BitNot(x)
+            | Node::Not(x)
+            | Node::Is(x, ..)
+            | Node::Cast(_, x)
+            | Node::Transcode(_, _, x)
+            | Node::Extract(_, x) => vec![& $($mut)? **x],
+            Node::Arithmetic(_, pair)
+            | Node::Compare(_, _, pair)
+            | Node::Xor(pair)
+            | Node::DateArithmetic(pair, ..)
+            | Node::TimestampDiff(_, pair)
+            | Node::Trim(_, pair)
+            | Node::NullIf(pair, _) => pair.$iter().collect(),
+            Node::Between(three, ..) => three.$iter().collect(),
+            Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.$iter().collect(),
+            Node::Call(_, list) | Node::Stored(_, list) | Node::Grouping(list, _) => list.$iter().collect(),
+            Node::In(x, list, _) => {
+                std::iter::once(& $($mut)? **x).chain(list.$iter().map(|(_, e)| e)).collect()
+            }
+            Node::Like(like) => vec![& $($mut)? like.operand, & $($mut)? like.pattern],
+            Node::Switch(switch) => {
+                let Switch { operand, branches, otherwise } = & $($mut)? **switch;
+                let branches = branches.$iter().flat_map(|(when, _, then)| [when, then]);
+                std::iter::once(operand).chain(branches).chain(otherwise.$iter()).collect()
+            }
+            Node::Case(case) => {
+                let Case { branches, otherwise } = & $($mut)? **case;
+                branches.$iter().flat_map(|(when, then)| [when, then]).chain(otherwise.$iter()).collect()
+            }
+        }
+    };
+}
+
 impl Expr {
     /// An expression that is always `value`.
     pub fn constant(value: Datum<'static>, ty: Type) -> Expr {
@@ -176,97 +227,19 @@ impl Expr {
     /// Its operands.
     pub fn children(&self) -> Vec<&Expr> {
         match &self.node {
-            Node::Constant(_)
-            | Node::JsonPath(..)
-            | Node::Column { .. }
-            | Node::Aggregate(_)
-            | Node::GroupKey(_)
-            | Node::Outer(_)
-            | Node::Parameter(_)
-            | Node::Local(_)
-            | Node::UserVariable(_)
-            | Node::SystemVariable(_) => Vec::new(),
-            Node::Assign(_, x)
-            | Node::Negate(x)
-            | Node::BitNot(x)
-            | Node::Not(x)
-            | Node::Is(x, ..)
-            | Node::Cast(_, x)
-            | Node::Transcode(_, _, x)
-            | Node::Extract(_, x) => vec![x],
-            Node::Arithmetic(_, pair)
-            | Node::Compare(_, _, pair)
-            | Node::Xor(pair)
-            | Node::DateArithmetic(pair, ..)
-            | Node::TimestampDiff(_, pair)
-            | Node::Trim(_, pair)
-            | Node::NullIf(pair, _) => pair.iter().collect(),
-            Node::Between(three, ..) => three.iter().collect(),
-            Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter().collect(),
-            Node::Call(_, list) | Node::Stored(_, list) | Node::Grouping(list, _) => list.iter().collect(),
-            Node::In(x, list, _) => std::iter::once(&**x).chain(list.iter().map(|(_, e)| e)).collect(),
             Node::JsonValue(call) => call.operands(),
-            Node::Like(like) => vec![&like.operand, &like.pattern],
-            Node::Switch(switch) => {
-                let branches = switch.branches.iter().flat_map(|(when, _, then)| [when, then]);
-                std::iter::once(&switch.operand).chain(branches).chain(&switch.otherwise).collect()
-            }
-            Node::Case(case) => {
-                let branches = case.branches.iter().flat_map(|(when, then)| [when, then]);
-                branches.chain(&case.otherwise).collect()
-            }
             Node::Subquery(subquery) => subquery.operands().chain(&subquery.parameters).collect(),
+            node => operands!(node, iter),
         }
     }
 
     /// Its operands, to be changed.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.node {
-            Node::Constant(_)
-            | Node::JsonPath(..)
-            | Node::Column { .. }
-            | Node::Aggregate(_)
-            | Node::GroupKey(_)
-            | Node::Outer(_)
-            | Node::Parameter(_)
-            | Node::Local(_)
-            | Node::UserVariable(_)
-            | Node::SystemVariable(_) => Vec::new(),
-            Node::Assign(_, x)
-            | Node::Negate(x)
-            | Node::BitNot(x)
-            | Node::Not(x)
-            | Node::Is(x, ..)
-            | Node::Cast(_, x)
-            | Node::Transcode(_, _, x)
-            | Node::Extract(_, x) => vec![x],
-            Node::Arithmetic(_, pair)
-            | Node::Compare(_, _, pair)
-            | Node::Xor(pair)
-            | Node::DateArithmetic(pair, ..)
-            | Node::TimestampDiff(_, pair)
-            | Node::Trim(_, pair)
-            | Node::NullIf(pair, _) => pair.iter_mut().collect(),
-            Node::Between(three, ..) => three.iter_mut().collect(),
-            Node::And(list) | Node::Or(list) | Node::Coalesce(list) => list.iter_mut().collect(),
-            Node::Call(_, list) | Node::Stored(_, list) | Node::Grouping(list, _) => {
-                list.iter_mut().collect()
-            }
-            Node::In(x, list, _) => {
-                std::iter::once(&mut **x).chain(list.iter_mut().map(|(_, e)| e)).collect()
-            }
             // What it answers instead is constant.
             Node::JsonValue(call) => vec![&mut call.document],
-            Node::Like(like) => vec![&mut like.operand, &mut like.pattern],
-            Node::Switch(switch) => {
-                let branches = switch.branches.iter_mut().flat_map(|(when, _, then)| [when, then]);
-                std::iter::once(&mut switch.operand).chain(branches).chain(&mut switch.otherwise).collect()
-            }
-            Node::Case(case) => {
-                let branches = case.branches.iter_mut().flat_map(|(when, then)| [when, then]);
-                branches.chain(&mut case.otherwise).collect()
-            }
             Node::Subquery(subquery) => subquery.children_mut(),
+            node => operands!(node, iter_mut, mut),
         }
     }
 

@@ -1,34 +1,28 @@
 //! The tables of `information_schema`: names, columns and their order as in the manual's chapter on it.
 
-use super::column::columns;
+use super::column::{SystemColumn, columns};
 use super::{SystemTable, accounts, columns, keys, none, routines, schemas, server};
 
 const TABLE: [&str; 2] = ["TABLE_SCHEMA", "TABLE_NAME"];
 const CONSTRAINT: [&str; 2] = ["CONSTRAINT_SCHEMA", "TABLE_NAME"];
 const NOTHING: [&str; 2] = ["", ""];
 
+/// A role that somebody may take on.
+const APPLICABLE_ROLE: &[SystemColumn] = columns! {
+    USER: Varchar(97) or_null, HOST: Varchar(256) or_null, GRANTEE: Varchar(97) or_null,
+    GRANTEE_HOST: Varchar(256) or_null, ROLE_NAME: Varchar(255) or_null, ROLE_HOST: Varchar(256) or_null,
+    IS_GRANTABLE: Varchar(3), IS_DEFAULT: Varchar(3) or_null, IS_MANDATORY: Varchar(3),
+};
+
 /// The tables, by name.
 pub(super) const TABLES: &[SystemTable] = &[
     SystemTable {
         name: "ADMINISTRABLE_ROLE_AUTHORIZATIONS",
-        columns: columns! {
-            USER: Varchar(97) or_null, HOST: Varchar(256) or_null, GRANTEE: Varchar(97) or_null,
-            GRANTEE_HOST: Varchar(256) or_null, ROLE_NAME: Varchar(255) or_null, ROLE_HOST: Varchar(256) or_null,
-            IS_GRANTABLE: Varchar(3), IS_DEFAULT: Varchar(3) or_null, IS_MANDATORY: Varchar(3),
-        },
+        columns: APPLICABLE_ROLE,
         keys: NOTHING,
         rows: none,
     },
-    SystemTable {
-        name: "APPLICABLE_ROLES",
-        columns: columns! {
-            USER: Varchar(97) or_null, HOST: Varchar(256) or_null, GRANTEE: Varchar(97) or_null,
-            GRANTEE_HOST: Varchar(256) or_null, ROLE_NAME: Varchar(255) or_null, ROLE_HOST: Varchar(256) or_null,
-            IS_GRANTABLE: Varchar(3), IS_DEFAULT: Varchar(3) or_null, IS_MANDATORY: Varchar(3),
-        },
-        keys: NOTHING,
-        rows: none,
-    },
+    SystemTable { name: "APPLICABLE_ROLES", columns: APPLICABLE_ROLE, keys: NOTHING, rows: none },
     SystemTable {
         name: "CHARACTER_SETS",
         columns: columns! {

@@ -3,6 +3,7 @@
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
+use crate::admin::show::key_part;
 use crate::catalog::{IndexDef, TableDef};
 use crate::error::Result;
 use crate::session::Context;
@@ -20,28 +21,10 @@ pub(super) fn statistics(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> R
 }
 
 fn part_row(table: &TableDef, index: &IndexDef, number: usize) -> Vec<Datum<'static>> {
-    let part = &index.parts[number];
-    let column = &table.columns[part.column];
-    cells![
-        CATALOG,
-        table.database.as_str(),
-        table.name.as_str(),
-        i64::from(!index.unique),
-        table.database.as_str(),
-        index.name.as_str(),
-        number as u64 + 1,
-        column.name.as_str(),
-        if part.descending { "D" } else { "A" },
-        None::<i64>,
-        part.prefix_len.map(i64::from),
-        None::<&str>,
-        if column.nullable { "YES" } else { "" },
-        "BTREE",
-        "",
-        index.comment.as_str(),
-        if index.visible { "YES" } else { "NO" },
-        None::<&str>,
-    ]
+    let (schema, name) = (table.database.as_str(), table.name.as_str());
+    let mut row = cells![CATALOG, schema, name, i64::from(!index.unique), schema, index.name.as_str()];
+    row.extend(key_part(table, index, number));
+    row
 }
 
 pub(super) fn key_column_usage(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! What clients read of `performance_schema`: variables, counters and sessions.
 
-use super::column::columns;
+use super::column::{SystemColumn, columns};
 use super::{Each, SystemTable, Wanted, server};
 use crate::admin::listing::Listing;
 use crate::admin::show::variables;
@@ -9,17 +9,21 @@ use crate::session::Context;
 
 const NOTHING: [&str; 2] = ["", ""];
 
+/// A variable or counter.
+const VARIABLE: &[SystemColumn] =
+    columns! { VARIABLE_NAME: Varchar(64), VARIABLE_VALUE: Varchar(1024) or_null };
+
 /// The tables, by name.
 pub(super) const TABLES: &[SystemTable] = &[
     SystemTable {
         name: "global_status",
-        columns: columns! { VARIABLE_NAME: Varchar(64), VARIABLE_VALUE: Varchar(1024) or_null },
+        columns: VARIABLE,
         keys: NOTHING,
         rows: |cx, _, each| all(variables::status(cx, true), each),
     },
     SystemTable {
         name: "global_variables",
-        columns: columns! { VARIABLE_NAME: Varchar(64), VARIABLE_VALUE: Varchar(1024) or_null },
+        columns: VARIABLE,
         keys: NOTHING,
         rows: |cx, _, each| all(variables::variables(cx, true), each),
     },
@@ -35,13 +39,13 @@ pub(super) const TABLES: &[SystemTable] = &[
     },
     SystemTable {
         name: "session_status",
-        columns: columns! { VARIABLE_NAME: Varchar(64), VARIABLE_VALUE: Varchar(1024) or_null },
+        columns: VARIABLE,
         keys: NOTHING,
         rows: |cx, _, each| all(variables::status(cx, false), each),
     },
     SystemTable {
         name: "session_variables",
-        columns: columns! { VARIABLE_NAME: Varchar(64), VARIABLE_VALUE: Varchar(1024) or_null },
+        columns: VARIABLE,
         keys: NOTHING,
         rows: |cx, _, each| all(variables::variables(cx, false), each),
     },

@@ -269,28 +269,33 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
     ]);
     let Columns::Stored(table) = columns else { return Ok(out) };
     for index in table.shown_indexes() {
-        for (number, part) in index.parts.iter().enumerate() {
-            let column = &table.columns[part.column];
-            out.push(cells![
-                table.name.as_str(),
-                i64::from(!index.unique),
-                index.name.as_str(),
-                number as u64 + 1,
-                column.name.as_str(),
-                if part.descending { "D" } else { "A" },
-                None::<i64>,
-                part.prefix_len.map(i64::from),
-                None::<&str>,
-                if column.nullable { "YES" } else { "" },
-                "BTREE",
-                "",
-                index.comment.as_str(),
-                yes_no(index.visible),
-                None::<&str>,
-            ]);
+        for number in 0..index.parts.len() {
+            let mut row = cells![table.name.as_str(), i64::from(!index.unique), index.name.as_str()];
+            row.extend(key_part(&table, index, number));
+            out.push(row);
         }
     }
     Ok(out)
+}
+
+/// What SHOW INDEX and information_schema.STATISTICS tell of one part of a key, from its number on.
+pub(crate) fn key_part(table: &TableDef, index: &IndexDef, number: usize) -> Vec<Datum<'static>> {
+    let part = &index.parts[number];
+    let column = &table.columns[part.column];
+    cells![
+        number as u64 + 1,
+        column.name.as_str(),
+        if part.descending { "D" } else { "A" },
+        None::<i64>,
+        part.prefix_len.map(i64::from),
+        None::<&str>,
+        if column.nullable { "YES" } else { "" },
+        "BTREE",
+        "",
+        index.comment.as_str(),
+        yes_no(index.visible),
+        None::<&str>,
+    ]
 }
 
 fn session_columns() -> [Column; 3] {

@@ -140,16 +140,11 @@ impl Resolver<'_> {
                 let length = length.map(|n| n.min(u64::from(u32::MAX)) as u32);
                 cast::To::Char(Charset::Utf8mb4, collation.charset(), length)
             }
-            Some(other) => match DataType::resolve(other, "json_value", connection)? {
-                DataType::Decimal { precision, scale, .. } => cast::To::Decimal(precision, scale),
-                DataType::Floating { double: true, .. } => cast::To::Double,
-                DataType::Floating { .. } => cast::To::Float,
-                DataType::Date => cast::To::Date,
-                DataType::Time(fsp) => cast::To::Time(fsp),
-                DataType::DateTime(fsp) => cast::To::DateTime(fsp),
-                DataType::Year => cast::To::Year,
-                other => return Err(SqlError::unsupported(format_args!("JSON_VALUE() RETURNING {other}"))),
-            },
+            Some(other) => {
+                let ty = DataType::resolve(other, "json_value", connection)?;
+                let to = cast::To::of(&ty);
+                to.ok_or_else(|| SqlError::unsupported(format_args!("JSON_VALUE() RETURNING {ty}")))?
+            }
         };
         let of = Type { length: u32::MAX, ..Type::NULL };
         let ty = cast::result_type(&to, &of, collation);

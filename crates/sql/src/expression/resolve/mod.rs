@@ -590,16 +590,10 @@ impl<'c> Resolver<'c> {
             }
             D::Binary { length } => cast::To::Binary(length.map(|n| n.min(u64::from(u32::MAX)) as u32)),
             D::Json => cast::To::Json(Origin::of(&x.ty)),
-            other => match DataType::resolve(other, "cast", connection)? {
-                DataType::Decimal { precision, scale, .. } => cast::To::Decimal(precision, scale),
-                DataType::Floating { double: true, .. } => cast::To::Double,
-                DataType::Floating { .. } => cast::To::Float,
-                DataType::Date => cast::To::Date,
-                DataType::Time(fsp) => cast::To::Time(fsp),
-                DataType::DateTime(fsp) => cast::To::DateTime(fsp),
-                DataType::Year => cast::To::Year,
-                other => return Err(SqlError::unsupported(format_args!("CAST AS {other}"))),
-            },
+            other => {
+                let ty = DataType::resolve(other, "cast", connection)?;
+                cast::To::of(&ty).ok_or_else(|| SqlError::unsupported(format_args!("CAST AS {ty}")))?
+            }
         };
         let ty = cast::result_type(&to, &x.ty, collation);
         Ok(Expr { node: Node::Cast(to, Box::new(x)), ty })

@@ -2,10 +2,10 @@
 //!
 //! They are kept as text in MySQL's canonical form, which depends on no session: columns without table, strings with
 //! their character set. What must not be in them is refused here; their types are found out when they are compiled
-//! ([`super::computed`]).
+//! ([`super::super::computed`]).
 
-use super::draft::{Draft, DraftColumn};
-use super::table::Default;
+use super::super::table::Default;
+use super::{Draft, DraftColumn};
 use crate::ast::{self, ExprKind, Literal};
 use crate::error::{self, Result, SqlError};
 use crate::parser::unparse;
