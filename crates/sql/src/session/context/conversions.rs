@@ -1,0 +1,87 @@
+//! Values as numbers, and the warnings on the way; strict mode makes errors of some.
+
+use super::Context;
+use crate::error::{self, Result, SqlError};
+use crate::value::{Datum, Decimal};
+
+impl Context {
+    /// Adds a warning. Where a strict session stores, some fail the statement at its end: [`Context::strict_error`].
+    pub fn warn(&mut self, e: SqlError) {
+        if self.storing && self.settled.modes.strict && self.strict_error.is_none() && is_strict(e.number) {
+            self.strict_error = Some(e.clone());
+        }
+        self.diagnostics.warn(e);
+    }
+
+    /// The first warning that is an error in this statement, if there was one.
+    pub fn strict_error(&mut self) -> Option<SqlError> {
+        self.strict_error.take()
+    }
+
+    /// Text that is no number: warning 1292, or the error where a strict session stores.
+    pub fn truncated(&mut self, kind: &str, value: &Datum<'_>) -> Result<()> {
+        let bytes = value.to_bytes();
+        let shown: String = String::from_utf8_lossy(&bytes).chars().take(128).collect();
+        let e = match value {
+            Datum::Json(_) => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &"", &1]),
+            _ => error::TRUNCATED_WRONG_VALUE.with(&[&kind, &shown]),
+        };
+        if self.storing && self.settled.modes.strict {
+            return Err(e);
+        }
+        self.warn(e);
+        Ok(())
+    }
+
+    /// A value as a double.
+    pub fn double(&mut self, value: &Datum<'_>) -> Result<f64> {
+        let converted = value.to_f64();
+        // Nothing but spaces is zero without a warning.
+        if !converted.whole && !matches!(value, Datum::Bytes(text) if text.trim_ascii().is_empty()) {
+            self.truncated("DOUBLE", value)?;
+        }
+        Ok(converted.value)
+    }
+
+    /// A value as an exact decimal.
+    pub fn decimal(&mut self, value: &Datum<'_>) -> Result<Decimal> {
+        let converted = value.to_decimal();
+        if !converted.whole {
+            self.truncated("DECIMAL", value)?;
+        }
+        Ok(converted.value)
+    }
+
+    /// A value as an integer.
+    pub fn integer(&mut self, value: &Datum<'_>) -> Result<i128> {
+        let converted = value.to_integer();
+        if !converted.whole {
+            self.truncated("INTEGER", value)?;
+        }
+        Ok(converted.value)
+    }
+
+    /// Division by zero: NULL, with a warning, or the error where a strict session stores.
+    pub fn division_by_zero<'a>(&mut self) -> Result<Datum<'a>> {
+        if self.settled.modes.error_for_division_by_zero {
+            if self.storing && self.settled.modes.strict {
+                return Err(error::DIVISION_BY_ZERO.plain());
+            }
+            self.warn(error::DIVISION_BY_ZERO.plain());
+        }
+        Ok(Datum::Null)
+    }
+}
+
+/// The warnings that strict mode makes errors of where data is changed.
+fn is_strict(number: u16) -> bool {
+    [
+        error::WARN_DATA_OUT_OF_RANGE,
+        error::TRUNCATED_WRONG_VALUE,
+        error::DATETIME_FUNCTION_OVERFLOW,
+        error::WRONG_VALUE_FOR_TYPE,
+        error::INVALID_ARGUMENT_FOR_LOGARITHM,
+    ]
+    .iter()
+    .any(|e| e.number == number)
+}

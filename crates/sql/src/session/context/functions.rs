@@ -1,0 +1,117 @@
+//! What functions ask the session for: who it is, chance, locks, time to sleep.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use storage::lock::Killed;
+
+use super::Context;
+use crate::error::{self, Result};
+use crate::routine::Routine;
+use crate::session::series::SeededRandom;
+use crate::variables::ids;
+
+impl Context {
+    /// A stored function, compiled; error 1305.
+    pub fn routine(&self, database: &str, name: &str) -> Result<Arc<Routine>> {
+        let missing = || {
+            let shown = format!("{database}.{name}");
+            error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &shown])
+        };
+        let function = self.catalog().function(database, name).ok_or_else(missing)?;
+        if let Some(compiled) = function.compiled.get() {
+            return Ok(compiled.clone());
+        }
+        let compiled = Arc::new(Routine::compile(&function)?);
+        Ok(function.compiled.get_or_init(|| compiled).clone())
+    }
+
+    /// `VERSION()`
+    pub fn version(&self) -> String {
+        self.database.globals().text(ids::VERSION).to_string()
+    }
+
+    /// `USER()`
+    pub fn user(&self) -> String {
+        format!("{}@{}", self.user.0, self.user.1)
+    }
+
+    /// `CURRENT_USER()`
+    pub fn current_user(&self) -> String {
+        format!("{}@{}", self.account.0, self.account.1)
+    }
+
+    /// `CONNECTION_ID()`
+    pub fn connection_id(&self) -> u64 {
+        self.id
+    }
+
+    /// `LAST_INSERT_ID(id)`
+    pub fn set_last_insert_id(&mut self, id: u64) {
+        self.status.last_insert_id = id;
+        self.status.insert_id = id;
+    }
+
+    /// `RAND()`
+    pub fn random(&mut self) -> f64 {
+        unit(&mut self.random)
+    }
+
+    /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`; another one is a series of one.
+    pub fn random_from(&mut self, seed: i64, call: Option<usize>) -> f64 {
+        let Some(call) = call else { return SeededRandom::new(seed).draw() };
+        if let Some((_, series)) = self.seeded.iter_mut().find(|(known, _)| *known == call) {
+            return series.draw();
+        }
+        let mut series = SeededRandom::new(seed);
+        let first = series.draw();
+        self.seeded.push((call, series));
+        first
+    }
+
+    /// Forgets what belongs to one statement only.
+    pub fn end_series(&mut self) {
+        self.seeded.clear();
+    }
+
+    /// Sixteen random bytes.
+    pub fn random_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        self.database.env().random(&mut bytes);
+        bytes
+    }
+
+    /// Gives back what GET_LOCK took; how many holds there were.
+    pub fn release_named_locks(&mut self) -> u64 {
+        if !std::mem::take(&mut self.holds_named_locks) {
+            return 0;
+        }
+        self.database.named_locks().release_all(self.id)
+    }
+
+    /// `SLEEP(seconds)`: true if it was interrupted.
+    pub fn sleep(&self, seconds: f64) -> bool {
+        let duration = Duration::from_secs_f64(seconds.min(1e9));
+        !self.interrupt.sleep(duration)
+    }
+
+    /// Error 1317 if the connection, not only the statement, was killed.
+    pub fn check_connection(&self) -> Result<()> {
+        match self.interrupt.killed() {
+            Some(Killed::Connection) => Err(error::QUERY_INTERRUPTED.plain()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Error 1317 if somebody killed the statement.
+    pub fn check_interrupt(&self) -> Result<()> {
+        match self.interrupt.killed() {
+            None => Ok(()),
+            Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
+        }
+    }
+}
+
+fn unit(random: &mut stdx::random::Random) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}

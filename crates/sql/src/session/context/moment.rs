@@ -1,0 +1,50 @@
+//! The moment of a statement, which all of it sees.
+
+use super::Context;
+use crate::value::temporal::SECOND;
+use crate::value::{Date, DateTime};
+use crate::variables::{Value, ids};
+
+impl Context {
+    /// Starts a statement: the moment is now, unless `timestamp` is set.
+    pub fn begin_moment(&mut self) {
+        self.moment = match self.variables.get(ids::TIMESTAMP) {
+            Value::Double(seconds) if *seconds > 0.0 => (*seconds * SECOND as f64) as i64,
+            _ => self.database.env().now() as i64,
+        };
+    }
+
+    /// Seconds since 1970, for events.
+    pub fn timestamp(&self) -> u32 {
+        (self.moment / SECOND) as u32
+    }
+
+    /// Microseconds since 1970.
+    pub fn moment(&self) -> i64 {
+        self.moment
+    }
+
+    fn at(&self, micros: i64) -> DateTime {
+        DateTime::from_unix_micros(micros, 6).unwrap_or(DateTime::ZERO)
+    }
+
+    /// The statement's moment in the session's time zone.
+    pub fn now(&self) -> DateTime {
+        self.at(self.zone().to_local(self.moment))
+    }
+
+    /// The statement's moment in UTC.
+    pub fn now_utc(&self) -> DateTime {
+        self.at(self.moment)
+    }
+
+    /// This very moment in the session's time zone.
+    pub fn wall_clock(&self) -> DateTime {
+        self.at(self.zone().to_local(self.database.env().now() as i64))
+    }
+
+    /// The statement's day in the session's time zone.
+    pub fn today(&self) -> Date {
+        self.now().date
+    }
+}

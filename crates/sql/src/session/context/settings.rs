@@ -1,0 +1,178 @@
+//! The session's variables, and what expressions and definitions make of them.
+
+use super::Context;
+use crate::catalog::ddl::Settings;
+use crate::expression::functions::locale::{self, Locale};
+use crate::types::{Charset, Collation};
+use crate::value::store;
+use crate::value::temporal::DateRules;
+use crate::value::zone::Zone;
+use crate::variables::{SessionVariables, ids, sql_mode};
+
+/// What the sql_mode means to values and expressions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Modes {
+    /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
+    pub strict: bool,
+    /// ERROR_FOR_DIVISION_BY_ZERO.
+    pub error_for_division_by_zero: bool,
+    /// NO_UNSIGNED_SUBTRACTION.
+    pub no_unsigned_subtraction: bool,
+    /// NO_BACKSLASH_ESCAPES.
+    pub no_backslash_escapes: bool,
+    /// NO_AUTO_VALUE_ON_ZERO.
+    pub no_auto_value_on_zero: bool,
+    /// ONLY_FULL_GROUP_BY.
+    pub only_full_group_by: bool,
+    /// TIME_TRUNCATE_FRACTIONAL.
+    pub truncate_fraction: bool,
+    /// Which incomplete dates are allowed.
+    pub dates: DateRules,
+}
+
+impl Modes {
+    /// From the bits of `sql_mode`.
+    pub fn from_bits(bits: u64) -> Self {
+        let has = |bit| bits & bit != 0;
+        Self {
+            strict: has(sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES),
+            error_for_division_by_zero: has(sql_mode::ERROR_FOR_DIVISION_BY_ZERO),
+            no_unsigned_subtraction: has(sql_mode::NO_UNSIGNED_SUBTRACTION),
+            no_backslash_escapes: has(sql_mode::NO_BACKSLASH_ESCAPES),
+            no_auto_value_on_zero: has(sql_mode::NO_AUTO_VALUE_ON_ZERO),
+            only_full_group_by: has(sql_mode::ONLY_FULL_GROUP_BY),
+            truncate_fraction: has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
+            dates: DateRules {
+                no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
+                no_zero_date: has(sql_mode::NO_ZERO_DATE),
+                allow_invalid: has(sql_mode::ALLOW_INVALID_DATES),
+            },
+        }
+    }
+}
+
+/// Settings in the form that expressions want, made of the session's variables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settled {
+    pub(super) modes: Modes,
+    pub(super) zone: Zone,
+    pub(super) client: Charset,
+    pub(super) connection: Collation,
+    pub(super) results: Option<Charset>,
+    pub(super) max_allowed_packet: usize,
+}
+
+impl Context {
+    /// The session's variables.
+    pub fn variables(&self) -> &SessionVariables {
+        &self.variables
+    }
+
+    /// Changes the session's variables.
+    pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
+        let result = change(&mut self.variables);
+        self.settled = settle(&self.variables);
+        self.settings_version += 1;
+        let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
+        self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
+        self.begin_event = None;
+        result
+    }
+
+    /// Changes with every change of a setting that plans may depend on.
+    pub fn settings_version(&self) -> u64 {
+        self.settings_version
+    }
+
+    /// What the sql_mode means.
+    pub fn modes(&self) -> &Modes {
+        &self.settled.modes
+    }
+
+    /// The session's time zone.
+    pub fn zone(&self) -> Zone {
+        self.settled.zone
+    }
+
+    /// `collation_connection`
+    pub fn connection_collation(&self) -> Collation {
+        self.settled.connection
+    }
+
+    /// `character_set_client`
+    pub fn client_charset(&self) -> Charset {
+        self.settled.client
+    }
+
+    /// `character_set_results`; `None` if results are sent as they are.
+    pub fn results_charset(&self) -> Option<Charset> {
+        self.settled.results
+    }
+
+    /// `max_allowed_packet`
+    pub fn max_allowed_packet(&self) -> usize {
+        self.settled.max_allowed_packet
+    }
+
+    /// `default_week_format`
+    pub fn default_week_format(&self) -> u8 {
+        self.variables.uint(ids::DEFAULT_WEEK_FORMAT) as u8
+    }
+
+    /// `group_concat_max_len`, in bytes; a packet bounds it.
+    pub fn group_concat_max_len(&self) -> usize {
+        let max = usize::try_from(self.variables.uint(ids::GROUP_CONCAT_MAX_LEN)).unwrap_or(usize::MAX);
+        max.min(self.max_allowed_packet())
+    }
+
+    /// `div_precision_increment`
+    pub fn div_precision_increment(&self) -> u8 {
+        self.variables.uint(ids::DIV_PRECISION_INCREMENT) as u8
+    }
+
+    /// `lc_time_names`
+    pub fn locale(&self) -> &'static Locale {
+        locale::at(self.variables.uint(ids::LC_TIME_NAMES) as usize)
+    }
+
+    /// What storing a value depends on.
+    pub fn store_rules(&self, ignore: bool) -> store::Rules {
+        store::Rules {
+            strict: self.settled.modes.strict && !ignore,
+            dates: self.settled.modes.dates,
+            zone: self.settled.zone,
+            truncate_fraction: self.settled.modes.truncate_fraction,
+        }
+    }
+
+    /// What DDL depends on.
+    pub fn settings(&self) -> Settings {
+        let server = Collation::by_name(self.variables.text(ids::COLLATION_SERVER));
+        Settings {
+            database: self.default_database.clone(),
+            sql_mode: self.variables.uint(ids::SQL_MODE),
+            client: self.settled.client,
+            connection: self.settled.connection,
+            server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
+            zone: self.settled.zone,
+            moment: self.moment,
+            account: self.account.clone(),
+            generates_key: self.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
+            temporary: self.temporary_tables().clone(),
+        }
+    }
+}
+
+/// Made anew whenever a variable of the session changes.
+pub(super) fn settle(variables: &SessionVariables) -> Settled {
+    let charset = |id| Charset::by_name(variables.text(id));
+    Settled {
+        modes: Modes::from_bits(variables.uint(ids::SQL_MODE)),
+        zone: Zone::by_name(variables.text(ids::TIME_ZONE)).unwrap_or(Zone::UTC),
+        client: charset(ids::CHARACTER_SET_CLIENT).unwrap_or(Charset::Utf8mb4),
+        connection: Collation::by_name(variables.text(ids::COLLATION_CONNECTION))
+            .unwrap_or(Collation::UTF8MB4_0900_AI_CI),
+        results: charset(ids::CHARACTER_SET_RESULTS),
+        max_allowed_packet: usize::try_from(variables.uint(ids::MAX_ALLOWED_PACKET)).unwrap_or(usize::MAX),
+    }
+}

@@ -1,0 +1,86 @@
+//! User variables, system variables and the locals of routines, as expressions read and set them.
+
+use super::Context;
+use crate::ast::SystemVariable;
+use crate::error::Result;
+use crate::session::variables as session_variables;
+use crate::types::{Coercibility, Family as F, Type};
+use crate::value::{Datum, json};
+
+impl Context {
+    /// `@name`
+    pub fn user_variable<'a>(&self, name: &str) -> Datum<'a> {
+        let found = self
+            .user_variables
+            .get(name)
+            .or_else(|| self.user_variables.get(name.to_ascii_lowercase().as_str()));
+        found.map_or(Datum::Null, |(value, _)| value.clone())
+    }
+
+    /// The type of `@name`.
+    pub fn user_variable_type(&self, name: &str) -> Type {
+        self.user_variables.get(name.to_ascii_lowercase().as_str()).map_or(Type::NULL, |(_, ty)| *ty)
+    }
+
+    /// `SET @name = value`
+    pub fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
+        self.tracker.state();
+        let value = match value {
+            Datum::Bits(b) | Datum::Label(_, b) => Datum::Bytes(b),
+            Datum::Json(document) => Datum::owned(json::to_text(&document)),
+            Datum::Float(v) => Datum::Double(v.into()),
+            Datum::Year(y) => Datum::UInt(y.into()),
+            Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {
+                Datum::owned(value.to_bytes().into_owned())
+            }
+            other => other,
+        };
+        let family = match value {
+            Datum::Null if ty.family != F::Null => ty.family,
+            Datum::Null => F::Null,
+            Datum::Int(_) | Datum::UInt(_) => F::Integer,
+            Datum::Double(_) => F::Double,
+            Datum::Decimal(_) => F::Decimal,
+            _ => F::Text,
+        };
+        let collation = if ty.family.is_text() || ty.family == F::Json {
+            ty.collation
+        } else {
+            self.connection_collation()
+        };
+        let ty = Type { family, collation, coercibility: Coercibility::Implicit, nullable: true, ..ty };
+        let ty = if family == F::Text { Type { length: ty.length.max(255), ..ty } } else { ty };
+        self.user_variables.insert(name.to_ascii_lowercase().into(), (value, ty));
+    }
+
+    /// Forgets all user variables.
+    pub fn clear_user_variables(&mut self) {
+        self.user_variables.clear();
+    }
+
+    /// `@@name`
+    pub fn system_variable<'a>(&mut self, variable: &SystemVariable) -> Result<Datum<'a>> {
+        session_variables::read(self, variable)
+    }
+
+    /// The type of `@@name`.
+    pub fn system_variable_type(&mut self, variable: &SystemVariable) -> Result<Type> {
+        let collation = self.connection_collation();
+        Ok(match session_variables::read(self, variable)? {
+            Datum::Int(_) => Type::INT,
+            Datum::UInt(_) => Type::UINT,
+            Datum::Double(_) => Type::DOUBLE,
+            Datum::Decimal(d) => Type::decimal(d.digits(), d.shown()),
+            text => {
+                let length = text.to_bytes().len() as u32;
+                Type::text(collation, Coercibility::System, length)
+            }
+        })
+    }
+
+    /// A variable or parameter of the innermost routine.
+    pub fn local(&self, index: usize) -> &Datum<'static> {
+        const NULL: &Datum<'static> = &Datum::Null;
+        self.frames.last().and_then(|frame| frame.locals.get(index)).unwrap_or(NULL)
+    }
+}
