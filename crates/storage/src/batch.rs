@@ -1,7 +1,7 @@
 //! The changes of one transaction, in the form that the store applies at once.
 
 use crate::entry::{TREE_LEN, TreeId};
-use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 /// Puts, deletes and tree drops that become one version step. A later operation on a key replaces an earlier one.
 /// Tree drops take effect before everything else in the batch, wherever they stand in it: they hide what was written
@@ -11,8 +11,13 @@ pub struct WriteBatch {
     /// Full key and value of each operation, back to back.
     bytes: Vec<u8>,
     operations: Vec<Operation>,
+    /// How many of them are deletes.
+    deletes: usize,
     drops: Vec<TreeId>,
 }
+
+/// The least and the greatest of some full keys of one tree.
+pub(crate) type KeyRange = RangeInclusive<Vec<u8>>;
 
 #[derive(Debug, Clone, Copy)]
 struct Operation {
@@ -85,6 +90,7 @@ impl WriteBatch {
     pub fn append(&mut self, other: &WriteBatch) {
         self.bytes.extend_from_slice(&other.bytes);
         self.operations.extend_from_slice(&other.operations);
+        self.deletes += other.deletes;
         self.drops.extend_from_slice(&other.drops);
     }
 
@@ -94,6 +100,7 @@ impl WriteBatch {
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value.unwrap_or_default());
         let key_len = (TREE_LEN + key.len()) as u32;
+        self.deletes += usize::from(value.is_none());
         self.operations.push(Operation { key_len, value_len: value.map(|v| v.len() as u32) });
     }
 
@@ -116,6 +123,7 @@ impl WriteBatch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.operations.clear();
+        self.deletes = 0;
         self.drops.clear();
     }
 
@@ -131,21 +139,23 @@ impl WriteBatch {
         }))
     }
 
-    /// Where the batch deletes in bulk: for each tree in which it deletes at least `many` keys, the first and the last full
-    /// key of those.
-    pub(crate) fn bulk_deletes(&self, many: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
-        if self.operations.len() < many {
+    /// Where the batch deletes, by tree; only in trees for which `is_wanted`, asked with the number of keys, says so.
+    pub(crate) fn deleted(&self, is_wanted: impl Fn(TreeId, usize) -> bool) -> Vec<KeyRange> {
+        if self.deletes == 0 {
             return Vec::new();
         }
-        let mut trees: HashMap<TreeId, (usize, &[u8], &[u8])> = HashMap::new();
+        let mut trees: Vec<(TreeId, usize, &[u8], &[u8])> = Vec::new();
         for (key, _) in self.entries().filter(|(_, value)| value.is_none()) {
-            let (count, first, last) = trees.entry(TreeId::of(key)).or_insert((0, key, key));
-            *count += 1;
-            *first = key.min(*first);
-            *last = key.max(*last);
+            let tree = TreeId::of(key);
+            match trees.iter_mut().find(|(other, ..)| *other == tree) {
+                Some((_, count, first, last)) => {
+                    (*count, *first, *last) = (*count + 1, key.min(*first), key.max(*last));
+                }
+                None => trees.push((tree, 1, key, key)),
+            }
         }
-        let bulk = trees.into_values().filter(|(count, ..)| *count >= many);
-        bulk.map(|(_, first, last)| (first.to_vec(), last.to_vec())).collect()
+        trees.retain(|(tree, count, ..)| is_wanted(*tree, *count));
+        trees.into_iter().map(|(_, _, first, last)| first.to_vec()..=last.to_vec()).collect()
     }
 
     /// The trees that are dropped.
@@ -190,16 +200,20 @@ mod tests {
         batch.clear();
         assert!(batch.is_empty() && batch.iter().next().is_none());
     }
+
     #[test]
-    fn bulk_deletes_are_told_with_their_ends() {
+    fn deleted_keys_are_told_with_their_ends() {
         let mut batch = WriteBatch::new();
+        assert!(batch.deleted(|_, _| true).is_empty());
         for key in [3, 1, 2] {
             batch.delete(TreeId(1), &[key]);
             batch.put(TreeId(2), &[key], b"");
         }
         batch.delete(TreeId(2), b"a");
         let full = |key: u8| [TreeId(1).prefix().as_slice(), &[key]].concat();
-        assert_eq!(batch.bulk_deletes(3), [(full(1), full(3))]);
-        assert!(batch.bulk_deletes(4).is_empty());
+        assert_eq!(batch.deleted(|_, count| count >= 3), [full(1)..=full(3)]);
+        assert_eq!(batch.deleted(|_, _| true).len(), 2);
+        batch.clear();
+        assert!(batch.deleted(|_, _| true).is_empty());
     }
 }

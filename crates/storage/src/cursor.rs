@@ -425,14 +425,38 @@ mod tests {
         store.write(&batch, at(1));
         let mut batch = WriteBatch::new();
         (0..70_u8).chain(130..200).for_each(|key| batch.delete(tree, &[key]));
+        let due = store.gaps_due(&batch);
         store.write(&batch, at(2));
-        let [(first, last)] = batch.bulk_deletes(100).try_into().unwrap();
-        store.learn_gaps(&first, &last);
+        store.learn_gaps(&due);
         let full = |key: u8| [tree.prefix().as_slice(), &[key]].concat();
+        let (first, last) = (full(0), full(199));
         let gaps = &store.current().gaps;
         assert_eq!(gaps.around(&first, at(2)).unwrap().1, full(70), "at the queue's head");
         let (start, end, _) = gaps.around(&last, at(2)).unwrap();
         assert!(start <= full(130) && end > last, "and at its tail");
         assert_eq!(rows(&mut store.cursor(tree, at(2))).0.len(), 60);
+    }
+    #[test]
+    fn who_deletes_row_by_row_leaves_the_gap_too() {
+        let (store, _dir) = testing::store();
+        let (tree, busy) = (TreeId(1), TreeId(2));
+        let mut batch = WriteBatch::new();
+        (0..200_u8).for_each(|key| [tree, busy].iter().for_each(|tree| batch.put(*tree, &[key], b"")));
+        store.write(&batch, at(1));
+        let mut learnt = 0;
+        for key in 0..150_u8 {
+            let mut batch = WriteBatch::new();
+            batch.delete(tree, &[key]);
+            batch.put(busy, &[key], b"again");
+            let due = store.gaps_due(&batch);
+            store.write(&batch, at(2 + u64::from(key)));
+            store.learn_gaps(&due);
+            learnt += usize::from(!due.is_empty());
+        }
+        assert_eq!(learnt, 150 / 32);
+        let full = |key: u8| [tree.prefix().as_slice(), &[key]].concat();
+        let (start, end, _) = store.current().gaps.around(&full(0), at(200)).unwrap();
+        assert!(start <= full(0) && end > full(127) && end <= full(128), "up to the last walk");
+        assert_eq!(rows(&mut store.cursor(tree, at(200))).0.len(), 50);
     }
 }

@@ -42,7 +42,7 @@ use crate::lock::{Interrupt, LockManager, TransactionLocks};
 use crate::prepared::{self, Prepared, Xid};
 use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
-use crate::store::{LogDurability, Store, StoreOptions};
+use crate::store::{GapsDue, LogDurability, Store, StoreOptions};
 use crate::temporary::Temporary;
 use crate::transaction::{Transaction, TransactionError, TransactionOptions};
 
@@ -384,13 +384,13 @@ impl Engine {
         locks: Option<TransactionLocks>,
         gtid: Option<Gtid>,
     ) -> PendingCommit {
-        let bulk_deletes = batch.bulk_deletes(BULK_DELETE);
+        let due = self.store.gaps_due(&batch);
         let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), batch, locks });
         let ticket = match gtid {
             Some(gtid) => self.log.enqueue_with_gtid(group, gtid, hook),
             None => self.log.enqueue(group, hook),
         };
-        let learn = (!bulk_deletes.is_empty()).then(|| (self.store.clone(), bulk_deletes));
+        let learn = (!due.is_empty()).then(|| (self.store.clone(), due));
         PendingCommit { ticket, shared: self.shared.clone(), learn, temporary: None }
     }
 
@@ -472,18 +472,11 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
 pub struct PendingCommit {
     ticket: Ticket,
     shared: Arc<Shared>,
-    /// Where it deleted in bulk, if it did.
-    learn: Option<(Arc<Store>, Vec<KeyEnds>)>,
+    /// The gaps that it is to learn.
+    learn: Option<(Arc<Store>, GapsDue)>,
     /// What it changed in temporary trees.
     temporary: Option<(Arc<Temporary>, WriteBatch)>,
 }
-
-/// The first and the last of some full keys of one tree.
-type KeyEnds = (Vec<u8>, Vec<u8>);
-
-/// Keys deleted in one tree by one transaction from which on its session pays for the walk over them, a tenth of the
-/// time that it took to delete them, instead of the first reader.
-const BULK_DELETE: usize = 1000;
 
 impl PendingCommit {
     /// Has changes of temporary trees made once the rest is in the log.
@@ -504,8 +497,8 @@ impl PendingCommit {
         if let (Ok(_), Some((temporary, batch))) = (&outcome, &self.temporary) {
             temporary.write(batch);
         }
-        if let (Ok(_), Some((store, bulk_deletes))) = (&outcome, self.learn) {
-            bulk_deletes.iter().for_each(|(first, last)| store.learn_gaps(first, last));
+        if let (Ok(_), Some((store, due))) = (&outcome, self.learn) {
+            store.learn_gaps(&due);
         }
         Ok(outcome?)
     }

@@ -16,27 +16,41 @@
 //!      then looks at entries. Both have a `SeqCst` fence in between, so one of them sees the other. A memtable that the
 //!      reader's view lacks was begun before the search or is filled after it; the former is checked for.
 //!
-//! Gaps are in memory only, few per tree, and found again when lost. A transaction that deleted in bulk finds them itself,
-//! once it is committed (`Store::learn_gaps`).
+//! Gaps are in memory only, few per tree, and found again when lost. So that no reader has a long run before it, those
+//! who delete look for them too: each time that [`LEARN_AFTER`] keys of a tree are deleted, by one transaction or by
+//! many, the last of them walks over the run that its keys are in, once it is committed (`Store::learn_gaps`).
 
 use crate::entry::{TREE_LEN, TreeId};
 use binlog::position::LogPosition;
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
 /// Dead keys in a row after which a reader searches for a gap.
 const SEARCH_AFTER: usize = 24;
+/// Deleted keys of a tree for which one walk is made: more than a reader takes without a search, and few enough that the
+/// reader who comes just before the walk does not feel them.
+const LEARN_AFTER: u32 = 32;
+/// Trees share tallies of deleted keys: a walk too many does no harm.
+const TALLIES: usize = 256;
 const GAPS_PER_TREE_MAX: usize = 64;
 const TREES_MAX: usize = 1024;
 
 /// What is known of runs of dead keys, for all trees.
-#[derive(Default)]
 pub(crate) struct Gaps {
     /// Gaps and searches; while there are none, puts look no further (D2).
     count: AtomicUsize,
     trees: RwLock<HashMap<TreeId, TreeGaps>>,
+    /// Keys deleted since the last walk.
+    tallies: [AtomicU32; TALLIES],
+}
+
+impl Default for Gaps {
+    fn default() -> Gaps {
+        let tallies = [const { AtomicU32::new(0) }; TALLIES];
+        Gaps { count: AtomicUsize::new(0), trees: RwLock::default(), tallies }
+    }
 }
 
 #[derive(Default)]
@@ -79,6 +93,17 @@ impl Gaps {
                 self.recount(before, gaps.gaps.len());
             }
         }
+    }
+
+    /// Counts deleted keys of a tree; true if whoever deletes them is to learn the gap around them.
+    pub(crate) fn is_due(&self, tree: TreeId, deleted: usize) -> bool {
+        let tally = &self.tallies[tree.0 as usize % TALLIES];
+        let deleted = u32::try_from(deleted).unwrap_or(u32::MAX).min(LEARN_AFTER);
+        let is_due = tally.fetch_add(deleted, Ordering::Relaxed) + deleted >= LEARN_AFTER;
+        if is_due {
+            tally.store(0, Ordering::Relaxed);
+        }
+        is_due
     }
 
     /// Forgets all gaps of a tree; nobody searches in it now.

@@ -62,5 +62,5 @@ pub use prepared::Xid;
 pub use replay::{ReplayError, ReplayTarget};
 pub use schema::{Column, IndexDefinition, KeyPart, TableSchema};
 pub use snapshot::Snapshot;
-pub use store::{LogDurability, Store, StoreOptions, StoreStats};
+pub use store::{GapsDue, LogDurability, Store, StoreOptions, StoreStats};
 pub use transaction::{Transaction, TransactionError, TransactionOptions};

@@ -10,7 +10,7 @@
 //! (P3) A read at a position needs a live [`Snapshot`] there, or else flush and compaction may drop what it looks for.
 
 use crate::background;
-use crate::batch::WriteBatch;
+use crate::batch::{KeyRange, WriteBatch};
 use crate::cache::BlockCache;
 use crate::core::{Core, Counters, Signals, Writing};
 use crate::cursor::Cursor;
@@ -206,15 +206,25 @@ impl Store {
         &self.core.current
     }
 
-    /// Learns the gap that a bulk delete between two full keys of one tree left at its ends (`gaps.rs`), so that no reader
-    /// has to step over it: queue tables delete at one end. An error is not told: a gap is only a help.
-    pub(crate) fn learn_gaps(&self, first: &[u8], last: &[u8]) {
-        let snapshot = self.snapshot_visible();
-        let mut cursor = self.cursor(TreeId::of(first), snapshot.position());
-        // The walk is what leaves the gap.
-        let _ = cursor.seek(&first[TREE_LEN..]);
-        if cursor.valid() && cursor.key() < &last[TREE_LEN..] {
-            let _ = cursor.seek_for_prev(&last[TREE_LEN..]);
+    /// Where a transaction, about to be written, deletes so much that it is to learn the gaps that it leaves (`gaps.rs`).
+    pub fn gaps_due(&self, batch: &WriteBatch) -> GapsDue {
+        GapsDue(batch.deleted(|tree, deleted| self.core.current.gaps.is_due(tree, deleted)))
+    }
+
+    /// Learns the gaps around keys that were deleted, now that this is visible, so that no reader has to step over them:
+    /// queue tables delete at one end. An error is not told: a gap is only a help.
+    pub fn learn_gaps(&self, due: &GapsDue) {
+        for keys in &due.0 {
+            let (first, last) = (&keys.start()[TREE_LEN..], &keys.end()[TREE_LEN..]);
+            let snapshot = self.snapshot_visible();
+            let mut cursor = self.cursor(TreeId::of(keys.start()), snapshot.position());
+            // The walks are what leaves the gaps: to both sides of the last key, and of the first if rows are in between.
+            let _ = cursor.seek(last);
+            let _ = cursor.seek_for_prev(last);
+            if cursor.valid() && cursor.key() > first {
+                let _ = cursor.seek(first);
+                let _ = cursor.seek_for_prev(first);
+            }
         }
     }
 
@@ -293,6 +303,17 @@ impl Store {
             flush_failure: failures.0.clone(),
             compaction_failure: failures.1.clone(),
         }
+    }
+}
+
+/// Deleted keys around which gaps are to be learnt: see [`Store::gaps_due`].
+#[derive(Debug)]
+pub struct GapsDue(Vec<KeyRange>);
+
+impl GapsDue {
+    /// True if there is nothing to learn.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
