@@ -12,7 +12,7 @@
 //! beside writers).
 //!
 //! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`layout`] (what it was before
-//! ALTER TABLE), [`lock`], [`write_set`], [`transaction`], [`engine`] (commit), [`temporary`] (tables without a log),
+//! ALTER TABLE), [`statistics`] (what an index holds), [`lock`], [`write_set`], [`transaction`], [`engine`] (commit), [`temporary`] (tables without a log),
 //! [`prepared`] (XA), [`replay`] (recovery).
 
 mod background;
@@ -41,6 +41,7 @@ pub mod schema;
 mod skiplist;
 pub mod snapshot;
 mod sstable;
+pub mod statistics;
 pub mod store;
 mod survivors;
 mod tables;
@@ -62,5 +63,6 @@ pub use prepared::Xid;
 pub use replay::{ReplayError, ReplayTarget};
 pub use schema::{Column, IndexDefinition, KeyPart, TableSchema};
 pub use snapshot::Snapshot;
+pub use statistics::IndexSample;
 pub use store::{GapsDue, LogDurability, Store, StoreOptions, StoreStats};
 pub use transaction::{Transaction, TransactionError, TransactionOptions};

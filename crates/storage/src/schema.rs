@@ -330,6 +330,17 @@ impl Index {
         Ok(self.unique().then(|| &key[..key.len() - rest.len()]))
     }
 
+    /// Where the parts of a key of this index end in it.
+    pub fn part_ends(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<(), KeyError> {
+        ends.clear();
+        let mut end = 0;
+        for codec in &self.codecs {
+            end += codec.skip(&key[end..])?;
+            ends.push(end);
+        }
+        Ok(())
+    }
+
     /// The row's primary key in a key of this index, if it is a secondary one: what follows the index's own parts.
     pub fn primary_key_in<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], KeyError> {
         self.codecs.iter().try_fold(key, |rest, codec| Ok(&rest[codec.skip(rest)?..]))

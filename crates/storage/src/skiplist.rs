@@ -311,28 +311,50 @@ impl SkipList {
     /// Roughly the number of entries from the full key `first` up to `behind`: counted on the highest level that has
     /// enough of them.
     pub(crate) fn count_between(&self, first: &[u8], behind: &[u8]) -> usize {
+        let (_, level, count) = self.between(first, behind);
+        // A quarter of the nodes reaches the next level.
+        count << (2 * level)
+    }
+
+    /// About the entry that has this share (0 to 1) of those from `first` up to `behind` in front of it, if there are any.
+    pub(crate) fn entry_between(&self, first: &[u8], behind: &[u8], share: f64) -> Option<Entry<'_>> {
+        let (mut node, level, count) = self.between(first, behind);
+        if count == 0 {
+            return None;
+        }
+        for _ in 0..((count as f64 * share) as usize).min(count - 1) {
+            // SAFETY: a node of this list that was met on this level; the links behind it only gain nodes.
+            node = unsafe { node.next(level) };
+        }
+        // SAFETY: as above; `between` counted this many nodes from the first one on.
+        Some(unsafe { node.entry() })
+    }
+
+    /// The nodes from `first` up to `behind` on the highest level that has enough of them: the first, the level, how many.
+    fn between(&self, first: &[u8], behind: &[u8]) -> (Node, usize, usize) {
         const ENOUGH: usize = 32;
         let mut node = self.head;
         for level in (0..self.height.load(Ordering::Relaxed)).rev() {
             let mut count = 0;
             // SAFETY: as in `around`: every node met was reached on this level or a higher one.
-            unsafe {
+            let start = unsafe {
                 let mut next = node.next(level);
                 while !next.is_none() && next.is_before(first, LogPosition::MAX) {
                     node = next;
                     next = node.next(level);
                 }
+                let start = next;
                 while !next.is_none() && next.is_before(behind, LogPosition::MAX) {
                     count += 1;
                     next = next.next(level);
                 }
-            }
+                start
+            };
             if count >= ENOUGH || level == 0 {
-                // A quarter of the nodes reaches the next level.
-                return count << (2 * level);
+                return (start, level, count);
             }
         }
-        0
+        (Node::NONE, 0, 0)
     }
 
     /// The node in front of `node`, exactly (S3), or the head.

@@ -379,6 +379,7 @@ impl Draft {
             readable_from: LogPosition::ZERO,
             computed: OnceLock::new(),
             counter: Arc::new(Counter::new(options.auto_increment)),
+            statistics: Arc::default(),
             lock: Arc::default(),
         };
         Ok(Finished { table, columns: origin, indexes: origins })

@@ -29,6 +29,7 @@ pub mod objects;
 pub mod record;
 mod replay;
 pub mod show;
+pub mod statistics;
 pub mod table;
 pub mod temporary;
 

@@ -1,7 +1,7 @@
 //! A table's definition, as everything in this crate sees it.
 //!
-//! A [`TableDef`] never changes: DDL makes a new one. It carries what must outlive that: the counter of AUTO_INCREMENT and
-//! the metadata lock, both shared by all definitions of the same table.
+//! A [`TableDef`] never changes: DDL makes a new one. It carries what must outlive that: the counter of AUTO_INCREMENT,
+//! what is known of the rows, and the metadata lock, shared by all definitions of the same table.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,6 +13,7 @@ use storage::schema::TableSchema;
 use super::auto_increment::Counter;
 use super::computed::Computed;
 use super::metadata_lock::MetadataLock;
+use super::statistics::Statistics;
 use crate::types::{Collation, DataType};
 use crate::value::Datum;
 
@@ -53,6 +54,8 @@ pub struct TableDef {
     pub computed: OnceLock<Arc<Computed>>,
     /// The AUTO_INCREMENT counter.
     pub counter: Arc<Counter>,
+    /// What is known of its rows.
+    pub statistics: Arc<Statistics>,
     /// Who uses it now.
     pub lock: Arc<MetadataLock>,
 }

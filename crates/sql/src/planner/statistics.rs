@@ -13,11 +13,7 @@ const ROWS_MIN: f64 = 10.0;
 
 /// How many rows a table has, roughly.
 pub fn table_rows(cx: &Context, table: &TableDef) -> f64 {
-    let tree = table.schema.primary.tree();
-    let store = cx.database.engine().store_of(tree);
-    // What can't be read is told by those who read it for its rows.
-    let estimate = store.estimate(tree);
-    estimate.map_or(ROWS_UNKNOWN, |rows| (rows as f64).max(ROWS_MIN))
+    table.known(&cx.database).map_or(ROWS_UNKNOWN, |known| (known.rows() as f64).max(ROWS_MIN))
 }
 
 /// The share of rows that a condition is expected to accept, by its kind alone: what MySQL takes where it knows nothing.

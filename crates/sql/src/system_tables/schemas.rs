@@ -2,6 +2,7 @@
 
 use super::{Each, SystemSchema, Wanted, listed};
 use crate::admin::listing::cells;
+use crate::admin::show::sizes;
 use crate::catalog::TableDef;
 use crate::error::Result;
 use crate::session::Context;
@@ -53,15 +54,15 @@ pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resul
         row.extend(cells![""]);
         each(row)?;
     }
-    wanted.tables(cx).iter().try_for_each(|table| each(table_row(table)))
+    wanted.tables(cx).iter().try_for_each(|table| each(table_row(cx, table)))
 }
 
-/// What would be an estimate, or a time of making, is not kept, and so NULL.
-fn table_row(table: &TableDef) -> Vec<Datum<'static>> {
+/// Times of making are not kept, and so NULL.
+fn table_row(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
     let mut row =
         cells![CATALOG, table.database.as_str(), table.name.as_str(), "BASE TABLE", "InnoDB", 10_i64];
     row.extend(cells!["Dynamic"]);
-    row.extend(std::iter::repeat_n(Datum::Null, 6));
+    row.extend(sizes(cx, table));
     row.extend(cells![table.shown_counter()]);
     row.extend(std::iter::repeat_n(Datum::Null, 3));
     row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
@@ -78,7 +79,9 @@ pub(super) fn tables_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'_
 pub(super) fn partitions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     wanted.tables(cx).iter().try_for_each(|table| {
         let mut row = cells![CATALOG, table.database.as_str(), table.name.as_str()];
-        row.extend(std::iter::repeat_n(Datum::Null, 19));
+        row.extend(std::iter::repeat_n(Datum::Null, 9));
+        row.extend(sizes(cx, table));
+        row.extend(std::iter::repeat_n(Datum::Null, 4));
         row.extend(cells!["", None::<&str>, None::<&str>]);
         each(row)
     })

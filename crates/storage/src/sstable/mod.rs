@@ -19,6 +19,7 @@ pub(crate) mod cursor;
 pub(crate) mod filter;
 pub(crate) mod table;
 
+pub(crate) use block::BlockCursor;
 pub(crate) use builder::{Compression, TableBuilder};
 pub(crate) use cursor::{LevelCursor, TableCursor};
 pub(crate) use table::{Graveyard, Table, TableContext};

@@ -8,7 +8,7 @@ mod replication;
 pub(crate) mod server;
 pub(crate) mod variables;
 
-pub(crate) use objects::{as_shown, column_extra, column_key, key_part};
+pub(crate) use objects::{as_shown, column_extra, column_key, key_part, sizes};
 
 use super::binary_log;
 use super::listing::Listing;

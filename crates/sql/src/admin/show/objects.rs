@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::admin::listing::{Column, Listing, cells, int, moment, name, text, uint};
 use crate::ast::{ObjectName, RoutineKind};
 use crate::catalog::objects::FunctionDef;
+use crate::catalog::statistics::Known;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, database_or, show};
 use crate::error::{self, Result, SqlError};
@@ -127,7 +128,7 @@ pub(super) fn open_tables(cx: &Context, given: Option<&str>) -> Listing {
     out
 }
 
-/// SHOW TABLE STATUS. Nothing is counted of tables, so what would be an estimate is NULL.
+/// SHOW TABLE STATUS.
 pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing> {
     let database = database(cx, given)?;
     let mut out = Listing::new([
@@ -154,13 +155,21 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
     for table in state.database(&database).iter().flat_map(|held| held.tables.values()) {
         let table = as_shown(cx, table.clone());
         let mut row = cells![table.name.as_str(), "InnoDB", 10_i64, "Dynamic"];
-        row.extend((0..6).map(|_| Datum::Null));
+        row.extend(sizes(cx, &table));
         row.extend(cells![table.shown_counter()]);
         row.extend((0..3).map(|_| Datum::Null));
         row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
         out.push(row);
     }
     Ok(out)
+}
+
+/// What is known of a table's size, in rows and bytes: rows, bytes of a row, of all rows, the limit (there is none), of
+/// indexes, and those that are free (space is shared by all tables). NULL where the table can't be read.
+pub(crate) fn sizes(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
+    let Some(known) = table.known_now(&cx.database) else { return vec![Datum::Null; 6] };
+    let average = known.data_length().checked_div(known.rows()).unwrap_or(0);
+    cells![known.rows(), average, known.data_length(), 0_u64, known.index_length(), 0_u64]
 }
 
 /// SHOW COLUMNS, DESCRIBE.
@@ -268,10 +277,11 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
         text("Expression", 65_535).or_null(),
     ]);
     let Columns::Stored(table) = columns else { return Ok(out) };
+    let known = table.known_now(&cx.database);
     for index in table.shown_indexes() {
         for number in 0..index.parts.len() {
             let mut row = cells![table.name.as_str(), i64::from(!index.unique), index.name.as_str()];
-            row.extend(key_part(&table, index, number));
+            row.extend(key_part(&table, index, number, known.as_deref()));
             out.push(row);
         }
     }
@@ -279,14 +289,20 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
 }
 
 /// What SHOW INDEX and information_schema.STATISTICS tell of one part of a key, from its number on.
-pub(crate) fn key_part(table: &TableDef, index: &IndexDef, number: usize) -> Vec<Datum<'static>> {
+pub(crate) fn key_part(
+    table: &TableDef,
+    index: &IndexDef,
+    number: usize,
+    known: Option<&Known>,
+) -> Vec<Datum<'static>> {
+    let cardinality = known.and_then(|known| table.cardinality(known, &index.name, number + 1));
     let part = &index.parts[number];
     let column = &table.columns[part.column];
     cells![
         number as u64 + 1,
         column.name.as_str(),
         if part.descending { "D" } else { "A" },
-        None::<i64>,
+        cardinality.map(|values| values as i64),
         part.prefix_len.map(i64::from),
         None::<&str>,
         if column.nullable { "YES" } else { "" },

@@ -174,6 +174,7 @@ impl Alter {
         let finished = draft.finish(&self.database, &self.name, options, numbers, |_, place| trees[place])?;
         let mut new = finished.table;
         new.lock = self.old.lock.clone();
+        new.statistics = self.old.statistics.clone();
         new.readable_from = self.old.readable_from;
         self.keep_counter(&mut new);
         new.layouts = match &self.work {

@@ -1,0 +1,181 @@
+//! What a table holds, roughly: its rows, and how many values the columns of its indexes have.
+//!
+//! Each index is looked into (`storage::statistics`) when somebody first asks, by ANALYZE TABLE, and when so many entries
+//! came or went since that plans may be wrong: a tenth of the table, as with InnoDB's `innodb_stats_auto_recalc`. Nobody
+//! counts the changes of a table: the number of entries in its tree, which a planner asks for anyway, tells of them.
+//!
+//! (S1) One session at a time looks; others go on with what was known, or wait if nothing is.
+//! (S2) What is known is of trees, not of index numbers: it stays true when ALTER TABLE adds or drops others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+use storage::{IndexSample, StoreError, TreeId};
+
+use super::TableDef;
+use crate::database::Database;
+
+/// So few changes are no reason to look again.
+const CHANGES_FEW: u64 = 16;
+
+/// Unless a table doubled or halved, what is known of it is kept so long: a busy table is not looked at all the time.
+const KEPT_MIN: Duration = Duration::from_secs(1);
+
+/// A table's statistics, shared by the statements that use the table.
+#[derive(Debug, Default)]
+pub struct Statistics {
+    known: RwLock<Option<Arc<Known>>>,
+    /// Held by who looks (S1).
+    looking: Mutex<()>,
+    version: AtomicU64,
+}
+
+/// What is known of a table.
+#[derive(Debug)]
+pub struct Known {
+    /// When it was found out (monotonic).
+    taken: Duration,
+    /// For each index its tree and what it held; the primary key first.
+    indexes: Vec<(TreeId, IndexSample)>,
+}
+
+impl Statistics {
+    /// Moves whenever a table was looked at again.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+}
+
+impl Known {
+    /// The rows of the table.
+    pub fn rows(&self) -> u64 {
+        self.indexes.first().map_or(0, |(_, sample)| sample.rows)
+    }
+
+    /// What an index holds, by its tree.
+    pub fn index(&self, tree: TreeId) -> Option<&IndexSample> {
+        self.indexes.iter().find(|(t, _)| *t == tree).map(|(_, sample)| sample)
+    }
+
+    /// Bytes of all rows.
+    pub fn data_length(&self) -> u64 {
+        self.indexes.first().map_or(0, |(_, sample)| length(sample))
+    }
+
+    /// Bytes of all entries of secondary indexes.
+    pub fn index_length(&self) -> u64 {
+        self.indexes.iter().skip(1).map(|(_, sample)| length(sample)).sum()
+    }
+
+    /// How many entries came or went, if there are so many now.
+    fn changes(&self, entries: u64) -> u64 {
+        self.indexes.first().map_or(entries, |(_, sample)| sample.entries.abs_diff(entries))
+    }
+
+    /// True if so many entries are reason enough to look again.
+    fn is_outdated(&self, entries: u64, now: impl FnOnce() -> Duration) -> bool {
+        let (changes, before) = (self.changes(entries), entries.saturating_sub(self.changes(entries)));
+        let few = changes <= CHANGES_FEW || changes <= entries / 10;
+        !few && (changes > before || now().saturating_sub(self.taken) >= KEPT_MIN)
+    }
+}
+
+fn length(sample: &IndexSample) -> u64 {
+    sample.rows.saturating_mul(sample.entry_bytes)
+}
+
+impl TableDef {
+    /// What is known of the table, looked up where that is too little. `None` if it can't be read: who reads its rows is
+    /// told why.
+    pub fn known(&self, database: &Database) -> Option<Arc<Known>> {
+        let entries = self.entries(database).ok()?;
+        self.known_unless(database, |known| known.is_outdated(entries, || database.env().monotonic()))
+    }
+
+    /// As [`Self::known`], for people: as it is now.
+    pub fn known_now(&self, database: &Database) -> Option<Arc<Known>> {
+        let entries = self.entries(database).ok()?;
+        self.known_unless(database, |known| known.changes(entries) > 0)
+    }
+
+    /// Looks into all indexes: ANALYZE TABLE.
+    pub fn analyze(&self, database: &Database) -> Result<Arc<Known>, StoreError> {
+        let _looking = self.statistics.looking.lock();
+        self.look(database)
+    }
+
+    fn entries(&self, database: &Database) -> Result<u64, StoreError> {
+        let tree = self.schema.primary.tree();
+        database.engine().store_of(tree).estimate(tree)
+    }
+
+    fn known_unless(&self, database: &Database, is_outdated: impl Fn(&Known) -> bool) -> Option<Arc<Known>> {
+        let is_good =
+            |known: &Arc<Known>| self.trees().all(|t| known.index(t).is_some()) && !is_outdated(known);
+        let now_known = || self.statistics.known.read().clone();
+        let known = now_known();
+        if known.as_ref().is_some_and(is_good) {
+            return known;
+        }
+        let _looking = match (self.statistics.looking.try_lock(), &known) {
+            (Some(looking), _) => looking,
+            (None, Some(_)) => return known,
+            (None, None) => self.statistics.looking.lock(),
+        };
+        match now_known().filter(is_good) {
+            Some(known) => Some(known),
+            None => self.look(database).ok(),
+        }
+    }
+
+    fn look(&self, database: &Database) -> Result<Arc<Known>, StoreError> {
+        let store = database.engine().store_of(self.schema.primary.tree());
+        let mut indexes: Vec<(TreeId, IndexSample)> = Vec::with_capacity(self.indexes.len());
+        for index in self.schema.indexes().filter(|index| index.building().is_none()) {
+            let rows = indexes.first().map(|(_, sample)| sample.rows);
+            indexes.push((index.tree(), index.sample(store, rows)?));
+        }
+        let known = Arc::new(Known { taken: database.env().monotonic(), indexes });
+        *self.statistics.known.write() = Some(known.clone());
+        self.statistics.version.fetch_add(1, Ordering::Release);
+        Ok(known)
+    }
+
+    /// The trees of the indexes that readers use.
+    fn trees(&self) -> impl Iterator<Item = TreeId> {
+        self.schema.indexes().filter(|index| index.building().is_none()).map(|index| index.tree())
+    }
+
+    /// How many values the first `parts` columns of an index have, if that is known.
+    pub fn cardinality(&self, known: &Known, index: &str, parts: usize) -> Option<u64> {
+        let index = self.schema.indexes().find(|i| i.name() == index)?;
+        known.index(index.tree())?.distinct.get(parts.checked_sub(1)?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_outdated_by_a_tenth_and_not_too_often() {
+        let check = |then: u64, now: u64, seconds: u64, expected: bool| {
+            let sample = IndexSample { rows: then, entries: then, distinct: vec![then], entry_bytes: 10 };
+            let known = Known { taken: Duration::ZERO, indexes: vec![(TreeId(1), sample)] };
+            let outdated = known.is_outdated(now, || Duration::from_secs(seconds));
+            assert_eq!(outdated, expected, "{then} entries, {now} after {seconds} s");
+        };
+        check(0, 0, 9, false);
+        check(0, 16, 9, false);
+        check(0, 17, 0, true);
+        check(1000, 1090, 9, false);
+        check(1000, 1200, 0, false);
+        check(1000, 1200, 1, true);
+        check(1000, 3000, 0, true);
+        check(1000, 300, 0, true);
+        check(1000, 800, 0, false);
+        check(1000, 800, 1, true);
+    }
+}
