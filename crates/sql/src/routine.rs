@@ -96,6 +96,11 @@ impl Routine {
         &self.name
     }
 
+    /// The database that it is in.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
     /// How many arguments it takes.
     pub fn parameters(&self) -> usize {
         self.parameters.len()

@@ -37,7 +37,7 @@ use crate::value::Datum;
 use crate::variables::{SessionVariables, ids};
 use deadline::Deadline;
 use prepared::PreparedStatements;
-use statement_cache::StatementCache;
+use statement_cache::{Noted, StatementCache};
 
 pub use context::{Context, Modes, StatementStatus};
 pub use prepared::{Description, Parameter};
@@ -132,6 +132,7 @@ impl Session {
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
                 return self.kept_statement(&parsed, false, sink);
             }
+            self.cx.kept_plan = None;
             let options = ParseOptions { sql_mode, ..ParseOptions::default() };
             let mut parser = Parser::new(rest, &options);
             let parsed = parser.next_statement().map_err(SqlError::from);
@@ -152,10 +153,11 @@ impl Session {
                 Err(e) => return self.fail(e),
             };
             if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
-                let parsed = self.cache.note(key, rest, statement);
-                return self.kept_statement(&parsed, false, sink);
+                return match self.cache.note(key, rest, statement) {
+                    Noted::Kept(parsed) => self.kept_statement(&parsed, false, sink),
+                    Noted::Seen(statement) => self.statement(&statement, rest, false, sink),
+                };
             }
-            self.cx.kept_plan = None;
             self.statement(&statement, rest, !last, sink)?;
             if last {
                 return Ok(());
@@ -179,9 +181,9 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        self.cx.kept_plan = parsed.plan.lock().take();
+        self.cx.kept_plan = Some(parsed.plan.lock().take());
         let outcome = self.statement(&parsed.statement, &parsed.text, more, sink);
-        *parsed.plan.lock() = self.cx.kept_plan.take();
+        *parsed.plan.lock() = self.cx.kept_plan.take().flatten();
         outcome
     }
 

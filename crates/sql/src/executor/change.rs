@@ -23,6 +23,7 @@ use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::planner::plan::{self, Basis};
 use crate::planner::{self, Limit, Operator, Query, block, from, join};
 use crate::session::Context;
 use crate::status::Counter;
@@ -42,6 +43,8 @@ pub(super) struct Assignments {
 
 enum Assigned {
     Expr(Expr),
+    /// A parameter's value, whatever type it has.
+    Parameter(usize),
     Default,
 }
 
@@ -63,7 +66,7 @@ impl Assignments {
         table: &Arc<TableDef>,
         assignments: &[ast::Assignment],
         scope: Scope,
-        text: &[u8],
+        (basis, text): (&mut Basis, &[u8]),
     ) -> Result<Self> {
         let mut resolver = Resolver::new(cx, scope).with_text(text);
         resolver.targets = vec![table.clone()];
@@ -77,11 +80,17 @@ impl Assignments {
                 Some(_) => resolver.scope.find(&assignment.column)?.and_then(|e| e.as_column()),
             };
             let column = target.ok_or_else(|| unknown_column(&assignment.column, "field list"))?;
-            let value = match &assignment.value.kind {
+            let value = match assignment.value.kind {
                 ExprKind::Default(None) => Assigned::Default,
+                ExprKind::Parameter(number) => {
+                    computed::not_generated(table, column)?;
+                    basis.takes(number);
+                    Assigned::Parameter(number as usize)
+                }
                 _ => {
                     computed::not_generated(table, column)?;
                     let expr = resolver.expr(&assignment.value)?;
+                    basis.evaluates(&expr);
                     let earlier: Vec<usize> = list.iter().map(|(c, _)| *c).collect();
                     expr.walk(&mut |e| sequential |= e.as_column().is_some_and(|c| earlier.contains(&c)));
                     Assigned::Expr(expr)
@@ -89,6 +98,7 @@ impl Assignments {
             };
             list.push((column, value));
         }
+        basis.reads(&mut resolver);
         Ok(Self { touched: untouched_moments(table, &list), list, sequential, ignore: false })
     }
 
@@ -196,6 +206,7 @@ impl Assignments {
                     }
                 },
                 Assigned::Expr(expr) => (expr.eval(cx, row)?, charset_of(expr)),
+                Assigned::Parameter(number) => cx.parameter_text(*number),
             };
             if value.is_null() && !definition.nullable {
                 let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
@@ -297,7 +308,7 @@ impl Target {
         cx: &mut Context,
         (table, alias, hints): (Arc<TableDef>, Box<str>, Vec<ast::IndexHint>),
         wanted: &Wanted<'_>,
-        text: &[u8],
+        (basis, text): (&mut Basis, &[u8]),
     ) -> Result<Self> {
         let scope = scope_of(cx, &table, &alias);
         let resolver = &mut Resolver::new(cx, scope).with_text(text);
@@ -311,6 +322,13 @@ impl Target {
         resolver.scope.clause = "order clause";
         let mut order = block::order_terms(resolver, wanted.order_by, &[])?;
         let limit = Limit::resolve(resolver, wanted.limit)?;
+        basis.reads(resolver);
+        let ends = limit.count.iter().chain(&limit.offset);
+        list.conditions
+            .iter()
+            .chain(order.iter().map(|(e, _)| e))
+            .chain(ends)
+            .for_each(|e| basis.evaluates(e));
         let slots = [from::Slot::Table(table.clone(), hints, alias)];
         let locking = [Some(wanted.locking)];
         let gate = block::take_gate(&mut list);
@@ -379,12 +397,25 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     let Some(factor) = only_table(&update.tables) else {
         return super::multi_table::update(cx, update, text);
     };
-    let (table, assignments, target) = plan_update(cx, update, factor, text)?;
+    plan::run(
+        cx,
+        |cx, basis| plan_update(cx, basis, update, factor, text),
+        |cx, (assignments, target)| update_rows(cx, update, assignments, target),
+    )
+}
+
+fn update_rows(
+    cx: &mut Context,
+    update: &ast::Update,
+    assignments: &Assignments,
+    target: &Target,
+) -> Result<()> {
+    let table = &target.table;
     let rules = cx.store_rules(update.ignore);
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, |cx, before| {
         matched += 1;
-        let after = match assignments.apply(cx, &table, before, Around::Nothing, rules, matched) {
+        let after = match assignments.apply(cx, table, before, Around::Nothing, rules, matched) {
             Ok(Some(after)) => after,
             Ok(None) => return Ok(()),
             Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
@@ -401,7 +432,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
                 Ok(())
             }
             Err(TransactionError::DuplicateKey { index, .. }) => {
-                let e = duplicate_entry(cx, &table, index, &after)?;
+                let e = duplicate_entry(cx, table, index, &after)?;
                 if !update.ignore {
                     return Err(e);
                 }
@@ -428,10 +459,13 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     }
     let factor = only_table(&delete.from);
     let factor = factor.ok_or_else(|| SqlError::internal("DELETE of several tables that names none"))?;
-    let (table, target) = plan_delete(cx, delete, factor, text)?;
+    plan::run(cx, |cx, basis| plan_delete(cx, basis, delete, factor, text), delete_rows)
+}
+
+fn delete_rows(cx: &mut Context, target: &Target) -> Result<()> {
     let mut deleted = 0;
     target.for_each(cx, |cx, before| {
-        cx.transaction().engine.delete_row(&table.schema, before)?;
+        cx.transaction().engine.delete_row(&target.table.schema, before)?;
         cx.count(Counter::HandlerDelete);
         deleted += 1;
         Ok(())
@@ -443,15 +477,16 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
 /// What an UPDATE of one table does: to which rows, and what becomes of them.
 fn plan_update(
     cx: &mut Context,
+    basis: &mut Basis,
     update: &ast::Update,
     factor: &ast::TableFactor,
     text: &[u8],
-) -> Result<(Arc<TableDef>, Assignments, Target)> {
+) -> Result<(Assignments, Target)> {
     let source = single_table(cx, factor)?;
     let (table, alias, _) = &source;
-    let table = table.clone();
-    let scope = scope_of(cx, &table, alias);
-    let mut assignments = Assignments::resolve(cx, &table, &update.assignments, scope, text)?;
+    basis.writes(table);
+    let scope = scope_of(cx, table, alias);
+    let mut assignments = Assignments::resolve(cx, table, &update.assignments, scope, (basis, text))?;
     assignments.ignore = update.ignore;
     let wanted = Wanted {
         filter: update.filter.as_ref(),
@@ -459,25 +494,26 @@ fn plan_update(
         limit: update.limit.as_ref(),
         locking: Locking::UPDATE_MATCHING,
     };
-    Ok((table, assignments, Target::resolve(cx, source, &wanted, text)?))
+    Ok((assignments, Target::resolve(cx, source, &wanted, (basis, text))?))
 }
 
 /// Which rows a DELETE from one table finds.
 fn plan_delete(
     cx: &mut Context,
+    basis: &mut Basis,
     delete: &ast::Delete,
     factor: &ast::TableFactor,
     text: &[u8],
-) -> Result<(Arc<TableDef>, Target)> {
+) -> Result<Target> {
     let source = single_table(cx, factor)?;
-    let table = source.0.clone();
+    basis.writes(&source.0);
     let wanted = Wanted {
         filter: delete.filter.as_ref(),
         order_by: &delete.order_by,
         limit: delete.limit.as_ref(),
         locking: Locking::UPDATE,
     };
-    Ok((table, Target::resolve(cx, source, &wanted, text)?))
+    Target::resolve(cx, source, &wanted, (basis, text))
 }
 
 /// What finds an UPDATE's rows, and the slots that it changes, one bit each: for EXPLAIN.
@@ -486,7 +522,8 @@ pub(crate) fn update_plan(cx: &mut Context, update: &ast::Update, text: &[u8]) -
         return Err(SqlError::unsupported("WITH"));
     }
     match only_table(&update.tables) {
-        Some(factor) => plan_update(cx, update, factor, text).map(|(_, _, target)| (target.into_query(), 1)),
+        Some(factor) => plan_update(cx, &mut Basis::default(), update, factor, text)
+            .map(|(_, target)| (target.into_query(), 1)),
         None => super::multi_table::update_plan(cx, update, text),
     }
 }
@@ -497,7 +534,8 @@ pub(crate) fn delete_plan(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -
         return Err(SqlError::unsupported("WITH"));
     }
     match only_table(&delete.from).filter(|_| delete.targets.is_empty()) {
-        Some(factor) => plan_delete(cx, delete, factor, text).map(|(_, target)| (target.into_query(), 1)),
+        Some(factor) => plan_delete(cx, &mut Basis::default(), delete, factor, text)
+            .map(|target| (target.into_query(), 1)),
         None => super::multi_table::delete_plan(cx, delete, text),
     }
 }

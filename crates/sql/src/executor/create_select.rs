@@ -19,7 +19,7 @@ use crate::catalog::table::Default;
 use crate::catalog::{Change, ColumnDef, TableDef, record};
 use crate::error::{Result, SqlError};
 use crate::executor::output::OutputColumn;
-use crate::planner;
+use crate::planner::plan;
 use crate::session::Context;
 use crate::types::{DataType, Type};
 
@@ -55,8 +55,8 @@ pub(super) fn execute(
     }
     let mut filled = None;
     let outcome = super::in_statement(cx, statement.span.of(text), |cx| {
-        let plan = planner::Plan::new(cx, &source.query, text)?;
-        let selected: Vec<ColumnDef> = plan.query.columns.iter().map(|c| definition(cx, c)).collect();
+        let query = plan::query_once(cx, &source.query, text)?;
+        let selected: Vec<ColumnDef> = query.columns.iter().map(|c| definition(cx, c)).collect();
         let planned = ddl::create_selecting(create, &selected, &cx.catalog().state(), &cx.settings())?;
         let Some(Change::PutTable(table, _)) = planned.changes.first() else {
             return Ok(None);
@@ -64,7 +64,7 @@ pub(super) fn execute(
         alter::check_expressions(cx, table)?;
         let table = cx.make_temporary(table)?;
         filled = Some(table.clone());
-        insert::fill(cx, table, &selected, &plan.query, source.duplicates)?;
+        insert::fill(cx, table, &selected, &query, source.duplicates)?;
         Ok(Some(selected))
     });
     let Some(table) = filled else { return outcome.map(|_| ()) };

@@ -1,7 +1,8 @@
 //! INSERT and REPLACE.
 //!
-//! 1. resolve  The table is opened, the column list becomes numbers.
-//! 2. values   Each row's values come from the statement's text or from a query.
+//! 1. plan     The table is opened, the column list becomes numbers, expressions are resolved. A prepared or repeated
+//!    statement does this once ([`plan`]).
+//! 2. values   Each row's values come from the statement's text and parameters, or from a query.
 //! 3. write    The [`Writer`] makes rows of them.
 
 use std::sync::Arc;
@@ -13,8 +14,9 @@ use crate::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp}
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::expression::resolve::Scope;
-use crate::expression::{Expr, Node, Resolver, Row};
-use crate::planner::{Plan, Query};
+use crate::expression::{Expr, Resolver, Row};
+use crate::planner::Query;
+use crate::planner::plan::{self, Basis};
 use crate::session::Context;
 use crate::types::{Charset, Type};
 use crate::value::{Datum, Decimal};
@@ -29,12 +31,139 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
         let word = if insert.replace { "REPLACE" } else { "INSERT" };
         cx.warn(error::WARN_LEGACY_SYNTAX_CONVERTED.with(&[&format_args!("{word} DELAYED"), &word]));
     }
-    let table = cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
-    cx.check_writable_table(&table)?;
-    let columns = column_numbers(&table, &insert.columns)?;
-    match &insert.source {
-        InsertSource::Values(rows) => values(cx, insert, table, &columns, rows, text),
-        InsertSource::Query(query) => selected(cx, insert, table, &columns, query, text),
+    plan::run(
+        cx,
+        |cx, basis| Insertion::plan(cx, basis, insert, text),
+        |cx, plan| match (&plan.source, &insert.source) {
+            (Source::Rows(computed), InsertSource::Values(rows)) => values(cx, insert, plan, rows, computed),
+            (Source::Query(query), _) => selected(cx, insert, plan, query),
+            (Source::Rows(_), InsertSource::Query(_)) => Err(SqlError::internal("another statement's plan")),
+        },
+    )
+}
+
+/// What an INSERT or REPLACE does.
+struct Insertion {
+    table: Arc<TableDef>,
+    /// The columns that it gives values, by their numbers.
+    columns: Vec<usize>,
+    on_duplicate: OnDuplicate,
+    /// How often it says VALUES(column), which is to be warned of.
+    values_calls: usize,
+    source: Source,
+}
+
+/// Where the values come from.
+enum Source {
+    /// The statement's rows. Those that have more than bare values, by their numbers.
+    Rows(Vec<(usize, Computed)>),
+    /// A query, which gives what ON DUPLICATE KEY UPDATE reads of it behind the columns' values.
+    Query(Query),
+}
+
+/// A row with expressions.
+enum Computed {
+    /// The expressions; `None` for a bare value.
+    Values(Vec<Option<Expr>>),
+    /// Expressions that read the columns before them; `None` for DEFAULT.
+    Draft(Vec<Option<Expr>>),
+}
+
+impl Insertion {
+    fn plan(cx: &mut Context, basis: &mut Basis, insert: &ast::Insert, text: &[u8]) -> Result<Self> {
+        let table = cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
+        cx.check_writable_table(&table)?;
+        basis.writes(&table);
+        let columns = column_numbers(&table, &insert.columns)?;
+        match &insert.source {
+            InsertSource::Values(rows) => Self::of_rows(cx, basis, (insert, rows), (table, columns), text),
+            InsertSource::Query(query) => Self::of_query(cx, basis, (insert, query), (table, columns), text),
+        }
+    }
+
+    /// INSERT .. VALUES, and .. SET.
+    fn of_rows(
+        cx: &mut Context,
+        basis: &mut Basis,
+        (insert, rows): (&ast::Insert, &[Vec<ast::Expr>]),
+        (table, columns): (Arc<TableDef>, Vec<usize>),
+        text: &[u8],
+    ) -> Result<Self> {
+        // `VALUES ()`: all defaults.
+        let fits =
+            |row: &Vec<ast::Expr>| row.len() == columns.len() || row.is_empty() && insert.columns.is_empty();
+        if let Some(wrong) = rows.iter().position(|row| !fits(row)) {
+            return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
+        }
+        let nothing = Selected::default();
+        let on_duplicate = on_duplicate::resolve(cx, &table, insert, &columns, &nothing, (basis, text))?;
+        let bare = Bare::new(cx);
+        let mut computed = Vec::new();
+        for (number, row) in rows.iter().enumerate() {
+            if row.iter().any(|value| !bare.is(cx, value)) {
+                computed.push((number, Computed::resolve(cx, basis, &table, (row, &bare), text)?));
+            } else {
+                row.iter().filter_map(parameter).for_each(|number| basis.takes(number));
+            }
+        }
+        let values_calls = on_duplicate::count_values(insert);
+        Ok(Self { table, columns, on_duplicate, values_calls, source: Source::Rows(computed) })
+    }
+
+    /// INSERT .. SELECT.
+    fn of_query(
+        cx: &mut Context,
+        basis: &mut Basis,
+        (insert, query): (&ast::Insert, &ast::Query),
+        (table, columns): (Arc<TableDef>, Vec<usize>),
+        text: &[u8],
+    ) -> Result<Self> {
+        let names = on_duplicate::read_of_query(&table, insert, query);
+        let widened = on_duplicate::widened(query, &names);
+        let query = plan::query(cx, basis, widened.as_ref().unwrap_or(query), text)?;
+        if query.columns.len() != columns.len() + names.len() {
+            return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
+        }
+        let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
+        let on_duplicate = on_duplicate::resolve(cx, &table, insert, &columns, &read, (basis, text))?;
+        Ok(Self { table, columns, on_duplicate, values_calls: 0, source: Source::Query(query) })
+    }
+}
+
+impl Computed {
+    fn resolve(
+        cx: &mut Context,
+        basis: &mut Basis,
+        table: &Arc<TableDef>,
+        (row, bare): (&[ast::Expr], &Bare),
+        text: &[u8],
+    ) -> Result<Self> {
+        let is_bare: Vec<bool> = row.iter().map(|value| bare.is(cx, value)).collect();
+        let mut resolver = resolver(cx, table, text);
+        let mut exprs = Vec::with_capacity(row.len());
+        for (ast, is_bare) in row.iter().zip(&is_bare) {
+            exprs.push(if *is_bare { None } else { Some(resolver.expr(ast)?) });
+        }
+        let reads_row = exprs.iter().flatten().any(reads_columns);
+        if reads_row {
+            let bare = row.iter().zip(&mut exprs).filter(|(_, expr)| expr.is_none());
+            for (ast, expr) in bare.filter(|(ast, _)| !matches!(ast.kind, ExprKind::Default(None))) {
+                *expr = Some(resolver.expr(ast)?);
+            }
+        } else {
+            row.iter().filter_map(parameter).for_each(|number| basis.takes(number));
+        }
+        basis.reads(&mut resolver);
+        exprs.iter().flatten().for_each(|expr| basis.evaluates(expr));
+        Ok(if reads_row { Computed::Draft(exprs) } else { Computed::Values(exprs) })
+    }
+}
+
+/// The number of the parameter that a value is, if it is nothing but that.
+fn parameter(value: &ast::Expr) -> Option<u32> {
+    match value.kind {
+        ExprKind::Parameter(number) => Some(number),
+        _ => None,
     }
 }
 
@@ -59,41 +188,47 @@ pub(super) fn column_numbers(table: &TableDef, names: &[ast::Ident]) -> Result<V
 fn values(
     cx: &mut Context,
     insert: &ast::Insert,
-    table: Arc<TableDef>,
-    columns: &[usize],
+    plan: &Insertion,
     rows: &[Vec<ast::Expr>],
-    text: &[u8],
+    computed: &[(usize, Computed)],
 ) -> Result<()> {
-    // `VALUES ()`: all defaults.
-    let fits =
-        |row: &Vec<ast::Expr>| row.len() == columns.len() || row.is_empty() && insert.columns.is_empty();
-    if let Some(wrong) = rows.iter().position(|row| !fits(row)) {
-        return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
-    }
-    let on_duplicate = on_duplicate::resolve(cx, &table, insert, columns, &Selected::default(), text)?;
+    on_duplicate::warn_of_values(cx, plan.values_calls);
+    let table = plan.table.clone();
     let mut given = vec![Given::Default; table.columns.len()];
-    let mut writer = Writer::new(cx, table, on_duplicate, insert.ignore, rows.len() as u64);
+    let mut writer = Writer::new(cx, table, plan.on_duplicate.clone(), insert.ignore, rows.len() as u64);
     let bare = Bare::new(cx);
-    for row in rows {
-        let mut all_bare = true;
-        for (expr, &column) in row.iter().zip(columns) {
-            match bare.value(cx, expr) {
-                Some(value) => given[column] = value,
-                None => all_bare = false,
+    let mut computed = computed.iter().peekable();
+    for (number, row) in rows.iter().enumerate() {
+        let exprs = match computed.next_if(|(of, _)| *of == number) {
+            None => &[][..],
+            Some((_, Computed::Values(exprs))) => exprs,
+            Some((_, Computed::Draft(exprs))) => {
+                draft(cx, &mut writer, &plan.columns, exprs)?;
+                continue;
             }
+        };
+        for (at, (ast, &column)) in row.iter().zip(&plan.columns).enumerate() {
+            given[column] = match exprs.get(at) {
+                Some(Some(expr)) => Given::Value(expr.eval(cx, Row::None)?, charset_of(expr)),
+                _ => bare.value(cx, ast).ok_or_else(|| SqlError::internal("a value is not bare any more"))?,
+            };
         }
-        if all_bare {
-            writer.write(cx, &mut given)?;
-        } else {
-            given.fill(Given::Default);
-            computed_row(cx, &mut writer, row, columns, &mut given, text)?;
-        }
+        writer.write(cx, &mut given)?;
     }
     writer.finish(cx);
     if rows.len() > 1 {
         cx.status.info = writer.info(cx);
     }
     Ok(())
+}
+
+/// A row whose expressions read the columns before them.
+fn draft(cx: &mut Context, writer: &mut Writer, columns: &[usize], exprs: &[Option<Expr>]) -> Result<()> {
+    let mut draft = writer.draft(cx)?;
+    for (expr, &column) in exprs.iter().zip(columns) {
+        set(cx, writer, &mut draft, column, expr.as_ref())?;
+    }
+    writer.write_draft(cx, draft)
 }
 
 /// Values that need no evaluation: literals and parameters, and DEFAULT. Most rows have no others.
@@ -108,15 +243,15 @@ impl Bare {
         Self { charset: (cx.client_charset() == connection).then_some(connection) }
     }
 
+    fn is(&self, cx: &Context, expr: &ast::Expr) -> bool {
+        parameter(expr).is_some() || self.value(cx, expr).is_some()
+    }
+
     fn value<'a>(&self, cx: &Context, expr: &'a ast::Expr) -> Option<Given<'a>> {
         let (value, charset) = match &expr.kind {
             ExprKind::Literal(literal) => self.literal(literal)?,
             ExprKind::Default(None) => return Some(Given::Default),
-            ExprKind::Parameter(number) => {
-                let ty = cx.parameters.get(*number as usize)?.ty;
-                let charset = if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii };
-                (cx.parameter(*number as usize), charset)
-            }
+            ExprKind::Parameter(number) => cx.parameter_text(*number as usize),
             ExprKind::Unary { op: UnaryOp::Minus, operand } => match &operand.kind {
                 ExprKind::Literal(Literal::Integer(n)) => {
                     (Datum::Int(i64::try_from(-i128::from(*n)).ok()?), Charset::Ascii)
@@ -152,42 +287,6 @@ impl Bare {
     }
 }
 
-/// A row with expressions, which may read the columns before them.
-fn computed_row(
-    cx: &mut Context,
-    writer: &mut Writer,
-    row: &[ast::Expr],
-    columns: &[usize],
-    given: &mut [Given<'_>],
-    text: &[u8],
-) -> Result<()> {
-    let mut exprs = Vec::with_capacity(row.len());
-    let mut resolver = resolver(cx, &writer.table, text);
-    for ast in row {
-        exprs.push(match ast.kind {
-            ExprKind::Default(None) => None,
-            _ => Some(resolver.expr(ast)?),
-        });
-    }
-    if exprs.iter().flatten().any(reads_columns) {
-        let mut draft = writer.draft(cx)?;
-        for (expr, &column) in exprs.iter().zip(columns) {
-            set(cx, writer, &mut draft, column, expr.as_ref())?;
-        }
-        return writer.write_draft(cx, draft);
-    }
-    for (expr, &column) in exprs.into_iter().zip(columns) {
-        let Some(expr) = expr else { continue };
-        let charset = charset_of(&expr);
-        let value = match expr.node {
-            Node::Constant(value) => value,
-            _ => expr.eval(cx, Row::None)?.into_owned(),
-        };
-        given[column] = Given::Value(value, charset);
-    }
-    writer.write(cx, given)
-}
-
 /// Resolves expressions that may read the row that is being made, as source 0.
 pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c [u8]) -> Resolver<'c> {
     let locals = crate::routine::locals(cx);
@@ -213,28 +312,13 @@ pub(super) fn set(
 }
 
 /// INSERT .. SELECT.
-fn selected(
-    cx: &mut Context,
-    insert: &ast::Insert,
-    table: Arc<TableDef>,
-    columns: &[usize],
-    query: &ast::Query,
-    text: &[u8],
-) -> Result<()> {
-    let names = on_duplicate::read_of_query(&table, insert, query);
-    let widened = on_duplicate::widened(query, &names);
-    let plan = Plan::new(cx, widened.as_ref().unwrap_or(query), text)?.query;
-    let types: Vec<_> = plan.columns.iter().map(|c| c.ty).collect();
-    if types.len() != columns.len() + names.len() {
-        return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
-    }
-    let read = Selected { names: &names, columns: &plan.columns[columns.len()..] };
-    let on_duplicate = on_duplicate::resolve(cx, &table, insert, columns, &read, text)?;
-    let width = table.columns.len();
-    let mut writer = Writer::new(cx, table, on_duplicate, insert.ignore, 0);
-    query::run(cx, &plan, &mut |cx, values| {
+fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Query) -> Result<()> {
+    let types: Vec<_> = query.columns.iter().map(|c| c.ty).collect();
+    let (columns, width) = (&plan.columns, plan.table.columns.len());
+    let mut writer = Writer::new(cx, plan.table.clone(), plan.on_duplicate.clone(), insert.ignore, 0);
+    query::run(cx, query, &mut |cx, values| {
         let mut given = selected_row(values, &types, columns, width);
-        if !names.is_empty() {
+        if values.len() > columns.len() {
             writer.selected = values[columns.len()..].iter().map(|v| v.clone().into_owned()).collect();
         }
         writer.write(cx, &mut given)?;

@@ -10,10 +10,11 @@ use super::change::Assignments;
 use super::insert::without_update;
 use super::output::OutputColumn;
 use super::writer::OnDuplicate;
-use crate::ast::{self, ColumnName, ExprKind, InsertSource, QueryBody, SelectItem, TableReference};
+use crate::ast::{self, ColumnName, ExprKind, QueryBody, SelectItem, TableReference};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::expression::resolve::{Columns, Scope, Source};
+use crate::planner::plan::Basis;
 use crate::session::Context;
 
 /// What assignments read of the query.
@@ -32,7 +33,7 @@ pub(super) fn resolve(
     insert: &ast::Insert,
     columns: &[usize],
     selected: &Selected<'_>,
-    text: &[u8],
+    (basis, text): (&mut Basis, &[u8]),
 ) -> Result<OnDuplicate> {
     if insert.on_duplicate.is_empty() {
         return Ok(without_update(insert.replace));
@@ -47,12 +48,9 @@ pub(super) fn resolve(
     }
     scope.sources.extend(query_sources(selected));
     scope.locals = crate::routine::locals(cx);
-    if matches!(insert.source, InsertSource::Values(_)) {
-        warn_of_values(cx, insert);
-    }
-    let mut assignments = Assignments::resolve(cx, table, &insert.on_duplicate, scope, text)?;
+    let mut assignments = Assignments::resolve(cx, table, &insert.on_duplicate, scope, (basis, text))?;
     assignments.ignore = insert.ignore;
-    Ok(OnDuplicate::Update(assignments))
+    Ok(OnDuplicate::Update(Arc::new(assignments)))
 }
 
 /// The new row under the name and the column names that `AS new(a, b)` gives it.
@@ -158,16 +156,23 @@ pub(super) fn widened(query: &ast::Query, names: &[ColumnName]) -> Option<ast::Q
     Some(query)
 }
 
-/// VALUES(column) has had its day since row aliases came.
-fn warn_of_values(cx: &mut Context, insert: &ast::Insert) {
-    const INSTEAD: &str = "an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in the \
-                           ON DUPLICATE KEY UPDATE clause with alias.col";
+/// How often a statement says VALUES(column).
+pub(super) fn count_values(insert: &ast::Insert) -> usize {
+    let mut count = 0;
     for assignment in &insert.on_duplicate {
         let _ = assignment.value.clone().visit_mut::<()>(&mut |expr| {
-            if matches!(expr.kind, ExprKind::Values(_)) {
-                cx.warn(error::WARN_DEPRECATED_SYNTAX.with(&[&"VALUES function", &INSTEAD]));
-            }
+            count += usize::from(matches!(expr.kind, ExprKind::Values(_)));
             Ok(())
         });
+    }
+    count
+}
+
+/// VALUES(column) has had its day since row aliases came.
+pub(super) fn warn_of_values(cx: &mut Context, count: usize) {
+    const INSTEAD: &str = "an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in the \
+                           ON DUPLICATE KEY UPDATE clause with alias.col";
+    for _ in 0..count {
+        cx.warn(error::WARN_DEPRECATED_SYNTAX.with(&[&"VALUES function", &INSTEAD]));
     }
 }

@@ -1,12 +1,10 @@
 //! SELECT and its like as statements: planned, run, and sent to the client or put where INTO says.
 
-use std::sync::Arc;
-
 use super::output::Output;
 use super::{Done, OK, ROWS, outfile, query};
 use crate::ast::{self, IntoTarget, IntoVariable};
 use crate::error::{self, Result};
-use crate::planner::{Body, Plan, Query};
+use crate::planner::{Body, Query, plan};
 use crate::session::Context;
 use crate::sink::ResultSink;
 use crate::value::Datum;
@@ -19,18 +17,7 @@ pub(super) fn execute(
     text: &[u8],
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
-    // Plans are kept with statements of the client, not with those of a function.
-    let is_outermost = cx.frames.is_empty();
-    let kept = if is_outermost { cx.kept_plan.take() } else { None };
-    let plan = match kept {
-        Some(plan) if plan.is_valid(cx) => plan,
-        _ => Arc::new(Plan::new(cx, query, text)?),
-    };
-    let outcome = run(cx, query, &plan.query, sink);
-    if is_outermost {
-        cx.kept_plan = Some(plan);
-    }
-    outcome
+    plan::run(cx, |cx, basis| plan::query(cx, basis, query, text), |cx, plan| run(cx, query, plan, sink))
 }
 
 fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn ResultSink) -> Result<Done> {

@@ -39,13 +39,14 @@ pub(super) enum Given<'a> {
 }
 
 /// What becomes of a row whose key another row has.
+#[derive(Clone)]
 pub(super) enum OnDuplicate {
     /// The statement fails.
     Fail,
     /// REPLACE: the other row goes.
     Replace,
     /// ON DUPLICATE KEY UPDATE: the other row changes.
-    Update(Assignments),
+    Update(Arc<Assignments>),
 }
 
 /// What became of the rows.

@@ -19,7 +19,7 @@ use crate::error::{self, Result, SqlError};
 use crate::executor::profile::Profile;
 use crate::executor::{self, query};
 use crate::expression::{Expr, Node, Row};
-use crate::planner::{Block, Plan, Query};
+use crate::planner::{Block, Query, plan};
 use crate::session::Context;
 use crate::sink::ResultSink;
 
@@ -75,11 +75,11 @@ pub enum Subject {
 impl Subject {
     fn new(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<Self> {
         Ok(match &statement.kind {
-            StatementKind::Query(query) => Subject::Query(Plan::new(cx, query, text)?.query),
+            StatementKind::Query(query) => Subject::Query(plan::query_once(cx, query, text)?),
             StatementKind::Insert(insert) => {
                 cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
                 let source = match &insert.source {
-                    InsertSource::Query(query) => Some(Plan::new(cx, query, text)?.query),
+                    InsertSource::Query(query) => Some(plan::query_once(cx, query, text)?),
                     InsertSource::Values(_) => None,
                 };
                 let verb = if insert.replace { Verb::Replace } else { Verb::Insert };

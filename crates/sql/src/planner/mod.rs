@@ -28,8 +28,6 @@ pub mod subquery;
 
 use std::sync::Arc;
 
-pub use plan::Plan;
-
 use storage::transaction::Locking;
 
 use crate::ast::{self, QueryBody, SetOp};

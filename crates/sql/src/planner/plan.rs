@@ -1,11 +1,18 @@
-//! A plan that is kept from one execution to the next.
+//! Plans that are kept from one execution of a statement to the next.
 //!
-//! Names are resolved and paths chosen by the tables' definitions, the session's settings and the types of the parameters.
-//! A kept plan is good as long as these are the same; what it evaluates is evaluated anew by each execution (P1).
+//! Names are resolved and paths chosen by the tables' definitions, the session's settings and the types of parameters and
+//! variables. A kept plan is good as long as these are the same; what it evaluates is evaluated anew by each execution (P1).
 //!
-//! (K1) A plan that reads what can change without any of these (types of user and system variables, stored functions) is
-//!      not reusable.
+//! 1. Who keeps a statement puts the plan of its last execution into [`Context::kept_plan`] before it runs: the session
+//!    for prepared and repeated statements, a stored function's frame for those of its body.
+//! 2. [`run`] takes it, or makes another one if there is none or it is not good any more, and runs it.
+//! 3. It puts the plan back, to be kept again.
+//!
+//! (K1) While a plan is made, its [`Basis`] is told of everything that the plan was made for. A plan for what can change
+//!      without notice (types of system variables), or whose making warned, is not kept.
+//! (K2) A plan belongs to one session: the numbers of its settings are the session's own.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use super::Query;
@@ -13,69 +20,143 @@ use crate::ast;
 use crate::catalog::TableDef;
 use crate::error::Result;
 use crate::expression::{Expr, Node, Resolver};
+use crate::routine::Routine;
 use crate::session::Context;
 use crate::types::{Family, Type};
 
-/// A query's plan, and what it was made for.
-#[derive(Debug)]
-pub struct Plan {
-    /// What is run.
-    pub query: Query,
+/// A plan between two executions, if there is one.
+pub type Kept = Option<Box<dyn Any + Send + Sync>>;
+
+/// What a plan was made for, told while it is made.
+#[derive(Debug, Default)]
+pub struct Basis {
     /// The tables that it reads.
-    tables: Vec<Arc<TableDef>>,
-    /// [`Context::settings_version`].
-    settings: u64,
-    /// The parameters' types.
-    parameters: Vec<Type>,
-    is_reusable: bool,
+    read: Vec<Arc<TableDef>>,
+    /// The table that it changes.
+    written: Option<Arc<TableDef>>,
+    /// The stored functions that it calls.
+    routines: Vec<Arc<Routine>>,
+    /// The user variables that it reads, and their types.
+    variables: Vec<(Box<str>, Type)>,
+    /// Parameters whose types do not matter.
+    untyped: Vec<usize>,
+    /// (K1)
+    changes_unnoticed: bool,
 }
 
-impl Plan {
-    /// Plans a query. `text` is what the tree's spans point into; columns are named after it.
-    pub fn new(cx: &mut Context, query: &ast::Query, text: &[u8]) -> Result<Self> {
-        let scope = crate::routine::scope(cx);
-        let mut resolver = Resolver::new(cx, scope).with_text(text);
-        let query = super::query(&mut resolver, query)?;
-        let tables = std::mem::take(&mut resolver.tables);
-        let mut is_reusable = true;
-        query.each_expr(&mut |e| is_reusable &= !e.contains(&mut changes_by_itself));
-        Ok(Self {
-            query,
-            tables,
-            settings: cx.settings_version(),
-            parameters: cx.parameters.iter().map(|p| p.ty).collect(),
-            is_reusable,
-        })
+/// A plan, and what it was made for.
+struct Plan<T> {
+    work: T,
+    basis: Basis,
+    /// [`Context::settings_version`].
+    settings: u64,
+    /// The parameters' types, where they matter.
+    parameters: Vec<Option<Type>>,
+}
+
+/// Runs what `make` has planned: now, or in an earlier execution of the same statement.
+pub fn run<T: Send + Sync + 'static, R>(
+    cx: &mut Context,
+    make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>,
+    run: impl FnOnce(&mut Context, &T) -> Result<R>,
+) -> Result<R> {
+    let Some(kept) = cx.kept_plan.take() else {
+        let work = make(cx, &mut Basis::default())?;
+        return run(cx, &work);
+    };
+    let kept = kept.and_then(|plan| plan.downcast::<Plan<T>>().ok());
+    let plan = match kept {
+        Some(plan) if plan.is_valid(cx) => plan,
+        _ => Box::new(Plan::new(cx, make)?),
+    };
+    let outcome = run(cx, &plan.work);
+    cx.kept_plan = Some(if plan.basis.changes_unnoticed { None } else { Some(plan) });
+    outcome
+}
+
+/// Plans a query. `text` is what the tree's spans point into; columns are named after it.
+pub fn query(cx: &mut Context, basis: &mut Basis, query: &ast::Query, text: &[u8]) -> Result<Query> {
+    let scope = crate::routine::scope(cx);
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    let query = super::query(&mut resolver, query)?;
+    basis.reads(&mut resolver);
+    query.each_expr(&mut |e| basis.evaluates(e));
+    Ok(query)
+}
+
+/// The same for a plan that is not kept.
+pub fn query_once(cx: &mut Context, query: &ast::Query, text: &[u8]) -> Result<Query> {
+    self::query(cx, &mut Basis::default(), query, text)
+}
+
+impl Basis {
+    /// The plan reads the tables that the resolver met.
+    pub fn reads(&mut self, resolver: &mut Resolver<'_>) {
+        self.read.append(&mut resolver.tables);
+    }
+
+    /// The plan changes a table's rows.
+    pub fn writes(&mut self, table: &Arc<TableDef>) {
+        self.written = Some(table.clone());
+    }
+
+    /// The plan takes a parameter's value as it is, whatever its type.
+    pub fn takes(&mut self, parameter: u32) {
+        self.untyped.push(parameter as usize);
+    }
+
+    /// The plan evaluates an expression.
+    pub fn evaluates(&mut self, expr: &Expr) {
+        expr.walk(&mut |e| match &e.node {
+            Node::UserVariable(name) => self.variables.push((name.clone(), e.ty)),
+            Node::SystemVariable(_) => self.changes_unnoticed = true,
+            Node::Stored(routine, _) => self.routines.push(routine.clone()),
+            Node::Subquery(subquery) => subquery.plan.each_expr(&mut |e| self.evaluates(e)),
+            _ => {}
+        });
+    }
+
+    /// True if tables, functions and variables are what they were; the tables are open, and may be written, then. What is
+    /// wrong with them is told by who plans again.
+    fn is_current(&self, cx: &mut Context) -> bool {
+        let is_same_function = |routine: &Arc<Routine>| {
+            cx.routine(routine.database(), routine.name()).is_ok_and(|now| Arc::ptr_eq(&now, routine))
+        };
+        if !self.variables.iter().all(|(name, ty)| is_same_type(ty, &cx.user_variable_type(name)))
+            || !self.routines.iter().all(is_same_function)
+        {
+            return false;
+        }
+        let is_same = |now: Result<Arc<TableDef>>, table| now.is_ok_and(|now| Arc::ptr_eq(&now, table));
+        self.written.iter().all(|t| {
+            is_same(cx.open_table_to_write(Some(&t.database), &t.name), t)
+                && cx.check_writable_table(t).is_ok()
+        }) && self.read.iter().all(|t| is_same(cx.open_table(Some(&t.database), &t.name), t))
+    }
+}
+
+impl<T> Plan<T> {
+    fn new(cx: &mut Context, make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>) -> Result<Self> {
+        let mut basis = Basis::default();
+        let warnings = cx.diagnostics.warning_count();
+        let work = make(cx, &mut basis)?;
+        basis.changes_unnoticed |= cx.diagnostics.warning_count() != warnings;
+        let type_of = |(number, p): (usize, &crate::session::Parameter)| {
+            (!basis.untyped.contains(&number)).then_some(p.ty)
+        };
+        let parameters = cx.parameters.iter().enumerate().map(type_of).collect();
+        Ok(Self { settings: cx.settings_version(), parameters, work, basis })
     }
 
     /// True if it can run again as it is; its tables are open then.
-    pub fn is_valid(&self, cx: &mut Context) -> bool {
-        let same_types = self.parameters.len() == cx.parameters.len()
-            && self.parameters.iter().zip(&cx.parameters).all(|(a, b)| is_same_type(a, &b.ty));
-        self.is_reusable
-            && self.settings == cx.settings_version()
-            && same_types
-            && self.tables.iter().all(|table| {
-                let now = cx.open_table(Some(&table.database), &table.name);
-                now.is_ok_and(|now| Arc::ptr_eq(&now, table))
-            })
-    }
-}
-
-/// (K1)
-fn changes_by_itself(e: &Expr) -> bool {
-    match &e.node {
-        Node::UserVariable(_)
-        | Node::Assign(..)
-        | Node::SystemVariable(_)
-        | Node::Stored(..)
-        | Node::Local(_) => true,
-        Node::Subquery(subquery) => {
-            let mut found = false;
-            subquery.plan.each_expr(&mut |e| found |= e.contains(&mut changes_by_itself));
-            found
-        }
-        _ => false,
+    fn is_valid(&self, cx: &mut Context) -> bool {
+        let is_same = |(ty, now): (&Option<Type>, &crate::session::Parameter)| {
+            ty.as_ref().is_none_or(|ty| is_same_type(ty, &now.ty))
+        };
+        self.settings == cx.settings_version()
+            && self.parameters.len() == cx.parameters.len()
+            && self.parameters.iter().zip(&cx.parameters).all(is_same)
+            && self.basis.is_current(cx)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::expression::functions::regexp;
 use crate::expression::subquery::Kept;
 use crate::routine::Frame;
 use crate::status::{Counter, Counters};
-use crate::types::{Collation, Type};
+use crate::types::{Charset, Collation, Type};
 use crate::value::Datum;
 use crate::variables::{SessionVariables, Value, ids};
 use settings::{Settled, settle};
@@ -80,8 +80,9 @@ pub struct Context {
     pub profile: Option<Box<crate::executor::profile::Profile>>,
     /// What the client will be told of changes in the session.
     pub tracker: super::tracking::Tracker,
-    /// The plan of the client's statement that runs, kept from its last execution for its next one.
-    pub kept_plan: Option<Arc<crate::planner::Plan>>,
+    /// The plan of the statement that runs, kept from its last execution for its next one; `None` if the statement is
+    /// not kept itself.
+    pub kept_plan: Option<crate::planner::plan::Kept>,
     /// Counts the changes of settings.
     settings_version: u64,
     /// Values of the prepared statement that runs.
@@ -230,5 +231,11 @@ impl Context {
     /// The value of a prepared statement's parameter.
     pub fn parameter<'a>(&self, number: usize) -> Datum<'a> {
         self.parameters.get(number).map(|p| p.value.clone()).unwrap_or_default()
+    }
+
+    /// The value of a prepared statement's parameter, and the character set of its text.
+    pub fn parameter_text<'a>(&self, number: usize) -> (Datum<'a>, Charset) {
+        let ty = self.parameters.get(number).map(|p| p.ty).filter(|ty| ty.family.is_text());
+        (self.parameter(number), ty.map_or(Charset::Ascii, |ty| ty.collation.charset()))
     }
 }

@@ -21,7 +21,7 @@ use crate::ast::{Explain, Ident, PrepareSource, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::parser::{self, ParseOptions};
-use crate::planner::Plan;
+use crate::planner::plan::Kept;
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Counter;
 use crate::types::{Charset, Coercibility, Type};
@@ -45,7 +45,7 @@ pub(super) struct Parsed {
     /// The tree.
     pub statement: Statement,
     /// The plan of its last execution.
-    pub plan: Mutex<Option<Arc<Plan>>>,
+    pub plan: Mutex<Kept>,
 }
 
 impl Parsed {

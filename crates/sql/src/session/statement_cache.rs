@@ -29,6 +29,14 @@ struct Place {
     kept: Option<(u64, Arc<Parsed>)>,
 }
 
+/// What became of a statement that was noted.
+pub(super) enum Noted {
+    /// It is kept.
+    Kept(Arc<Parsed>),
+    /// It came for the first time.
+    Seen(Statement),
+}
+
 /// A text's place; made once for looking it up and keeping it.
 #[derive(Clone, Copy)]
 pub(super) struct Key {
@@ -49,17 +57,17 @@ impl StatementCache {
     }
 
     /// Takes note of a text that was parsed; the second time the tree is kept.
-    pub(super) fn note(&mut self, key: Key, text: &[u8], statement: Statement) -> Arc<Parsed> {
+    pub(super) fn note(&mut self, key: Key, text: &[u8], statement: Statement) -> Noted {
         if self.places.is_empty() {
             self.places.resize(PLACES, Place::default());
         }
         let place = &mut self.places[key.hash as usize % PLACES];
-        let again = std::mem::replace(&mut place.seen, key.hash) == key.hash;
-        let parsed = Arc::new(Parsed::new(text, statement));
-        if again {
-            place.kept = Some((key.sql_mode, parsed.clone()));
+        if std::mem::replace(&mut place.seen, key.hash) != key.hash {
+            return Noted::Seen(statement);
         }
-        parsed
+        let parsed = Arc::new(Parsed::new(text, statement));
+        place.kept = Some((key.sql_mode, parsed.clone()));
+        Noted::Kept(parsed)
     }
 }
 
