@@ -20,6 +20,7 @@ use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
 use crate::catalog::{Catalog, Replay, State, parse_one, record};
 use crate::error::{self, Result, SqlError};
+use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
 use crate::session::deadline::Deadlines;
 use crate::session::named_locks::NamedLocks;
@@ -29,6 +30,9 @@ use crate::status::{self, Status};
 use crate::types::{Charset, Collation};
 use crate::value::zone::Zone;
 use crate::variables::{self, GlobalVariables};
+
+/// Where queries' temporary files lie in the data directory.
+const SPILL_FOLDER: &str = "spill";
 
 /// A user account, as authentication needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,6 +176,7 @@ pub struct Database {
     named_locks: NamedLocks,
     uuids: uuid::Generator,
     branches: Mutex<Branches>,
+    spill: Arc<Spill>,
 }
 
 impl Database {
@@ -188,6 +193,11 @@ impl Database {
     /// The engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Memory of queries, and the temporary files beyond it.
+    pub fn spill(&self) -> &Arc<Spill> {
+        &self.spill
     }
 
     /// The catalog.
@@ -377,6 +387,7 @@ impl Database {
             .status
             .add_source(move |rows| rows.push("Prepared_stmt_count", count.load(Ordering::Relaxed)));
         let uuids = uuid::Generator::new(&*env);
+        let spill = Spill::new(env.clone(), &options.datadir.join(SPILL_FOLDER), options.globals.clone())?;
         let database = Self {
             env,
             globals: options.globals,
@@ -395,6 +406,7 @@ impl Database {
             named_locks: NamedLocks::default(),
             uuids,
             branches: Mutex::default(),
+            spill,
         };
         database.guard_prepared()?;
         database.make_root()?;

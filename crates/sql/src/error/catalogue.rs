@@ -29,6 +29,7 @@ const fn sqlstate(text: &str) -> [u8; 5] {
 catalogue! {
     CANT_GET_STAT = 13, "HY000", "Can't get stat of '%' (OS errno % - %)";
     CONSISTENT_SNAPSHOT_IGNORED = 138, "HY000", "InnoDB: WITH CONSISTENT SNAPSHOT was ignored because this phrase can only be used with REPEATABLE READ isolation level.";
+    CANT_CREATE_FILE = 1004, "HY000", "Can't create file '%' (errno: %)";
     CANT_CREATE_TABLE = 1005, "HY000", "Can't create table '%' (errno: %)";
     DB_CREATE_EXISTS = 1007, "HY000", "Can't create database '%'; database exists";
     DB_DROP_EXISTS = 1008, "HY000", "Can't drop database '%'; database doesn't exist";

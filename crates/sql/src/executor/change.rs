@@ -361,7 +361,7 @@ impl Target {
         }
         let mut rows = Running::new(cx, &self.from);
         rows.open(cx, &mut frame)?;
-        let mut sorted = Sorter::new(&self.order, limit);
+        let mut sorted = Sorter::new(cx, &self.order, limit);
         let mut done = 0;
         while rows.next(cx, &mut frame)? {
             let image = frame.image(0).unwrap_or_default();
@@ -372,14 +372,10 @@ impl Target {
                     return Ok(());
                 }
             } else {
-                let image = Datum::borrowed(image).into_owned();
-                sorted.push(cx, frame.row(), vec![image])?;
+                sorted.push(cx, frame.row(), &[Datum::borrowed(image)])?;
             }
         }
-        for row in sorted.finish() {
-            each(cx, &row[0].to_bytes())?;
-        }
-        Ok(())
+        sorted.drain(cx, |cx, row| each(cx, &row[0].to_bytes()).map(|()| true)).map(|_| ())
     }
 }
 

@@ -4,7 +4,8 @@
 //! run it, and which module does it.
 //!
 //! - [`select`], [`insert`], [`load_data`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a plan runs, with
-//!   [`operators`], [`access`], [`group`] and [`sort`]. [`output`]: how rows reach the client.
+//!   [`operators`], [`access`], [`group`] and [`sort`], and what they do beyond their memory ([`spill`]). [`output`]: how rows
+//!   reach the client.
 //! - [`computed`]: generated columns, expression defaults, CHECK.
 //! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
@@ -30,6 +31,7 @@ pub mod query;
 mod select;
 mod server_file;
 pub mod sort;
+pub mod spill;
 pub(crate) mod temporary;
 mod writer;
 

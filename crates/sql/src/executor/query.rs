@@ -34,18 +34,12 @@ pub fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
         body(cx, &query.body, &mut |cx, values| gate.pass(cx, values, each))?;
         return Ok(gate.passed);
     }
-    let mut sorter = Sorter::new(&query.order, count.saturating_add(offset));
+    let mut sorter = Sorter::new(cx, &query.order, count.saturating_add(offset));
     body(cx, &query.body, &mut |cx, values| {
-        let owned: Vec<Datum<'static>> = values.iter_mut().map(|v| std::mem::take(v).into_owned()).collect();
-        let keys = owned.clone();
-        sorter.push(cx, Row::Values(&keys), owned)?;
+        sorter.push(cx, Row::Values(values), values)?;
         Ok(true)
     })?;
-    for mut values in sorter.finish() {
-        if !gate.pass(cx, &mut values, each)? {
-            break;
-        }
-    }
+    sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
     Ok(gate.passed)
 }
 
@@ -184,7 +178,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let kept = if block.distinct { u64::MAX } else { count.saturating_add(offset) };
     let mut out = Out {
         block,
-        sorter: (!block.order.is_empty()).then(|| Sorter::new(&block.order, kept)),
+        sorter: (!block.order.is_empty()).then(|| Sorter::new(cx, &block.order, kept)),
         gate: &mut gate,
         values: Vec::with_capacity(block.items.len()),
         each,
@@ -198,13 +192,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     }
     let Out { sorter, gate, each, .. } = out;
     if let Some(sorter) = sorter {
-        let mut sorted = 0;
-        for mut values in sorter.finish() {
-            sorted += 1;
-            if !gate.pass(cx, &mut values, each)? {
-                break;
-            }
-        }
+        let sorted = sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
         profile::note(cx, block, Step::Sort, began, sorted);
     }
     Ok(gate.passed)
@@ -270,8 +258,8 @@ impl Out<'_, '_> {
             values.push(expr.eval(cx, row)?);
         }
         if let Some(sorter) = &mut self.sorter {
-            let owned = values.into_iter().map(Datum::into_owned).collect();
-            sorter.push(cx, row, owned)?;
+            sorter.push(cx, row, &values)?;
+            self.values = recycled(values);
             return Ok(true);
         }
         let more = self.gate.pass(cx, &mut values, self.each)?;
@@ -281,7 +269,7 @@ impl Out<'_, '_> {
 }
 
 /// An empty vector in the memory of another one, for values that live otherwise.
-fn recycled<'b>(mut values: Vec<Datum<'_>>) -> Vec<Datum<'b>> {
+pub(super) fn recycled<'b>(mut values: Vec<Datum<'_>>) -> Vec<Datum<'b>> {
     values.clear();
     values.into_iter().map(|_| Datum::Null).collect()
 }

@@ -1,77 +1,65 @@
-//! Sorting: rows by the bytes of their keys.
+//! Sorting rows by ORDER BY's expressions.
 
-use crate::error::{self, Result};
-use crate::expression::frame::{MEMORY_MAX, text_len};
+use super::query::recycled;
+use super::spill::{Budget, Purpose, codec, sort};
+use crate::error::Result;
 use crate::expression::{Expr, Row, aggregate};
 use crate::session::Context;
+use crate::status::Counter;
 use crate::value::Datum;
 
 /// Sorts rows by their keys; keeps no more than are wanted.
 pub struct Sorter<'p> {
     order: &'p [(Expr, bool)],
-    limit: usize,
-    rows: Vec<(Vec<u8>, usize, Vec<Datum<'static>>)>,
-    pushed: usize,
-    memory: usize,
+    records: sort::Sorter,
+    key: Vec<u8>,
+    values: Vec<u8>,
 }
 
 impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
-    pub fn new(order: &'p [(Expr, bool)], limit: u64) -> Self {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Sorter { order, limit, rows: Vec::new(), pushed: 0, memory: 0 }
+    pub fn new(cx: &Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
+        let records = sort::Sorter::new(Budget::new(cx, Purpose::Sort), limit);
+        Sorter { order, records, key: Vec::new(), values: Vec::new() }
     }
 
     /// Takes a row in: `values` is what comes out, `row` what its keys are made from.
-    ///
-    /// # Errors
-    /// 1038 if the rows take more memory than there may be.
-    pub fn push(&mut self, cx: &mut Context, row: Row<'_>, values: Vec<Datum<'static>>) -> Result<()> {
-        let mut key = Vec::new();
+    pub fn push(&mut self, cx: &mut Context, row: Row<'_>, values: &[Datum<'_>]) -> Result<()> {
+        self.key.clear();
         for (expr, descending) in self.order {
-            let start = key.len();
+            let start = self.key.len();
             let value = expr.eval(cx, row)?;
-            aggregate::sort_key(&value, &expr.ty, &mut key)?;
+            aggregate::sort_key(&value, &expr.ty, &mut self.key)?;
             if *descending {
-                key[start..].iter_mut().for_each(|b| *b = !*b);
+                self.key[start..].iter_mut().for_each(|b| *b = !*b);
             }
         }
-        self.memory += key.len() + weight(&values);
-        self.rows.push((key, self.pushed, values));
-        self.pushed += 1;
-        if self.rows.len() >= self.limit.saturating_mul(2).saturating_add(1024) {
-            self.cut();
-        }
-        if self.memory > MEMORY_MAX {
-            self.cut();
-            if self.memory > MEMORY_MAX {
-                return Err(error::OUT_OF_SORTMEMORY.plain());
+        self.values.clear();
+        codec::put_row(values, &mut self.values);
+        self.records.push(&self.key, &self.values)
+    }
+
+    /// Calls `each` with the rows in order, those with equal keys in the order in which they came, until it says false.
+    /// Returns how many there were.
+    pub fn drain(
+        self,
+        cx: &mut Context,
+        mut each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
+    ) -> Result<u64> {
+        let mut sorted = self.records.finish()?;
+        let mut memory = Vec::new();
+        let mut count = 0;
+        while let Some((_, row)) = sorted.advance()? {
+            let mut values = recycled(memory);
+            codec::take_row(row, &mut values)?;
+            count += 1;
+            let more = each(cx, &mut values)?;
+            memory = recycled(values);
+            if !more {
+                break;
             }
         }
-        Ok(())
+        cx.counters.add(Counter::SortRows, count);
+        Ok(count)
     }
-
-    /// Rows with equal keys stay in the order they came.
-    fn sort(&mut self) {
-        self.rows.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
-    }
-
-    fn cut(&mut self) {
-        if self.rows.len() > self.limit {
-            self.sort();
-            self.rows.truncate(self.limit);
-            self.memory = self.rows.iter().map(|(key, _, values)| key.len() + weight(values)).sum();
-        }
-    }
-
-    /// The rows in order.
-    pub fn finish(mut self) -> impl Iterator<Item = Vec<Datum<'static>>> {
-        self.sort();
-        self.rows.truncate(self.limit);
-        self.rows.into_iter().map(|(_, _, values)| values)
-    }
-}
-
-fn weight(values: &[Datum<'_>]) -> usize {
-    values.iter().map(|d| std::mem::size_of::<Datum<'_>>() + text_len(d)).sum::<usize>() + 64
 }

@@ -38,6 +38,8 @@ counters! {
     ConnectionErrorsAccept = "Connection_errors_accept" global;
     ConnectionErrorsInternal = "Connection_errors_internal" global;
     ConnectionErrorsMaxConnections = "Connection_errors_max_connections" global;
+    CreatedTmpDiskTables = "Created_tmp_disk_tables";
+    CreatedTmpFiles = "Created_tmp_files" global;
     CreatedTmpTables = "Created_tmp_tables";
     HandlerCommit = "Handler_commit";
     HandlerDelete = "Handler_delete";
@@ -56,6 +58,7 @@ counters! {
     SelectRange = "Select_range";
     SelectScan = "Select_scan";
     SlowQueries = "Slow_queries";
+    SortMergePasses = "Sort_merge_passes";
     SortRows = "Sort_rows";
     SortScan = "Sort_scan";
     ComAdminCommands = "Com_admin_commands";

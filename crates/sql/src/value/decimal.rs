@@ -131,6 +131,30 @@ impl Decimal {
         Self::new(if negative { -mantissa } else { mantissa }, scale)
     }
 
+    /// Appends it with all digits that it carries: the two scales, the mantissa's length in bytes, the mantissa (two's
+    /// complement, little-endian).
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let bytes = self.mantissa.to_le_bytes();
+        let sign = if self.is_negative() { 0xff } else { 0 };
+        let len = bytes.iter().rposition(|b| *b != sign).map_or(0, |last| last + 1);
+        // The last byte kept tells the sign.
+        let needs_sign = len.checked_sub(1).map_or(sign, |last| bytes[last]) >> 7 != sign >> 7;
+        let len = if len == 0 || needs_sign { len + 1 } else { len }.min(bytes.len());
+        out.extend_from_slice(&[self.scale, self.shown, len as u8]);
+        out.extend_from_slice(&bytes[..len]);
+    }
+
+    /// Takes what [`Self::put`] wrote off the start of `bytes`; returns the rest too.
+    pub fn take(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (&[scale, shown, len], rest) = bytes.split_first_chunk()?;
+        let (kept, rest) = rest.split_at_checked(len.into())?;
+        let sign = if kept.last()? >> 7 == 1 { 0xff } else { 0 };
+        let mut mantissa = [sign; 32];
+        mantissa.get_mut(..kept.len())?.copy_from_slice(kept);
+        (u32::from(scale) <= DIGITS_MAX)
+            .then(|| (Self { mantissa: I256::from_le_bytes(mantissa), scale, shown }, rest))
+    }
+
     /// The largest number of a DECIMAL(precision, scale), or the smallest.
     pub fn largest(precision: u8, scale: u8, negative: bool) -> Self {
         let mantissa = pow10(u32::from(precision)) - 1;

@@ -55,6 +55,7 @@ names! {
     INNODB_ROLLBACK_ON_TIMEOUT = "innodb_rollback_on_timeout";
     INSERT_ID = "insert_id";
     INTERACTIVE_TIMEOUT = "interactive_timeout";
+    JOIN_BUFFER_SIZE = "join_buffer_size";
     LC_TIME_NAMES = "lc_time_names";
     LAST_INSERT_ID = "last_insert_id";
     LOCAL_INFILE = "local_infile";
@@ -86,6 +87,7 @@ names! {
     SHOW_GENERATED_KEY = "show_gipk_in_create_table_and_information_schema";
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";
+    SORT_BUFFER_SIZE = "sort_buffer_size";
     SQL_MODE = "sql_mode";
     SQL_GENERATE_INVISIBLE_PRIMARY_KEY = "sql_generate_invisible_primary_key";
     SQL_NOTES = "sql_notes";
@@ -95,11 +97,13 @@ names! {
     SSL_KEY = "ssl_key";
     SYNC_BINLOG = "sync_binlog";
     SYSTEM_TIME_ZONE = "system_time_zone";
+    TEMPTABLE_MAX_RAM = "temptable_max_ram";
     THREAD_CACHE_SIZE = "thread_cache_size";
     THREAD_STACK = "thread_stack";
     TIME_ZONE = "time_zone";
     TIMESTAMP = "timestamp";
     TMPDIR = "tmpdir";
+    TMP_TABLE_SIZE = "tmp_table_size";
     TRANSACTION_ISOLATION = "transaction_isolation";
     TRANSACTION_READ_ONLY = "transaction_read_only";
     VERSION = "version";

@@ -15,7 +15,10 @@ pub(super) const VARIABLES: &[Variable] = &[
         .harmless()
         .help_text("No effect"),
     uint("information_schema_stats_expiry", 86_400, 0, 31_536_000).both().harmless().help_text("No effect"),
-    uint("join_buffer_size", 256 << 10, 128, u32::MAX as u64).block(128).both().harmless().help_text(BUFFER),
+    uint("join_buffer_size", 64 << 20, 128, u32::MAX as u64)
+        .block(128)
+        .both()
+        .help_text("Bytes that a hash join keeps in memory"),
     uint("max_execution_time", 0, 0, u32::MAX as u64)
         .both()
         .help_text("Milliseconds a query may take; 0 is no limit"),
@@ -50,12 +53,18 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("range_optimizer_max_mem_size", 8 << 20, 0, u64::MAX).both().harmless().help_text("No effect"),
     uint("read_buffer_size", 128 << 10, 8192, 1 << 31).block(4096).both().harmless().help_text(BUFFER),
     uint("read_rnd_buffer_size", 256 << 10, 1, 1 << 31).both().harmless().help_text(BUFFER),
-    uint("sort_buffer_size", 256 << 10, 32_768, u64::MAX).both().harmless().help_text(BUFFER),
+    uint("sort_buffer_size", 64 << 20, 32_768, u64::MAX)
+        .both()
+        .help_text("Bytes that a sort keeps in memory"),
     uint("table_definition_cache", 2000, 400, 524_288)
         .harmless()
         .help_text("No effect: definitions stay in memory"),
     uint("table_open_cache", 4000, 1, 524_288).harmless().help_text("No effect"),
-    uint("tmp_table_size", 16 << 20, 1024, u64::MAX).both().harmless().help_text(BUFFER),
+    uint("temptable_max_ram", 1 << 30, 2 << 20, u64::MAX)
+        .help_text("Bytes that all sorts, joins and temporary results keep in memory together"),
+    uint("tmp_table_size", 64 << 20, 1024, u64::MAX)
+        .both()
+        .help_text("Bytes that a grouping, DISTINCT, derived table or cursor keeps in memory"),
     uint("transaction_alloc_block_size", 8192, 1024, 131_072).block(1024).both().harmless().help_text(BUFFER),
     uint("transaction_prealloc_size", 4096, 1024, 131_072).block(1024).both().harmless().help_text(BUFFER),
     switch("windowing_use_high_precision", true).both().harmless().help_text("No effect"),

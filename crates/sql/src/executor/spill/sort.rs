@@ -1,0 +1,279 @@
+//! Sorting records by the bytes of their keys, in memory as long as that is enough.
+//!
+//! Records lie one behind the other in chunks of memory, and small entries that point to them are sorted. Beyond the
+//! budget they are written as a sorted run; the runs are merged in the end ([`super::merge`]).
+//!
+//! A sort of which only the first rows are wanted keeps at most twice as many, and from then on refuses what would come
+//! behind them.
+//!
+//! (O1) Records with equal keys come out in the order in which they came.
+
+use std::cmp::Ordering;
+
+use super::Budget;
+use super::file::SpillFile;
+use super::merge::{self, Merge};
+use super::stream::{Stream, Writer};
+use crate::error::Result;
+
+/// The smallest and the largest chunk, in bytes; one very large record has one of its own.
+const CHUNK_MIN: usize = 1 << 10;
+const CHUNK_MAX: usize = 1 << 20;
+
+/// Entries beyond twice the limit before the sort drops those that are not wanted.
+const SLACK: usize = 1024;
+
+/// Where a record lies.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// The part of the key behind what all keys begin with.
+    prefix: u64,
+    chunk: u32,
+    at: u32,
+    key_len: u32,
+    len: u32,
+}
+
+/// Records in memory.
+#[derive(Debug, Default)]
+struct Arena {
+    chunks: Vec<Vec<u8>>,
+}
+
+impl Arena {
+    /// Memory that another record of so many bytes takes.
+    fn growth(&self, len: usize, chunk_max: usize) -> usize {
+        let Some(last) = self.chunks.last() else { return CHUNK_MIN.max(len) };
+        match last.capacity() - last.len() >= len {
+            true => 0,
+            false => last.capacity().saturating_mul(2).min(chunk_max).max(len),
+        }
+    }
+
+    /// Keeps a record, and returns its entry and how much memory was taken for it.
+    fn push(&mut self, key: &[u8], payload: &[u8], chunk_max: usize) -> (Entry, usize) {
+        let len = key.len() + payload.len();
+        let grown = self.growth(len, chunk_max);
+        if grown > 0 || self.chunks.is_empty() {
+            self.chunks.push(Vec::with_capacity(grown));
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[number];
+        let at = chunk.len();
+        chunk.extend_from_slice(key);
+        chunk.extend_from_slice(payload);
+        let (chunk, at, key_len, len) = (number as u32, at as u32, key.len() as u32, len as u32);
+        (Entry { prefix: 0, chunk, at, key_len, len }, grown)
+    }
+
+    fn key(&self, e: &Entry) -> &[u8] {
+        &self.chunks[e.chunk as usize][e.at as usize..][..e.key_len as usize]
+    }
+
+    fn payload(&self, e: &Entry) -> &[u8] {
+        &self.chunks[e.chunk as usize][e.at as usize..][e.key_len as usize..e.len as usize]
+    }
+
+    /// The order of two entries whose prefixes are set (O1).
+    fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+        let by_key = || self.key(a).cmp(self.key(b));
+        a.prefix.cmp(&b.prefix).then_with(by_key).then((a.chunk, a.at).cmp(&(b.chunk, b.at)))
+    }
+
+    /// Sets the prefixes: the eight bytes behind what all keys have in common.
+    fn set_prefixes(&self, entries: &mut [Entry]) {
+        let Some(first) = entries.first() else { return };
+        let first = self.key(first);
+        let same = |common: usize, key: &[u8]| {
+            if key.starts_with(&first[..common]) {
+                return common;
+            }
+            first[..common].iter().zip(key).take_while(|(a, b)| a == b).count()
+        };
+        let common = entries.iter().fold(first.len(), |common, e| same(common, self.key(e)));
+        for e in entries {
+            let rest = &self.key(e)[common..];
+            let mut prefix = [0; 8];
+            let len = rest.len().min(8);
+            prefix[..len].copy_from_slice(&rest[..len]);
+            e.prefix = u64::from_be_bytes(prefix);
+        }
+    }
+}
+
+/// Sorts records.
+#[derive(Debug)]
+pub struct Sorter {
+    budget: Budget,
+    limit: usize,
+    arena: Arena,
+    entries: Vec<Entry>,
+    /// The smallest key that is known not to be wanted.
+    bound: Option<Vec<u8>>,
+    written: Option<Written>,
+}
+
+/// Runs in a file.
+#[derive(Debug)]
+struct Written {
+    file: SpillFile,
+    runs: Vec<Stream>,
+}
+
+impl Sorter {
+    /// A sorter that gives at most `limit` records.
+    pub fn new(budget: Budget, limit: u64) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Self { budget, limit, arena: Arena::default(), entries: Vec::new(), bound: None, written: None }
+    }
+
+    /// True if nothing was taken in.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.written.is_none()
+    }
+
+    /// Takes a record in.
+    pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
+        if self.limit == 0 || self.bound.as_ref().is_some_and(|bound| key >= bound.as_slice()) {
+            return Ok(());
+        }
+        if !self.entries.is_empty() && !self.budget.has_room(self.growth(key.len() + payload.len())) {
+            self.overflow()?;
+        }
+        let mut fits = self.keep(key, payload);
+        if self.entries.len() >= self.limit.saturating_mul(2).saturating_add(SLACK) {
+            fits = self.cut();
+        }
+        if fits { Ok(()) } else { self.overflow() }
+    }
+
+    fn chunk_max(&self) -> usize {
+        (self.budget.limit() / 16).clamp(CHUNK_MIN, CHUNK_MAX)
+    }
+
+    /// Memory that another record of so many bytes takes, beside that which is taken already.
+    fn growth(&self, len: usize) -> usize {
+        let full = self.entries.len() == self.entries.capacity();
+        let entries = if full { self.entries.len() * std::mem::size_of::<Entry>() } else { 0 };
+        entries + self.arena.growth(len, self.chunk_max())
+    }
+
+    /// False if the memory is used up.
+    fn keep(&mut self, key: &[u8], payload: &[u8]) -> bool {
+        let (entry, mut grown) = self.arena.push(key, payload, self.chunk_max());
+        let before = self.entries.capacity();
+        self.entries.push(entry);
+        grown += (self.entries.capacity() - before) * std::mem::size_of::<Entry>();
+        grown == 0 || self.budget.charge(grown)
+    }
+
+    /// Drops the records that are not wanted; false if the memory is used up all the same.
+    fn cut(&mut self) -> bool {
+        if self.entries.len() <= self.limit {
+            return false;
+        }
+        self.arena.set_prefixes(&mut self.entries);
+        let arena = &self.arena;
+        self.entries.select_nth_unstable_by(self.limit - 1, |a, b| arena.compare(a, b));
+        self.entries.truncate(self.limit);
+        self.bound = Some(arena.key(&self.entries[self.limit - 1]).to_vec());
+        // In the order in which they came, which is the order of their places (O1).
+        let mut kept = std::mem::take(&mut self.entries);
+        kept.sort_unstable_by_key(|e| (e.chunk, e.at));
+        let (arena, before) = (std::mem::take(&mut self.arena), self.budget.used());
+        kept.iter().for_each(|e| {
+            self.keep(arena.key(e), arena.payload(e));
+        });
+        self.budget.release(before);
+        self.budget.fits()
+    }
+
+    fn overflow(&mut self) -> Result<()> {
+        let half = self.budget.limit() / 2;
+        if self.entries.len() > self.limit && self.cut() && self.budget.used() < half {
+            return Ok(());
+        }
+        let mut written = match self.written.take() {
+            Some(written) => written,
+            None => Written { file: self.budget.file()?, runs: Vec::new() },
+        };
+        self.write_run(&mut written)?;
+        self.written = Some(written);
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.arena.set_prefixes(&mut self.entries);
+        let arena = &self.arena;
+        self.entries.sort_unstable_by(|a, b| arena.compare(a, b));
+        if self.entries.len() > self.limit {
+            self.entries.truncate(self.limit);
+        }
+    }
+
+    /// Writes what is in memory as a run.
+    fn write_run(&mut self, written: &mut Written) -> Result<()> {
+        self.budget.check_interrupt()?;
+        self.sort();
+        let mut writer = Writer::new(self.budget.block_size());
+        for e in &self.entries {
+            writer.push(&mut written.file, self.arena.key(e), self.arena.payload(e))?;
+        }
+        written.runs.push(writer.finish(&mut written.file)?);
+        if self.entries.len() == self.limit {
+            self.bound = self.entries.last().map(|e| self.arena.key(e).to_vec());
+        }
+        self.arena = Arena::default();
+        self.entries = Vec::new();
+        self.budget.release_all();
+        Ok(())
+    }
+
+    /// The records in order.
+    pub fn finish(mut self) -> Result<Sorted> {
+        let Some(mut written) = self.written.take() else {
+            self.budget.check_interrupt()?;
+            self.sort();
+            let Self { budget, arena, entries, .. } = self;
+            return Ok(Sorted(From::Memory { _budget: budget, arena, entries, next: 0 }));
+        };
+        if !self.entries.is_empty() {
+            self.write_run(&mut written)?;
+        }
+        let merge = merge::merge(self.budget, written.file, written.runs)?;
+        Ok(Sorted(From::Merge { merge: Box::new(merge), left: self.limit }))
+    }
+}
+
+/// Sorted records.
+#[derive(Debug)]
+pub struct Sorted(From);
+
+/// Where they come from.
+#[derive(Debug)]
+enum From {
+    /// All were in memory.
+    Memory { _budget: Budget, arena: Arena, entries: Vec<Entry>, next: usize },
+    /// From runs.
+    Merge { merge: Box<Merge>, left: usize },
+}
+
+impl Sorted {
+    /// Goes on to the next record, and returns its key and payload.
+    pub fn advance(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        match &mut self.0 {
+            From::Memory { arena, entries, next, .. } => {
+                let Some(e) = entries.get(*next) else { return Ok(None) };
+                *next += 1;
+                Ok(Some((arena.key(e), arena.payload(e))))
+            }
+            From::Merge { merge, left } => {
+                if *left == 0 || !merge.advance()? {
+                    return Ok(None);
+                }
+                *left -= 1;
+                Ok(Some(merge.record()))
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Records in a temporary file: each a key and a payload, in the order in which they were written.
+//!
+//! ```text
+//! block   record..            whole records, about as many as the block size takes
+//! record  key length (4, LE)  payload length (4, LE)  key  payload
+//! ```
+
+use std::ops::Range;
+
+use super::file::{Place, SpillFile};
+use crate::error::{self, Result, SqlError};
+
+/// Bytes in front of a record's key.
+const HEAD: usize = 8;
+
+/// Gathers records into blocks, and writes these.
+#[derive(Debug)]
+pub struct Writer {
+    size: usize,
+    block: Vec<u8>,
+    stream: Stream,
+}
+
+/// Records that were written.
+#[derive(Debug, Default)]
+pub struct Stream {
+    blocks: Vec<Place>,
+    records: u64,
+}
+
+impl Stream {
+    /// How many records there are.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+}
+
+impl Writer {
+    /// A writer of blocks of about so many bytes.
+    pub fn new(size: usize) -> Self {
+        Self { size, block: Vec::new(), stream: Stream::default() }
+    }
+
+    /// Writes a record.
+    pub fn push(&mut self, file: &mut SpillFile, key: &[u8], payload: &[u8]) -> Result<()> {
+        if !self.block.is_empty() && self.block.len() + HEAD + key.len() + payload.len() > self.size {
+            self.flush(file)?;
+        }
+        put_record(key, payload, &mut self.block)?;
+        self.stream.records += 1;
+        if self.block.len() >= self.size { self.flush(file) } else { Ok(()) }
+    }
+
+    fn flush(&mut self, file: &mut SpillFile) -> Result<()> {
+        self.stream.blocks.push(file.append(&self.block)?);
+        self.block.clear();
+        // The memory of a block is charged, that of one very large row is not.
+        self.block.shrink_to(self.size);
+        Ok(())
+    }
+
+    /// Writes what is left; what was written.
+    pub fn finish(mut self, file: &mut SpillFile) -> Result<Stream> {
+        if !self.block.is_empty() {
+            self.flush(file)?;
+        }
+        Ok(self.stream)
+    }
+}
+
+/// Appends a record.
+pub(super) fn put_record(key: &[u8], payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    for part in [key, payload] {
+        let len = u32::try_from(part.len()).map_err(|_| error::OUT_OF_SORTMEMORY.plain())?;
+        out.extend_from_slice(&len.to_le_bytes());
+    }
+    out.extend_from_slice(key);
+    out.extend_from_slice(payload);
+    Ok(())
+}
+
+/// Reads records from the first on.
+#[derive(Debug, Default)]
+pub struct Reader {
+    block: Vec<u8>,
+    next_block: usize,
+    key: Range<usize>,
+    payload: Range<usize>,
+}
+
+impl Reader {
+    /// Goes on to the next record; false behind the last one.
+    pub fn advance(&mut self, file: &SpillFile, stream: &Stream) -> Result<bool> {
+        if self.payload.end == self.block.len() {
+            let Some(&place) = stream.blocks.get(self.next_block) else { return Ok(false) };
+            self.next_block += 1;
+            (self.key, self.payload) = (0..0, 0..0);
+            file.read(place, &mut self.block)?;
+        }
+        let head = self.payload.end;
+        let len = |at: usize| -> Option<usize> {
+            let bytes = self.block.get(at..at + 4)?;
+            usize::try_from(u32::from_le_bytes(bytes.try_into().ok()?)).ok()
+        };
+        let lens = len(head).zip(len(head + 4));
+        let (key, payload) = lens.ok_or_else(damaged)?;
+        let start = head + HEAD;
+        let end = start.saturating_add(key).saturating_add(payload);
+        if end > self.block.len() {
+            return Err(damaged());
+        }
+        (self.key, self.payload) = (start..start + key, start + key..end);
+        Ok(true)
+    }
+
+    /// The record's key.
+    pub fn key(&self) -> &[u8] {
+        &self.block[self.key.clone()]
+    }
+
+    /// The record's payload.
+    pub fn payload(&self) -> &[u8] {
+        &self.block[self.payload.clone()]
+    }
+}
+
+/// What was read is not what was written.
+pub(super) fn damaged() -> SqlError {
+    SqlError::internal("a temporary file is damaged")
+}
