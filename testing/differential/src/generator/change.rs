@@ -1,8 +1,8 @@
-//! Changes of rows and of definitions.
+//! Changes of rows.
 
+use super::Generator;
 use super::query::visible;
 use super::schema::{Column, KEY, TRUE, Table};
-use super::{Generator, Statement, unordered};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
 /// Keys are drawn below this, so that some are there already.
@@ -14,7 +14,8 @@ impl Generator {
         let tables = self.tables.clone();
         let table = self.pick(&tables);
         match self.below(20) {
-            0..=4 => {
+            0 => self.insert_some(&table),
+            1..=4 => {
                 let rows = self.some_rows(&table);
                 let ignore = if self.percent(15) { "IGNORE " } else { "" };
                 sql(&format!("INSERT {ignore}INTO {} VALUES {{}}", table.name), [rows])
@@ -49,6 +50,9 @@ impl Generator {
     }
 
     fn value_of(&mut self, column: &Column, collide: bool) -> Sql {
+        if column.is_generated || self.percent(2) {
+            return text("DEFAULT");
+        }
         if column.name != KEY {
             return self.value(&column.ty);
         }
@@ -57,9 +61,31 @@ impl Generator {
         text(key.to_string())
     }
 
+    /// An INSERT that names some columns, or sets them one by one.
+    fn insert_some(&mut self, table: &Table) -> Sql {
+        let is_given = |generator: &mut Self, c: &Column| {
+            !c.is_generated && (c.name == KEY && !table.counts || generator.percent(60))
+        };
+        let mut columns: Vec<_> = table.columns.iter().filter(|c| is_given(self, c)).cloned().collect();
+        if columns.is_empty() {
+            columns = table.settable();
+        }
+        let word = self.pick(&["INSERT", "INSERT IGNORE", "REPLACE"]);
+        if self.percent(40) {
+            let sets = columns.iter().map(|c| sql(&format!("{} = {{}}", c.name), [self.value_of(c, true)]));
+            let sets = commas(sets.collect());
+            return sql(&format!("{word} INTO {} SET {{}}", table.name), [sets]);
+        }
+        let names: Vec<_> = columns.iter().map(|c| c.name.as_str()).collect();
+        let pattern = format!("{word} INTO {} ({}) VALUES {{}}", table.name, names.join(", "));
+        let rows = Table { columns: columns.clone(), ..table.clone() };
+        let count = 1 + self.below(3);
+        sql(&pattern, [self.rows(&rows, count, true)])
+    }
+
     fn insert_or_update(&mut self, table: &Table) -> Sql {
         let rows = self.some_rows(table);
-        let column = self.pick(&table.columns[1..]);
+        let column = self.pick(&table.settable());
         let name = &column.name;
         let new = match self.below(3) {
             0 => text(format!("VALUES({name})")),
@@ -75,23 +101,28 @@ impl Generator {
     fn insert_select(&mut self, table: &Table) -> Sql {
         let scope = visible(table, "a");
         let filter = self.filter(&scope);
-        let columns: Vec<_> = table.columns[1..].iter().map(|c| format!("a.{}", c.name)).collect();
+        let columns = table.settable();
+        let names: Vec<_> = columns.iter().map(|c| c.name.as_str()).collect();
+        let mut values: Vec<_> = names.iter().map(|name| format!("a.{name}")).collect();
+        if self.percent(30) {
+            // Two columns get each other's values, whatever their types.
+            let (a, b) = (self.below(values.len() as u64) as usize, self.below(values.len() as u64) as usize);
+            values.swap(a, b);
+        }
         let shift = 40 + self.below(1000);
-        sql(
-            &format!(
-                "INSERT INTO {0} SELECT a.id + {shift}, {1} FROM {0} AS a{{}}",
-                table.name,
-                columns.join(", ")
-            ),
-            [filter],
-        )
+        let (into, of) = (names.join(", "), values.join(", "));
+        let pattern = format!(
+            "INSERT INTO {0} ({KEY}, {into}) SELECT a.{KEY} + {shift}, {of} FROM {0} AS a{{}}",
+            table.name
+        );
+        sql(&pattern, [filter])
     }
 
     fn update(&mut self, table: &Table) -> Sql {
         let scope = visible(table, &table.name);
         let mut sets = Vec::new();
         for _ in 0..1 + self.below(2) {
-            let column = self.pick(&table.columns[1..]);
+            let column = self.pick(&table.settable());
             let new = if self.percent(50) {
                 self.value(&column.ty)
             } else {
@@ -108,7 +139,7 @@ impl Generator {
         let tables = self.tables.clone();
         let other = self.pick(&tables);
         let scope = [visible(table, "a"), visible(&other, "b")].concat();
-        let column = self.pick(&table.columns[1..]);
+        let column = self.pick(&table.settable());
         let new = self.expression(column.ty.class, &scope, 1);
         let filter = self.filter(&scope);
         let pattern = format!(
@@ -149,53 +180,6 @@ impl Generator {
             optional(text(format!(" ORDER BY {KEY} LIMIT {}", self.below(5))))
         } else {
             text("")
-        }
-    }
-
-    /// A change of a definition, outside of transactions, which it would end.
-    pub(super) fn definition(&mut self, script: &mut Vec<Statement>) {
-        if self.in_transaction {
-            return;
-        }
-        let index = self.below(self.tables.len() as u64) as usize;
-        let table = self.tables[index].clone();
-        let name = &table.name;
-        match self.below(8) {
-            0 | 1 => {
-                let column = self.pick(&table.columns);
-                let key = self.name("k");
-                let part = self.key_part(&column);
-                script.push(unordered(text(format!("CREATE INDEX {key} ON {name} ({part})"))));
-                self.tables[index].indexes.push(key);
-            }
-            2 => {
-                if let Some(key) = self.tables[index].indexes.pop() {
-                    script.push(unordered(text(format!("DROP INDEX {key} ON {name}"))));
-                }
-            }
-            3 => {
-                let column = Column { name: self.name("c"), ty: self.column_type() };
-                let definition = self.definition_of(&column);
-                script.push(unordered(sql(&format!("ALTER TABLE {name} ADD COLUMN {{}}"), [definition])));
-                self.tables[index].columns.push(column);
-            }
-            4 if table.columns.len() > 3 => {
-                if let Some(column) = self.tables[index].columns.pop() {
-                    script.push(unordered(text(format!("ALTER TABLE {name} DROP COLUMN {}", column.name))));
-                }
-            }
-            5 => {
-                let copy = Table { name: self.name("t"), indexes: Vec::new(), ..table.clone() };
-                script.push(unordered(text(format!("CREATE TABLE {} LIKE {name}", copy.name))));
-                script.push(unordered(text(format!("INSERT INTO {} SELECT * FROM {name}", copy.name))));
-                self.tables.push(copy);
-            }
-            6 => {
-                let new = self.name("t");
-                script.push(unordered(text(format!("ALTER TABLE {name} RENAME TO {new}"))));
-                self.tables[index].name = new;
-            }
-            _ => script.push(unordered(text(format!("TRUNCATE TABLE {name}")))),
         }
     }
 }

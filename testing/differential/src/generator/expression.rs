@@ -26,6 +26,17 @@ impl Generator {
         }
     }
 
+    /// An expression that a generated column may have: an operator over columns and literals, none that fails.
+    pub(super) fn plain_expression(&mut self, class: Class, scope: &[Visible]) -> Sql {
+        let (a, b) = (self.leaf(class, scope), self.leaf(class, scope));
+        match class {
+            Class::Integer => sql("({} % 10 + {} % 5)", [a, b]),
+            Class::Decimal | Class::Double => sql("({} / 4)", [a]),
+            Class::Text if self.percent(50) => sql("CONCAT('x', {})", [a]),
+            _ => sql("COALESCE({}, {})", [a, b]),
+        }
+    }
+
     /// A column of the class, else a literal.
     fn leaf(&mut self, class: Class, scope: &[Visible]) -> Sql {
         let fitting: Vec<_> = scope.iter().filter(|v| v.ty.class == class).collect();

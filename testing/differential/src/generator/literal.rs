@@ -13,12 +13,25 @@ const WORDS: [&str; 16] = [
 const FOREIGN: [&str; 10] = ["é", "E\u{301}", "ß", "SS", "Ärger", "中文", "😀", "ıİ", "ǆ", "a\u{ad}b"];
 
 impl Generator {
-    /// A value for a column; one in forty is outside of what the type takes.
+    /// A value for a column; one in forty is outside of what the type takes, a few are of another class.
     pub(super) fn value(&mut self, ty: &Type) -> Sql {
         if self.percent(12) {
             return expression(text("NULL"), ty.class.simplest());
         }
+        if self.percent(4) {
+            let class = self.pick(&Class::ALL);
+            return self.literal(class);
+        }
         let wrong = self.below(40) == 0;
+        self.value_of_kind(ty, wrong)
+    }
+
+    /// A value that the type takes.
+    pub(super) fn good_value(&mut self, ty: &Type) -> Sql {
+        self.value_of_kind(ty, false)
+    }
+
+    fn value_of_kind(&mut self, ty: &Type, wrong: bool) -> Sql {
         let value = match ty.kind {
             Kind::Integer(min, max) => self.integer_value(min, max, wrong),
             Kind::Year => {

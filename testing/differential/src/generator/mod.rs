@@ -1,9 +1,11 @@
 //! Random statements that mean something: typed expressions over tables that are there.
 //!
-//! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`change`] (rows and definitions).
+//! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`change`] (rows),
+//! [`definition`] (tables).
 //! Everything is drawn from one seed; an episode repeats exactly.
 
 mod change;
+mod definition;
 mod expression;
 mod functions;
 mod literal;
@@ -80,10 +82,11 @@ impl Generator {
             60..=94 => {
                 let change = self.change();
                 script.push(unordered(change));
+                self.look_at_change(script);
                 // What it did is seen at once, or blamed on a later statement.
                 self.look(script);
             }
-            95..=97 => self.transaction_step(script),
+            95 | 96 => self.transaction_step(script),
             _ => self.definition(script),
         }
     }

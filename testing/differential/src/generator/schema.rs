@@ -1,5 +1,6 @@
 //! Column types and tables.
 
+use super::query::visible;
 use super::{Generator, Statement, unordered};
 use crate::tree::{Sql, commas, optional, sql, text};
 
@@ -86,6 +87,14 @@ pub(super) const MEMBERS: [&str; 4] = ["red", "green", "blue", "Grey"];
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) ty: Type,
+    /// It is computed from the others: statements give it nothing but DEFAULT.
+    pub(super) is_generated: bool,
+}
+
+impl Column {
+    pub(super) fn new(name: String, ty: Type) -> Column {
+        Column { name, ty, is_generated: false }
+    }
 }
 
 /// A table that is there.
@@ -95,6 +104,15 @@ pub(super) struct Table {
     /// The first is the primary key: an INT with values of its own.
     pub(super) columns: Vec<Column>,
     pub(super) indexes: Vec<String>,
+    /// Its key has AUTO_INCREMENT.
+    pub(super) counts: bool,
+}
+
+impl Table {
+    /// The columns that an UPDATE may set, the key apart.
+    pub(super) fn settable(&self) -> Vec<Column> {
+        self.columns.iter().filter(|c| c.name != KEY && !c.is_generated).cloned().collect()
+    }
 }
 
 /// The name of the primary key in every table.
@@ -103,8 +121,8 @@ pub(super) const KEY: &str = "id";
 impl Generator {
     /// Makes a table and fills it.
     pub(super) fn new_table(&mut self, script: &mut Vec<Statement>) {
-        let table = self.table();
-        let made = self.create_table(&table);
+        let mut table = self.table();
+        let made = self.create_table(&mut table);
         script.push(unordered(made));
         for _ in 0..1 + self.below(3) {
             let rows = 1 + self.below(6);
@@ -115,24 +133,31 @@ impl Generator {
     }
 
     fn table(&mut self) -> Table {
-        let mut columns =
-            vec![Column { name: KEY.into(), ty: integer("INT", i32::MIN.into(), i32::MAX.into()) }];
+        let mut columns = vec![Column::new(KEY.into(), integer("INT", i32::MIN.into(), i32::MAX.into()))];
         for _ in 0..2 + self.below(5) {
             let ty = self.column_type();
-            columns.push(Column { name: self.name("c"), ty });
+            columns.push(Column::new(self.name("c"), ty));
         }
-        Table { name: self.name("t"), columns, indexes: Vec::new() }
+        Table { name: self.name("t"), columns, indexes: Vec::new(), counts: self.percent(30) }
     }
 
-    fn create_table(&mut self, table: &Table) -> Sql {
-        let mut items: Vec<Sql> = table
-            .columns
-            .iter()
-            .map(|c| if c.name == KEY { text("id INT NOT NULL PRIMARY KEY") } else { self.definition_of(c) })
-            .collect();
+    fn create_table(&mut self, table: &mut Table) -> Sql {
+        let counts = if table.counts { " AUTO_INCREMENT" } else { "" };
+        let mut items = vec![text(format!("{KEY} INT NOT NULL{counts} PRIMARY KEY"))];
+        for column in &table.columns[1..] {
+            items.push(self.definition_of(column));
+        }
+        if self.percent(25) {
+            let (column, definition) = self.generated_column(table);
+            table.columns.push(column);
+            items.push(definition);
+        }
         for _ in 0..self.below(3) {
             let index = self.index(table);
             items.push(index);
+        }
+        if self.percent(15) {
+            items.push(self.check(table));
         }
         let temporary = if self.percent(10) { "TEMPORARY " } else { "" };
         sql(&format!("CREATE {temporary}TABLE {} ({{}})", table.name), [commas(items)])
@@ -145,7 +170,49 @@ impl Generator {
         } else {
             text("")
         };
-        sql(&format!("{} {}{{}}", column.name, column.ty.sql), [null])
+        let default = self.default_of(column);
+        sql(&format!("{} {}{{}}{{}}", column.name, column.ty.sql), [null, default])
+    }
+
+    /// A constant default, at times.
+    fn default_of(&mut self, column: &Column) -> Sql {
+        let takes_none = ["TEXT", "BLOB"].iter().any(|ty| column.ty.sql.contains(ty));
+        if takes_none || !self.percent(20) {
+            return text("");
+        }
+        let value = self.good_value(&column.ty);
+        optional(sql(" DEFAULT {}", [value]))
+    }
+
+    /// A column that is computed from those that are not, with its definition.
+    pub(super) fn generated_column(&mut self, table: &Table) -> (Column, Sql) {
+        let scope: Vec<_> = visible(table, &table.name)
+            .into_iter()
+            .zip(&table.columns)
+            // MariaDB refuses AUTO_INCREMENT columns too, with another number.
+            .filter(|(_, column)| !column.is_generated && column.name != KEY)
+            .map(|(visible, _)| visible)
+            .collect();
+        let ty = self.column_type();
+        let column = Column { name: self.name("g"), ty, is_generated: true };
+        // MariaDB does not look whether a virtual value fits.
+        let kind = if self.for_mysql { self.pick(&["VIRTUAL", "STORED"]) } else { "STORED" };
+        let value = self.plain_expression(column.ty.class, &scope);
+        let definition =
+            format!("{} {} GENERATED ALWAYS AS ({{}}) {kind}", column.name, without_null(&column.ty.sql));
+        (column, sql(&definition, [value]))
+    }
+
+    /// A CHECK that most rows pass.
+    pub(super) fn check(&mut self, table: &Table) -> Sql {
+        let numbers: Vec<_> =
+            table.columns.iter().filter(|c| c.ty.class == Class::Integer && c.name != KEY).collect();
+        let condition = match numbers.is_empty() {
+            true => format!("{KEY} <> 13"),
+            false => format!("{} <> 7", self.pick(&numbers).name),
+        };
+        let condition = if table.counts && numbers.is_empty() { "1 = 1".to_owned() } else { condition };
+        text(format!("CONSTRAINT {} CHECK ({condition})", self.name("x")))
     }
 
     /// A secondary index over one or two columns, sometimes unique, of prefixes or descending.
@@ -241,6 +308,11 @@ impl Generator {
         };
         Type { class, kind, sql }
     }
+}
+
+/// A type without the NULL that TIMESTAMP is given.
+fn without_null(sql: &str) -> &str {
+    sql.trim_end_matches(" NULL")
 }
 
 fn integer(sql: &str, min: i64, max: i64) -> Type {
