@@ -53,7 +53,12 @@ impl Aggregate {
                 let scale = scale.saturating_add(increment).min(30);
                 Type::decimal((of.integer_digits() + u32::from(scale)).min(65), scale)
             }
-            F::Sum | F::Avg => Type::DOUBLE,
+            F::Sum => Type { decimals: of.fixed_digits().unwrap_or(NOT_FIXED), ..Type::DOUBLE },
+            F::Avg => {
+                let decimals =
+                    of.fixed_digits().map_or(NOT_FIXED, |digits| (digits + increment).min(NOT_FIXED));
+                Type { decimals, ..Type::DOUBLE }
+            }
             F::Min | F::Max | F::AnyValue => Type { nullable: true, ..of },
             F::JsonArrayAgg | F::JsonObjectAgg => Type::JSON,
             F::BitAnd | F::BitOr | F::BitXor => match argument.as_ref().filter(|a| is_byte_string(a)) {

@@ -81,12 +81,21 @@ pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operat
     };
     let ty = match numbers {
         _ if op == B::IntDivide => Type { unsigned, ..Type::INT },
-        Numbers::Double => Type::DOUBLE,
+        Numbers::Double => Type { decimals: double_digits(op, left, right, increment), ..Type::DOUBLE },
         Numbers::Integer { unsigned } => Type { unsigned, ..Type::INT },
         Numbers::Decimal => decimal_type(op, left, right, increment),
         Numbers::Bytes => Type::NULL,
     };
     (Operation { scale: ty.decimals, ..operation(numbers) }, ty)
+}
+
+/// Digits behind the point of a double: as many as shown where both operands have a fixed number of them.
+fn double_digits(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> u8 {
+    match left.fixed_digits().zip(right.fixed_digits()).map(|(a, b)| a.max(b)) {
+        Some(digits) if op == BinaryOp::Divide => (digits + increment).min(NOT_FIXED),
+        Some(digits) => digits,
+        None => NOT_FIXED,
+    }
 }
 
 /// Digits of a decimal result, as MySQL derives them.
@@ -237,6 +246,14 @@ pub fn integer_result<'a>(exact: i128, unsigned: bool) -> Option<Datum<'a>> {
 /// The 64 bits that a bit operator works on: negative numbers are their two's complement.
 pub fn to_bits(cx: &mut Context, v: &Datum<'_>) -> Result<u64> {
     let n = cx.integer(v)?;
+    if let Datum::Decimal(_) | Datum::Double(_) | Datum::Float(_) = v {
+        // Numbers that are no integers count as signed ones.
+        let signed = n.clamp(i64::MIN.into(), i64::MAX.into());
+        if signed != n && matches!(v, Datum::Decimal(_)) {
+            cx.truncated("DECIMAL", v)?;
+        }
+        return Ok(signed as i64 as u64);
+    }
     Ok(match i64::try_from(n) {
         Ok(n) => n as u64,
         Err(_) => u64::try_from(n).unwrap_or(if n < 0 { 1 << 63 } else { u64::MAX }),
@@ -275,13 +292,30 @@ pub fn decimal_of(ty: &Type) -> Type {
     Type::decimal(14 + u32::from(ty.decimals), ty.decimals)
 }
 
+/// The digits of a constant that leaves the signed integers when negated, or is negative: MySQL takes either for a decimal.
+fn beyond_signed(value: &Datum<'_>) -> Option<u32> {
+    let digits = |n: u64| n.checked_ilog10().unwrap_or(0) + 1;
+    match *value {
+        Datum::Int(n) if n < 0 => Some(digits(n.unsigned_abs())),
+        Datum::UInt(n) if n > 1 << 63 => Some(digits(n)),
+        _ => None,
+    }
+}
+
 /// The type of `-x`.
-pub fn negated_type(ty: &Type) -> Type {
+pub fn negated_type(x: &Expr) -> Type {
+    let ty = &x.ty;
+    if let Some(digits) = x.as_constant().and_then(beyond_signed) {
+        return Type { nullable: false, ..Type::decimal(digits, 0) };
+    }
     match class(ty) {
         Family::Integer => Type { unsigned: false, nullable: ty.nullable, ..Type::INT },
         Family::Decimal if ty.family == Family::Decimal => Type { unsigned: false, ..*ty },
         // A time or date as a number.
         Family::Decimal => Type { nullable: ty.nullable, ..decimal_of(ty) },
-        _ => Type { nullable: ty.nullable, ..Type::DOUBLE },
+        _ => {
+            let decimals = ty.fixed_digits().unwrap_or(NOT_FIXED);
+            Type { nullable: ty.nullable, decimals, ..Type::DOUBLE }
+        }
     }
 }

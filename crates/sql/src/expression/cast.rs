@@ -6,7 +6,7 @@ use crate::session::Context;
 use crate::types::{Charset, Collation, DataType, Family, Type};
 use crate::value::json::{self, convert, convert::Origin};
 use crate::value::temporal::DateRules;
-use crate::value::{DateTime, Datum, Decimal, Time};
+use crate::value::{DateTime, Datum, Decimal, Time, temporal_text};
 
 /// What a value is cast to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +177,8 @@ pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datu
         }
         (Family::Decimal, _) => To::Decimal(65, ty.decimals),
         (Family::Double, _) => To::Double,
+        (Family::Float, Datum::Float(_)) => return Ok(value),
+        (Family::Float, _) => To::Float,
         (Family::Integer, _) if ty.unsigned => To::Unsigned,
         (Family::Integer, _) => To::Signed,
         (Family::DateTime, Datum::Date(_)) => To::DateTime(ty.decimals),
@@ -194,7 +196,7 @@ fn cut(cx: &mut Context, kind: &str, kept: usize, length: Option<u32>, text: &[u
 }
 
 /// The integer that text starts with: digits only, as CAST reads it.
-fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> {
+pub(super) fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> {
     let bytes = value.to_bytes();
     let trimmed = bytes.trim_ascii();
     let signs = usize::from(matches!(trimmed.first(), Some(b'-' | b'+')));
@@ -244,6 +246,15 @@ pub fn datetime_parts(cx: &mut Context, value: &Datum<'_>) -> Option<DateTime> {
 
 /// As a time, or a warning.
 pub fn time(cx: &mut Context, value: &Datum<'_>) -> Option<Time> {
+    if let Datum::Bytes(text) = value
+        && let Some(read) = temporal_text::parse_time(text)
+    {
+        if read.truncated {
+            let shown = String::from_utf8_lossy(text);
+            cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&"time", &shown]));
+        }
+        return Some(read.value);
+    }
     let found = value.to_time();
     if found.is_none() && !value.is_null() {
         warn_incorrect(cx, value, "time");

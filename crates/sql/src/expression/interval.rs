@@ -71,7 +71,7 @@ pub fn add<'a>(
         let (clamped, beyond) = moved.clamp();
         return Ok(if beyond { Datum::Null } else { Datum::Time(clamped) });
     }
-    let date_only = matches!(date, Datum::Date(_)) || is_date_text(date);
+    let date_only = is_date_only(date);
     let Some(from) = cast::datetime(cx, date, "datetime") else { return Ok(Datum::Null) };
     let moved = from.add_months(span.months).and_then(|d| d.add_micros(span.micros));
     let Some(moved) = moved else {
@@ -92,8 +92,20 @@ pub fn add<'a>(
     })
 }
 
-fn is_date_text(v: &Datum<'_>) -> bool {
-    v.is_text() && v.to_bytes().trim_ascii().len() <= 10
+/// True for dates without a time of day, as texts and numbers too.
+fn is_date_only(v: &Datum<'_>) -> bool {
+    const LAST_DATE: i128 = 99_991_231;
+    match v {
+        Datum::Date(_) => true,
+        Datum::Bytes(text) | Datum::Label(_, text) => {
+            let text = text.trim_ascii();
+            text.len() <= 10 && !text.iter().any(|b| b" Tt".contains(b))
+        }
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
+            v.to_integer().value <= LAST_DATE
+        }
+        _ => false,
+    }
 }
 
 /// The amount as a span. `DAY_HOUR` and its like read `'1 2'`: the parts are the text's numbers, the last one the
@@ -146,7 +158,11 @@ fn single(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Op
         let exact = cx.decimal(amount)?.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
         return Ok(exact.map(|micros| Span { months: 0, micros }));
     }
-    let n = i64::try_from(cx.integer(amount)?).unwrap_or(i64::MAX);
+    let n = match amount {
+        Datum::Bytes(_) => cast::whole_number(cx, amount)?,
+        _ => cx.integer(amount)?,
+    };
+    let n = i64::try_from(n).unwrap_or(i64::MAX);
     let (months, micros) = match unit {
         U::Month => (n, 0),
         U::Quarter => (n.saturating_mul(3), 0),

@@ -205,6 +205,11 @@ impl Type {
         }
     }
 
+    /// Digits behind the point of a number that has a fixed count of them, as `FLOAT(7,2)` has.
+    pub fn fixed_digits(&self) -> Option<u8> {
+        (self.family.is_numeric() && self.decimals < NOT_FIXED).then_some(self.decimals)
+    }
+
     /// What a result column of this type says of itself; names are left empty.
     pub fn column_meta(&self) -> ColumnMeta {
         let (type_code, collation) = match self.family {

@@ -167,7 +167,7 @@ impl<'a> Datum<'a> {
                 let limit = || Decimal::largest(decimal::PRECISION_MAX, 0, *v < 0.0);
                 Converted::whole(Decimal::from_f64(*v).unwrap_or_else(limit))
             }
-            Datum::Float(v) => Datum::Double(shorten_float(*v)).to_decimal(),
+            Datum::Float(v) => Datum::Double((*v).into()).to_decimal(),
             Datum::Decimal(v) => Converted::whole(*v),
             Datum::Bytes(b) => {
                 let (value, len) = Decimal::parse(b);
@@ -282,11 +282,6 @@ impl<'a> Datum<'a> {
 /// A BIT value or hexadecimal literal as a number: the last eight bytes, big-endian.
 pub fn bits_to_u64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |v, &b| v << 8 | u64::from(b))
-}
-
-/// The double with the digits that a FLOAT prints.
-fn shorten_float(v: f32) -> f64 {
-    v.to_string().parse().unwrap_or_else(|_| v.into())
 }
 
 fn round_half_even(v: f64) -> i128 {

@@ -287,7 +287,7 @@ static FAMILIES: &[&[Function]] = &[
 pub static FUNCTIONS: &[Function] = &[
     // Text.
     f("ascii", (1, 1), int, string::ascii),
-    f("bin", (1, 1), connection_text, string::bin),
+    f("bin", (1, 1), connection_text, numeric::bin),
     f("bit_length", (1, 1), int, string::bit_length),
     f("char_length", (1, 1), int, string::char_length),
     f("character_length", (1, 1), int, string::char_length),
@@ -307,7 +307,7 @@ pub static FUNCTIONS: &[Function] = &[
     f("lpad", (3, 3), string::pad_type, string::lpad).unified(),
     f("ltrim", (1, 1), like_first, string::ltrim),
     f("mid", (2, 3), like_first, string::substr),
-    f("oct", (1, 1), connection_text, string::oct),
+    f("oct", (1, 1), connection_text, numeric::oct),
     f("octet_length", (1, 1), int, string::length),
     f("ord", (1, 1), int, string::ord),
     f("position", (2, 2), int, string::locate).unified(),
@@ -387,7 +387,7 @@ pub static FUNCTIONS: &[Function] = &[
     f("monthname", (1, 1), connection_text, temporal::monthname),
     f("now", (0, 1), temporal::now_type, temporal::now),
     f("quarter", (1, 1), int, temporal::quarter),
-    f("sec_to_time", (1, 1), temporal::argument_time_type, temporal::sec_to_time),
+    f("sec_to_time", (1, 1), temporal::sec_to_time_type, temporal::sec_to_time),
     f("second", (1, 1), int, temporal::second),
     f("sysdate", (0, 1), temporal::now_type, temporal::sysdate).volatile(),
     f("time", (1, 1), temporal::argument_time_type, temporal::time),

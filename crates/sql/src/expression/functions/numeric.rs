@@ -1,9 +1,12 @@
 //! Functions on numbers. Exact numbers stay exact.
 
+use std::borrow::Cow;
+
 use super::{Call, Typing, not_null};
 use crate::error::{self, Result};
 use crate::expression::{Expr, arithmetic, compare};
 use crate::session::Context;
+use crate::types::expression_type::NOT_FIXED;
 use crate::types::{Family, Type};
 use crate::value::{Datum, Decimal};
 
@@ -20,7 +23,7 @@ pub(super) fn same_type(arguments: &[Expr], _: &Typing) -> Type {
         Family::Decimal => ty,
         Family::Bit | Family::Year => Type::UINT,
         Family::Time | Family::DateTime if ty.decimals > 0 => arithmetic::decimal_of(&ty),
-        _ => Type::DOUBLE,
+        _ => Type { decimals: ty.fixed_digits().unwrap_or(NOT_FIXED), ..Type::DOUBLE },
     }
 }
 
@@ -311,20 +314,53 @@ pub(super) fn conv<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
     let from = not_null!(call.int(cx, 1));
     let to = not_null!(call.int(cx, 2));
+    in_base(cx, &text, from, to)
+}
+
+/// `BIN(x)`: `CONV(x, 10, 2)`.
+pub(super) fn bin<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let digits = not_null!(decimal_digits(cx, call));
+    in_base(cx, &digits, 10, 2)
+}
+
+/// `OCT(x)`: `CONV(x, 10, 8)`.
+pub(super) fn oct<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let digits = not_null!(decimal_digits(cx, call));
+    in_base(cx, &digits, 10, 8)
+}
+
+fn decimal_digits<'a>(cx: &mut Context, call: Call<'a>) -> Result<Option<Cow<'a, [u8]>>> {
+    Ok(match call.value(cx, 0)? {
+        Datum::Null => None,
+        Datum::Bits(bytes) => Some(crate::value::bits_to_u64(&bytes).to_string().into_bytes().into()),
+        value => Some(value.into_bytes()),
+    })
+}
+
+/// The number that a text starts with, in another base; a negative one stands for its two's complement, or for itself where
+/// `to` is negative.
+fn in_base<'a>(cx: &mut Context, text: &[u8], from: i64, to: i64) -> Value<'a> {
     let (base, target) = (from.unsigned_abs(), to.unsigned_abs());
-    if !(2..=36).contains(&base) || !(2..=36).contains(&target) {
+    if !(2..=36).contains(&base) || !(2..=36).contains(&target) || text.is_empty() {
         return Ok(Datum::Null);
     }
-    let text = text.trim_ascii();
-    let (negative, digits) = match text.strip_prefix(b"-") {
+    let trimmed = text.trim_ascii();
+    let (negative, digits) = match trimmed.strip_prefix(b"-") {
         Some(rest) => (true, rest),
-        None => (false, text),
+        None => (false, trimmed),
     };
-    let mut n = 0_u64;
+    let mut n = Some(0_u64);
     for digit in digits.iter().map_while(|&b| char::from(b).to_digit(base as u32)) {
-        n = n.checked_mul(base).and_then(|n| n.checked_add(digit.into())).unwrap_or(u64::MAX);
+        n = n.and_then(|n| n.checked_mul(base)?.checked_add(digit.into()));
     }
-    let n = if negative { n.wrapping_neg() } else { n };
+    let n = match n {
+        Some(n) if negative => n.wrapping_neg(),
+        Some(n) => n,
+        None => {
+            cx.truncated("DECIMAL", &Datum::borrowed(text))?;
+            u64::MAX
+        }
+    };
     let (sign, mut rest) = if to < 0 && (n as i64) < 0 { ("-", (n as i64).unsigned_abs()) } else { ("", n) };
     let mut out = Vec::new();
     loop {

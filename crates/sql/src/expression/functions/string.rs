@@ -125,16 +125,6 @@ pub(super) fn weight_string<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(if too_long(cx, "weight_string", weights.len()) { Datum::Null } else { Datum::owned(weights) })
 }
 
-pub(super) fn bin<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let n = not_null!(call.int(cx, 0));
-    Ok(Datum::owned(format!("{n:b}")))
-}
-
-pub(super) fn oct<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let n = not_null!(call.int(cx, 0));
-    Ok(Datum::owned(format!("{n:o}")))
-}
-
 pub(super) fn length<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(not_null!(call.text(cx, 0)).len() as i64))
 }

@@ -42,6 +42,14 @@ pub(super) fn argument_time_type(arguments: &[Expr], _: &Typing) -> Type {
     Type::time(arguments.iter().map(fsp_of).max().unwrap_or(0))
 }
 
+/// Texts may have any fraction, constants too.
+pub(super) fn sec_to_time_type(arguments: &[Expr], _: &Typing) -> Type {
+    match arguments[0].ty.family {
+        Family::Text => Type::time(6),
+        _ => Type::time(fsp_of(&arguments[0])),
+    }
+}
+
 pub(super) fn maketime_type(arguments: &[Expr], _: &Typing) -> Type {
     Type::time(fsp_of(&arguments[2]))
 }

@@ -7,7 +7,7 @@ use crate::expression::{Expr, cast};
 use crate::session::Context;
 use crate::types::{Coercibility, Family, Type};
 use crate::value::temporal::SECOND;
-use crate::value::{DateTime, Datum, Time};
+use crate::value::{DateTime, Datum, Time, temporal_text};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -70,7 +70,12 @@ fn sum<'a>(cx: &mut Context, call: Call<'a>, sign: i64) -> Value<'a> {
     let value = call.value(cx, 0)?;
     let span = call.value(cx, 1)?;
     let Some(from) = moment(cx, &value) else { return Ok(Datum::Null) };
-    let Some(Moment::Time(span)) = moment(cx, &span) else { return Ok(Datum::Null) };
+    let has_date = match &span {
+        Datum::DateTime(_) => true,
+        Datum::Bytes(text) => text.len() >= 12 && temporal_text::looks_like_datetime(text.trim_ascii()),
+        _ => false,
+    };
+    let Some(span) = cast::time(cx, &span).filter(|_| !has_date) else { return Ok(Datum::Null) };
     let is_text = call.ty.family == Family::Text;
     let moved = match from {
         Moment::Time(t) => {

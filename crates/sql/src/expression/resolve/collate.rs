@@ -169,7 +169,6 @@ fn plain_family(family: Family) -> Family {
     match family {
         Family::Label => Family::Text,
         Family::Bit => Family::Integer,
-        Family::Float => Family::Double,
         other => other,
     }
 }
@@ -191,11 +190,21 @@ fn pair_type(a: &Type, b: &Type, connection: Collation) -> Type {
             Type { family: F::Integer, length, code, ..*a }
         }
         // Signed integers hold what smaller ones without a sign hold.
-        (F::Integer, F::Integer) if !is_unsigned_big(a) && !is_unsigned_big(b) => {
+        (F::Integer | F::Year, F::Integer | F::Year) if !is_unsigned_big(a) && !is_unsigned_big(b) => {
             Type { length, ..Type::INT }
         }
         (F::Integer | F::Year | F::Decimal, F::Integer | F::Year | F::Decimal) => digits(),
-        (x, y) if x.is_numeric() && y.is_numeric() => Type::DOUBLE,
+        (x, y) if x.is_numeric() && y.is_numeric() => {
+            let fixed = a.fixed_digits().zip(b.fixed_digits()).map(|(a, b)| a.max(b));
+            let is_single = |family, ty: &Type| match family {
+                F::Float | F::Year => true,
+                // All but INT, whose values FLOAT would cut most often.
+                F::Integer => ty.code != code::LONG,
+                _ => false,
+            };
+            let family = if is_single(x, a) && is_single(y, b) { F::Float } else { F::Double };
+            Type { family, decimals: fixed.unwrap_or(NOT_FIXED), ..Type::DOUBLE }
+        }
         (F::DateTime, F::DateTime) if a.code == b.code => Type { code: a.code, ..Type::datetime(decimals) },
         (F::Date, F::Date) => Type::DATE,
         (F::Time, F::Time) => Type::time(decimals),
@@ -214,7 +223,7 @@ fn pair_type(a: &Type, b: &Type, connection: Collation) -> Type {
 }
 
 fn is_unsigned_big(ty: &Type) -> bool {
-    ty.unsigned && matches!(ty.code, 0 | code::LONGLONG)
+    ty.unsigned && ty.family == Family::Integer && matches!(ty.code, 0 | code::LONGLONG)
 }
 
 /// The expression, its values converted to `ty`'s family where they are of another.
@@ -227,6 +236,7 @@ pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
         Family::Integer => cast::To::Signed,
         Family::Decimal => cast::To::Decimal(65, ty.decimals),
         Family::Double => cast::To::Double,
+        Family::Float => cast::To::Float,
         Family::Text => {
             let charset = charset_of(&expr.ty, typing);
             cast::To::Char(charset, ty.collation.charset(), None)

@@ -291,7 +291,7 @@ impl<'c> Resolver<'c> {
         let x = self.expr(operand)?;
         Ok(match op {
             UnaryOp::Minus => {
-                let ty = arithmetic::negated_type(&x.ty);
+                let ty = arithmetic::negated_type(&x);
                 if let Some(value) = x.as_constant().filter(|v| !v.is_text()) {
                     let value = arithmetic::negate(self.cx, value.borrow(), &ty)?;
                     return Ok(Expr::constant(value, ty));
