@@ -19,6 +19,18 @@ pub fn reduce(
     drop_statements(script, until, &mut differs)
 }
 
+/// Makes one statement simpler where nothing before it need run again; `differs` says whether it still differs.
+pub fn reduce_alone(
+    statement: Statement,
+    time: Duration,
+    mut differs: impl FnMut(&Statement) -> bool,
+) -> Statement {
+    let mut script = [statement];
+    simplify(&mut script, 0, Instant::now() + time, &mut |script| differs(&script[0]));
+    let [statement] = script;
+    statement
+}
+
 /// Leaves out runs of statements, long ones first; never the last.
 fn drop_statements(
     mut script: Vec<Statement>,

@@ -6,10 +6,10 @@ use crate::generator::{self, Statement};
 use crate::known::{self, Case, Known};
 use crate::partition;
 use crate::peers::Peers;
-use crate::reduce::reduce;
+use crate::reduce::{reduce, reduce_alone};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a run goes.
 #[derive(Debug, Clone)]
@@ -24,11 +24,20 @@ pub struct Options {
     pub reduction: Duration,
     /// Findings after which the run ends.
     pub most: usize,
+    /// No episode begins later than this after the first.
+    pub time: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { statements: 2_000, seed: 1, episode: None, reduction: Duration::from_secs(20), most: 20 }
+        Self {
+            statements: 2_000,
+            seed: 1,
+            episode: None,
+            reduction: Duration::from_secs(20),
+            most: 20,
+            time: Duration::MAX,
+        }
     }
 }
 
@@ -84,7 +93,11 @@ pub struct Summary {
 pub fn run(peers: &mut Peers, options: &Options, mut tell: impl FnMut(&Finding)) -> Result<Summary> {
     let mut summary = Summary::default();
     let mut seeds = stdx::random::Random::new(options.seed);
-    while summary.compared < options.statements && summary.findings.len() < options.most {
+    let begun = Instant::now();
+    while summary.compared < options.statements
+        && summary.findings.len() < options.most
+        && begun.elapsed() < options.time
+    {
         let seed = options.episode.unwrap_or_else(|| seeds.next_u64());
         if let Some(finding) = episode(peers, seed, options, &mut summary)? {
             if summary.findings.iter().any(|f| f.shape() == finding.shape()) {
@@ -122,14 +135,22 @@ fn episode(
                 summary.compared += 1;
                 *summary.known.entry(known.name).or_default() += 1;
                 // After a change that differs, so does the rest.
-                if !statement.sql.to_string().starts_with("SELECT") {
+                if !is_query(statement) {
                     return Ok(None);
                 }
             }
             Comparison::Different { duramen, reference } => {
                 summary.compared += 1;
                 let kind = Kind::of(&duramen, &reference);
-                let script = script[..=i].to_vec();
+                let mut script = script[..=i].to_vec();
+                if is_query(statement)
+                    && kind != Kind::Lost
+                    && let Some(last) = script.pop()
+                {
+                    // A query changes nothing, so that it is made simpler first, on what is there.
+                    let still = |s: &Statement| kind_of(compare(peers, s)) == Some(kind);
+                    script.push(reduce_alone(last, options.reduction, still));
+                }
                 let script = reduce(script, options.reduction, |script| differs(peers, script) == Some(kind));
                 let (duramen, reference) = answers(peers, &script).unwrap_or((duramen, reference));
                 let mysql = peers.judgement(&script);
@@ -210,10 +231,18 @@ fn differs(peers: &mut Peers, script: &[Statement]) -> Option<Kind> {
     for statement in before {
         compare(peers, statement);
     }
-    match compare(peers, last) {
+    kind_of(compare(peers, last))
+}
+
+fn kind_of(comparison: Comparison) -> Option<Kind> {
+    match comparison {
         Comparison::Different { duramen, reference } => Some(Kind::of(&duramen, &reference)),
         _ => None,
     }
+}
+
+fn is_query(statement: &Statement) -> bool {
+    statement.sql.to_string().starts_with("SELECT")
 }
 
 fn answers(peers: &mut Peers, script: &[Statement]) -> Option<(Answer, Answer)> {

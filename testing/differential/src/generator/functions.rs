@@ -33,6 +33,9 @@ const DT: Operand = Operand::Of(DateTime);
 const SMALL: Operand = Operand::Small;
 const UNIT: Operand = Operand::Word(&["DAY", "WEEK", "MONTH", "QUARTER", "YEAR"]);
 const TIME_UNIT: Operand = Operand::Word(&["SECOND", "MINUTE", "HOUR", "DAY", "MONTH"]);
+/// What divides without a rest within the digits that a quotient has.
+const DIVISOR: Operand = Operand::Word(&["2", "4", "5", "-8", "16", "0"]);
+const TIME_FORMAT: Operand = Operand::Word(&["'%H:%i:%s.%f'", "'%r %T %p'", "'%h %k %l %I %%'"]);
 const FORMAT: Operand = Operand::Word(&[
     "'%Y-%m-%d'",
     "'%H:%i:%s.%f'",
@@ -77,7 +80,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f(Integer, "ASCII({})", &[S]),
     f(Integer, "ORD({})", &[S]),
     f(Integer, "INSTR({}, {})", &[S, S]),
-    f(Integer, "LOCATE({}, {}, {})", &[S, S, SMALL]),
+    f(Integer, "LOCATE({}, CONCAT({}, 'abcab'), {})", &[S, S, SMALL]),
     f(Integer, "FIELD({}, {}, {})", &[S, S, S]),
     f(Integer, "FIND_IN_SET({}, {})", &[S, S]),
     f(Integer, "STRCMP({}, {})", &[S, S]),
@@ -101,12 +104,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f(Integer, "DATEDIFF({}, {})", &[D, D]),
     f(Integer, "TIMESTAMPDIFF({}, {}, {})", &[TIME_UNIT, DT, DT]),
     f(Integer, "EXTRACT({} FROM {})", &[TIME_UNIT, DT]),
-    f(Integer, "PERIOD_ADD(202401, {})", &[I]),
+    f(Integer, "PERIOD_ADD(202401, {} % 1000)", &[I]),
     f(Decimal, "({} + {})", &[N, N]),
     f(Decimal, "({} - {})", &[N, I]),
     f(Decimal, "({} * {})", &[N, N]),
-    f(Decimal, "({} / {})", &[N, N]),
-    f(Decimal, "({} / {})", &[I, I]),
+    f(Decimal, "({} / {})", &[N, DIVISOR]),
+    f(Decimal, "({} / {})", &[I, DIVISOR]),
     f(Decimal, "({} % {})", &[N, N]),
     f(Decimal, "(- {})", &[N]),
     f(Decimal, "ABS({})", &[N]),
@@ -169,7 +172,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f(Text, "CAST({} AS CHAR)", &[DT]),
     f(Text, "GREATEST({}, {})", &[S, S]),
     f(Text, "DATE_FORMAT({}, {})", &[DT, FORMAT]),
-    f(Text, "TIME_FORMAT({}, {})", &[T, FORMAT]),
+    f(Text, "TIME_FORMAT({}, {})", &[T, TIME_FORMAT]),
     f(Text, "DAYNAME({})", &[D]),
     f(Text, "MONTHNAME({})", &[DT]),
     f(Bytes, "UNHEX(HEX({}))", &[S]),
@@ -185,8 +188,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f(Date, "FROM_DAYS(739000 + {} % 1000)", &[I]),
     f(Date, "CAST({} AS DATE)", &[DT]),
     f(Date, "GREATEST({}, {})", &[D, D]),
-    f(Time, "SEC_TO_TIME({})", &[I]),
-    f(Time, "MAKETIME({}, {}, {})", &[I, SMALL, SMALL]),
+    f(Time, "SEC_TO_TIME({} % 100000)", &[I]),
+    f(Time, "MAKETIME({} % 100, {}, {})", &[I, SMALL, SMALL]),
     f(Time, "TIME({})", &[DT]),
     f(Time, "ADDTIME({}, {})", &[T, T]),
     f(Time, "SUBTIME({}, {})", &[T, T]),
@@ -220,6 +223,13 @@ const PATTERN: Operand = Operand::Word(&["'^a'", "'b+'", "'[0-9]'", "'.'", "'x|y
 
 /// What MariaDB has not, or has otherwise.
 pub(super) const MYSQL_FUNCTIONS: &[Function] = &[
+    f(Decimal, "({} / {})", &[N, N]),
+    f(Decimal, "({} / {})", &[I, I]),
+    f(Integer, "LOCATE({}, {}, {})", &[S, S, SMALL]),
+    f(Integer, "PERIOD_ADD(202401, {})", &[I]),
+    f(Time, "SEC_TO_TIME({})", &[I]),
+    f(Time, "MAKETIME({}, {}, {})", &[I, SMALL, SMALL]),
+    f(Text, "TIME_FORMAT({}, {})", &[T, FORMAT]),
     f(Text, "CAST(JSON_EXTRACT({}, {}) AS CHAR)", &[DOCUMENT, PATH]),
     f(Text, "JSON_UNQUOTE(JSON_EXTRACT({}, {}))", &[DOCUMENT, PATH]),
     f(Text, "CAST(JSON_ARRAY({}, {}, {}) AS CHAR)", &[I, S, N]),
