@@ -4,8 +4,8 @@
 //! below its position, if that is no deletion. Forward, the merged view stands on the row itself. Backward, versions
 //! come oldest first, so the row is copied once the first entry of the key before it is met.
 //!
-//! (R1) After a few versions of one key were stepped over, the rest is passed by a seek: a key with 100,000 versions
-//!      costs a few steps more than a plain one.
+//! (R1) A memtable passes all versions of a key in one step; elsewhere, after a few were stepped over, the rest is passed
+//!      by a seek: a key with 100,000 versions costs a few steps more than a plain one.
 //! (R2) Runs of dead keys are jumped over, once they are known (`gaps.rs`).
 //! (R3) A cursor that moves keeps only the current view alive: when a new one was published it changes over. What it
 //!      sees stays the same (V2), as long as its snapshot lives.
@@ -236,7 +236,7 @@ impl Cursor {
             if steps == STEPS_MAX {
                 self.merge.skip_to(&self.key, LogPosition::ZERO)?;
             } else {
-                self.merge.next()?;
+                self.merge.leave_key()?;
             }
         }
         Ok(())

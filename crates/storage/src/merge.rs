@@ -59,6 +59,16 @@ impl Source {
         Ok(())
     }
 
+    /// As [`Self::next`], past older versions of the same key too if that costs nothing.
+    fn leave_key(&mut self) -> Result<(), StoreError> {
+        match self {
+            Source::Memtable(cursor) => cursor.leave_key(),
+            Source::Table(cursor) => return cursor.next(),
+            Source::Level(cursor) => return cursor.next(),
+        }
+        Ok(())
+    }
+
     fn previous(&mut self) -> Result<(), StoreError> {
         match self {
             Source::Memtable(cursor) => cursor.previous(),
@@ -130,6 +140,17 @@ impl Merge {
         debug_assert_eq!(self.direction, Direction::Forward);
         if let Some(&top) = self.heap.first() {
             self.sources[top].next()?;
+            self.settle_top();
+        }
+        Ok(())
+    }
+
+    /// Moves on by one entry at least, leaving out what comes behind it of the same key if that costs nothing. Going forward
+    /// only.
+    pub(crate) fn leave_key(&mut self) -> Result<(), StoreError> {
+        debug_assert_eq!(self.direction, Direction::Forward);
+        if let Some(&top) = self.heap.first() {
+            self.sources[top].leave_key()?;
             self.settle_top();
         }
         Ok(())

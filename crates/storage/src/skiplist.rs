@@ -10,9 +10,10 @@
 //! | --- | --- | --- |
 //! | 0 | 8 | position |
 //! | 8 | 8 | link back, a hint (S3) |
-//! | 16 | 4 | key length (24 bits), then tower height (8 bits) |
+//! | 16 | 4 | key length (24 bits), then tower height (7 bits), then [`OLDER`] |
 //! | 20 | 4 | value length, or [`DELETED`] |
 //! | 24 | 8 × height | links forward, lowest first |
+//! | | 0 or 8 | link to the key's oldest version, where [`OLDER`] says so (S5) |
 //! | | | key, then value |
 //!
 //! (S1) A link is stored with `Release` after all bytes of the node it leads to; it is loaded with `Acquire`.
@@ -20,6 +21,9 @@
 //! (S3) The link back leads to *some* node in front: the right one, or an earlier one for a moment during an insertion.
 //!      A reader walks forward from there.
 //! (S4) Only the holder of [`Writer`] (one at a time, by a latch) stores links or allocates.
+//! (S5) A version that was put in front of others of its key knows the oldest of them, so that a walk leaves a row with many
+//!      versions in one step. Versions come in the order of the log, hence nothing is put behind the oldest; were it so,
+//!      a walk would meet it.
 //!
 //! `crossbeam-skiplist` lost: it allocates each node and each key, counts references on every step, and has no way
 //! back in less than a search. This is the only module of the crate with unsafe code.
@@ -45,6 +49,8 @@ const ALIGN: usize = 8;
 /// Stands for a value's length where the key was deleted.
 const DELETED: u32 = u32::MAX;
 const KEY_LEN_MASK: u32 = (1 << 24) - 1;
+/// Says that a node has a link to its key's oldest version.
+const OLDER: u32 = 1 << 31;
 /// Cache lines of a node that a walk fetches ahead.
 const PREFETCH_LINES: usize = 3;
 const CHUNK_MIN: usize = 16 << 10;
@@ -87,7 +93,21 @@ impl Node {
     /// `self` is a node of a living list.
     unsafe fn height(self) -> usize {
         // SAFETY: the header was written before the node was linked (S1) and never changes (S2).
-        unsafe { (self.0.add(16).cast::<u32>().read() >> 24) as usize }
+        unsafe { height_in(self.0.add(16).cast::<u32>().read()) }
+    }
+
+    /// The oldest version of its key, if that is not itself (S5).
+    ///
+    /// # Safety
+    /// As [`Self::entry`].
+    unsafe fn oldest(self) -> Option<Node> {
+        // SAFETY: the header and this link were written before the node was linked (S1) and never change; the link lies
+        // behind the tower where the header says that there is one.
+        unsafe {
+            let lengths = self.0.add(16).cast::<u32>().read();
+            let link = self.0.add(HEADER + height_in(lengths) * ALIGN).cast::<*mut u8>();
+            (lengths & OLDER != 0).then(|| Node(link.read()))
+        }
     }
 
     /// # Safety
@@ -99,7 +119,8 @@ impl Node {
             let position = LogPosition::from_u64(self.0.cast::<u64>().read());
             let lengths = self.0.add(16).cast::<u32>().read();
             let value_len = self.0.add(20).cast::<u32>().read();
-            let key = self.0.add(HEADER + (lengths >> 24) as usize * ALIGN);
+            let links = height_in(lengths) + usize::from(lengths & OLDER != 0);
+            let key = self.0.add(HEADER + links * ALIGN);
             let key_len = (lengths & KEY_LEN_MASK) as usize;
             let value = (value_len != DELETED)
                 .then(|| std::slice::from_raw_parts(key.add(key_len), value_len as usize));
@@ -125,6 +146,11 @@ impl Node {
         let entry = unsafe { self.entry() };
         order(entry.key, entry.position, key, position) == Less
     }
+}
+
+/// The height of a tower, from the lengths in its node's header.
+fn height_in(lengths: u32) -> usize {
+    ((lengths & !OLDER) >> 24) as usize
 }
 
 /// Where nodes are made; belongs to the writer.
@@ -168,10 +194,10 @@ impl Arena {
         chunk.as_ptr()
     }
 
-    /// Writes a node that nothing leads to yet, its links empty.
+    /// Writes a node that nothing leads to yet, its links empty but for that to the oldest version.
     fn node(
         &mut self,
-        height: usize,
+        (height, oldest): (usize, Option<Node>),
         key: &[u8],
         position: LogPosition,
         value: Option<&[u8]>,
@@ -180,18 +206,22 @@ impl Arena {
         let value_len = value.map_or(DELETED, |v| v.len() as u32);
         let value = value.unwrap_or_default();
         assert!(key.len() <= KEY_LEN_MASK as usize && value.len() < DELETED as usize, "entry too long");
-        let tower = height * ALIGN;
-        let place = self.allocate(HEADER + tower + key.len() + value.len(), bytes);
+        let (tower, older) = (height * ALIGN, oldest.map_or(0, |_| OLDER));
+        let links = tower + oldest.map_or(0, |_| ALIGN);
+        let place = self.allocate(HEADER + links + key.len() + value.len(), bytes);
         // SAFETY: the allocation is fresh, aligned and as long as the sum of the parts written here.
         unsafe {
             place.cast::<u64>().write(position.to_u64());
             place.add(8).cast::<*mut u8>().write(null_mut());
-            place.add(16).cast::<u32>().write((height as u32) << 24 | key.len() as u32);
+            place.add(16).cast::<u32>().write(older | (height as u32) << 24 | key.len() as u32);
             place.add(20).cast::<u32>().write(value_len);
             for level in 0..height {
                 place.add(HEADER + level * ALIGN).cast::<*mut u8>().write(null_mut());
             }
-            let data = place.add(HEADER + tower);
+            if let Some(oldest) = oldest {
+                place.add(HEADER + tower).cast::<*mut u8>().write(oldest.0);
+            }
+            let data = place.add(HEADER + links);
             data.copy_from_nonoverlapping(key.as_ptr(), key.len());
             data.add(key.len()).copy_from_nonoverlapping(value.as_ptr(), value.len());
         }
@@ -249,7 +279,7 @@ impl SkipList {
         let bytes = AtomicUsize::new(0);
         let before = [Node::NONE; HEIGHT_MAX];
         let mut arena = Arena { chunks: Vec::new(), free: null_mut(), left: 0, random: 0x9e37_79b9, before };
-        let head = arena.node(HEIGHT_MAX, &[], LogPosition::ZERO, None, &bytes);
+        let head = arena.node((HEIGHT_MAX, None), &[], LogPosition::ZERO, None, &bytes);
         arena.before = [head; HEIGHT_MAX];
         SkipList {
             head,
@@ -386,7 +416,8 @@ impl Writer<'_> {
         self.find_before(key, position);
         let list = self.list;
         let height = self.arena.random_height();
-        let node = self.arena.node(height, key, position, value, &list.bytes);
+        let oldest = self.oldest_of(key);
+        let node = self.arena.node((height, oldest), key, position, value, &list.bytes);
         if height > list.height.load(Ordering::Relaxed) {
             list.height.store(height, Ordering::Relaxed);
         }
@@ -406,6 +437,16 @@ impl Writer<'_> {
             }
         }
         list.len.fetch_add(1, Ordering::Release);
+    }
+
+    /// The oldest version of the key that the place is in front of, if that is this one (S5).
+    fn oldest_of(&self, key: &[u8]) -> Option<Node> {
+        // SAFETY: `before` is the head or a linked node; what its link leads to is linked.
+        unsafe {
+            let behind = self.arena.before[0].next(0);
+            let same = !behind.is_none() && behind.entry().key == key;
+            same.then(|| behind.oldest().unwrap_or(behind))
+        }
     }
 
     /// Sets `before` to the last node in front of the place, on every level.
@@ -473,6 +514,16 @@ impl ListCursor {
                 // SAFETY: as above; the cursor keeps the list alive.
                 unsafe { self.ahead.step(self.node) };
             }
+        }
+    }
+
+    /// Moves on by one entry or more, if the cursor stands on one: past all versions of its key that are known to be older
+    /// (S5).
+    pub(crate) fn leave_key(&mut self) {
+        if !self.node.is_none() {
+            // SAFETY: a linked node of the list.
+            self.node = unsafe { self.node.oldest() }.unwrap_or(self.node);
+            self.next();
         }
     }
 
@@ -569,6 +620,29 @@ mod tests {
                 assert_eq!(list.seek(b"b", LogPosition::MAX).unwrap().key, b"b");
             }
         });
+    }
+
+    #[test]
+    fn a_key_with_many_versions_is_left_in_one_step() {
+        let list = Arc::new(SkipList::new());
+        for i in 0..200_u64 {
+            let key = [b'a' + (numbers(i).next().unwrap() % 5) as u8];
+            list.writer().insert(&key, at(i), Some(&i.to_be_bytes()));
+        }
+        // Not in the order of the log: it is met, in a step of its own.
+        list.writer().insert(b"b", at(0), None);
+        let mut cursor = ListCursor::new(list);
+        for start in [200, 100, 1] {
+            cursor.seek(b"a", at(start));
+            let mut met = Vec::new();
+            while let Some(entry) = cursor.entry() {
+                met.push(entry.key[0]);
+                cursor.leave_key();
+            }
+            assert_eq!(met.iter().filter(|k| **k == b'b').count(), 2, "{met:?}");
+            met.dedup();
+            assert_eq!(met, (met[0]..=b'e').collect::<Vec<_>>());
+        }
     }
 
     #[test]
