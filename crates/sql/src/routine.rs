@@ -3,7 +3,8 @@
 //! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow becomes jumps, each
 //!    variable gets a place in the frame, and each instruction knows which variables are in scope.
 //! 2. call     A [`Frame`] with the arguments goes on the session's stack; instructions run until RETURN. SQL statements
-//!    inside are executed like others, as statements within the calling one: they fail together.
+//!    inside are executed like others, as statements within the calling one: they fail together. What they and the
+//!    expressions are resolved to, the session keeps for its next call ([`plans`]).
 //!
 //! (F1) A function neither commits nor sends rows: such statements are refused when it is created.
 //! (F2) A function does not call itself, directly or by others (error 1424).
@@ -11,21 +12,24 @@
 //! What a function does is in the log as row events, whatever it computes.
 
 mod compile;
+mod plans;
 mod rights;
 
 use std::sync::Arc;
+
+use plans::OfRoutine;
+pub use plans::RoutinePlans;
 
 use crate::ast;
 use crate::error::{self, Result};
 use crate::executor;
 use crate::expression::resolve::Local;
-use crate::expression::{Resolver, Row, Scope};
+use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::planner::plan::{self, Basis};
 use crate::session::Context;
-use crate::session::Modes;
 use crate::types::{Charset, Collation, DataType};
 use crate::value::zone::Zone;
 use crate::value::{Datum, store};
-use crate::variables::{Value, ids};
 
 /// A compiled function.
 pub struct Routine {
@@ -78,6 +82,7 @@ pub struct Frame {
     routine: Arc<Routine>,
     /// The instruction that runs.
     at: usize,
+    kept: OfRoutine,
 }
 
 impl Frame {
@@ -184,41 +189,18 @@ pub fn call(
         locals.push(fit(cx, value, charset, ty, &routine.name)?);
     }
     locals.resize(routine.places.len(), Datum::Null);
-    let outer = enter(cx, routine);
+    let mut kept = cx.routine_plans.take(routine);
+    let around = plans::enter(cx, &mut kept);
     let status = cx.status.clone();
-    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0 });
+    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0, kept });
     let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
-    cx.frames.pop();
+    if let Some(frame) = cx.frames.pop() {
+        cx.routine_plans.put(frame.kept);
+    }
     // The calling statement's figures are its own again.
     cx.status = status;
-    leave(cx, outer);
+    plans::leave(cx, around);
     outcome
-}
-
-/// The settings that a function runs under: those of its creation. Returns the session's where they differ.
-fn enter(cx: &mut Context, routine: &Routine) -> Option<(Value, Value)> {
-    let variables = cx.variables();
-    let same = variables.uint(ids::SQL_MODE) == routine.sql_mode
-        && variables.text(ids::COLLATION_CONNECTION) == routine.connection.name();
-    if same {
-        return None;
-    }
-    let outer = (variables.get(ids::SQL_MODE).clone(), variables.get(ids::COLLATION_CONNECTION).clone());
-    cx.change_variables(|v| {
-        v.put(ids::SQL_MODE, Value::UInt(routine.sql_mode));
-        v.put(ids::COLLATION_CONNECTION, Value::Text(routine.connection.name().into()));
-    });
-    debug_assert_eq!(cx.modes().strict, Modes::from_bits(routine.sql_mode).strict);
-    Some(outer)
-}
-
-fn leave(cx: &mut Context, outer: Option<(Value, Value)>) {
-    if let Some((sql_mode, collation)) = outer {
-        cx.change_variables(|v| {
-            v.put(ids::SQL_MODE, sql_mode);
-            v.put(ids::COLLATION_CONNECTION, collation);
-        });
-    }
 }
 
 fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
@@ -233,7 +215,9 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
         }
         at += 1;
         match &instruction.action {
-            Action::Statement(statement) => executor::execute_nested(cx, statement, &routine.text)?,
+            Action::Statement(statement) => {
+                with_kept(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
+            }
             Action::Assign(index, value) => {
                 let ty = &routine.places[*index];
                 let (value, charset) = match value {
@@ -243,8 +227,7 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
                 assign(cx, *index, ty, value, charset)?;
             }
             Action::JumpUnless(condition, target) => {
-                let expr = Resolver::new(cx, instruction.scope()).expr(condition)?;
-                if expr.truth(cx, Row::None)? != Some(true) {
+                if resolved(cx, instruction, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
                     at = *target;
                 }
             }
@@ -266,8 +249,44 @@ impl Instruction {
 
 /// A value, and the character set of its text.
 fn evaluate(cx: &mut Context, at: &Instruction, ast: &ast::Expr) -> Result<(Datum<'static>, Charset)> {
-    let expr = Resolver::new(cx, at.scope()).expr(ast)?;
-    let value = expr.eval(cx, Row::None)?.into_owned();
-    let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
-    Ok((value, charset))
+    resolved(cx, at, ast, |cx, expr| {
+        let value = expr.eval(cx, Row::None)?.into_owned();
+        let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+        Ok((value, charset))
+    })
+}
+
+/// Resolves the expression of the instruction that runs, now or in an earlier call, and uses it.
+fn resolved<T>(
+    cx: &mut Context,
+    at: &Instruction,
+    ast: &ast::Expr,
+    run: impl FnOnce(&mut Context, &Expr) -> Result<T>,
+) -> Result<T> {
+    let make = |cx: &mut Context, basis: &mut Basis| {
+        let mut resolver = Resolver::new(cx, at.scope());
+        let expr = resolver.expr(ast)?;
+        basis.reads(&mut resolver);
+        basis.evaluates(&expr);
+        Ok(expr)
+    };
+    with_kept(cx, |cx| plan::run(cx, make, run))
+}
+
+/// Runs the instruction by the plan that is kept of it; what its subqueries give is this execution's own.
+fn with_kept<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    let plan = |cx: &mut Context| {
+        let frame = cx.frames.last_mut()?;
+        frame.kept.plans.get_mut(frame.at).map(std::mem::take)
+    };
+    let kept = plan(cx);
+    let around = std::mem::replace(&mut cx.kept_plan, kept);
+    let outcome = cx.with_own_results(run);
+    let kept = std::mem::replace(&mut cx.kept_plan, around);
+    if let Some(frame) = cx.frames.last_mut()
+        && let Some(place) = frame.kept.plans.get_mut(frame.at)
+    {
+        *place = kept.unwrap_or_default();
+    }
+    outcome
 }

@@ -181,9 +181,9 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        self.cx.kept_plan = Some(parsed.plan.lock().take());
+        self.cx.kept_plan = Some(std::mem::take(&mut *parsed.kept.lock()));
         let outcome = self.statement(&parsed.statement, &parsed.text, more, sink);
-        *parsed.plan.lock() = self.cx.kept_plan.take().flatten();
+        *parsed.kept.lock() = self.cx.kept_plan.take().unwrap_or_default();
         outcome
     }
 

@@ -59,6 +59,7 @@ pub struct Catalog {
     ddl: Mutex<()>,
     /// Counts the changes of accounts.
     accounts_epoch: AtomicU64,
+    definitions_epoch: AtomicU64,
     /// Trees that were built for statements that are about to be logged (C4).
     pending: Mutex<Pending>,
 }
@@ -73,6 +74,7 @@ impl Catalog {
             state: RwLock::new(Arc::new(state)),
             ddl: Mutex::new(()),
             accounts_epoch: AtomicU64::new(0),
+            definitions_epoch: AtomicU64::new(0),
             pending: Mutex::default(),
         }
     }
@@ -118,11 +120,17 @@ impl Catalog {
         if changes.iter().any(|change| matches!(change, Change::PutUser(_) | Change::DropUser(..))) {
             self.accounts_epoch.fetch_add(1, Ordering::Release);
         }
+        self.definitions_epoch.fetch_add(1, Ordering::Release);
     }
 
     /// Moves with every change of an account, after the change is visible: sessions then ask again what they may do.
     pub fn accounts_epoch(&self) -> &AtomicU64 {
         &self.accounts_epoch
+    }
+
+    /// Moves with every change of a definition or an account, after the change is visible.
+    pub fn definitions_epoch(&self) -> &AtomicU64 {
+        &self.definitions_epoch
     }
 
     /// Puts another definition of the same table in its place, in memory only: one whose index is being built, or the

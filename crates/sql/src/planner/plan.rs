@@ -24,8 +24,20 @@ use crate::routine::Routine;
 use crate::session::Context;
 use crate::types::{Family, Type};
 
-/// A plan between two executions, if there is one.
-pub type Kept = Option<Box<dyn Any + Send + Sync>>;
+/// What is kept of a statement between two executions.
+#[derive(Default)]
+pub struct Kept {
+    /// The plan, if there is one.
+    plan: Option<Box<dyn Any + Send + Sync>>,
+    /// When the account was found to have the privileges that the statement needs.
+    pub granted: Option<crate::privilege::Stamp>,
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kept").field("planned", &self.plan.is_some()).finish()
+    }
+}
 
 /// What a plan was made for, told while it is made.
 #[derive(Debug, Default)]
@@ -60,17 +72,20 @@ pub fn run<T: Send + Sync + 'static, R>(
     make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>,
     run: impl FnOnce(&mut Context, &T) -> Result<R>,
 ) -> Result<R> {
-    let Some(kept) = cx.kept_plan.take() else {
+    let Some(mut kept) = cx.kept_plan.take() else {
         let work = make(cx, &mut Basis::default())?;
         return run(cx, &work);
     };
-    let kept = kept.and_then(|plan| plan.downcast::<Plan<T>>().ok());
-    let plan = match kept {
+    let plan = kept.plan.take().and_then(|plan| plan.downcast::<Plan<T>>().ok());
+    let plan = match plan {
         Some(plan) if plan.is_valid(cx) => plan,
         _ => Box::new(Plan::new(cx, make)?),
     };
     let outcome = run(cx, &plan.work);
-    cx.kept_plan = Some(if plan.basis.changes_unnoticed { None } else { Some(plan) });
+    if !plan.basis.changes_unnoticed {
+        kept.plan = Some(plan);
+    }
+    cx.kept_plan = Some(kept);
     outcome
 }
 

@@ -3,6 +3,8 @@
 //! What goes by an argument rather than by the statement's kind (which session is killed, which variable is set, whose
 //! account is shown) is checked where the argument is known, by [`Context::need_any`].
 
+use std::sync::atomic::Ordering;
+
 use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
 use super::{Grants, find};
@@ -14,8 +16,44 @@ use crate::ast::{
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 
-/// Refuses a client's statement that its account may not run.
+/// A moment's definitions, accounts and settings, which together say what a statement needs and what an account may do.
+/// Equal stamps of one session are answers to the same questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    definitions: u64,
+    settings: u64,
+}
+
+impl Stamp {
+    /// That of now; `None` for a session with temporary tables, which hide others.
+    pub fn now(cx: &Context) -> Option<Stamp> {
+        let definitions = cx.catalog().definitions_epoch().load(Ordering::Acquire);
+        let settings = cx.settings_version();
+        (!cx.has_temporary_tables()).then_some(Stamp { definitions, settings })
+    }
+}
+
+/// Refuses a client's statement that its account may not run. A statement that is kept is not asked again before
+/// something has changed that could matter.
 pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+    let now = match &cx.kept_plan {
+        Some(kept) => {
+            let now = Stamp::now(cx);
+            if now.is_some() && kept.granted == now {
+                return Ok(());
+            }
+            now
+        }
+        None => None,
+    };
+    check_now(cx, kind)?;
+    if let Some(kept) = &mut cx.kept_plan {
+        kept.granted = now;
+    }
+    Ok(())
+}
+
+fn check_now(cx: &mut Context, kind: &StatementKind) -> Result<()> {
     let grants = cx.grants().clone();
     if grants.is_unlimited() {
         return check_unlimited(cx, kind);

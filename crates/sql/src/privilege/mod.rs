@@ -15,7 +15,7 @@ mod needs;
 mod set;
 mod tables;
 
-pub use check::{check, check_expression, check_nested};
+pub use check::{Stamp, check, check_expression, check_nested};
 pub use grants::Grants;
 pub use set::{DYNAMIC, Dynamic, Privileges, STATIC, StaticPrivilege, find};
 pub use tables::{UsedTable, tables_used};

@@ -83,8 +83,12 @@ pub struct Context {
     /// The plan of the statement that runs, kept from its last execution for its next one; `None` if the statement is
     /// not kept itself.
     pub kept_plan: Option<crate::planner::plan::Kept>,
-    /// Counts the changes of settings.
+    /// What is kept of the functions that were called.
+    pub routine_plans: crate::routine::RoutinePlans,
+    /// The number that the settings have now.
     settings_version: u64,
+    /// The last number that settings got.
+    last_settings: u64,
     /// Values of the prepared statement that runs.
     pub parameters: Vec<super::Parameter>,
     /// A statement that stores: text that is no number is an error under strict modes.
@@ -141,7 +145,9 @@ impl Context {
             profile: None,
             tracker: super::tracking::Tracker::default(),
             kept_plan: None,
+            routine_plans: crate::routine::RoutinePlans::default(),
             settings_version: 0,
+            last_settings: 0,
             parameters: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),

@@ -44,14 +44,14 @@ pub(super) struct Parsed {
     pub text: Box<[u8]>,
     /// The tree.
     pub statement: Statement,
-    /// The plan of its last execution.
-    pub plan: Mutex<Kept>,
+    /// What is kept of its last execution.
+    pub kept: Mutex<Kept>,
 }
 
 impl Parsed {
     /// A statement without a plan.
     pub(super) fn new(text: &[u8], statement: Statement) -> Self {
-        Self { text: text.into(), statement, plan: Mutex::new(None) }
+        Self { text: text.into(), statement, kept: Mutex::default() }
     }
 }
 

@@ -26,6 +26,11 @@ impl Context {
         &self.temporary.tables
     }
 
+    /// True if there are any.
+    pub(crate) fn has_temporary_tables(&self) -> bool {
+        !self.temporary.tables.is_empty()
+    }
+
     /// The temporary table of this name, if there is one: it hides the other one.
     pub(crate) fn temporary_table(&self, database: Option<&str>, name: &str) -> Option<&Arc<TableDef>> {
         let tables = &self.temporary.tables;

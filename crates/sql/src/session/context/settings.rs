@@ -72,7 +72,8 @@ impl Context {
     pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
         let result = change(&mut self.variables);
         self.settled = settle(&self.variables);
-        self.settings_version += 1;
+        self.last_settings += 1;
+        self.settings_version = self.last_settings;
         let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
         self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
         self.begin_event = None;
@@ -82,6 +83,11 @@ impl Context {
     /// Changes with every change of a setting that plans may depend on.
     pub fn settings_version(&self) -> u64 {
         self.settings_version
+    }
+
+    /// Says that all settings are again as they were when they had this number.
+    pub fn settings_are_again(&mut self, version: u64) {
+        self.settings_version = version;
     }
 
     /// What the sql_mode means.

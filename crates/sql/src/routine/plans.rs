@@ -1,0 +1,100 @@
+//! What a session keeps of the functions that it calls, from one call to the next: their plans.
+//!
+//! A body's plans are kept like those of the client's statements ([`crate::planner::plan`]), one for each instruction. They
+//! are a session's own, though the compiled body is shared: settings and user variables are the session's.
+//!
+//! (P1) A function runs under settings of its creation. Where these are not the session's, both get a number: the same
+//!      settings of the session with the same function's give the same number again, or no plan would ever be good.
+
+use std::sync::Arc;
+
+use super::Routine;
+use crate::planner::plan::Kept;
+use crate::session::Context;
+use crate::variables::{Value, ids};
+
+/// Functions whose plans a session keeps.
+const FUNCTIONS_MAX: usize = 32;
+
+/// The functions that a session called last, the newest last.
+#[derive(Default)]
+pub struct RoutinePlans {
+    called: Vec<OfRoutine>,
+}
+
+/// What is kept of one function.
+pub(super) struct OfRoutine {
+    routine: Arc<Routine>,
+    /// Of each instruction.
+    pub(super) plans: Vec<Kept>,
+    /// (P1) The number of the session's settings around the call, and of those inside.
+    numbers: Option<(u64, u64)>,
+    /// [`crate::privilege::Stamp`] of the moment at which its definer was found to have the rights that it needs.
+    pub(super) granted: Option<crate::privilege::Stamp>,
+}
+
+impl RoutinePlans {
+    /// What is kept of a function that is called now; it is not kept until it is put back.
+    pub(super) fn take(&mut self, routine: &Arc<Routine>) -> OfRoutine {
+        match self.called.iter().position(|kept| Arc::ptr_eq(&kept.routine, routine)) {
+            Some(place) => self.called.remove(place),
+            None => OfRoutine {
+                routine: routine.clone(),
+                plans: routine.code.iter().map(|_| Kept::default()).collect(),
+                numbers: None,
+                granted: None,
+            },
+        }
+    }
+
+    /// Keeps it for the next call.
+    pub(super) fn put(&mut self, kept: OfRoutine) {
+        if self.called.len() >= FUNCTIONS_MAX {
+            self.called.remove(0);
+        }
+        self.called.push(kept);
+    }
+}
+
+/// The session's settings around a call, where the function's are others.
+pub(super) struct Around {
+    sql_mode: Value,
+    collation: Value,
+    number: u64,
+    number_inside: u64,
+}
+
+/// Brings the settings of the function's creation.
+pub(super) fn enter(cx: &mut Context, kept: &mut OfRoutine) -> Option<Around> {
+    let (routine, variables) = (kept.routine.clone(), cx.variables());
+    let same = variables.uint(ids::SQL_MODE) == routine.sql_mode
+        && variables.text(ids::COLLATION_CONNECTION) == routine.connection.name();
+    if same {
+        return None;
+    }
+    let sql_mode = variables.get(ids::SQL_MODE).clone();
+    let collation = variables.get(ids::COLLATION_CONNECTION).clone();
+    let number = cx.settings_version();
+    cx.change_variables(|v| {
+        v.put(ids::SQL_MODE, Value::UInt(routine.sql_mode));
+        v.put(ids::COLLATION_CONNECTION, Value::Text(routine.connection.name().into()));
+    });
+    match kept.numbers {
+        Some((around, inside)) if around == number => cx.settings_are_again(inside),
+        _ => kept.numbers = Some((number, cx.settings_version())),
+    }
+    Some(Around { sql_mode, collation, number, number_inside: cx.settings_version() })
+}
+
+/// Brings the settings around the call back.
+pub(super) fn leave(cx: &mut Context, around: Option<Around>) {
+    let Some(around) = around else { return };
+    let unchanged = cx.settings_version() == around.number_inside;
+    cx.change_variables(|v| {
+        v.put(ids::SQL_MODE, around.sql_mode);
+        v.put(ids::COLLATION_CONNECTION, around.collation);
+    });
+    if unchanged {
+        cx.settings_are_again(around.number);
+    }
+}
