@@ -149,6 +149,15 @@ impl<'p> Scan<'p> {
     }
 }
 
+/// The ranges of a path whose keys read no row.
+pub(crate) fn ranges(cx: &mut Context, table: &TableDef, path: &Path) -> Result<Vec<KeyRange>> {
+    let frame = Frame::new(std::iter::empty());
+    let mut made = Ranges { cx, frame: &frame, table, path, point: None, ranges: Vec::new() };
+    made.make()?;
+    made.ranges.extend(made.point.map(|key| KeyRange::prefix(&key)));
+    Ok(made.ranges)
+}
+
 /// The ranges of a path, as they are made.
 struct Ranges<'a> {
     cx: &'a mut Context,

@@ -332,7 +332,8 @@ impl Target {
         let slots = [from::Slot::Table(table.clone(), hints, alias)];
         let locking = [Some(wanted.locking)];
         let gate = block::take_gate(&mut list);
-        let joiner = join::Joiner::new(resolver.cx, &slots, &locking);
+        let cx = std::cell::RefCell::new(&mut *resolver.cx);
+        let joiner = join::Joiner::new(&cx, &slots, &locking);
         let mut from = joiner.plan(list, &order, limit.is_some())?;
         if join::gives_order(&mut from, &order) {
             order.clear();

@@ -47,6 +47,15 @@ pub(super) fn set_password(cx: &mut Context, item: &SetItem, sink: &mut dyn Resu
     }
 }
 
+/// Runs an ALTER TABLE that another statement consists of. What was open is committed already.
+pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+    let _passes = match temporary::alters_temporary(cx, &statement.kind) {
+        true => None,
+        false => Some(cx.enter_definition()?),
+    };
+    run(cx, statement, text)
+}
+
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     use StatementKind as S;
     if temporary::alters_temporary(cx, &statement.kind) {

@@ -20,6 +20,7 @@ mod delimited;
 pub mod group;
 mod insert;
 mod load_data;
+mod maintenance;
 mod multi_table;
 mod on_duplicate;
 pub mod operators;
@@ -91,6 +92,9 @@ pub fn execute(
             temporary::check(cx, kind)?;
             let _passes = if temporary::is_temporary(kind) { None } else { Some(cx.enter_definition()?) };
             ddl::execute(cx, statement, text, sink)
+        }
+        S::TableMaintenance(maintenance) => {
+            maintenance::execute(cx, maintenance, statement.span.of(text), sink)
         }
         S::LockTables(tables) => {
             cx.count(Counter::ComLockTables);
@@ -314,7 +318,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::GetDiagnostics(_) => "GET DIAGNOSTICS",
         S::Help(_) => "HELP",
         S::Reset(_) | S::ResetPersist { .. } => "RESET",
-        S::TableMaintenance(_) => "table maintenance",
         S::Restart => "RESTART",
         S::Binlog(_) => "BINLOG",
         S::CreateRole { .. } | S::DropRole { .. } | S::SetRole(_) | S::SetDefaultRole { .. } => "roles",

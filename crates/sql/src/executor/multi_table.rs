@@ -69,7 +69,8 @@ impl Plan {
             false => Locking::SHARE,
         };
         let locking: Vec<_> = (0..slots.len()).map(|slot| Some(locking(slot))).collect();
-        let from = join::Joiner::new(resolver.cx, &slots, &locking).plan(list, &[], false)?;
+        let cx = std::cell::RefCell::new(&mut *resolver.cx);
+        let from = join::Joiner::new(&cx, &slots, &locking).plan(list, &[], false)?;
         Ok(Self { slots, gate, from })
     }
 

@@ -263,8 +263,7 @@ fn access_row(access: &Access, names: &Names<'_>, filled: u64) -> Row {
     let path = &access.path;
     let table = &*access.table;
     let kind = path::kind(access);
-    let candidate =
-        Candidate { table, slot: access.slot, available: filled, hints: &[], rows: &|| access.rows };
+    let candidate = Candidate { table, slot: access.slot, available: filled, hints: &[], forced: false };
     let possible: Vec<&str> = candidate
         .possible(access.filter.iter())
         .into_iter()

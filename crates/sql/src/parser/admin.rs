@@ -180,9 +180,13 @@ impl Parser<'_> {
         self.expect_any(&[K::TABLE, K::TABLES])?;
         let tables = self.list(Self::object_name)?;
         let mut options = Vec::new();
-        while let Some(word) =
-            self.take_any(&[K::QUICK, K::FAST, K::MEDIUM, K::EXTENDED, K::CHANGED, K::USE_FRM, K::FOR])
-        {
+        let allowed: &[K] = match verb {
+            MaintenanceVerb::Check => &[K::QUICK, K::FAST, K::MEDIUM, K::EXTENDED, K::CHANGED, K::FOR],
+            MaintenanceVerb::Checksum => &[K::QUICK, K::EXTENDED],
+            MaintenanceVerb::Repair => &[K::QUICK, K::EXTENDED, K::USE_FRM],
+            MaintenanceVerb::Analyze | MaintenanceVerb::Optimize => &[],
+        };
+        while let Some(word) = self.take_any(allowed) {
             options.push(match word {
                 K::FOR => {
                     self.expect_word(K::UPGRADE)?;

@@ -11,6 +11,7 @@
 
 use storage::transaction::Direction;
 
+use super::size::TableSize;
 use super::statistics::selectivity;
 use crate::ast::{BinaryOp, IndexHint, IndexHintAction, Truth};
 use crate::catalog::TableDef;
@@ -68,6 +69,17 @@ pub struct Choice {
 /// The most ranges that IN makes.
 pub const RANGES_MAX: usize = 1000;
 
+/// What a row costs that an entry of a secondary index leads to, in rows read one after the other: the tree of the
+/// primary key is descended for it.
+const LOOKUP_COST: f64 = 3.0;
+
+/// What it costs to bring a walk to where a range begins.
+const RANGE_COST: f64 = 0.1;
+
+/// What a walk over a whole table costs beyond its rows: a small table may have grown when a kept plan runs, and its
+/// rows are locked by those who lock.
+const SCAN_COST: f64 = 10.0;
+
 /// A condition on one column.
 struct Term<'e> {
     column: usize,
@@ -99,8 +111,8 @@ pub struct Candidate<'a> {
     pub available: u64,
     /// What the query says of its indexes.
     pub hints: &'a [IndexHint],
-    /// Says how many rows it has; asked only where that decides something.
-    pub rows: &'a dyn Fn() -> f64,
+    /// Any index is better than none.
+    pub forced: bool,
 }
 
 /// All rows by primary key.
@@ -119,13 +131,17 @@ pub fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) -> Result
 }
 
 impl Candidate<'_> {
-    /// The cheapest path under these conditions.
-    pub fn choose<'e>(&self, conditions: impl Iterator<Item = &'e Expr> + Clone) -> Choice {
+    /// The cheapest path under these conditions. The table's size is asked only where it decides something.
+    pub fn choose<'e>(
+        &self,
+        conditions: impl Iterator<Item = &'e Expr> + Clone,
+        size: &TableSize<'_>,
+    ) -> Choice {
         let mut terms = Vec::new();
         for condition in conditions.clone() {
             self.collect(condition, &mut terms);
         }
-        let mut choice = self.cheapest(&terms);
+        let mut choice = self.cheapest(&terms, size);
         choice.accepted = conditions.map(|e| self.accepted(&choice.path, e)).product();
         choice
     }
@@ -165,16 +181,16 @@ impl Candidate<'_> {
         if !terms.is_empty() && terms.iter().all(is_used) { 1.0 } else { selectivity(condition) }
     }
 
-    fn cheapest(&self, terms: &[Term<'_>]) -> Choice {
+    fn cheapest(&self, terms: &[Term<'_>], size: &TableSize<'_>) -> Choice {
         if self.is_allowed(0)
             && let Some(point) = self.by_index(0, terms, None).filter(|c| c.path.is_point(self.table))
         {
             return point;
         }
-        let all = (self.rows)();
-        let mut best = Choice { path: full_scan(), rows: all, accepted: 1.0, cost: all.max(1.0) };
+        let all = size.rows();
+        let mut best = Choice { path: full_scan(), rows: all, accepted: 1.0, cost: all + SCAN_COST };
         for index in (0..self.table.indexes.len()).filter(|&i| self.is_allowed(i)) {
-            if let Some(choice) = self.by_index(index, terms, Some(all))
+            if let Some(choice) = self.by_index(index, terms, Some(size))
                 && (choice.cost <= best.cost || self.is_forced() && best.path.keys.is_empty())
             {
                 best = choice;
@@ -184,7 +200,7 @@ impl Candidate<'_> {
     }
 
     fn is_forced(&self) -> bool {
-        self.hints.iter().any(|hint| hint.action == IndexHintAction::Force)
+        self.forced || self.hints.iter().any(|hint| hint.action == IndexHintAction::Force)
     }
 
     /// What the hints say.
@@ -287,9 +303,9 @@ impl Candidate<'_> {
         }
     }
 
-    /// A path by one index of a table of so many rows (only whether it is a point matters where that is not known);
-    /// `None` if the conditions do not narrow it.
-    fn by_index(&self, number: usize, terms: &[Term<'_>], all: Option<f64>) -> Option<Choice> {
+    /// A path by one index (only whether it is a point matters where the size is not asked for); `None` if the conditions do
+    /// not narrow it.
+    fn by_index(&self, number: usize, terms: &[Term<'_>], size: Option<&TableSize<'_>>) -> Option<Choice> {
         let definition = &self.table.indexes[number];
         let mut keys: Vec<Vec<Key>> = Vec::new();
         let mut alternatives = 1;
@@ -316,39 +332,12 @@ impl Candidate<'_> {
         if keys.is_empty() && range.is_none() {
             return None;
         }
-        let complete = whole && keys.len() == definition.parts.len();
-        let rows = expected(all.unwrap_or(1.0), definition, &keys, complete, alternatives, range.as_ref());
-        // Each key is a descent of the tree; a secondary index leads to rows elsewhere.
-        let each = if number == 0 { 1.0 } else { 2.0 };
-        let cost = rows * each + 0.1 * alternatives as f64;
         let path = Path { index: number, keys, range, direction: Direction::Forward };
+        let rows = size.map_or(alternatives as f64, |size| size.of_path(&path, alternatives));
+        let each = if number == 0 { 1.0 } else { 1.0 + LOOKUP_COST };
+        let cost = rows * each + RANGE_COST * alternatives as f64;
         Some(Choice { path, rows, accepted: 1.0, cost })
     }
-}
-
-/// Rows that a path is expected to give, of a table of `all` rows.
-fn expected(
-    all: f64,
-    definition: &crate::catalog::IndexDef,
-    keys: &[Vec<Key>],
-    complete: bool,
-    alternatives: usize,
-    range: Option<&Range>,
-) -> f64 {
-    let alternatives = alternatives as f64;
-    if complete && definition.unique {
-        return alternatives.min(all.max(1.0));
-    }
-    // Without statistics: each bound column leaves a tenth, the last one of a unique key a single row.
-    let mut rows = all;
-    for _ in keys {
-        rows *= 0.1;
-    }
-    rows *= alternatives;
-    if let Some(range) = range {
-        rows *= if range.lower.is_some() && range.upper.is_some() { 0.1 } else { 0.3 };
-    }
-    rows.clamp(1.0, all.max(1.0))
 }
 
 impl KeyRef<'_> {
@@ -397,12 +386,17 @@ impl Path {
 
     /// The slots that its keys read, one bit each.
     pub fn sources(&self) -> u64 {
+        self.expressions().fold(0, |all, e| all | e.sources())
+    }
+
+    /// The values that its keys are made of.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let keys = self.keys.iter().flatten().filter_map(|key| match key {
             Key::Null => None,
             Key::Value(_, e) | Key::NullSafe(_, e) => Some(e),
         });
         let ends = self.range.iter().flat_map(|r| r.lower.iter().chain(&r.upper)).map(|(_, e)| e);
-        keys.chain(ends).fold(0, |all, e| all | e.sources())
+        keys.chain(ends)
     }
 
     /// True if rows come in the order of these columns, ascending or all descending; turns the walk round if needed.

@@ -151,7 +151,8 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     semi_join::Flattener { resolver, slots: &mut slots, locking: &mut locking }.flatten(&mut list)?;
     let gate = take_gate(&mut list);
     let locks = locking.iter().any(Option::is_some);
-    let joiner = join::Joiner::new(resolver.cx, &slots, &locking);
+    let cx = std::cell::RefCell::new(&mut *resolver.cx);
+    let joiner = join::Joiner::new(&cx, &slots, &locking);
     let ordered = if group.is_none() { order.as_slice() } else { &[] };
     let mut from = joiner.plan(list, ordered, limit.is_some() && !distinct)?;
     let comes_ordered = group.is_none() && !order.is_empty() && join::gives_order(&mut from, &order);

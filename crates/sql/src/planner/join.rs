@@ -7,19 +7,22 @@
 //! (J1) A condition stands at the first place where all that it reads is there; those of an ON clause inside of their
 //!      nest, so that they decide about the null complement, and those of WHERE outside.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 
+use storage::LockMode;
 use storage::transaction::Locking;
 
 use super::access::{self, Candidate, Choice};
 use super::from::{Item, ItemKind, List, Slot};
-use super::statistics::{self, selectivity};
+use super::size::TableSize;
+use super::statistics::selectivity;
 use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows};
 use crate::ast::BinaryOp;
 use crate::error::Result;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
+use crate::variables::ids;
 
 /// How many operands are brought into the best of all orders.
 const EXHAUSTIVE_MAX: usize = 7;
@@ -35,11 +38,12 @@ const SELECTIVITY: f64 = 0.5;
 
 /// Plans the joins of one block.
 pub struct Joiner<'a> {
-    cx: &'a Context,
     slots: &'a [Slot],
     locking: &'a [Option<Locking>],
-    /// The rows of the slots' tables, as far as they were asked for.
-    rows: Vec<OnceCell<f64>>,
+    /// How large the slots' tables are; nothing for what is no table.
+    sizes: Vec<Option<TableSize<'a>>>,
+    /// `sql_safe_updates`: where rows are changed, any index is better than none.
+    safe: bool,
 }
 
 /// A join so far: what is filled, what comes out, what it cost.
@@ -67,17 +71,15 @@ enum Method {
 
 impl<'a> Joiner<'a> {
     /// A planner for the block that has these slots.
-    pub fn new(cx: &'a Context, slots: &'a [Slot], locking: &'a [Option<Locking>]) -> Self {
-        let rows = slots.iter().map(|_| OnceCell::new());
-        Self { cx, slots, locking, rows: rows.collect() }
-    }
-
-    /// The rows of a slot's source, found out when first asked for.
-    fn rows(&self, slot: usize) -> f64 {
-        *self.rows[slot].get_or_init(|| match &self.slots[slot] {
-            Slot::Table(table, ..) => statistics::table_rows(self.cx, table),
-            Slot::Rows(..) => ROWS_DERIVED,
-        })
+    pub fn new(cx: &'a RefCell<&'a mut Context>, slots: &'a [Slot], locking: &'a [Option<Locking>]) -> Self {
+        let size = |slot: &'a Slot| match slot {
+            Slot::Table(table, ..) => Some(TableSize::new(cx, table)),
+            Slot::Rows(..) => None,
+        };
+        let changes = |locking: &Locking| locking.mode == LockMode::Exclusive;
+        let safe =
+            locking.iter().flatten().any(changes) && cx.borrow().variables().bool(ids::SQL_SAFE_UPDATES);
+        Self { slots, locking, safe, sizes: slots.iter().map(size).collect() }
     }
 
     /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `few` that not all are wanted.
@@ -206,12 +208,11 @@ impl<'a> Joiner<'a> {
         available: u64,
         conditions: impl Iterator<Item = &'e Expr> + Clone,
     ) -> Choice {
-        match &self.slots[slot] {
-            Slot::Table(table, hints, _) => {
-                let rows = &|| self.rows(slot);
-                Candidate { table, slot, available, hints, rows }.choose(conditions)
+        match (&self.slots[slot], &self.sizes[slot]) {
+            (Slot::Table(table, hints, _), Some(size)) => {
+                Candidate { table, slot, available, hints, forced: self.safe }.choose(conditions, size)
             }
-            Slot::Rows(..) => Choice {
+            _ => Choice {
                 path: access::full_scan(),
                 rows: ROWS_DERIVED,
                 accepted: conditions.map(selectivity).product(),

@@ -23,6 +23,7 @@ pub mod plan;
 pub mod semi_join;
 pub mod set_operation;
 pub mod simplify;
+pub mod size;
 pub mod statistics;
 pub mod subquery;
 
@@ -448,8 +449,8 @@ impl Access {
     /// True if the path's keys see to all conditions.
     pub fn is_narrowed_by_keys_only(&self) -> bool {
         let available = !(1 << self.slot);
-        let (table, slot, rows) = (&*self.table, self.slot, &|| self.rows);
-        let candidate = access::Candidate { table, slot, available, hints: &[], rows };
+        let candidate =
+            access::Candidate { table: &self.table, slot: self.slot, available, hints: &[], forced: false };
         self.filter.iter().all(|e| candidate.is_key_of(&self.path, e))
     }
 }

@@ -11,9 +11,12 @@
 //! (K1) While a plan is made, its [`Basis`] is told of everything that the plan was made for. A plan for what can change
 //!      without notice (types of system variables), or whose making warned, is not kept.
 //! (K2) A plan belongs to one session: the numbers of its settings are the session's own.
+//! (K3) Tables that grow or shrink may want other paths: a plan ends when a table's statistics were made anew, and every
+//!      so often asks whether they should be.
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Query;
 use crate::ast;
@@ -38,6 +41,9 @@ impl std::fmt::Debug for Kept {
         f.debug_struct("Kept").field("planned", &self.plan.is_some()).finish()
     }
 }
+
+/// So many executions of a plan go by before it asks whether its tables' sizes have changed (K3).
+const SIZES_KEPT: u32 = 64;
 
 /// What a plan was made for, told while it is made.
 #[derive(Debug, Default)]
@@ -64,6 +70,9 @@ struct Plan<T> {
     settings: u64,
     /// The parameters' types, where they matter.
     parameters: Vec<Option<Type>>,
+    /// The versions of its tables' statistics (K3).
+    statistics: Vec<u64>,
+    uses: AtomicU32,
 }
 
 /// Runs what `make` has planned: now, or in an earlier execution of the same statement.
@@ -131,6 +140,11 @@ impl Basis {
         });
     }
 
+    /// The tables that it reads or changes.
+    fn tables(&self) -> impl Iterator<Item = &Arc<TableDef>> {
+        self.read.iter().chain(&self.written)
+    }
+
     /// True if tables, functions and variables are what they were; the tables are open, and may be written, then. What is
     /// wrong with them is told by who plans again.
     fn is_current(&self, cx: &mut Context) -> bool {
@@ -160,7 +174,9 @@ impl<T> Plan<T> {
             (!basis.untyped.contains(&number)).then_some(p.ty)
         };
         let parameters = cx.parameters.iter().enumerate().map(type_of).collect();
-        Ok(Self { settings: cx.settings_version(), parameters, work, basis })
+        let statistics = basis.tables().map(|table| table.statistics.version()).collect();
+        let (settings, uses) = (cx.settings_version(), AtomicU32::new(0));
+        Ok(Self { settings, parameters, statistics, uses, work, basis })
     }
 
     /// True if it can run again as it is; its tables are open then.
@@ -172,6 +188,19 @@ impl<T> Plan<T> {
             && self.parameters.len() == cx.parameters.len()
             && self.parameters.iter().zip(&cx.parameters).all(is_same)
             && self.basis.is_current(cx)
+            && self.has_current_sizes(cx)
+    }
+
+    /// (K3)
+    fn has_current_sizes(&self, cx: &Context) -> bool {
+        // Relaxed: it only counts.
+        let is_due = self.uses.fetch_add(1, Ordering::Relaxed) % SIZES_KEPT == SIZES_KEPT - 1;
+        self.basis.tables().zip(&self.statistics).all(|(table, version)| {
+            if is_due && *version > 0 {
+                table.known(&cx.database);
+            }
+            table.statistics.version() == *version
+        })
     }
 }
 

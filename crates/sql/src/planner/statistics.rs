@@ -1,20 +1,7 @@
-//! What is known of tables' sizes.
+//! What conditions leave of rows.
 
 use crate::ast::{BinaryOp, Truth};
-use crate::catalog::TableDef;
 use crate::expression::{Expr, Node};
-use crate::session::Context;
-
-/// Rows that a table is taken to have where nobody knows.
-const ROWS_UNKNOWN: f64 = 1000.0;
-
-/// The fewest rows that a table is taken to have: it may have grown when a kept plan runs.
-const ROWS_MIN: f64 = 10.0;
-
-/// How many rows a table has, roughly.
-pub fn table_rows(cx: &Context, table: &TableDef) -> f64 {
-    table.known(&cx.database).map_or(ROWS_UNKNOWN, |known| (known.rows() as f64).max(ROWS_MIN))
-}
 
 /// The share of rows that a condition is expected to accept, by its kind alone: what MySQL takes where it knows nothing.
 pub fn selectivity(condition: &Expr) -> f64 {

@@ -18,6 +18,14 @@ impl Context {
         self.strict_error.take()
     }
 
+    /// Runs something whose warnings nobody is to see.
+    pub fn without_diagnostics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let kept = (std::mem::take(&mut self.diagnostics), self.strict_error.take());
+        let outcome = run(self);
+        (self.diagnostics, self.strict_error) = kept;
+        outcome
+    }
+
     /// Text that is no number: warning 1292, or the error where a strict session stores.
     pub fn truncated(&mut self, kind: &str, value: &Datum<'_>) -> Result<()> {
         let bytes = value.to_bytes();
