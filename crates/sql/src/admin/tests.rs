@@ -394,9 +394,9 @@ fn databases_and_tables_are_shown() {
     );
     server.check("SHOW INDEX FROM t WHERE Key_name <> 'PRIMARY'", "
         Table|Non_unique|Key_name|Seq_in_index|Column_name|Collation|Cardinality|Sub_part|Packed|Null|Index_type|Comment|Index_comment|Visible|Expression
-        t|0|u|1|u|A|NULL|NULL|NULL|YES|BTREE|||YES|NULL
-        t|1|cu|1|c|A|NULL|3|NULL|YES|BTREE|||YES|NULL
-        t|1|cu|2|u|D|NULL|NULL|NULL|YES|BTREE|||YES|NULL");
+        t|0|u|1|u|A|0|NULL|NULL|YES|BTREE|||YES|NULL
+        t|1|cu|1|c|A|0|3|NULL|YES|BTREE|||YES|NULL
+        t|1|cu|2|u|D|0|NULL|NULL|YES|BTREE|||YES|NULL");
     server.check("SHOW CREATE DATABASE d", "Database|Create Database\nd|CREATE DATABASE `d` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci */ /*!80016 DEFAULT ENCRYPTION='N' */");
     assert!(
         server
@@ -405,7 +405,7 @@ fn databases_and_tables_are_shown() {
     );
     server.check("SHOW CREATE TABLE x", "1146 Table 'd.x' doesn't exist");
     server.check("SHOW CREATE VIEW t", "1347 'd.t' is not VIEW");
-    assert!(server.run("SHOW TABLE STATUS LIKE 't'").contains("\nt|InnoDB|10|Dynamic|NULL"));
+    assert!(server.run("SHOW TABLE STATUS LIKE 't'").contains("\nt|InnoDB|10|Dynamic|0|0|0|0|0|0|"));
     server.check("SHOW TRIGGERS LIKE 't'", "Trigger|Event|Table|Statement|Timing|Created|sql_mode|Definer|character_set_client|collation_connection|Database Collation");
     server.check("FLUSH TABLES t, x", "1146 Table 'd.x' doesn't exist");
 }
