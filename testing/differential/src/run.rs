@@ -24,6 +24,8 @@ pub struct Options {
     pub reduction: Duration,
     /// Findings after which the run ends.
     pub most: usize,
+    /// Compares queries only, of tables that are filled once.
+    pub queries_alone: bool,
     /// No episode begins later than this after the first.
     pub time: Duration,
 }
@@ -36,6 +38,7 @@ impl Default for Options {
             episode: None,
             reduction: Duration::from_secs(20),
             most: 20,
+            queries_alone: false,
             time: Duration::MAX,
         }
     }
@@ -58,9 +61,7 @@ pub struct Finding {
 impl Finding {
     /// What its last statement is like, apart from names, numbers and texts: findings of one shape have one cause, mostly.
     fn shape(&self) -> String {
-        let sql = self.script.last().map(|s| s.sql.to_string()).unwrap_or_default();
-        let without_texts: String = sql.split('\'').step_by(2).collect();
-        without_texts.chars().filter(|c| !c.is_ascii_digit()).collect()
+        self.script.last().map(shape).unwrap_or_default()
     }
 
     /// True if a MySQL was asked and answers as Duramen does: then a known difference is missing, and no code is wrong.
@@ -68,6 +69,12 @@ impl Finding {
         let is_ordered = self.script.last().is_some_and(|s| s.is_ordered);
         self.mysql.as_ref().is_some_and(|mysql| self.duramen.agrees_with(mysql, is_ordered))
     }
+}
+
+fn shape(statement: &Statement) -> String {
+    let sql = statement.sql.to_string();
+    let without_texts: String = sql.split('\'').step_by(2).collect();
+    without_texts.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// What a run came to.
@@ -122,7 +129,7 @@ fn episode(
     options: &Options,
     summary: &mut Summary,
 ) -> Result<Option<Finding>> {
-    let script = generator::episode(seed, peers.is_mysql());
+    let script = generator::episode(seed, peers.is_mysql(), options.queries_alone);
     peers.begin()?;
     for (i, statement) in script.iter().enumerate() {
         match compare(peers, statement) {
@@ -139,6 +146,8 @@ fn episode(
                     return Ok(None);
                 }
             }
+            // Those who fill the tables are another run's question.
+            Comparison::Different { .. } if options.queries_alone && !is_query(statement) => return Ok(None),
             Comparison::Different { duramen, reference } => {
                 summary.compared += 1;
                 let kind = Kind::of(&duramen, &reference);
@@ -149,7 +158,12 @@ fn episode(
                 {
                     // A query changes nothing, so that it is made simpler first, on what is there.
                     let still = |s: &Statement| kind_of(compare(peers, s)) == Some(kind);
-                    script.push(reduce_alone(last, options.reduction, still));
+                    let last = reduce_alone(last, options.reduction, still);
+                    if summary.findings.iter().any(|f| f.shape() == shape(&last)) {
+                        summary.repeated += 1;
+                        continue;
+                    }
+                    script.push(last);
                 }
                 let script = reduce(script, options.reduction, |script| differs(peers, script) == Some(kind));
                 let (duramen, reference) = answers(peers, &script).unwrap_or((duramen, reference));

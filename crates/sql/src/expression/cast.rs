@@ -172,9 +172,8 @@ fn json_scalar(value: Datum<'_>, source: Origin) -> Result<Datum<'_>> {
 /// A value in a result's family, where it is of another.
 pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datum<'a>> {
     let to = match (ty.family, &value) {
-        (Family::Decimal, Datum::Decimal(_)) | (Family::Integer, Datum::Int(_) | Datum::UInt(_)) => {
-            return Ok(value);
-        }
+        (Family::Integer, Datum::Int(_) | Datum::UInt(_)) => return Ok(value),
+        (Family::Decimal, Datum::Decimal(d)) if d.shown() == ty.decimals => return Ok(value),
         (Family::Decimal, _) => To::Decimal(65, ty.decimals),
         (Family::Double, _) => To::Double,
         (Family::Float, Datum::Float(_)) => return Ok(value),
@@ -182,6 +181,8 @@ pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datu
         (Family::Integer, _) if ty.unsigned => To::Unsigned,
         (Family::Integer, _) => To::Signed,
         (Family::DateTime, Datum::Date(_)) => To::DateTime(ty.decimals),
+        (Family::DateTime, Datum::DateTime(d)) if d.fsp != ty.decimals => To::DateTime(ty.decimals),
+        (Family::Time, Datum::Time(t)) if t.fsp != ty.decimals => To::Time(ty.decimals),
         _ => return Ok(value),
     };
     cast(cx, value, &to)

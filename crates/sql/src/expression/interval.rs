@@ -162,7 +162,8 @@ fn single(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Op
         Datum::Bytes(_) => cast::whole_number(cx, amount)?,
         _ => cx.integer(amount)?,
     };
-    let n = i64::try_from(n).unwrap_or(i64::MAX);
+    // What is beyond the signed integers counts as its two's complement.
+    let n = i64::try_from(n).or_else(|_| u64::try_from(n).map(|n| n as i64)).unwrap_or(i64::MIN);
     let (months, micros) = match unit {
         U::Month => (n, 0),
         U::Quarter => (n.saturating_mul(3), 0),

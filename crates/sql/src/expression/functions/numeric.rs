@@ -1,6 +1,7 @@
 //! Functions on numbers. Exact numbers stay exact.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::{Call, Typing, not_null};
 use crate::error::{self, Result};
@@ -375,14 +376,15 @@ fn in_base<'a>(cx: &mut Context, text: &[u8], from: i64, to: i64) -> Value<'a> {
     Ok(Datum::owned(out))
 }
 
-fn extreme<'a>(cx: &mut Context, call: Call<'a>, wanted: std::cmp::Ordering) -> Value<'a> {
+/// The value that comes after or before the best so far, as `is_better` has it.
+fn extreme<'a>(cx: &mut Context, call: Call<'a>, is_better: fn(Ordering) -> bool) -> Value<'a> {
     let by = compare::own_order(call.ty);
     let mut best = call.value(cx, 0)?;
     for i in 1..call.count() {
         let value = call.value(cx, i)?;
         match by.compare(cx, &value, &best)? {
             None => return Ok(Datum::Null),
-            Some(order) if order == wanted => best = value,
+            Some(order) if is_better(order) => best = value,
             Some(_) => {}
         }
     }
@@ -394,9 +396,10 @@ fn extreme<'a>(cx: &mut Context, call: Call<'a>, wanted: std::cmp::Ordering) -> 
 }
 
 pub(super) fn greatest<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    extreme(cx, call, std::cmp::Ordering::Greater)
+    // Of equal texts the last one.
+    extreme(cx, call, Ordering::is_ge)
 }
 
 pub(super) fn least<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    extreme(cx, call, std::cmp::Ordering::Less)
+    extreme(cx, call, Ordering::is_lt)
 }

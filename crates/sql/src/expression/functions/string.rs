@@ -197,8 +197,11 @@ pub(super) fn find_in_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         return Ok(Datum::Int(0));
     }
     let collation = call.arguments[0].ty.collation;
+    // Spaces at the end count here, whatever the collation pads with.
+    let spaces = |text: &[u8]| text.iter().rev().take_while(|&&b| b == b' ').count();
+    let wanted = spaces(&text);
     for (i, word) in list.split(|&b| b == b',').enumerate() {
-        if collation.compare(&text, word).is_eq() {
+        if spaces(word) == wanted && collation.compare(&text, word).is_eq() {
             return Ok(Datum::Int(i as i64 + 1));
         }
     }
@@ -366,7 +369,7 @@ fn pad<'a>(cx: &mut Context, call: Call<'a>, name: &str, at_left: bool) -> Value
         return Ok(slice(text, 0..end));
     }
     if filling.is_empty() {
-        return Ok(Datum::borrowed(b""));
+        return Ok(Datum::Bytes(text));
     }
     if too_long(cx, name, length) {
         return Ok(Datum::Null);

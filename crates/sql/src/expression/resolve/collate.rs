@@ -226,10 +226,13 @@ fn is_unsigned_big(ty: &Type) -> bool {
     ty.unsigned && ty.family == Family::Integer && matches!(ty.code, 0 | code::LONGLONG)
 }
 
-/// The expression, its values converted to `ty`'s family where they are of another.
+/// The expression, its values converted to `ty`'s family where they are of another, times to its digits of a second.
 pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
     let from = plain_family(expr.ty.family);
+    let other_digits = expr.ty.decimals != ty.decimals;
     let to = match ty.family {
+        Family::Time if from == Family::Time && other_digits => cast::To::Time(ty.decimals),
+        Family::DateTime if from == Family::DateTime && other_digits => cast::To::DateTime(ty.decimals),
         _ if from == ty.family && expr.ty.family == from || from == Family::Null => return expr,
         Family::Text if expr.ty.family == Family::Label => return expr,
         Family::Integer if ty.unsigned => cast::To::Unsigned,
@@ -263,16 +266,6 @@ pub fn convert(expr: Expr, ty: &Type, typing: Typing) -> Result<Expr> {
     };
     if expr.ty.family == Family::Text && ty.family == Family::Text {
         transcode(&mut expr, ty.collation)?;
-    }
-    if expr.ty.family == ty.family && expr.ty.decimals != ty.decimals {
-        let to = match ty.family {
-            Family::Time => Some(cast::To::Time(ty.decimals)),
-            Family::DateTime => Some(cast::To::DateTime(ty.decimals)),
-            _ => None,
-        };
-        if let Some(to) = to {
-            expr = Expr { ty: *ty, node: Node::Cast(to, Box::new(expr)) };
-        }
     }
     expr.ty = *ty;
     Ok(expr)
