@@ -1,143 +1,369 @@
 //! Grouping: aggregates by the bytes of the group's key.
+//!
+//! 1. add     Each row goes into its group, which a hash table finds by its key.
+//! 2. put off Once the groups take more memory than there may be, no further one is begun: rows of other groups are put
+//!    off, sorted by their keys. Where a group's aggregates grow with its rows (GROUP_CONCAT, DISTINCT), so are those of
+//!    groups that were begun.
+//! 3. finish  The groups come out; with rows put off, in the order of their keys, one being made at a time.
+//!
+//! What DISTINCT remembers of one group may itself be too much: then its further values are put off and sorted ([`Values`]).
 
 use std::collections::HashMap;
 
-use crate::error::{self, Result};
-use crate::expression::aggregate::{self, State};
-use crate::expression::frame::{Frame, MEMORY_MAX, SavedFrames};
+use super::distinct::KEY_OVERHEAD;
+use super::spill::sort::Sorter;
+use super::spill::{Budget, Purpose, codec};
+use crate::error::Result;
+use crate::expression::aggregate::{self, PutOff, State};
+use crate::expression::frame::{Frame, SavedFrames};
 use crate::planner::Grouping;
 use crate::session::Context;
+use crate::status::Counter;
 
 /// What the key of a sum over all values ends with: the key of a value begins with 0 or 1.
 const BEHIND_VALUES: u8 = 2;
 
-/// Groups in the order they were met, or under WITH ROLLUP in the order of their keys, each before the sum that it is a
-/// part of. Each is represented by the first of its rows.
+/// Groups in the order they were met, or under WITH ROLLUP and where rows were put off in the order of their keys: each
+/// before the sum that it is a part of. Each is represented by the first of its rows.
 pub struct Groups<'p> {
     plan: &'p Grouping,
     slots: Vec<usize>,
+    /// Aggregates grow with their groups.
+    gathers: bool,
     numbers: HashMap<Vec<u8>, usize>,
     list: Vec<Group>,
     saved: SavedFrames,
-    memory: usize,
+    budget: Budget,
     key: Vec<u8>,
+    /// Rows put off: by the group's key its level (4 bytes, little-endian) and the frame.
+    put_off: Option<Sorter>,
+    record: Vec<u8>,
+    /// Values put off, where there is one group.
+    values: Option<Values>,
 }
 
+#[derive(Default)]
 struct Group {
     states: Vec<State>,
     /// How many of the keys it has one value of; the others are summed over.
     level: usize,
-    /// Its key, where the groups are to be sorted by it.
-    key: Vec<u8>,
     /// Where its first row was saved; it had none if this is absent.
     row: Option<usize>,
 }
 
 impl<'p> Groups<'p> {
     /// No group yet; rows have so many slots.
-    pub fn new(plan: &'p Grouping, slots: usize) -> Self {
+    pub fn new(cx: &Context, plan: &'p Grouping, slots: usize) -> Self {
+        cx.count(Counter::CreatedTmpTables);
         Self {
             plan,
             slots: (0..slots).collect(),
+            gathers: plan.aggregates.iter().any(|a| a.gathers()),
             numbers: HashMap::new(),
             list: Vec::new(),
             saved: SavedFrames::default(),
-            memory: 0,
+            budget: Budget::new(cx, Purpose::Table),
             key: Vec::new(),
+            put_off: None,
+            record: Vec::new(),
+            values: None,
         }
     }
 
     /// Takes the frame's row into its group.
-    ///
-    /// # Errors
-    /// 1038 if the groups take more memory than there may be.
     pub fn add(&mut self, cx: &mut Context, frame: &Frame) -> Result<()> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        let mut ends = [0].to_vec();
+        let mut ends = Vec::new();
         for expr in &self.plan.keys {
-            let value = expr.eval(cx, frame.row())?;
-            aggregate::sort_key(&value, &expr.ty, &mut key)?;
             if self.plan.rollup {
                 ends.push(key.len());
             }
+            let value = expr.eval(cx, frame.row())?;
+            aggregate::sort_key(&value, &expr.ty, &mut key)?;
         }
-        let level = self.plan.keys.len();
-        self.add_to(cx, frame, &key, level)?;
-        if self.plan.rollup {
-            for (level, end) in ends.into_iter().enumerate().take(level).rev() {
-                // Behind all values of the key that it is a sum over.
-                key.truncate(end);
-                key.push(BEHIND_VALUES);
-                self.add_to(cx, frame, &key, level)?;
-            }
+        self.add_to(cx, frame, &key, self.plan.keys.len())?;
+        for (level, end) in ends.into_iter().enumerate().rev() {
+            // Behind all values of the key that it is a sum over.
+            key.truncate(end);
+            key.push(BEHIND_VALUES);
+            self.add_to(cx, frame, &key, level)?;
         }
         self.key = key;
         Ok(())
     }
 
-    /// Takes the frame's row into one group.
+    /// Takes the frame's row into one group, or puts it off.
     fn add_to(&mut self, cx: &mut Context, frame: &Frame, key: &[u8], level: usize) -> Result<()> {
-        let number = match self.numbers.get(key) {
-            Some(&number) => number,
+        let known = self.numbers.get(key).copied();
+        if let Some(put_off) = &mut self.put_off
+            && (known.is_none() || self.gathers)
+        {
+            self.record.clear();
+            self.record.extend_from_slice(&(level as u32).to_le_bytes());
+            frame.put(&self.slots, &mut self.record);
+            return put_off.push(key, &self.record);
+        }
+        let mut grown = 0;
+        let number = match known {
+            Some(number) => number,
             None => {
-                self.memory += key.len() + 256;
-                let row = self.saved.save(frame, &self.slots)?;
-                self.begin(Some(row), level);
-                if self.plan.rollup {
-                    self.memory += key.len();
-                    self.list.last_mut().expect("it was begun above").key = key.to_vec();
-                }
+                let before = self.saved.memory();
+                let row = self.saved.save(frame, &self.slots);
+                self.list.push(new_group(self.plan, level, Some(row)));
                 self.numbers.insert(key.to_vec(), self.list.len() - 1);
+                grown += self.saved.memory() - before + key.len() + KEY_OVERHEAD;
+                grown +=
+                    std::mem::size_of::<Group>() + self.plan.aggregates.len() * std::mem::size_of::<State>();
                 self.list.len() - 1
             }
         };
-        for (state, aggregate) in self.list[number].states.iter_mut().zip(&self.plan.aggregates) {
-            self.memory += state.add(aggregate, cx, frame.row())?;
-        }
-        if self.memory + self.saved.memory() > MEMORY_MAX {
-            return Err(error::OUT_OF_SORTMEMORY.plain());
+        grown += add_row(cx, self.plan, &mut self.list[number].states, frame, &mut self.values)?;
+        if grown > 0 && !self.budget.charge(grown) {
+            self.overflow();
         }
         Ok(())
     }
 
-    fn begin(&mut self, row: Option<usize>, level: usize) {
-        let states = self.plan.aggregates.iter().map(State::new).collect();
-        self.list.push(Group { states, row, level, key: Vec::new() });
+    /// The groups are as many as there may be, or the only one has as many values.
+    fn overflow(&mut self) {
+        if self.plan.keys.is_empty() {
+            self.values.get_or_insert_with(|| Values::new(self.budget.another()));
+        } else if self.put_off.is_none() {
+            self.budget.count(Counter::CreatedTmpDiskTables);
+            self.put_off = Some(Sorter::new(self.budget.another(), u64::MAX));
+        }
     }
 
     /// Puts each group into the frame, as its first row and its aggregates, and calls `each`, until that says false.
-    pub fn finish(
+    pub fn finish(mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<()> {
+        if (self.plan.keys.is_empty() || self.plan.rollup) && self.list.is_empty() {
+            // Without GROUP BY there is one group, even of no rows, and WITH ROLLUP there is a sum over all.
+            self.list.push(new_group(self.plan, 0, None));
+        }
+        if let Some(put_off) = self.put_off.take() {
+            return self.finish_sorted(cx, frame, put_off, each);
+        }
+        let list = std::mem::take(&mut self.list);
+        if !self.plan.rollup {
+            for group in list {
+                if !self.emit(cx, frame, group, each)? {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let mut list: Vec<_> = list.into_iter().map(Some).collect();
+        if self.numbers.is_empty() {
+            // The sum over no rows.
+            self.numbers.insert(Vec::new(), 0);
+        }
+        for (_, number) in self.by_key() {
+            if let Some(group) = list[number].take()
+                && !self.emit(cx, frame, group, each)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The groups' keys in order, with their numbers.
+    fn by_key(&mut self) -> Vec<(Vec<u8>, usize)> {
+        let mut keys: Vec<_> = std::mem::take(&mut self.numbers).into_iter().collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// The groups in memory and those of the rows that were put off, both in the order of their keys.
+    fn finish_sorted(
         mut self,
         cx: &mut Context,
         frame: &mut Frame,
-        each: &mut dyn FnMut(&mut Context, &mut Frame) -> Result<bool>,
+        put_off: Sorter,
+        each: EachGroup<'_>,
     ) -> Result<()> {
-        if (self.plan.keys.is_empty() || self.plan.rollup) && self.list.is_empty() {
-            // Without GROUP BY there is one group, even of no rows, and WITH ROLLUP there is a sum over all.
-            self.begin(None, 0);
-        }
-        let mut list = std::mem::take(&mut self.list);
-        if self.plan.rollup {
-            list.sort_by(|a, b| a.key.cmp(&b.key));
-        }
-        for group in list {
-            let made = group.states.into_iter().zip(&self.plan.aggregates).map(|(s, a)| s.finish(a, cx));
-            frame.aggregates.clear();
-            frame.aggregates.extend(made);
-            match group.row {
-                Some(row) => self.saved.restore(row, frame, &self.slots)?,
-                None => frame.clear(),
-            }
-            if self.plan.rollup {
-                let mut keys = Vec::with_capacity(group.level);
-                for expr in &self.plan.keys[..group.level] {
-                    keys.push(expr.eval(cx, frame.row())?.into_owned());
+        let mut known = self.by_key().into_iter().peekable();
+        let mut making: Option<Making> = None;
+        let mut sorted = put_off.finish()?;
+        while let Some((key, record)) = sorted.advance()? {
+            let (level, row) = record.split_first_chunk().unwrap_or((&[0; 4], &[]));
+            if making.as_ref().is_none_or(|making| making.key != key) {
+                if let Some(done) = making.take()
+                    && !self.emit_made(cx, frame, done, each)?
+                {
+                    return Ok(());
                 }
-                frame.group_keys = keys;
+                while let Some((_, number)) = known.next_if(|(known, _)| known.as_slice() < key) {
+                    let group = std::mem::take(&mut self.list[number]);
+                    if !self.emit(cx, frame, group, each)? {
+                        return Ok(());
+                    }
+                }
+                let begun = known.next_if(|(known, _)| known == key);
+                let group = match begun {
+                    Some((_, number)) => std::mem::take(&mut self.list[number]),
+                    None => new_group(self.plan, u32::from_le_bytes(*level) as usize, None),
+                };
+                let budget = self.budget.another();
+                making = Some(Making { key: key.to_vec(), group, first: row.to_vec(), budget, values: None });
             }
-            if !each(cx, frame)? {
+            if let Some(making) = &mut making {
+                frame.take(&self.slots, row)?;
+                frame.tick(cx)?;
+                making.add(cx, self.plan, frame)?;
+            }
+        }
+        if let Some(done) = making
+            && !self.emit_made(cx, frame, done, each)?
+        {
+            return Ok(());
+        }
+        for (_, number) in known {
+            let group = std::mem::take(&mut self.list[number]);
+            if !self.emit(cx, frame, group, each)? {
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Emits a group that was made of rows put off.
+    fn emit_made(
+        &mut self,
+        cx: &mut Context,
+        frame: &mut Frame,
+        made: Making,
+        each: EachGroup<'_>,
+    ) -> Result<bool> {
+        self.values = made.values;
+        if made.group.row.is_none() {
+            frame.take(&self.slots, &made.first)?;
+            return self.emit_here(cx, frame, made.group, each);
+        }
+        self.emit(cx, frame, made.group, each)
+    }
+
+    /// Emits a group whose first row was saved.
+    fn emit(
+        &mut self,
+        cx: &mut Context,
+        frame: &mut Frame,
+        group: Group,
+        each: EachGroup<'_>,
+    ) -> Result<bool> {
+        match group.row {
+            Some(row) => self.saved.restore(row, frame, &self.slots)?,
+            None => frame.clear(),
+        }
+        self.emit_here(cx, frame, group, each)
+    }
+
+    /// Emits a group whose first row is in the frame; false if no more are wanted.
+    fn emit_here(
+        &mut self,
+        cx: &mut Context,
+        frame: &mut Frame,
+        mut group: Group,
+        each: EachGroup<'_>,
+    ) -> Result<bool> {
+        if let Some(values) = self.values.take() {
+            values.settle(cx, self.plan, &mut group.states)?;
+        }
+        let made = group.states.into_iter().zip(&self.plan.aggregates).map(|(s, a)| s.finish(a, cx));
+        frame.aggregates.clear();
+        frame.aggregates.extend(made);
+        if self.plan.rollup {
+            let mut keys = Vec::with_capacity(group.level);
+            for expr in &self.plan.keys[..group.level] {
+                keys.push(expr.eval(cx, frame.row())?.into_owned());
+            }
+            frame.group_keys = keys;
+        }
+        each(cx, frame)
+    }
+}
+
+/// Takes a group; false if no more are wanted.
+pub type EachGroup<'e> = &'e mut dyn FnMut(&mut Context, &mut Frame) -> Result<bool>;
+
+fn new_group(plan: &Grouping, level: usize, row: Option<usize>) -> Group {
+    Group { states: plan.aggregates.iter().map(State::new).collect(), level, row }
+}
+
+/// Takes the frame's row into a group's aggregates. Returns the bytes of memory that they grew by.
+fn add_row(
+    cx: &mut Context,
+    plan: &Grouping,
+    states: &mut [State],
+    frame: &Frame,
+    values: &mut Option<Values>,
+) -> Result<usize> {
+    let mut grown = 0;
+    for (number, (state, aggregate)) in states.iter_mut().zip(&plan.aggregates).enumerate() {
+        grown += match values {
+            None => state.add(aggregate, cx, frame.row(), None)?,
+            Some(values) => {
+                let mut put_off = |value: PutOff<'_>| values.push(number, value);
+                state.add(aggregate, cx, frame.row(), Some(&mut put_off))?
+            }
+        };
+    }
+    Ok(grown)
+}
+
+/// A group that is made of rows put off.
+struct Making {
+    key: Vec<u8>,
+    group: Group,
+    /// Its first row among them.
+    first: Vec<u8>,
+    budget: Budget,
+    values: Option<Values>,
+}
+
+impl Making {
+    fn add(&mut self, cx: &mut Context, plan: &Grouping, frame: &Frame) -> Result<()> {
+        let grown = add_row(cx, plan, &mut self.group.states, frame, &mut self.values)?;
+        if grown > 0 && !self.budget.charge(grown) && self.values.is_none() {
+            self.values = Some(Values::new(self.budget.another()));
+        }
+        Ok(())
+    }
+}
+
+/// Values that DISTINCT put off, of the aggregates of one group: the first of each key counts.
+struct Values {
+    sorter: Sorter,
+    key: Vec<u8>,
+    record: Vec<u8>,
+}
+
+impl Values {
+    fn new(budget: Budget) -> Self {
+        budget.count(Counter::CreatedTmpDiskTables);
+        Self { sorter: Sorter::new(budget, u64::MAX).unique(), key: Vec::new(), record: Vec::new() }
+    }
+
+    fn push(&mut self, aggregate: usize, value: PutOff<'_>) -> Result<()> {
+        self.key.clear();
+        self.key.extend_from_slice(&(aggregate as u32).to_be_bytes());
+        self.key.extend_from_slice(value.key);
+        self.record.clear();
+        codec::put_text(value.order, &mut self.record);
+        codec::put(value.value, &mut self.record);
+        self.sorter.push(&self.key, &self.record)
+    }
+
+    /// Has the group's aggregates take them.
+    fn settle(self, cx: &mut Context, plan: &Grouping, states: &mut [State]) -> Result<()> {
+        let mut sorted = self.sorter.finish()?;
+        while let Some((key, mut record)) = sorted.advance()? {
+            let number = key.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes)) as usize;
+            let order = codec::take_text(&mut record)?.to_vec();
+            let value = codec::take(&mut record)?;
+            if let (Some(state), Some(aggregate)) = (states.get_mut(number), plan.aggregates.get(number)) {
+                state.take(aggregate, cx, value, order)?;
             }
         }
         Ok(())

@@ -1,21 +1,20 @@
 //! Running a plan: a block's rows go to their groups, to the sorter, or straight out; set operations join bodies.
 //!
-//! (Q1) Memory is bounded: sorting, grouping, DISTINCT, derived tables and subqueries give error 1038 beyond
-//!      [`MEMORY_MAX`] instead of growing on.
+//! (Q1) Memory is bounded: what keeps rows goes on in temporary files beyond its limit ([`super::spill`]).
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::distinct::Distinct;
 use super::group::Groups;
 use super::operators::Running;
 use super::profile::{self, Step};
+use super::set_operation;
 use super::sort::Sorter;
-use crate::ast::SetOp;
-use crate::error::{self, Result};
-use crate::expression::frame::{Frame, MEMORY_MAX, RowSet};
+use crate::error::Result;
+use crate::expression::Row;
+use crate::expression::frame::{Frame, RowSet};
 use crate::expression::subquery::Kept;
-use crate::expression::{Row, aggregate};
-use crate::planner::{Block, Body, Query, SetOperation, Side};
+use crate::planner::{Block, Body, Query};
 use crate::session::Context;
 use crate::types::Type;
 use crate::value::Datum;
@@ -75,11 +74,12 @@ pub fn kept_rows(
     Ok(rows)
 }
 
-fn body(cx: &mut Context, body: &Body, each: Each<'_>) -> Result<()> {
+/// Calls `each` with the rows of a query's body, until it says false.
+pub fn body(cx: &mut Context, body: &Body, each: Each<'_>) -> Result<()> {
     match body {
         Body::Block(block) => run_block(cx, block, each).map(|_| ()),
         Body::Nested(query) => run(cx, query, each).map(|_| ()),
-        Body::Set(set) => set_operation(cx, set, each),
+        Body::Set(set) => set_operation::run(cx, set, each),
         Body::Values(rows) => {
             for row in rows {
                 let mut values = Vec::with_capacity(row.len());
@@ -101,11 +101,12 @@ struct Gate<'p> {
     left: u64,
     passed: u64,
     distinct: Option<Distinct<'p>>,
+    stopped: bool,
 }
 
 impl<'p> Gate<'p> {
     fn new(count: u64, offset: u64, distinct: Option<Distinct<'p>>) -> Self {
-        Self { skip: offset, left: count, passed: 0, distinct }
+        Self { skip: offset, left: count, passed: 0, distinct, stopped: false }
     }
 
     /// Lets a row out if it is its turn; false if no more are wanted.
@@ -115,48 +116,33 @@ impl<'p> Gate<'p> {
         {
             return Ok(true);
         }
+        self.count(cx, values, each)
+    }
+
+    fn count(&mut self, cx: &mut Context, values: &mut [Datum<'_>], each: Each<'_>) -> Result<bool> {
         if self.skip > 0 {
             self.skip -= 1;
             return Ok(true);
         }
         self.left = self.left.saturating_sub(1);
         self.passed += 1;
-        Ok(each(cx, values)? && self.left > 0)
+        self.stopped = !each(cx, values)? || self.left == 0;
+        Ok(!self.stopped)
+    }
+
+    /// Lets the rows out that had to wait for all others.
+    fn finish(mut self, cx: &mut Context, each: Each<'_>) -> Result<u64> {
+        if let Some(distinct) = self.distinct.take()
+            && !self.stopped
+        {
+            distinct.finish(cx, |cx, values| self.count(cx, values, each))?;
+        }
+        Ok(self.passed)
     }
 
     fn is_full(&self) -> bool {
         self.left == 0
     }
-}
-
-/// Rows that were seen, by their keys.
-struct Distinct<'p> {
-    types: &'p [Type],
-    seen: HashSet<Vec<u8>>,
-    memory: usize,
-}
-
-impl<'p> Distinct<'p> {
-    fn new(types: &'p [Type]) -> Self {
-        Self { types, seen: HashSet::new(), memory: 0 }
-    }
-
-    fn is_new(&mut self, values: &[Datum<'_>]) -> Result<bool> {
-        let key = key_of(values, self.types)?;
-        self.memory += key.len() + 64;
-        if self.memory > MEMORY_MAX {
-            return Err(error::OUT_OF_SORTMEMORY.plain());
-        }
-        Ok(self.seen.insert(key))
-    }
-}
-
-fn key_of(values: &[Datum<'_>], types: &[Type]) -> Result<Vec<u8>> {
-    let mut key = Vec::new();
-    for (value, ty) in values.iter().zip(types) {
-        aggregate::sort_key(value, ty, &mut key)?;
-    }
-    Ok(key)
 }
 
 fn run_block(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
@@ -171,7 +157,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let (count, offset) = block.limit.eval(cx)?;
     let types: Vec<Type> =
         if block.distinct { block.items.iter().map(|e| e.ty).collect() } else { Vec::new() };
-    let mut gate = Gate::new(count, offset, block.distinct.then(|| Distinct::new(&types)));
+    let gate = Gate::new(count, offset, block.distinct.then(|| Distinct::new(cx, &types)));
     if gate.is_full() {
         return Ok(0);
     }
@@ -179,7 +165,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let mut out = Out {
         block,
         sorter: (!block.order.is_empty()).then(|| Sorter::new(cx, &block.order, kept)),
-        gate: &mut gate,
+        gate,
         values: Vec::with_capacity(block.items.len()),
         each,
     };
@@ -187,15 +173,15 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     if open_gate(cx, block)? {
         out.rows(cx, &mut frame)?;
     } else if let Some(group) = &block.group {
-        let groups = Groups::new(group, block.slots.len());
+        let groups = Groups::new(cx, group, block.slots.len());
         groups.finish(cx, &mut frame, &mut |cx, frame| out.emit(cx, frame))?;
     }
-    let Out { sorter, gate, each, .. } = out;
+    let Out { sorter, mut gate, each, .. } = out;
     if let Some(sorter) = sorter {
         let sorted = sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
         profile::note(cx, block, Step::Sort, began, sorted);
     }
-    Ok(gate.passed)
+    gate.finish(cx, each)
 }
 
 /// True if the conditions that read no source let any row through.
@@ -212,7 +198,7 @@ fn open_gate(cx: &mut Context, block: &Block) -> Result<bool> {
 struct Out<'o, 'p> {
     block: &'p Block,
     sorter: Option<Sorter<'p>>,
-    gate: &'o mut Gate<'p>,
+    gate: Gate<'p>,
     /// Memory for a row's values.
     values: Vec<Datum<'static>>,
     each: Each<'o>,
@@ -231,7 +217,7 @@ impl Out<'_, '_> {
             }
             return Ok(());
         };
-        let mut groups = Groups::new(group, self.block.slots.len());
+        let mut groups = Groups::new(cx, group, self.block.slots.len());
         while from.next(cx, frame)? {
             groups.add(cx, frame)?;
         }
@@ -272,69 +258,4 @@ impl Out<'_, '_> {
 pub(super) fn recycled<'b>(mut values: Vec<Datum<'_>>) -> Vec<Datum<'b>> {
     values.clear();
     values.into_iter().map(|_| Datum::Null).collect()
-}
-
-fn set_operation(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
-    let mut distinct = (!set.all).then(|| Distinct::new(&set.types));
-    if set.op == SetOp::Union {
-        let mut more = true;
-        for operand in [&set.left, &set.right] {
-            if !more {
-                break;
-            }
-            side(cx, operand, &mut |cx, values| {
-                if let Some(distinct) = &mut distinct
-                    && !distinct.is_new(values)?
-                {
-                    return Ok(true);
-                }
-                more = each(cx, values)?;
-                Ok(more)
-            })?;
-        }
-        return Ok(());
-    }
-    let mut others: HashMap<Vec<u8>, u64> = HashMap::new();
-    let mut memory = 0;
-    side(cx, &set.right, &mut |_, values| {
-        let key = key_of(values, &set.types)?;
-        memory += key.len() + 64;
-        if memory > MEMORY_MAX {
-            return Err(error::OUT_OF_SORTMEMORY.plain());
-        }
-        *others.entry(key).or_default() += 1;
-        Ok(true)
-    })?;
-    side(cx, &set.left, &mut |cx, values| {
-        let key = key_of(values, &set.types)?;
-        let partners = others.get_mut(&key);
-        let had = partners.as_ref().is_some_and(|n| **n > 0);
-        if set.all
-            && let Some(partners) = partners
-        {
-            *partners = partners.saturating_sub(1);
-        }
-        if had != (set.op == SetOp::Intersect) {
-            return Ok(true);
-        }
-        if let Some(distinct) = &mut distinct
-            && !distinct.is_new(values)?
-        {
-            return Ok(true);
-        }
-        each(cx, values)
-    })
-}
-
-/// Runs an operand; its values are brought to the result's types.
-fn side(cx: &mut Context, side: &Side, each: Each<'_>) -> Result<()> {
-    let Some(convert) = &side.convert else { return body(cx, &side.body, each) };
-    body(cx, &side.body, &mut |cx, values| {
-        let row = Row::Values(values);
-        let mut converted = Vec::with_capacity(convert.len());
-        for expr in convert {
-            converted.push(expr.eval(cx, row)?);
-        }
-        each(cx, &mut converted)
-    })
 }

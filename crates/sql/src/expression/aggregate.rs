@@ -72,11 +72,34 @@ impl Aggregate {
         Ok(Self { function, distinct, argument, rest: Vec::new(), concat: None, ty })
     }
 
+    /// True if it must remember which values it has met: the smallest and the largest one are the same without.
+    fn tells_apart(&self) -> bool {
+        use AggregateFunction as F;
+        self.distinct && !matches!(self.function, F::Min | F::Max | F::AnyValue | F::BitAnd | F::BitOr)
+    }
+
+    /// True if what it keeps of a group grows with the group's rows.
+    pub fn gathers(&self) -> bool {
+        use AggregateFunction as F;
+        self.tells_apart() || matches!(self.function, F::GroupConcat | F::JsonArrayAgg | F::JsonObjectAgg)
+    }
+
     /// The expressions that it reads.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let order = self.concat.iter().flat_map(|concat| &concat.order).map(|(expr, _)| expr);
         self.argument.iter().chain(&self.rest).chain(order)
     }
+}
+
+/// A value that DISTINCT may count, put off until it is known whether it is the first of its kind.
+#[derive(Debug, Clone, Copy)]
+pub struct PutOff<'v> {
+    /// Equal for values that are equal.
+    pub key: &'v [u8],
+    /// The argument's value.
+    pub value: &'v Datum<'v>,
+    /// What GROUP_CONCAT orders it by.
+    pub order: &'v [u8],
 }
 
 /// What has been seen of a group.
@@ -145,9 +168,15 @@ impl State {
         }
     }
 
-    /// Takes a row in. Returns the bytes of memory that it made the state grow by.
-    pub fn add(&mut self, aggregate: &Aggregate, cx: &mut Context, row: Row<'_>) -> Result<usize> {
-        use AggregateFunction as F;
+    /// Takes a row in. Returns the bytes of memory that it made the state grow by. Under DISTINCT, values that were not met
+    /// before are put off instead, if there is a place for that.
+    pub fn add(
+        &mut self,
+        aggregate: &Aggregate,
+        cx: &mut Context,
+        row: Row<'_>,
+        put_off: Option<&mut dyn FnMut(PutOff<'_>) -> Result<()>>,
+    ) -> Result<usize> {
         let Some(argument) = &aggregate.argument else {
             self.count += 1;
             return Ok(0);
@@ -157,7 +186,8 @@ impl State {
             return Ok(0);
         }
         let mut grown = 0;
-        if aggregate.distinct {
+        let mut fresh = None;
+        if aggregate.tells_apart() {
             let mut key = Vec::new();
             sort_key(&value, &argument.ty, &mut key)?;
             for expr in &aggregate.rest {
@@ -167,11 +197,40 @@ impl State {
                 }
                 sort_key(&value, &expr.ty, &mut key)?;
             }
-            grown += key.len() + 48;
-            if !self.seen.insert(key) {
+            if self.seen.contains(&key) {
                 return Ok(0);
             }
+            fresh = Some(key);
         }
+        let order = match &aggregate.concat {
+            Some(concat) => concat.order_key(cx, row)?,
+            None => Vec::new(),
+        };
+        match (fresh, put_off) {
+            (Some(key), Some(put_off)) => {
+                put_off(PutOff { key: &key, value: &value, order: &order })?;
+                return Ok(0);
+            }
+            (Some(key), None) => {
+                grown += key.len() + 64;
+                self.seen.insert(key);
+            }
+            (None, _) => {}
+        }
+        Ok(grown + self.take(aggregate, cx, value, order)?)
+    }
+
+    /// Takes a value in that counts: what was put off, once its key is known to be the first of its kind. Returns the bytes of
+    /// memory that it made the state grow by.
+    pub fn take(
+        &mut self,
+        aggregate: &Aggregate,
+        cx: &mut Context,
+        value: Datum<'_>,
+        order: Vec<u8>,
+    ) -> Result<usize> {
+        use AggregateFunction as F;
+        let mut grown = 0;
         self.count += 1;
         match &mut self.more {
             More::Nothing => {}
@@ -188,7 +247,7 @@ impl State {
             }
             More::Texts(texts) => {
                 let Some(concat) = &aggregate.concat else { return Ok(grown) };
-                return Ok(grown + texts.add(concat, value, cx, row)?);
+                return Ok(texts.add(concat, value, order, cx.group_concat_max_len()));
             }
         }
         match aggregate.function {
@@ -204,7 +263,7 @@ impl State {
                 Sum::Double(sum) => *sum += cx.double(&value)?,
             },
             F::Min | F::Max => {
-                let by: By = compare::own_order(&argument.ty);
+                let by: By = compare::own_order(&aggregate.argument.as_ref().map_or(Type::NULL, |a| a.ty));
                 let better = match by.compare(cx, &value, &self.best)? {
                     None => true,
                     Some(order) => {

@@ -9,12 +9,18 @@ use std::sync::Arc;
 use super::row::{ImageRow, Offsets, Row};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
+use crate::executor::spill::codec;
 use crate::session::Context;
 use crate::value::Datum;
 use crate::value::zone::Zone;
 
 /// Bytes that one sorting, grouping, or set of rows may take.
 pub const MEMORY_MAX: usize = 256 << 20;
+
+/// What a slot that was put away held.
+const PUT_NULL: u8 = 0;
+const PUT_IMAGE: u8 = 1;
+const PUT_VALUES: u8 = 2;
 
 /// How many rows are walked between two looks at KILL's mark.
 const INTERRUPT_STEPS: u64 = 256;
@@ -37,6 +43,7 @@ struct Slot {
     image: Vec<u8>,
     offsets: Offsets,
     rows: Arc<RowSet>,
+    values: Vec<Datum<'static>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +55,8 @@ enum Content {
     Image,
     /// This one of `rows`.
     Row(usize),
+    /// The row in `values`.
+    Values,
 }
 
 impl Frame {
@@ -105,6 +114,7 @@ impl Frame {
             (Content::Row(number), _) => {
                 Ok(slot.rows.row(number).get(column).map_or(Datum::Null, Datum::borrow))
             }
+            (Content::Values, _) => Ok(slot.values.get(column).map_or(Datum::Null, Datum::borrow)),
             _ => Ok(Datum::Null),
         }
     }
@@ -116,6 +126,56 @@ impl Frame {
             Content::Image => Some(slot.offsets.raw(&slot.image, column)),
             _ => None,
         }
+    }
+
+    /// Appends what the slots hold, for a temporary file: for each a tag, and its image or its values behind their length.
+    pub fn put(&self, slots: &[usize], out: &mut Vec<u8>) {
+        let mut row = Vec::new();
+        for &source in slots {
+            let slot = &self.slots[source];
+            let values = match slot.content {
+                Content::Null => {
+                    out.push(PUT_NULL);
+                    continue;
+                }
+                Content::Image => {
+                    out.push(PUT_IMAGE);
+                    codec::put_text(&slot.image, out);
+                    continue;
+                }
+                Content::Row(number) => slot.rows.row(number),
+                Content::Values => &slot.values,
+            };
+            row.clear();
+            codec::put_row(values, &mut row);
+            out.push(PUT_VALUES);
+            codec::put_text(&row, out);
+        }
+    }
+
+    /// Puts back into the slots what [`Self::put`] took from them.
+    pub fn take(&mut self, slots: &[usize], mut bytes: &[u8]) -> Result<()> {
+        for &source in slots {
+            let (tag, rest) = bytes.split_first().unwrap_or((&PUT_NULL, &[]));
+            bytes = rest;
+            match *tag {
+                PUT_NULL => self.set_null(source),
+                PUT_IMAGE => self.set_image(source, codec::take_text(&mut bytes)?)?,
+                _ => self.set_values(source, codec::take_text(&mut bytes)?)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a row of encoded values into a slot.
+    pub fn set_values(&mut self, source: usize, mut row: &[u8]) -> Result<()> {
+        let slot = &mut self.slots[source];
+        slot.values.clear();
+        while !row.is_empty() {
+            slot.values.push(codec::take(&mut row)?.into_owned());
+        }
+        slot.content = Content::Values;
+        Ok(())
     }
 
     /// The frame as a row.
@@ -150,14 +210,12 @@ enum Saved {
     Null,
     Image(usize, usize),
     Row(Arc<RowSet>, usize),
+    Values(usize, usize),
 }
 
 impl SavedFrames {
     /// Keeps what the slots hold, and returns the place to find it at. Every frame is saved with the same slots.
-    ///
-    /// # Errors
-    /// 1038 if the rows take more memory than there may be.
-    pub fn save(&mut self, frame: &Frame, slots: &[usize]) -> Result<usize> {
+    pub fn save(&mut self, frame: &Frame, slots: &[usize]) -> usize {
         let at = self.entries.len();
         for &source in slots {
             let slot = &frame.slots[source];
@@ -169,12 +227,14 @@ impl SavedFrames {
                     self.bytes.extend_from_slice(&slot.image);
                     Saved::Image(start, self.bytes.len())
                 }
+                Content::Values => {
+                    let start = self.bytes.len();
+                    codec::put_row(&slot.values, &mut self.bytes);
+                    Saved::Values(start, self.bytes.len())
+                }
             });
         }
-        if self.memory() > MEMORY_MAX {
-            return Err(error::OUT_OF_SORTMEMORY.plain());
-        }
-        Ok(at)
+        at
     }
 
     /// Puts what was saved back into the slots.
@@ -184,6 +244,7 @@ impl SavedFrames {
                 Saved::Null => frame.set_null(source),
                 Saved::Row(rows, number) => frame.set_row(source, rows, *number),
                 Saved::Image(start, end) => frame.set_image(source, &self.bytes[*start..*end])?,
+                Saved::Values(start, end) => frame.set_values(source, &self.bytes[*start..*end])?,
             }
         }
         Ok(())

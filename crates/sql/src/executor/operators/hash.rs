@@ -62,7 +62,7 @@ impl<'p> HashRun<'p> {
                 continue;
             }
             let number = table.rows.len() as u32;
-            let saved = table.saved.save(frame, &self.plan.inner_slots)?;
+            let saved = table.saved.save(frame, &self.plan.inner_slots);
             let before = match table.last.get_mut(key.as_slice()) {
                 Some(last) => std::mem::replace(last, number),
                 None => {

@@ -18,11 +18,18 @@ pub(super) struct Merge {
     /// equal ones.
     heap: Vec<usize>,
     started: bool,
+    /// The key of the last record, where only the first of equal keys is wanted.
+    last: Option<Vec<u8>>,
     _budget: Option<Budget>,
 }
 
 /// Merges runs, the last time while they are read.
-pub(super) fn merge(mut budget: Budget, mut file: SpillFile, mut runs: Vec<Stream>) -> Result<Merge> {
+pub(super) fn merge(
+    mut budget: Budget,
+    mut file: SpillFile,
+    mut runs: Vec<Stream>,
+    unique: bool,
+) -> Result<Merge> {
     let block = budget.block_size();
     // Half of the memory; a block is written meanwhile.
     let ways = (budget.limit() / block / 2).clamp(2, WAYS_MAX);
@@ -33,7 +40,7 @@ pub(super) fn merge(mut budget: Budget, mut file: SpillFile, mut runs: Vec<Strea
         let mut runs_left = runs.into_iter().peekable();
         while runs_left.peek().is_some() {
             let some: Vec<Stream> = runs_left.by_ref().take(ways).collect();
-            let mut merge = Merge::new(file, some, None);
+            let mut merge = Merge::new(file, some, unique);
             budget.count(Counter::SortMergePasses);
             let mut writer = Writer::new(block);
             while merge.advance()? {
@@ -47,17 +54,31 @@ pub(super) fn merge(mut budget: Budget, mut file: SpillFile, mut runs: Vec<Strea
         (file, runs) = (output, merged);
     }
     budget.count(Counter::SortMergePasses);
-    Ok(Merge::new(file, runs, Some(budget)))
+    Ok(Merge { _budget: Some(budget), ..Merge::new(file, runs, unique) })
 }
 
 impl Merge {
-    fn new(file: SpillFile, runs: Vec<Stream>, budget: Option<Budget>) -> Self {
+    fn new(file: SpillFile, runs: Vec<Stream>, unique: bool) -> Self {
         let runs: Vec<_> = runs.into_iter().map(|run| (run, Reader::default())).collect();
-        Self { file, runs, heap: Vec::new(), started: false, _budget: budget }
+        let last = unique.then(Vec::new);
+        Self { file, runs, heap: Vec::new(), started: false, last, _budget: None }
     }
 
     /// Goes on to the next record; false behind the last one.
     pub(super) fn advance(&mut self) -> Result<bool> {
+        let Some(mut last) = self.last.take() else { return self.step() };
+        let first = !self.started;
+        let mut more = self.step()?;
+        while more && !first && self.record().0 == last {
+            more = self.step()?;
+        }
+        last.clear();
+        last.extend_from_slice(self.record().0);
+        self.last = Some(last);
+        Ok(more)
+    }
+
+    fn step(&mut self) -> Result<bool> {
         if !self.started {
             self.start()?;
         } else if let Some(&run) = self.heap.first() {

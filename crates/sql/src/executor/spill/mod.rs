@@ -11,16 +11,18 @@
 //! 4. read     They come back block by block, and the file goes.
 //!
 //! (S1) What an operation keeps is at most its limit and one row, whatever it is given: `sort_buffer_size` for a sort,
-//!      `join_buffer_size` for a hash join, `tmp_table_size` for all else, and never less than [`LIMIT_MIN`].
+//!      `join_buffer_size` for a hash join, `tmp_table_size` for all else, and never less than [`LIMIT_MIN`]. What did
+//!      not fit takes as much again, at most twice, while it is put in order.
 //! (S2) All operations of all sessions together take `temptable_max_ram`; when that is taken, each has [`LIMIT_MIN`].
 //! (S3) A file's name goes when its owner does, however the statement ends; what a crash leaves goes at the next start.
 //! (S4) KILL and `max_execution_time` are seen at each block that is written or read.
-//! (S5) Rows come out as if memory had been enough: sorts are stable, and DISTINCT keeps the first of equal rows, in its
-//!      place.
+//! (S5) Rows come out as if memory had been enough: sorts are stable; DISTINCT keeps the first of equal rows, in its
+//!      place. Only groups come in another order, which SQL leaves open.
 
 pub mod codec;
 pub mod file;
 mod merge;
+pub mod put_off;
 pub mod sort;
 pub mod stream;
 #[cfg(test)]
@@ -48,7 +50,7 @@ const BLOCK_MAX: usize = 64 << 10;
 
 /// What is taken of the server's memory at once, in bytes.
 const STEP_MIN: usize = 1 << 10;
-const STEP_MAX: usize = 1 << 20;
+const STEP_MAX: usize = 256 << 10;
 
 /// What all queries share: the folder of their files, and their memory.
 pub struct Spill {

@@ -106,6 +106,8 @@ impl Arena {
 pub struct Sorter {
     budget: Budget,
     limit: usize,
+    /// Only the first of equal keys is wanted.
+    unique: bool,
     arena: Arena,
     entries: Vec<Entry>,
     /// The smallest key that is known not to be wanted.
@@ -124,7 +126,18 @@ impl Sorter {
     /// A sorter that gives at most `limit` records.
     pub fn new(budget: Budget, limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { budget, limit, arena: Arena::default(), entries: Vec::new(), bound: None, written: None }
+        let (arena, entries) = Default::default();
+        Self { budget, limit, unique: false, arena, entries, bound: None, written: None }
+    }
+
+    /// The same of keys that differ: the first record of each. There is no limit then.
+    pub fn unique(self) -> Self {
+        Self { unique: true, limit: usize::MAX, ..self }
+    }
+
+    /// The budget that it keeps to.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// True if nothing was taken in.
@@ -206,6 +219,9 @@ impl Sorter {
         self.arena.set_prefixes(&mut self.entries);
         let arena = &self.arena;
         self.entries.sort_unstable_by(|a, b| arena.compare(a, b));
+        if self.unique {
+            self.entries.dedup_by(|b, a| a.prefix == b.prefix && arena.key(a) == arena.key(b));
+        }
         if self.entries.len() > self.limit {
             self.entries.truncate(self.limit);
         }
@@ -240,7 +256,7 @@ impl Sorter {
         if !self.entries.is_empty() {
             self.write_run(&mut written)?;
         }
-        let merge = merge::merge(self.budget, written.file, written.runs)?;
+        let merge = merge::merge(self.budget, written.file, written.runs, self.unique)?;
         Ok(Sorted(From::Merge { merge: Box::new(merge), left: self.limit }))
     }
 }

@@ -21,6 +21,21 @@ pub struct Concat {
     pub charset: Charset,
 }
 
+impl Concat {
+    /// What a row's text sorts by.
+    pub(super) fn order_key(&self, cx: &mut Context, row: Row<'_>) -> Result<Vec<u8>> {
+        let mut key = Vec::new();
+        for (expr, descending) in &self.order {
+            let start = key.len();
+            sort_key(&expr.eval(cx, row)?, &expr.ty, &mut key)?;
+            if *descending {
+                key[start..].iter_mut().for_each(|byte| *byte = !*byte);
+            }
+        }
+        Ok(key)
+    }
+}
+
 /// The texts of a group, each with the key it sorts by.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gathered {
@@ -35,26 +50,11 @@ pub(super) struct Gathered {
 const SLACK: usize = 64 * 1024;
 
 impl Gathered {
-    /// Takes a text in. Returns the bytes of memory that it takes.
-    pub(super) fn add(
-        &mut self,
-        concat: &Concat,
-        value: Datum<'_>,
-        cx: &mut Context,
-        row: Row<'_>,
-    ) -> Result<usize> {
-        let max = cx.group_concat_max_len();
+    /// Takes a text in, with the key that it sorts by. Returns the bytes of memory that it takes.
+    pub(super) fn add(&mut self, concat: &Concat, value: Datum<'_>, key: Vec<u8>, max: usize) -> usize {
         if concat.order.is_empty() && self.bytes > max {
             self.dropped = true;
-            return Ok(0);
-        }
-        let mut key = Vec::new();
-        for (expr, descending) in &concat.order {
-            let start = key.len();
-            sort_key(&expr.eval(cx, row)?, &expr.ty, &mut key)?;
-            if *descending {
-                key[start..].iter_mut().for_each(|byte| *byte = !*byte);
-            }
+            return 0;
         }
         let text = value.into_bytes().into_owned();
         self.bytes += text.len() + concat.separator.len();
@@ -63,7 +63,7 @@ impl Gathered {
         if self.bytes > max.saturating_mul(2).saturating_add(SLACK) {
             self.drop_last(concat, max);
         }
-        Ok(grown)
+        grown
     }
 
     fn sort(&mut self, concat: &Concat) {

@@ -1,0 +1,71 @@
+//! DISTINCT: of equal rows, the first.
+//!
+//! The keys of the rows so far are kept. Once they take more memory than there may be, no further ones are: rows with
+//! other keys are put off, and the first of each come when all have been seen.
+
+use std::collections::HashSet;
+
+use super::spill::put_off::PutOff;
+use super::spill::{Budget, Purpose};
+use crate::error::Result;
+use crate::expression::aggregate;
+use crate::session::Context;
+use crate::types::Type;
+use crate::value::Datum;
+
+/// Memory that a key takes beside its bytes: the vector, its allocation, its place in the table.
+pub const KEY_OVERHEAD: usize = 64;
+
+/// Rows that were seen, by their keys.
+pub struct Distinct<'p> {
+    types: &'p [Type],
+    seen: HashSet<Vec<u8>>,
+    budget: Budget,
+    put_off: Option<PutOff>,
+    key: Vec<u8>,
+}
+
+impl<'p> Distinct<'p> {
+    /// None yet, of rows of these types.
+    pub fn new(cx: &Context, types: &'p [Type]) -> Self {
+        let budget = Budget::new(cx, Purpose::Table);
+        Self { types, seen: HashSet::new(), budget, put_off: None, key: Vec::new() }
+    }
+
+    /// True if the row is the first of its kind; false if it is not, or is to be waited for.
+    pub fn is_new(&mut self, values: &[Datum<'_>]) -> Result<bool> {
+        self.key.clear();
+        key_of(values, self.types, &mut self.key)?;
+        if self.seen.contains(&self.key) {
+            return Ok(false);
+        }
+        if let Some(put_off) = &mut self.put_off {
+            put_off.push(&self.key, values)?;
+            return Ok(false);
+        }
+        self.seen.insert(self.key.clone());
+        if !self.budget.charge(self.key.len() + KEY_OVERHEAD) {
+            self.put_off = Some(PutOff::unique(&self.budget));
+        }
+        Ok(true)
+    }
+
+    /// Calls `each` with the first of each kind of the rows that had to wait, until it says false.
+    pub fn finish(
+        mut self,
+        cx: &mut Context,
+        each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
+    ) -> Result<()> {
+        let Some(put_off) = self.put_off.take() else { return Ok(()) };
+        drop(self);
+        put_off.rows(|_, _| true)?.drain(cx, each)
+    }
+}
+
+/// Appends a row's key: equal for rows that are equal.
+pub fn key_of(values: &[Datum<'_>], types: &[Type], key: &mut Vec<u8>) -> Result<()> {
+    for (value, ty) in values.iter().zip(types) {
+        aggregate::sort_key(value, ty, key)?;
+    }
+    Ok(())
+}
