@@ -26,7 +26,7 @@ mod rotate;
 mod scan;
 mod status;
 
-pub use commit::{CommitHook, Ticket};
+pub use commit::{CommitHook, Committed, Ticket};
 pub use error::{CommitError, LogError};
 pub use files::FileInfo;
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
@@ -203,7 +203,7 @@ impl Log {
 
     /// Commits a transaction: `Ok` once it is published and as durable as the settings ask.
     pub fn commit(&self, group: EventGroup, hook: Box<dyn CommitHook>) -> Result<LogPosition, CommitError> {
-        self.enqueue(group, hook).wait()
+        self.enqueue(group, hook).wait().map(|committed| committed.position)
     }
 
     /// Behind the last transaction whose place is fixed. At or before [`Log::end`].

@@ -60,7 +60,7 @@ fn a_group_costs_one_write_and_one_flush_however_many_join() {
             let id = |i| 1 + round * members + i;
             let tickets: Vec<Ticket> =
                 (0..members).map(|i| log.enqueue(group(id(i), 10), told.hook(id(i)))).collect();
-            let positions: Vec<_> = tickets.into_iter().map(|t| t.wait().unwrap()).collect();
+            let positions: Vec<_> = tickets.into_iter().map(|t| t.wait().unwrap().position).collect();
             assert!(positions.is_sorted());
             let after = env.counters();
             assert_eq!(

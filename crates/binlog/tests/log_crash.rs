@@ -3,7 +3,7 @@
 
 mod common;
 
-use binlog::log::{CommitError, Log, LogError, LogOptions};
+use binlog::log::{CommitError, Committed, Log, LogError, LogOptions};
 use binlog::position::{FileNumber, LogPosition};
 use common::{DIR, Told, drain, group, ids, open, options, replayed};
 use env::sim::Fault;
@@ -142,7 +142,7 @@ fn commit_some(world: &mut World, log: &Arc<Log>, told: &Told, random: &mut Rand
         .extend(told.take().into_iter().map(|(id, position)| (id, position.unwrap_or(LogPosition::MAX))));
     for outcome in outcomes {
         match outcome {
-            Ok(position) if world.sync_binlog == 1 || world.trx_commit == 1 => {
+            Ok(Committed { position, .. }) if world.sync_binlog == 1 || world.trx_commit == 1 => {
                 assert!(log.durable() >= position, "acknowledged, but not durable (G2)");
                 world.owe_up_to(position);
             }

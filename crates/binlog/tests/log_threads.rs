@@ -165,7 +165,7 @@ fn sessions_that_arrive_during_a_flush_share_the_next_one() {
         assert_eq!(log.status().groups.get(), 1);
         env.release_syncs();
         let first = first.join().unwrap();
-        assert!(others.into_iter().all(|other| other.join().unwrap() > first));
+        assert!(others.into_iter().all(|other| other.join().unwrap().position > first));
     });
     assert_eq!((log.status().groups.get(), log.status().flushes.get() - before), (2, 2));
 }

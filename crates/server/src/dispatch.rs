@@ -6,6 +6,7 @@ use crate::dump;
 use crate::results::{self, Kept, Results};
 use crate::session::{Client, End, open_session};
 use crate::statements;
+use protocol::attributes::Attribute;
 use protocol::command::ChangeUser;
 use protocol::{Command, ErrorReply, Status};
 use sql::SqlError;
@@ -36,7 +37,8 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
         Command::BinlogDump(request) => dump::run(client, &request),
         Command::BinlogDumpGtid(_) => fail(client, &SqlError::unsupported("COM_BINLOG_DUMP_GTID")),
         Command::Query { sql: b"SELECT VERSION()", .. } if client.reads_log => dump::answer_version(client),
-        Command::Query { sql, .. } => query(client, sql),
+        Command::Query { sql, attributes } if attributes.is_empty() => query(client, sql),
+        Command::Query { sql, attributes } => attributed_query(client, sql, &attributes),
         Command::InitDb(name) => init_db(client, name),
         Command::FieldList { table, wildcard } => field_list(client, table, wildcard),
         Command::Ping => client.ok(),
@@ -93,6 +95,15 @@ fn query(client: &mut Client<'_>, text: &[u8]) {
     if let Err(e) = client.session.execute(text, &mut results) {
         fail(client, &e);
     }
+}
+
+/// The same with named values, which functions in it may ask for.
+fn attributed_query(client: &mut Client<'_>, text: &[u8], attributes: &[Attribute<'_>]) {
+    match statements::with_attributes(client, attributes) {
+        Ok(()) => query(client, text),
+        Err(error) => client.connection.write_error(&error),
+    }
+    client.session.set_query_attributes(std::iter::empty());
 }
 
 /// Runs a statement on the client's behalf and throws its result away.

@@ -150,6 +150,11 @@ pub(crate) fn change(change: &StateChange) -> SessionChange<'_> {
         }
         StateChange::Schema(name) => SessionChange::Schema(name.as_bytes()),
         StateChange::State => SessionChange::State(true),
+        StateChange::Gtids(set) => SessionChange::Gtids(set.as_bytes()),
+        StateChange::TransactionState(letters) => SessionChange::TransactionState(letters),
+        StateChange::TransactionCharacteristics(text) => {
+            SessionChange::TransactionCharacteristics(text.as_bytes())
+        }
     }
 }
 

@@ -10,8 +10,9 @@
 
 use crate::results::{self, Format, Results};
 use crate::session::Client;
+use protocol::attributes::Attribute;
 use protocol::binary::{BinaryDateTime, BinaryTime, BinaryType, BinaryValue, code};
-use protocol::statement::{Argument, Prepared, Reading, execute_flags};
+use protocol::statement::{Argument, Arguments, Prepared, Reading, execute_flags};
 use protocol::{ErrorReply, OkReply, Status};
 use sql::session::Parameter;
 use sql::value::temporal::{Date, DateTime, Time};
@@ -105,9 +106,9 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
     if let Some(error) = statement.long_error.take() {
         return Err(error);
     }
-    let arguments = arguments?.parameters;
-    let mut values = Vec::with_capacity(arguments.len());
-    for (i, argument) in arguments.iter().enumerate() {
+    let Arguments { parameters, attributes } = arguments?;
+    let mut values = Vec::with_capacity(parameters.len());
+    for (i, argument) in parameters.iter().enumerate() {
         values.push(match argument {
             Argument::Value(ty, value) => parameter(&client.session, *ty, value)?,
             Argument::LongData(ty) => {
@@ -119,12 +120,33 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
     drop(long);
     let wants_cursor = flags & execute_flags::CURSOR_ANY != 0;
     let format = if wants_cursor { Format::Cursor(Cursor::default()) } else { Format::Binary };
+    if !attributes.is_empty() {
+        with_attributes(client, &attributes)?;
+    }
     let mut results = Results::new(&mut client.connection, client.session.status()).in_format(format);
-    client.session.execute_prepared(id, values, &mut results).map_err(|e| results::error(&e))?;
+    let outcome = client.session.execute_prepared(id, values, &mut results);
+    if !attributes.is_empty() {
+        client.session.set_query_attributes(std::iter::empty());
+    }
+    outcome.map_err(|e| results::error(&e))?;
     let cursor = results.into_cursor();
     if let Some(statement) = client.statements.get_mut(&id) {
         statement.cursor = cursor;
     }
+    Ok(())
+}
+
+/// Gives the session the named values of the statement that it is to run.
+pub(crate) fn with_attributes(
+    client: &mut Client<'_>,
+    attributes: &[Attribute<'_>],
+) -> Result<(), ErrorReply> {
+    const TEXT: BinaryType = BinaryType { code: code::VAR_STRING, unsigned: false };
+    let mut values = Vec::with_capacity(attributes.len());
+    for (name, value) in attributes {
+        values.push((*name, parameter(&client.session, TEXT, value)?));
+    }
+    client.session.set_query_attributes(values.into_iter());
     Ok(())
 }
 

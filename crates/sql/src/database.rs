@@ -448,7 +448,7 @@ impl Database {
             plan.changes.iter().for_each(|change| record::write(change, &mut batch));
             let context = GroupContext::new(server_id, seconds, crate::parser::VERSION);
             let event = QueryEvent::new(0, b"", sql.as_bytes());
-            let position = self.engine.commit_ddl(context, &event, batch, None)?;
+            let position = self.engine.commit_ddl(context, &event, batch, None)?.position;
             self.catalog.publish(&plan.changes, position);
         }
         Ok(())

@@ -30,6 +30,7 @@ use crate::database::{Database, Kill, Process};
 use crate::error::{self, Level, Result, SqlError};
 use crate::executor;
 use crate::parser::{ParseOptions, Parser};
+use crate::planner::plan::Kept;
 use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
 use crate::status::Counter;
 use crate::types::Collation;
@@ -181,7 +182,12 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        self.cx.kept_plan = Some(std::mem::take(&mut *parsed.kept.lock()));
+        // What a plan calls is noted when it is made.
+        let kept = match self.cx.tracker.transactions.is_on() {
+            true => Kept::default(),
+            false => std::mem::take(&mut *parsed.kept.lock()),
+        };
+        self.cx.kept_plan = Some(kept);
         let outcome = self.statement(&parsed.statement, &parsed.text, more, sink);
         *parsed.kept.lock() = self.cx.kept_plan.take().unwrap_or_default();
         outcome
@@ -208,6 +214,7 @@ impl Session {
         cx.status.info.clear();
         cx.storing = false;
         cx.strict_error();
+        cx.tracker.statement_begins();
         let deadline = self.deadline(&statement.kind);
         let outcome = self.run(statement, text, sink);
         let outcome = self.end_deadline(deadline, outcome);
@@ -219,6 +226,8 @@ impl Session {
                 let cx = &mut self.cx;
                 cx.status.row_count = if done.has_rows { -1 } else { cx.status.affected as i64 };
                 self.released |= done.release;
+                let ended = !cx.in_transaction() && !matches!(statement.kind, StatementKind::Rollback(_));
+                cx.tracker.statement_ends(done.has_rows, ended);
                 let mut ok = self.ok(more);
                 if executor::keeps_diagnostics(&statement.kind) {
                     ok.warnings = 0; // those it showed are not its own
@@ -284,7 +293,7 @@ impl Session {
 
     /// CLIENT_SESSION_TRACK: the client wants to know what its statements change in the session.
     pub fn set_tracking(&mut self, on: bool) {
-        self.cx.tracker.switch(on);
+        self.cx.switch_tracking(on);
     }
 
     /// What changed in the session and the client was not yet told of.

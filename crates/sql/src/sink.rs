@@ -90,6 +90,12 @@ pub enum StateChange {
     Schema(String),
     /// Something changed that another session would have to be given too.
     State,
+    /// The GTIDs of what was committed.
+    Gtids(String),
+    /// What the open transaction did so far, in eight letters.
+    TransactionState([u8; 8]),
+    /// The statements that would open the same transaction elsewhere.
+    TransactionCharacteristics(String),
 }
 
 /// Takes one text's results; the server's side writes packets. An error means that the client is gone.

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use binlog::event::QueryEvent;
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
-use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions, Recovered, Ticket};
+use binlog::log::{CommitError, CommitHook, Committed, Log, LogError, LogOptions, Recovered, Ticket};
 use binlog::position::{FileNumber, LogPosition};
 use env::Env;
 use parking_lot::{Mutex, RwLock};
@@ -361,7 +361,7 @@ impl Engine {
         commit: bool,
         context: GroupContext,
         query: &QueryEvent<'_>,
-    ) -> Result<Option<LogPosition>, TransactionError> {
+    ) -> Result<Option<Committed>, TransactionError> {
         let taken = self.branches.lock().get_mut(xid).and_then(Option::take);
         let Some(Prepared { content, mut locks }) = taken else { return Ok(None) };
         let batch = content.finish(xid, commit);
@@ -371,9 +371,9 @@ impl Engine {
         }
         locks.prepare_release();
         let group = GroupBuilder::new(context).finish_ddl(query);
-        let position = self.enqueue(group, batch, Some(locks), None).wait()?;
+        let committed = self.enqueue(group, batch, Some(locks), None).wait()?;
         self.branches.lock().remove(xid);
-        Ok(Some(position))
+        Ok(Some(committed))
     }
 
     /// Step 1 of a commit. `gtid` is that of a replicated transaction.
@@ -402,12 +402,12 @@ impl Engine {
         query: &QueryEvent<'_>,
         batch: WriteBatch,
         gtid: Option<Gtid>,
-    ) -> Result<LogPosition, TransactionError> {
+    ) -> Result<Committed, TransactionError> {
         self.store.admit(batch.size())?;
         let group = GroupBuilder::new(context).finish_ddl(query);
-        let position = self.enqueue(group, batch, None, gtid).wait()?;
+        let committed = self.enqueue(group, batch, None, gtid).wait()?;
         self.shared.status.ddl.fetch_add(1, Ordering::Relaxed);
-        Ok(position)
+        Ok(committed)
     }
 
     /// Where checkpoints get their notes from: bytes that mean something to whoever sits on the engine, and come back as
@@ -485,8 +485,8 @@ impl PendingCommit {
         self
     }
 
-    /// Steps 2 to 4: the transaction's position, once it is published.
-    pub fn wait(self) -> Result<LogPosition, TransactionError> {
+    /// Steps 2 to 4: what the transaction has become in the log, once it is published.
+    pub fn wait(self) -> Result<Committed, TransactionError> {
         let outcome = self.ticket.wait();
         let status = &self.shared.status;
         match &outcome {

@@ -37,6 +37,7 @@ use std::time::Duration;
 use binlog::event::QueryEvent;
 use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
+use binlog::log::Committed;
 use binlog::position::LogPosition;
 
 use crate::engine::{Engine, PendingCommit};
@@ -243,13 +244,13 @@ impl Transaction {
         }
     }
 
-    /// Commits, and returns once the log has published it, as durable as the settings ask: its position, or `None` if
-    /// it changed nothing.
+    /// Commits, and returns once the log has published it, as durable as the settings ask: its place and its GTID, or
+    /// `None` if it changed nothing.
     ///
     /// # Errors
     /// [`TransactionError::Commit`] says if the transaction is gone or its fate unknown. After any other error it is
     /// gone.
-    pub fn commit(self) -> Result<Option<LogPosition>, TransactionError> {
+    pub fn commit(self) -> Result<Option<Committed>, TransactionError> {
         match self.enqueue()? {
             Some(pending) => pending.wait().map(Some),
             None => Ok(None),

@@ -168,7 +168,7 @@ fn one_transaction(
     transaction.begin_statement(1_767_225_600, None);
     transaction.insert_row(&database.table("t"), &Row::new(marker, None, marker).image())?;
     transaction.end_statement();
-    let position = transaction.commit()?.expect("it has changed something");
+    let position = transaction.commit()?.expect("it has changed something").position;
     Ok(Committed { position, acts })
 }
 

@@ -95,7 +95,7 @@ fn a_transaction_sees_its_snapshot_and_its_own_changes() {
     delete(&mut writer, &table, 2).unwrap();
     assert_eq!(get(&mut writer, &table, 1).unwrap().v, 10);
     assert_eq!(ids(&mut writer, &table, KeyRange::all(), Access::Snapshot), [1, 3]);
-    let position = writer.commit().unwrap().unwrap();
+    let position = writer.commit().unwrap().unwrap().position;
     assert_eq!(database.engine.log().visible(), position);
     assert_eq!(ids(&mut reader, &table, KeyRange::all(), Access::Snapshot), [1, 2, 3]);
     assert_eq!(get(&mut reader, &table, 1).unwrap().v, 1);
@@ -442,7 +442,7 @@ fn a_version_read_through_a_lock_is_waited_for_before_it_is_told() {
         thread::spawn(move || {
             let mut writer = database.begin_with(Isolation::RepeatableRead, LONG);
             update(&mut writer, &table, 1, |row| row.v = 2).unwrap();
-            writer.commit().unwrap().unwrap()
+            writer.commit().unwrap().unwrap().position
         })
     };
     env.wait_for_held_syncs(1);

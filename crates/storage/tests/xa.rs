@@ -69,7 +69,7 @@ fn change(database: &Database, before: &Rows) -> Result<(), TransactionError> {
     branch.update_row(&table, &two, &after(before)[&2].image())?;
     let three = branch.get_for_update(tree, &primary_key(&table, 3))?.unwrap();
     branch.delete_row(&table, &three)?;
-    branch.prepare()
+    branch.prepare().map(drop)
 }
 
 fn finish(database: &Database, commits: bool) -> Result<bool, TransactionError> {

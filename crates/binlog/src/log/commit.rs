@@ -60,6 +60,15 @@ impl CommitHook for () {
     fn ordered(&mut self, _: LogPosition) {}
 }
 
+/// What a transaction has become in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// Behind its events: its place in the log.
+    pub position: LogPosition,
+    /// Its name among replicas.
+    pub gtid: Gtid,
+}
+
 /// A transaction's place in the queue. Dropping it waits for it: the transaction is committed or refused, whoever looks.
 #[must_use = "a commit is acknowledged by waiting for its ticket"]
 pub struct Ticket {
@@ -75,7 +84,7 @@ struct Seat {
     /// Its entry is in a group, which somebody leads. Read and written under the queue's latch.
     taken: AtomicBool,
     thread: OnceLock<Thread>,
-    outcome: OnceLock<Result<LogPosition, CommitError>>,
+    outcome: OnceLock<Result<Committed, CommitError>>,
 }
 
 /// Not waited for yet.
@@ -145,12 +154,12 @@ pub(super) struct Written {
 }
 
 impl Ticket {
-    /// Waits until the transaction is committed, as the settings ask, and returns its position; or until it is refused.
-    pub fn wait(self) -> Result<LogPosition, CommitError> {
+    /// Waits until the transaction is committed, as the settings ask, or until it is refused.
+    pub fn wait(self) -> Result<Committed, CommitError> {
         self.settle()
     }
 
-    fn settle(&self) -> Result<LogPosition, CommitError> {
+    fn settle(&self) -> Result<Committed, CommitError> {
         loop {
             if let Some(outcome) = self.seat.outcome.get() {
                 return outcome.clone();
@@ -242,7 +251,7 @@ impl Seat {
     }
 
     /// Step 8, second half.
-    fn finish(&self, outcome: Result<LogPosition, CommitError>) {
+    fn finish(&self, outcome: Result<Committed, CommitError>) {
         self.outcome.set(outcome).expect("an entry is in one group, and has one outcome");
         if self.state.swap(DONE, Ordering::AcqRel) == PARKED {
             self.unpark();
@@ -454,8 +463,11 @@ impl Drop for NoHalfGroup {
 /// Step 8, second half.
 fn finish_members(group: Vec<Entry>, outcome: &Result<(), CommitError>) {
     for entry in group {
-        let end = entry.end;
-        entry.seat.finish(outcome.clone().map(|()| end));
+        let committed = || Committed {
+            position: entry.end,
+            gtid: entry.gtid.expect("each member got one when it was ordered"),
+        };
+        entry.seat.finish(outcome.clone().map(|()| committed()));
     }
 }
 
@@ -502,13 +514,16 @@ impl Active {
 mod tests {
     use super::*;
 
+    const COMMITTED: Committed =
+        Committed { position: LogPosition::ZERO, gtid: Gtid { uuid: Uuid([0; 16]), gno: 1 } };
+
     /// A session looked for its outcome and found none; the leader then finished it, while a next leader was at work.
     /// It once parked here, with nobody left to wake it.
     #[test]
     fn a_seat_that_was_done_before_it_parked_does_not_park() {
         let (queue, seat) = (Queue::default(), Seat::new());
         queue.latch.lock().led = true;
-        seat.finish(Ok(LogPosition::ZERO));
+        seat.finish(Ok(COMMITTED));
         assert!(matches!(queue.turn(&seat), Turn::Done));
     }
 
@@ -529,7 +544,7 @@ mod tests {
         assert!(matches!(queue.turn(&second), Turn::Park), "woken for no reason");
         queue.hand_over();
         assert!(!queue.latch.lock().led, "nobody in the queue is parked: the next to wait leads");
-        second.finish(Ok(LogPosition::ZERO));
+        second.finish(Ok(COMMITTED));
         assert!(matches!(queue.turn(&second), Turn::Done));
     }
 }

@@ -148,6 +148,9 @@ impl Plan<'_> {
         if id == ids::AUTOCOMMIT && !cx.frames.is_empty() {
             return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
         }
+        if id == ids::SESSION_TRACK_GTIDS && cx.in_transaction() {
+            return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.variable().name()]));
+        }
         let warning = self.session.set(cx.database.globals(), id, &assigned)?;
         self.warnings.extend(warning);
         self.assigned.push(id);
@@ -243,6 +246,7 @@ impl Plan<'_> {
                 Step::NextTransaction { isolation, read_only } => {
                     cx.next_transaction.isolation = isolation.or(cx.next_transaction.isolation);
                     cx.next_transaction.read_only = read_only.or(cx.next_transaction.read_only);
+                    cx.tracker.transactions.one_shot_set();
                 }
             }
         }

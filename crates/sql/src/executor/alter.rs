@@ -134,8 +134,9 @@ impl Running<'_> {
         let mut event = cx.query_event(self.statement.span.of(self.text).to_vec());
         let micros = cx.moment().rem_euclid(1_000_000) as u32;
         event.status.microseconds = (micros > 0).then_some(micros);
-        let position = engine.commit_ddl(cx.group_context(), &event, batch, None)?;
-        catalog.publish(&plan.changes, position);
+        let committed = engine.commit_ddl(cx.group_context(), &event, batch, None)?;
+        cx.tracker.committed(committed.gtid);
+        catalog.publish(&plan.changes, committed.position);
         for change in &plan.changes {
             if let Change::AlterTable(_, new, _) = change
                 && let Ok(new) = catalog.table(&new.database, &new.name)

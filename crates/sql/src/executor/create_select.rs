@@ -120,10 +120,11 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     }
     drop(scan);
     transaction.end_statement();
-    let position = transaction.commit()?;
-    let position = position.ok_or_else(|| SqlError::internal("a statement that was not logged"))?;
+    let committed = transaction.commit()?;
+    let committed = committed.ok_or_else(|| SqlError::internal("a statement that was not logged"))?;
+    cx.tracker.committed(committed.gtid);
     table.counter.used(filled.counter.next().saturating_sub(1));
-    catalog.publish(&plan.changes, position);
+    catalog.publish(&plan.changes, committed.position);
     Ok(())
 }
 

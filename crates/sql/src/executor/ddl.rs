@@ -108,7 +108,7 @@ fn same_tables(a: &[Arc<TableDef>], b: &[Arc<TableDef>]) -> bool {
 }
 
 /// Logs the statement and writes the catalog's records, at one position.
-fn commit(cx: &Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPosition>> {
+fn commit(cx: &mut Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPosition>> {
     if plan.changes.is_empty() {
         return Ok(None);
     }
@@ -123,8 +123,9 @@ fn commit(cx: &Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPosition>> 
             host: host.as_bytes().to_vec().into(),
         });
     }
-    let position = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, None)?;
-    Ok(Some(position))
+    let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, None)?;
+    cx.tracker.committed(committed.gtid);
+    Ok(Some(committed.position))
 }
 
 fn is_about_routines_or_users(plan: &Plan) -> bool {

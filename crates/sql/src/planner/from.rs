@@ -196,6 +196,7 @@ impl Binder<'_, '_> {
         if let Some((schema, table)) =
             database.map_or(Ok(None), |d| system_tables::find(d, &factor.name.name))?
         {
+            cx.tracker.transactions.system_table(schema.name);
             let provider = system_tables::SystemRows::new(schema, table, alias);
             return self.made(Maker::Provider(Arc::new(provider)), alias, schema.name, out);
         }

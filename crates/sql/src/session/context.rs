@@ -91,6 +91,8 @@ pub struct Context {
     last_settings: u64,
     /// Values of the prepared statement that runs.
     pub parameters: Vec<super::Parameter>,
+    /// Named values that the client sent along with the statement, as utf8mb4 text.
+    pub(crate) query_attributes: Vec<(Box<[u8]>, Datum<'static>)>,
     /// A statement that stores: text that is no number is an error under strict modes.
     pub storing: bool,
     /// What KILL sets.
@@ -149,6 +151,7 @@ impl Context {
             settings_version: 0,
             last_settings: 0,
             parameters: Vec::new(),
+            query_attributes: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
             regexps: regexp::Cache::default(),

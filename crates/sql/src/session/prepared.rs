@@ -218,6 +218,24 @@ impl Session {
         Parameter { value: Datum::owned(bytes), ty: ty.not_null() }
     }
 
+    /// Query attributes: named values that the client sends along with the statements that it runs next. They hold until
+    /// others are given.
+    pub fn set_query_attributes<'a>(&mut self, attributes: impl Iterator<Item = (&'a [u8], Parameter)>) {
+        let client = self.cx.client_charset();
+        let as_text = |Parameter { value, ty }: Parameter| match value {
+            Datum::Null => Datum::Null,
+            value => {
+                let text = value.into_bytes();
+                Datum::owned(ty.collation.charset().convert(text, Charset::Utf8mb4).0)
+            }
+        };
+        let named = attributes.map(|(name, parameter)| {
+            let name = client.convert(name.into(), Charset::Utf8mb4).0;
+            (name.into_owned().into(), as_text(parameter))
+        });
+        self.cx.query_attributes = named.collect();
+    }
+
     /// PREPARE name FROM: a statement that had the name is forgotten first, even if this one fails.
     pub(super) fn prepare_named(&mut self, name: &Ident, source: &PrepareSource) -> Result<()> {
         self.cx.count(Counter::ComPrepareSql);

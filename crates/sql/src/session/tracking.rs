@@ -2,12 +2,17 @@
 //! (CLIENT_SESSION_TRACK).
 //!
 //! Statements note what they change while they run; nothing is noted for clients that do not ask. What is told of it is
-//! decided at the end, by the settings `session_track_system_variables`, `session_track_schema` and
-//! `session_track_state_change` as they are then.
+//! decided at the end, by the settings `session_track_*` as they are then. Transactions have a file of their own.
+
+mod transactions;
+
+use binlog::gtid::{Gtid, GtidSet};
 
 use super::{Context, variables};
 use crate::sink::StateChange;
-use crate::variables::{VariableId, ids};
+use crate::variables::{SessionVariables, VariableId, ids};
+use transactions::Transactions;
+pub(crate) use transactions::is_unsafe;
 
 /// What the running statement changed so far.
 #[derive(Debug, Default)]
@@ -18,12 +23,62 @@ pub struct Tracker {
     schema: bool,
     /// Anything that another session would have to be given too.
     state: bool,
+    gtids: Gtids,
+    /// What the session has committed.
+    own_gtids: GtidSet,
+    /// The statement began while all GTIDs were asked for.
+    whole: bool,
+    /// The client is to be told of all GTIDs.
+    all_gtids: bool,
+    /// What transactions have done.
+    pub(crate) transactions: Transactions,
+}
+
+/// `session_track_gtids`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Gtids {
+    #[default]
+    Off,
+    Own,
+    All,
 }
 
 impl Tracker {
     /// Starts or stops taking notes.
-    pub fn switch(&mut self, on: bool) {
+    pub(super) fn switch(&mut self, on: bool) {
         *self = Self { on, ..Self::default() };
+    }
+
+    /// The settings were changed.
+    pub(super) fn configure(&mut self, settings: &SessionVariables) {
+        if !self.on {
+            return;
+        }
+        self.gtids = match settings.uint(ids::SESSION_TRACK_GTIDS) {
+            0 => Gtids::Off,
+            1 => Gtids::Own,
+            _ => Gtids::All,
+        };
+        self.transactions.configure(settings.uint(ids::SESSION_TRACK_TRANSACTION_INFO));
+    }
+
+    /// A statement of the client's begins.
+    pub(super) fn statement_begins(&mut self) {
+        self.whole = self.gtids == Gtids::All;
+        self.transactions.statement_begins();
+    }
+
+    /// It has succeeded. `committed`: it left no transaction open, and rolled none back.
+    pub(super) fn statement_ends(&mut self, has_rows: bool, committed: bool) {
+        self.all_gtids |= self.whole && committed;
+        self.transactions.statement_ends(has_rows);
+    }
+
+    /// A transaction or a definition of the session's is in the log.
+    pub fn committed(&mut self, gtid: Gtid) {
+        if self.gtids == Gtids::Own {
+            self.own_gtids.add(gtid);
+        }
     }
 
     /// A variable of the session was set.
@@ -46,7 +101,12 @@ impl Tracker {
     }
 
     fn is_empty(&self) -> bool {
-        !self.state && !self.schema && self.variables.is_empty()
+        !self.state
+            && !self.schema
+            && self.variables.is_empty()
+            && !self.all_gtids
+            && self.own_gtids.is_empty()
+            && !self.transactions.is_on()
     }
 }
 
@@ -55,8 +115,10 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
     if cx.tracker.is_empty() {
         return Vec::new();
     }
-    let on = cx.tracker.on;
-    let notes = std::mem::replace(&mut cx.tracker, Tracker { on, ..Tracker::default() });
+    let tracker = &mut cx.tracker;
+    let (on, gtids) = (tracker.on, tracker.gtids);
+    let transactions = std::mem::take(&mut tracker.transactions);
+    let mut notes = std::mem::replace(tracker, Tracker { on, gtids, ..Tracker::default() });
     let mut changes = Vec::new();
     for id in notes.variables {
         if is_tracked(cx.variables().text(ids::SESSION_TRACK_SYSTEM_VARIABLES), id.variable().name())
@@ -71,6 +133,15 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
     if notes.state && cx.variables().bool(ids::SESSION_TRACK_STATE_CHANGE) {
         changes.push(StateChange::State);
     }
+    if notes.all_gtids {
+        notes.own_gtids = cx.database.log().gtid_executed();
+    }
+    if !notes.own_gtids.is_empty() {
+        changes.push(StateChange::Gtids(notes.own_gtids.to_string()));
+    }
+    cx.tracker.transactions = transactions;
+    let (locked, next) = (cx.table_locks.has_tables(), cx.next_transaction);
+    cx.tracker.transactions.report(locked, next, &mut changes);
     changes
 }
 

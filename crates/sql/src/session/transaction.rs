@@ -44,6 +44,12 @@ pub struct Characteristics {
     pub read_only: Option<bool>,
 }
 
+impl Characteristics {
+    fn is_default(&self) -> bool {
+        self.isolation.is_none() && self.read_only.is_none()
+    }
+}
+
 impl Open {
     /// The engine's transaction and the metadata locks.
     pub(super) fn into_parts(self) -> (Transaction, Vec<Guard>) {
@@ -78,6 +84,9 @@ impl Context {
 
     fn open_transaction(&mut self, explicit: bool, read_only: Option<bool>) {
         let next = std::mem::take(&mut self.next_transaction);
+        if !next.is_default() {
+            self.tracker.transactions.one_shot_used();
+        }
         let isolation = match next.isolation {
             Some(isolation) => isolation_of(isolation),
             // By the variable's list of words.
@@ -187,6 +196,8 @@ impl Context {
     fn open(&mut self, database: Option<&str>, name: &str, kind: Kind) -> Result<Arc<TableDef>> {
         let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
         crate::catalog::check_not_system(&database)?;
+        let autocommit = self.autocommit();
+        self.tracker.transactions.table(kind == Kind::Write, autocommit);
         if let Some(table) = self.temporary_table(Some(&database), name) {
             let table = table.clone();
             self.check_temporary()?;
@@ -235,7 +246,10 @@ impl Context {
     pub fn begin(&mut self, options: ast::TransactionOptions) -> Result<()> {
         self.commit()?;
         self.forget_locked_tables();
+        let next = self.next_transaction;
+        let told = Characteristics { read_only: options.read_only.or(next.read_only), ..next };
         self.open_transaction(true, options.read_only);
+        self.tracker.transactions.began(told, options.consistent_snapshot);
         if options.consistent_snapshot {
             if self.transaction().engine.isolation() == Isolation::RepeatableRead {
                 self.transaction().engine.snapshot();
@@ -260,7 +274,16 @@ impl Context {
     /// AND CHAIN: begins a transaction like the one that has ended.
     pub fn begin_chained(&mut self, ended: Option<Characteristics>) -> Result<()> {
         self.next_transaction = ended.unwrap_or(self.next_transaction);
-        self.begin(ast::TransactionOptions::default())
+        self.begin(ast::TransactionOptions::default())?;
+        self.tracker.transactions.chained();
+        Ok(())
+    }
+
+    /// The open transaction, which ends now.
+    pub(super) fn take_transaction(&mut self) -> Option<Open> {
+        let open = self.transaction.take()?;
+        self.tracker.transactions.ended();
+        Some(open)
     }
 
     /// COMMIT, and what statements that commit implicitly do first.
@@ -275,7 +298,7 @@ impl Context {
             Some(open) if open.engine.has_changes() => self.enter_commit()?,
             _ => None,
         };
-        match self.transaction.take() {
+        match self.take_transaction() {
             None => Ok(()),
             Some(Open { engine, tables, .. }) => {
                 self.count(Counter::HandlerCommit);
@@ -284,9 +307,10 @@ impl Context {
                 let outcome = engine.commit();
                 drop(tables);
                 self.drop_retired();
-                if outcome?.is_none() {
+                match outcome? {
+                    Some(committed) => self.tracker.committed(committed.gtid),
                     // Nothing was changed, but what was read may not be durable yet.
-                    engine_status.wait_visible(newest)?;
+                    None => engine_status.wait_visible(newest)?,
                 }
                 Ok(())
             }
@@ -304,7 +328,7 @@ impl Context {
 
     /// ROLLBACK.
     pub fn rollback(&mut self) {
-        if let Some(open) = self.transaction.take() {
+        if let Some(open) = self.take_transaction() {
             self.count(Counter::HandlerRollback);
             open.engine.rollback();
             self.drop_retired();

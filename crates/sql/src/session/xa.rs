@@ -118,6 +118,7 @@ impl Context {
         opened.inspect_err(|_| self.database.engine().release_xid(&xid))?;
         let end = self.query_event(format!("XA END {text}").into_bytes());
         self.transaction().engine.set_xa(xid.clone(), end);
+        self.tracker.transactions.is_branch(&xid);
         self.branch = Some(Branch { xid, state: State::Active });
         Ok(())
     }
@@ -145,18 +146,19 @@ impl Context {
             Some(_) => {}
         }
         let _pass = self.enter_commit()?;
-        let Some(open) = self.transaction.take() else {
+        let Some(open) = self.take_transaction() else {
             return Err(SqlError::internal("an XA branch without a transaction"));
         };
         let (engine, guards) = open.into_parts();
         self.branch = None;
         // Kept first: from the moment that it is prepared another session may commit it.
         self.database.keep_branch(xid, guards);
-        engine.prepare().map_err(|e| {
+        let prepared = engine.prepare().inspect_err(|_| {
             self.database.forget_branch(xid);
             self.database.engine().release_xid(xid);
-            SqlError::from(e)
-        })
+        })?;
+        self.tracker.committed(prepared.gtid);
+        Ok(())
     }
 
     fn xa_commit(&mut self, xid: &Xid, one_phase: bool) -> Result<()> {
@@ -209,7 +211,8 @@ impl Context {
         let event = self.query_event(format!("XA {verb} {}", xid.text()).into_bytes());
         let engine = self.database.engine();
         match engine.finish_prepared(xid, commit, self.group_context(), &event)? {
-            Some(_) => {
+            Some(committed) => {
+                self.tracker.committed(committed.gtid);
                 self.database.forget_branch(xid);
                 Ok(())
             }

@@ -81,9 +81,11 @@ names! {
     SECURE_FILE_PRIV = "secure_file_priv";
     SERVER_ID = "server_id";
     SERVER_UUID = "server_uuid";
+    SESSION_TRACK_GTIDS = "session_track_gtids";
     SESSION_TRACK_SCHEMA = "session_track_schema";
     SESSION_TRACK_STATE_CHANGE = "session_track_state_change";
     SESSION_TRACK_SYSTEM_VARIABLES = "session_track_system_variables";
+    SESSION_TRACK_TRANSACTION_INFO = "session_track_transaction_info";
     SHOW_GENERATED_KEY = "show_gipk_in_create_table_and_information_schema";
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";

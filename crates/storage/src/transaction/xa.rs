@@ -2,6 +2,7 @@
 
 use binlog::event::{QueryEvent, XaPrepareEvent};
 use binlog::group::EventGroup;
+use binlog::log::Committed;
 
 use super::{Transaction, TransactionError};
 use crate::lock::LockError;
@@ -54,7 +55,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Self::commit`]. After an error the transaction is gone.
-    pub fn prepare(mut self) -> Result<(), TransactionError> {
+    pub fn prepare(mut self) -> Result<Committed, TransactionError> {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
         }
@@ -70,8 +71,8 @@ impl Transaction {
         drop(self.snapshot);
         let pending = self.engine.enqueue(group, records, None, self.options.gtid);
         // Its changes are in nobody's way until they are in the store: the locks stay with it whatever happens.
-        pending.wait()?;
+        let prepared = pending.wait()?;
         self.engine.keep_prepared(branch.xid, Prepared { content, locks: self.locks });
-        Ok(())
+        Ok(prepared)
     }
 }

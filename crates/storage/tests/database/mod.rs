@@ -253,7 +253,7 @@ impl Database {
         let mut batch = WriteBatch::new();
         changed.ddl(sql, &mut batch).unwrap();
         let query = QueryEvent::new(1, b"d", sql.as_bytes());
-        let position = self.engine.commit_ddl(context(), &query, batch, None)?;
+        let position = self.engine.commit_ddl(context(), &query, batch, None)?.position;
         *catalog = changed;
         Ok(position)
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use binlog::event::{Event, decode};
-use binlog::log::{CommitError, LogError};
+use binlog::log::{CommitError, Committed, LogError};
 use binlog::position::LogPosition;
 use env::SimEnv;
 use stdx::random::Random;
@@ -160,7 +160,7 @@ impl World {
         let mut result = Ok(());
         for outcome in outcomes {
             match outcome {
-                Ok(position) => {
+                Ok(Committed { position, .. }) => {
                     assert!(
                         self.positions.last() < Some(&position),
                         "commits are acknowledged in their order"

@@ -1,8 +1,10 @@
 //! Functions that tell of the session and the server.
 
-use super::{Call, not_null};
+use super::{Call, Typing, not_null};
 use crate::error::{self, Result};
+use crate::expression::Expr;
 use crate::session::Context;
+use crate::types::{Coercibility, Collation, Type};
 use crate::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
@@ -69,6 +71,20 @@ pub(super) fn collation<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn coercibility<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(call.arguments[0].ty.coercibility as i64))
+}
+
+/// The most characters of a query attribute that are told of as its length.
+const ATTRIBUTE_LENGTH: u32 = 65_535;
+
+pub(super) fn attribute_type(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation::UTF8MB4_0900_AI_CI, Coercibility::Implicit, ATTRIBUTE_LENGTH)
+}
+
+/// A named value that the client sent along with the statement, as text; NULL if there is none of the name.
+pub(super) fn query_attribute<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let name = not_null!(call.text(cx, 0));
+    let found = cx.query_attributes.iter().find(|(known, _)| **known == *name);
+    Ok(found.map_or(Datum::Null, |(_, value)| value.clone()))
 }
 
 /// No role can be active: there are none.

@@ -413,6 +413,8 @@ pub static FUNCTIONS: &[Function] = &[
     f("database", (0, 0), system_text, information::database),
     f("found_rows", (0, 0), int, information::found_rows).volatile(),
     f("last_insert_id", (0, 1), uint, information::last_insert_id).volatile(),
+    f("mysql_query_attribute_string", (1, 1), information::attribute_type, information::query_attribute)
+        .volatile(),
     f("ps_current_thread_id", (0, 0), uint, information::connection_id),
     f("ps_thread_id", (1, 1), uint, information::ps_thread_id).volatile(),
     f("row_count", (0, 0), int, information::row_count).volatile(),

@@ -5,6 +5,7 @@ use crate::ast::{self, BinaryOp, Truth};
 use crate::error::{self, Result};
 use crate::expression::functions::json::Role;
 use crate::expression::{Expr, Node, functions};
+use crate::session::tracking;
 use crate::types::{Family, Type};
 
 impl Resolver<'_> {
@@ -44,6 +45,9 @@ impl Resolver<'_> {
         function: &'static functions::Function,
         mut arguments: Vec<Expr>,
     ) -> Result<Expr> {
+        if function.volatile || tracking::is_unsafe(function.name) {
+            self.cx.tracker.transactions.is_unsafe();
+        }
         if let Some(roles) = function.roles {
             super::json::prepare(&mut arguments, roles);
         }

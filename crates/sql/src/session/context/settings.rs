@@ -74,10 +74,17 @@ impl Context {
         self.settled = settle(&self.variables);
         self.last_settings += 1;
         self.settings_version = self.last_settings;
+        self.tracker.configure(&self.variables);
         let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
         self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
         self.begin_event = None;
         result
+    }
+
+    /// CLIENT_SESSION_TRACK: the client is told of what changes in the session.
+    pub(in crate::session) fn switch_tracking(&mut self, on: bool) {
+        self.tracker.switch(on);
+        self.tracker.configure(&self.variables);
     }
 
     /// Changes with every change of a setting that plans may depend on.

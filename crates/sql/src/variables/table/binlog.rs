@@ -60,7 +60,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("server_id", 1, 0, u32::MAX as u64).read_only().help_text("This server's number among replicas"),
     uint("server_id_bits", 32, 32, 32).fact().help_text("Bits of server_id in use"),
     text("server_uuid", "").fact().help_text("This server's UUID, made at its first start"),
-    choice("session_track_gtids", &["OFF", "OWN_GTID", "ALL_GTIDS"], 0).both().fixed().help_text("Not sent with OK"),
+    choice("session_track_gtids", &["OFF", "OWN_GTID", "ALL_GTIDS"], 0)
+        .both()
+        .help_text("Tell clients the GTIDs of their transactions, or of all"),
     switch("source_verify_checksum", true).fixed().help_text("Events are verified when they are read"),
     switch("sql_log_bin", true).session().admin().fixed().help_text("The log is the database; it is always on"),
     uint("sync_binlog", 1, 0, u32::MAX as u64)

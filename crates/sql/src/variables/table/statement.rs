@@ -64,8 +64,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     .help_text("Variables of whose new values clients are told; * for all"),
     choice("session_track_transaction_info", &["OFF", "STATE", "CHARACTERISTICS"], 0)
         .both()
-        .fixed()
-        .help_text("Not sent"),
+        .help_text("Tell clients what their transactions have done, and how to begin the like"),
     switch("show_create_table_skip_secondary_engine", false).session().harmless().help_text("No effect"),
     switch("show_create_table_verbosity", false).both().harmless().help_text("No effect"),
     switch("show_gipk_in_create_table_and_information_schema", true)
