@@ -53,6 +53,8 @@ const KEY_LEN_MASK: u32 = (1 << 24) - 1;
 const OLDER: u32 = 1 << 31;
 /// Cache lines of a node that a walk fetches ahead.
 const PREFETCH_LINES: usize = 3;
+/// As many hold the header and the beginning of the key.
+const SEARCH_LINES: usize = 2;
 const CHUNK_MIN: usize = 16 << 10;
 const CHUNK_MAX: usize = 1 << 20;
 
@@ -131,11 +133,28 @@ impl Node {
     /// Asks the processor to fetch the node's header, key and the value's beginning: a walk's next node is known while
     /// the present one is still looked at, and a miss of the cache costs more than everything else in a step.
     fn prefetch(self) {
+        self.prefetch_lines(PREFETCH_LINES);
+    }
+
+    #[allow(unused_variables, reason = "other processors fetch for themselves")]
+    fn prefetch_lines(self, lines: usize) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        for line in 0..PREFETCH_LINES {
+        for line in 0..lines {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: a prefetch reads nothing, whatever the address; `wrapping_add` makes no promise about it either.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.0.wrapping_add(line * 64).cast()) };
+        }
+    }
+
+    /// Asks the processor to fetch what a search compares: while the last node of one level is still looked at, the first
+    /// one of the level below is on its way.
+    ///
+    /// # Safety
+    /// As [`Self::link`].
+    unsafe fn prefetch_below(self, level: usize) {
+        if level > 0 {
+            // SAFETY: passed on to the caller. Nothing is read through the link, so that its order does not matter.
+            Node(unsafe { self.link(level - 1) }.load(Ordering::Relaxed)).prefetch_lines(SEARCH_LINES);
         }
     }
 
@@ -327,6 +346,8 @@ impl SkipList {
             loop {
                 // SAFETY: `node` is the head or was reached on this level or a higher one, so its tower has it.
                 let next = unsafe { node.next(level) };
+                // SAFETY: as above.
+                unsafe { node.prefetch_below(level) };
                 // SAFETY: `next` is a linked node where it is not none.
                 if next.is_none() || next == behind || !unsafe { next.is_before(key, position) } {
                     behind = next;
@@ -465,6 +486,7 @@ impl Writer<'_> {
             for level in (0..self.list.height.load(Ordering::Relaxed)).rev() {
                 loop {
                     let next = node.next(level);
+                    node.prefetch_below(level);
                     if next.is_none() || next == behind || !next.is_before(key, position) {
                         behind = next;
                         break;
