@@ -11,7 +11,7 @@ use crate::ast::{AggregateFunction, BinaryOp};
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Coercibility, Family, Type};
+use crate::types::{Family, Type};
 use crate::value::json::convert::Origin;
 use crate::value::{Datum, Decimal, json};
 
@@ -66,7 +66,7 @@ impl Aggregate {
                 None => Type::UINT.not_null(),
             },
             F::StddevPop | F::StddevSamp | F::VarPop | F::VarSamp => Type::DOUBLE,
-            F::GroupConcat => Type { nullable: true, coercibility: Coercibility::Implicit, ..of },
+            F::GroupConcat => Type { nullable: true, ..of },
             other => return Err(SqlError::unsupported(format_args!("the aggregate {other:?}"))),
         };
         Ok(Self { function, distinct, argument, rest: Vec::new(), concat: None, ty })

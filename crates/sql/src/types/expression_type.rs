@@ -181,7 +181,11 @@ impl Type {
         Type {
             family,
             collation: ty.collation(),
-            coercibility: if is_text { Coercibility::Implicit } else { Coercibility::Numeric },
+            coercibility: if is_text || family == Family::Bit {
+                Coercibility::Implicit
+            } else {
+                Coercibility::Numeric
+            },
             length: ty.display_length(),
             decimals: ty.decimals(),
             unsigned: ty.is_unsigned(),

@@ -82,21 +82,23 @@ pub fn split_offset(text: &[u8]) -> (&[u8], Option<i32>) {
 }
 
 fn parse_separated(mut text: &[u8]) -> Option<Read<DateTime>> {
+    /// Larger numbers are no part of a date, however many zeros stand before smaller ones.
+    const PART_MAX: u32 = 999_999;
     let mut parts = [0_u32; 6];
-    let year = digits(&mut text, 4);
-    parts[0] = full_year(number(year), year.len());
+    let year = digits(&mut text, usize::MAX);
+    parts[0] = if year.len() == 2 { full_year(number(year), 2) } else { number(year) };
     let mut fraction: &[u8] = &[];
     let mut count = 1;
     while count < 6 {
         let before = text;
         let separators = text.iter().take_while(|&&b| is_separator(b, count)).count();
         text = &text[separators..];
-        let part = digits(&mut text, 2);
+        let part = digits(&mut text, usize::MAX);
         if separators == 0 || part.is_empty() {
             text = before;
             break;
         }
-        parts[count] = number(part);
+        parts[count] = number(part).min(PART_MAX);
         count += 1;
     }
     if count < 3 {
@@ -147,7 +149,7 @@ fn parse_compact(text: &[u8], run: usize) -> Option<Read<DateTime>> {
 
 fn assemble(parts: [u32; 6], fraction: &[u8], truncated: bool) -> Option<Read<DateTime>> {
     let [year, month, day, hour, minute, second] = parts;
-    if month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
+    if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
     let (us, fsp) = micros(fraction);

@@ -233,6 +233,11 @@ fn connection_text(_: &[Expr], typing: &Typing) -> Type {
     Type::text(typing.connection, Coercibility::Literal, 255)
 }
 
+/// Names of character sets and collations.
+fn name_text(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation(33), Coercibility::Literal, 64)
+}
+
 /// Names of the system: users, databases, versions.
 fn system_text(_: &[Expr], _: &Typing) -> Type {
     Type::text(Collation(33), Coercibility::System, 288)
@@ -405,9 +410,9 @@ pub static FUNCTIONS: &[Function] = &[
     f("yearweek", (1, 2), int, temporal::yearweek),
     // The session and the server.
     f("benchmark", (2, 2), int, information::benchmark).volatile(),
-    f("charset", (1, 1), system_text, information::charset),
+    f("charset", (1, 1), name_text, information::charset),
     f("coercibility", (1, 1), int, information::coercibility),
-    f("collation", (1, 1), system_text, information::collation),
+    f("collation", (1, 1), name_text, information::collation),
     f("connection_id", (0, 0), uint, information::connection_id),
     f("current_user", (0, 0), system_text, information::current_user),
     f("database", (0, 0), system_text, information::database),

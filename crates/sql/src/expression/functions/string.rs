@@ -13,7 +13,7 @@ type Value<'a> = Result<Datum<'a>>;
 
 pub(super) fn binary_type(arguments: &[Expr], _: &Typing) -> Type {
     let length = arguments.first().map_or(0, |a| a.ty.length);
-    Type::text(Collation::BINARY, Coercibility::Implicit, length)
+    Type::text(Collation::BINARY, Coercibility::Literal, length)
 }
 
 pub(super) fn repeat_type(arguments: &[Expr], typing: &Typing) -> Type {

@@ -3,7 +3,7 @@
 
 use super::{Resolver, names};
 use crate::error::{self, Result};
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, Row};
 use crate::types::{Family, Type, code};
 use crate::value::{Datum, temporal_text};
 
@@ -30,7 +30,10 @@ pub(super) fn adopt(constant: &mut Expr, other: Other) {
         Family::Date | Family::DateTime => {
             temporal_text::parse_datetime(text).map(|r| Datum::DateTime(r.value))
         }
-        Family::Time => temporal_text::parse_time(text).map(|r| Datum::Time(r.value)),
+        Family::Time => {
+            let whole = temporal_text::parse_time(text).filter(|read| !read.truncated);
+            whole.map(|read| Datum::Time(read.value))
+        }
         Family::Integer if other.is_column => {
             let number = Datum::borrowed(text).to_decimal();
             let whole = number.value.to_i64().filter(|_| number.whole && !text.contains(&b'.'));
@@ -62,7 +65,32 @@ fn adopt_year(constant: &mut Expr) {
     }
 }
 
+/// True for what is known before the statement runs.
+fn is_known(expr: &Expr) -> bool {
+    let is_open = |e: &Expr| {
+        matches!(
+            e.node,
+            Node::Parameter(_)
+                | Node::Outer(_)
+                | Node::Local(_)
+                | Node::UserVariable(_)
+                | Node::SystemVariable(_)
+                | Node::Subquery(_)
+        )
+    };
+    expr.is_row_independent() && !expr.contains(&mut |e| is_open(e))
+}
+
 impl Resolver<'_> {
+    /// Computes a text that is the same for all rows, to see whether it is a date or time.
+    pub(super) fn fold_text(&mut self, text: &mut Expr) -> Result<()> {
+        if text.ty.family == Family::Text && text.as_constant().is_none() && is_known(text) {
+            let value = text.eval(self.cx, Row::None)?.into_owned();
+            text.node = Node::Constant(value);
+        }
+        Ok(())
+    }
+
     /// A constant text that is no date is an error where it is compared with one: 1525, or 1292 where a strict session
     /// stores.
     pub(super) fn check_date(&self, constant: &Expr, other: &Type) -> Result<()> {

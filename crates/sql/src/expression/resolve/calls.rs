@@ -59,6 +59,12 @@ impl Resolver<'_> {
                 _ => collate::join(&mut arguments, self.typing())?,
             };
         }
+        if function.name.starts_with("regexp_")
+            && let Some(texts) = arguments.get_mut(..2)
+            && texts[0].ty.collation.charset() == texts[1].ty.collation.charset()
+        {
+            self.unify(texts, function.name)?;
+        }
         let ty = (function.ty)(&arguments, &self.typing());
         Ok(Expr { node: Node::Call(function, arguments), ty })
     }

@@ -71,6 +71,13 @@ fn adopt(list: &mut [Expr], winner: Type) -> Result<Collation> {
 fn stronger(a: Type, b: Type) -> Type {
     match (a.coercibility, b.coercibility) {
         (Coercibility::None, Coercibility::None) => return a,
+        // The same collation does not make good the lack of one.
+        (Coercibility::None, other) if a.collation == b.collation && other != Coercibility::Explicit => {
+            return a;
+        }
+        (other, Coercibility::None) if a.collation == b.collation && other != Coercibility::Explicit => {
+            return b;
+        }
         (Coercibility::None, _) => return b,
         (_, Coercibility::None) => return a,
         (x, y) if x != y => return if x < y { a } else { b },
@@ -100,6 +107,7 @@ fn illegal_mix(list: &[Expr], operation: &str) -> SqlError {
     let shown: Vec<String> =
         texts.map(|t| format!("{},{}", t.collation.name(), strength(t.coercibility))).collect();
     match &shown[..] {
+        _ if operation == "UNION" => error::CANT_AGGREGATE_NCOLLATIONS.with(&[&operation]),
         [a, b] => error::CANT_AGGREGATE_2COLLATIONS.with(&[a, b, &operation]),
         [a, b, c] => error::CANT_AGGREGATE_3COLLATIONS.with(&[a, b, c, &operation]),
         _ => error::CANT_AGGREGATE_NCOLLATIONS.with(&[&operation]),
@@ -124,10 +132,13 @@ fn transcode(expr: &mut Expr, to: Collation) -> Result<()> {
         return Ok(());
     }
     if from == Charset::Binary {
-        // Bytes that are no text of the set are an error once they are needed.
-        if let Some(Datum::Bytes(bytes) | Datum::Bits(bytes)) = expr.as_constant()
-            && to.valid_prefix(bytes) < bytes.len()
-        {
+        // Bytes of no row that are no text of the set are an error once they are needed.
+        let may_be_wrong = match expr.as_constant() {
+            Some(Datum::Bytes(bytes) | Datum::Bits(bytes)) => to.valid_prefix(bytes) < bytes.len(),
+            Some(_) => false,
+            None => expr.is_row_independent(),
+        };
+        if may_be_wrong {
             wrap_transcode(expr, from, to);
         }
         return Ok(());

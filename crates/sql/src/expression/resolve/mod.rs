@@ -238,7 +238,7 @@ impl<'c> Resolver<'c> {
                 };
                 let mut pair = [operand, remove];
                 pair.iter_mut().for_each(json::as_text);
-                let collation = self.unify(&mut pair, "trim")?;
+                let collation = collate::join(&mut pair, self.typing())?;
                 let ty = Type::text(collation, pair[0].ty.coercibility, pair[0].ty.length);
                 Ok(Expr { node: Node::Trim(*side, Box::new(pair)), ty })
             }
@@ -351,6 +351,11 @@ impl<'c> Resolver<'c> {
         }
         let both_text = pair[0].ty.family.is_text() && pair[1].ty.family.is_text();
         let collation = if both_text { self.unify(pair, operation)? } else { pair[0].ty.collation };
+        for (text, date) in [(0, 1), (1, 0)] {
+            if pair[date].ty.family.is_temporal() {
+                self.fold_text(&mut pair[text])?;
+            }
+        }
         let others = [Other::of(&pair[0]), Other::of(&pair[1])];
         self.check_date(&pair[0], &pair[1].ty)?;
         self.check_date(&pair[1], &pair[0].ty)?;
@@ -363,11 +368,11 @@ impl<'c> Resolver<'c> {
                 return Ok(compare::By::Double);
             }
         }
-        // Texts that are stored are not read as times.
+        // Texts that are stored are not read as times, nor constants that are none.
         for (time, text) in [(0, 1), (1, 0)] {
             if pair[time].ty.family == Family::Time
                 && pair[text].ty.family.is_text()
-                && others[text].is_column
+                && (others[text].is_column || pair[text].as_constant().is_some())
             {
                 return Ok(compare::By::Text(pair[text].ty.collation));
             }
@@ -418,8 +423,15 @@ impl<'c> Resolver<'c> {
             x = candidates.remove(0);
         }
         let mut other = Other::of(&x);
-        if let [only] = &candidates[..] {
+        if let [only] = &mut candidates[..] {
+            if x.ty.family.is_temporal() {
+                self.fold_text(only)?;
+            }
+            if only.ty.family.is_temporal() {
+                self.fold_text(&mut x)?;
+            }
             self.check_date(only, &x.ty)?;
+            self.check_date(&x, &only.ty)?;
         } else {
             // Years of two digits get no century in a list.
             other.is_column &= x.ty.family != Family::Year;

@@ -19,7 +19,8 @@ impl Context {
 
     /// The type of `@name`.
     pub fn user_variable_type(&self, name: &str) -> Type {
-        self.user_variables.get(name.to_ascii_lowercase().as_str()).map_or(Type::NULL, |(_, ty)| *ty)
+        let unset = Type { coercibility: Coercibility::Implicit, ..Type::NULL };
+        self.user_variables.get(name.to_ascii_lowercase().as_str()).map_or(unset, |(_, ty)| *ty)
     }
 
     /// `SET @name = value`

@@ -6,7 +6,7 @@ use super::super::not_null;
 use super::{Call, array_of, finish, own};
 use crate::error::Result;
 use crate::session::Context;
-use crate::types::Charset;
+use crate::types::{Charset, Family};
 use crate::value::Datum;
 use crate::value::json::compare::{compare, sort_key};
 use crate::value::json::convert::{self, Origin};
@@ -85,6 +85,8 @@ pub(super) fn type_name<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 pub(super) fn valid<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let charset = Origin::of(&call.arguments[0].ty).charset;
     Ok(match call.value(cx, 0)? {
+        // What is neither text nor a document is none, NULL or not.
+        Datum::Null if call.arguments[0].ty.family == Family::Label => Datum::from_bool(false),
         Datum::Null => Datum::Null,
         Datum::Json(_) => Datum::from_bool(true),
         Datum::Bytes(text) | Datum::Label(_, text) if charset != Charset::Binary => {
