@@ -123,6 +123,32 @@ impl PartCodec {
         self.nullable && key.first().is_some_and(|first| first ^ flip == NULL)
     }
 
+    /// True if [`Self::decode`] gives what [`Self::encode`] got. A text's weights do not tell its bytes, and zero has no
+    /// sign in a key.
+    pub(crate) fn is_decodable(&self) -> bool {
+        !matches!(self.kind, Kind::Text { .. } | Kind::Float(_))
+    }
+
+    /// Appends the value that a part encodes, as a row image has it; false for NULL, and for what can't be decoded.
+    pub(crate) fn decode(&self, part: &[u8], out: &mut Vec<u8>) -> bool {
+        if self.is_null(part) || !self.is_decodable() {
+            return false;
+        }
+        let start = out.len();
+        let value = &part[usize::from(self.nullable)..];
+        match self.kind {
+            Kind::InOrder(_) => out.extend_from_slice(value),
+            _ => out.extend(value.iter().rev()),
+        }
+        if self.descending {
+            out[start..].iter_mut().for_each(|b| *b = !*b);
+        }
+        if let (Kind::Signed(_), Some(last)) = (&self.kind, out.last_mut()) {
+            *last ^= 0x80;
+        }
+        true
+    }
+
     /// The length of the part that `key` begins with.
     pub(crate) fn skip(&self, key: &[u8]) -> Result<usize, KeyError> {
         let flip = if self.descending { 0xff } else { 0 };

@@ -7,6 +7,8 @@
 //! (T1) What a row change does to the trees is a function of the schema and the images before and after, and of nothing
 //!      else ([`row_changes`]). Commit and replay share it, so tables hold what the log says.
 
+mod parts;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -328,17 +330,6 @@ impl Index {
             rest = &rest[codec.skip(rest)?..];
         }
         Ok(self.unique().then(|| &key[..key.len() - rest.len()]))
-    }
-
-    /// Where the parts of a key of this index end in it.
-    pub fn part_ends(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<(), KeyError> {
-        ends.clear();
-        let mut end = 0;
-        for codec in &self.codecs {
-            end += codec.skip(&key[end..])?;
-            ends.push(end);
-        }
-        Ok(())
     }
 
     /// The row's primary key in a key of this index, if it is a secondary one: what follows the index's own parts.

@@ -28,6 +28,9 @@ pub struct Scan<'p> {
     ranges: Vec<KeyRange>,
     next_range: usize,
     scan: Option<IndexScan>,
+    /// Rows come from the index's entries, and are made here.
+    covered: bool,
+    image: Vec<u8>,
 }
 
 /// What a key's value is for a column.
@@ -43,7 +46,16 @@ enum Encoded {
 impl<'p> Scan<'p> {
     /// A walk that is not open yet.
     pub fn new(plan: &'p Access) -> Self {
-        Scan { plan, mode: Mode::Snapshot, point: None, ranges: Vec::new(), next_range: 0, scan: None }
+        Scan {
+            plan,
+            mode: Mode::Snapshot,
+            point: None,
+            ranges: Vec::new(),
+            next_range: 0,
+            scan: None,
+            covered: false,
+            image: Vec::new(),
+        }
     }
 
     /// Starts anew, with keys for the rows that the frame holds now.
@@ -53,6 +65,8 @@ impl<'p> Scan<'p> {
             Some(locking) => Mode::Locking(locking),
             None => cx.transaction().engine.plain_access(autocommit),
         };
+        // A row that is to be locked is looked up.
+        self.covered = self.plan.covering.is_some() && self.mode == Mode::Snapshot;
         self.scan = None;
         self.next_range = 0;
         self.ranges.clear();
@@ -114,7 +128,12 @@ impl<'p> Scan<'p> {
             return self.get(cx, &key, frame);
         }
         loop {
-            if let Some(scan) = &mut self.scan {
+            if let Some(scan) = self.scan.as_mut().filter(|_| self.covered) {
+                if scan.next_entry(&mut cx.transaction().engine)? {
+                    return self.set_entry(frame).map(|()| true);
+                }
+                self.scan = None;
+            } else if let Some(scan) = &mut self.scan {
                 if scan.next(&mut cx.transaction().engine)? {
                     frame.set_image(self.plan.slot, scan.row())?;
                     return Ok(true);
@@ -129,6 +148,19 @@ impl<'p> Scan<'p> {
             let schema = &self.plan.table.schema;
             self.scan = Some(engine.scan_index(schema, path.index, range, path.direction, self.mode));
         }
+    }
+
+    /// Puts what the entry at hand says of its row into the frame.
+    fn set_entry(&mut self, frame: &mut Frame) -> Result<()> {
+        let (Some(scan), Some(columns)) = (&self.scan, &self.plan.covering) else { return Ok(()) };
+        let schema = &self.plan.table.schema;
+        let index = schema.index(self.plan.path.index);
+        let index = index.ok_or_else(|| crate::error::SqlError::internal("a path by no index"))?;
+        self.image.clear();
+        schema
+            .decode_key(index, columns, scan.key(), &mut self.image)
+            .map_err(crate::error::SqlError::internal)?;
+        frame.set_image(self.plan.slot, &self.image)
     }
 
     /// Reads one row by its primary key.

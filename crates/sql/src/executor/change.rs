@@ -23,8 +23,9 @@ use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::planner::covering::ColumnsRead;
 use crate::planner::plan::{self, Basis};
-use crate::planner::{self, Limit, Operator, Query, block, from, join};
+use crate::planner::{self, Limit, Operator, Query, block, from, join, order};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::value::{Datum, image, store};
@@ -332,10 +333,11 @@ impl Target {
         let slots = [from::Slot::Table(table.clone(), hints, alias)];
         let locking = [Some(wanted.locking)];
         let gate = block::take_gate(&mut list);
+        let wanted = order::wanted(resolver.cx, &limit);
         let cx = std::cell::RefCell::new(&mut *resolver.cx);
-        let joiner = join::Joiner::new(&cx, &slots, &locking);
-        let mut from = joiner.plan(list, &order, limit.is_some())?;
-        if join::gives_order(&mut from, &order) {
+        let joiner = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots));
+        let mut from = joiner.plan(list, &order, wanted)?;
+        if order::gives_order(&mut from, &order) {
             order.clear();
         }
         Ok(Self { slots, gate, from, table, order, limit })

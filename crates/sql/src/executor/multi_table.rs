@@ -18,6 +18,7 @@ use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::expression::frame::{Frame, MEMORY_MAX};
 use crate::expression::{Expr, Node, Resolver};
+use crate::planner::covering::ColumnsRead;
 use crate::planner::{self, Operator, Query, block, from, join, simplify};
 use crate::session::Context;
 use crate::status::Counter;
@@ -70,7 +71,11 @@ impl Plan {
         };
         let locking: Vec<_> = (0..slots.len()).map(|slot| Some(locking(slot))).collect();
         let cx = std::cell::RefCell::new(&mut *resolver.cx);
-        let from = join::Joiner::new(&cx, &slots, &locking).plan(list, &[], false)?;
+        let from = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots)).plan(
+            list,
+            &[],
+            None,
+        )?;
         Ok(Self { slots, gate, from })
     }
 

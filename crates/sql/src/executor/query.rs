@@ -220,6 +220,9 @@ impl Out<'_, '_> {
         let mut groups = Groups::new(cx, group, self.block.slots.len());
         while from.next(cx, frame)? {
             groups.add(cx, frame)?;
+            if self.block.first_only {
+                break;
+            }
         }
         let mut made = 0;
         let block = self.block;

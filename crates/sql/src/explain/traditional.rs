@@ -263,7 +263,8 @@ fn access_row(access: &Access, names: &Names<'_>, filled: u64) -> Row {
     let path = &access.path;
     let table = &*access.table;
     let kind = path::kind(access);
-    let candidate = Candidate { table, slot: access.slot, available: filled, hints: &[], forced: false };
+    let candidate =
+        Candidate { table, slot: access.slot, available: filled, hints: &[], forced: false, read: None };
     let possible: Vec<&str> = candidate
         .possible(access.filter.iter())
         .into_iter()
@@ -277,6 +278,9 @@ fn access_row(access: &Access, names: &Names<'_>, filled: u64) -> Row {
     let mut extra = Vec::new();
     if !access.is_narrowed_by_keys_only() {
         extra.push("Using where".to_owned());
+    }
+    if access.covering.is_some() {
+        extra.push("Using index".to_owned());
     }
     if path.direction == Direction::Backward && !path.is_point(table) {
         extra.push("Backward index scan".to_owned());

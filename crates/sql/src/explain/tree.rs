@@ -169,6 +169,9 @@ impl Tree<'_> {
                 false => "Aggregate using temporary table".to_owned(),
             };
             step(self, &what, self.done(block, Step::Groups));
+            if block.first_only {
+                step(self, "Limit: 1 row(s)", None);
+            }
         }
         if !block.gate.is_empty() {
             let open: Vec<&Expr> = block.gate.iter().filter(|e| e.as_constant().is_none()).collect();
@@ -265,6 +268,18 @@ impl Tree<'_> {
 }
 
 fn access_text(names: &Names<'_>, access: &Access) -> String {
+    let line = looked_up_text(names, access);
+    match access.covering.is_some() {
+        // "Covering index scan", "Single-row covering index lookup"
+        true => match line.strip_prefix("Single-row ") {
+            Some(rest) => format!("Single-row covering {rest}"),
+            None => line.replacen("Index", "Covering index", 1),
+        },
+        false => line,
+    }
+}
+
+fn looked_up_text(names: &Names<'_>, access: &Access) -> String {
     let name = names.source(access.slot);
     let index = &access.table.indexes[access.path.index].name;
     let backward = access.path.direction == Direction::Backward;

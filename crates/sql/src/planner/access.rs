@@ -11,6 +11,7 @@
 
 use storage::transaction::Direction;
 
+use super::covering::ColumnsRead;
 use super::size::TableSize;
 use super::statistics::selectivity;
 use crate::ast::{BinaryOp, IndexHint, IndexHintAction, Truth};
@@ -113,6 +114,8 @@ pub struct Candidate<'a> {
     pub hints: &'a [IndexHint],
     /// Any index is better than none.
     pub forced: bool,
+    /// What the query reads of the table, if it needs no more than that.
+    pub read: Option<&'a ColumnsRead>,
 }
 
 /// All rows by primary key.
@@ -195,8 +198,50 @@ impl Candidate<'_> {
             {
                 best = choice;
             }
+            if let Some(choice) =
+                self.whole_index(index, size).filter(|c| self.covers(index) && c.cost < best.cost)
+            {
+                best = choice;
+            }
         }
         best
+    }
+
+    /// True if an index holds all that the query reads.
+    fn covers(&self, index: usize) -> bool {
+        self.read.is_some_and(|read| read.held_by(self.slot, self.table, index).is_some())
+    }
+
+    /// All rows, in the order of an index; `None` if it is not to be used.
+    fn whole_index(&self, index: usize, size: &TableSize<'_>) -> Option<Choice> {
+        if !self.is_allowed(index) {
+            return None;
+        }
+        let rows = size.rows();
+        let each = match index {
+            0 => 1.0,
+            _ if self.covers(index) => size.width(index),
+            _ => 1.0 + LOOKUP_COST,
+        };
+        let path = Path { index, ..full_scan() };
+        Some(Choice { path, rows, accepted: 1.0, cost: rows * each + SCAN_COST })
+    }
+
+    /// The paths that give the rows in an order, ascending or descending columns.
+    pub fn in_order(
+        &self,
+        conditions: &[Expr],
+        size: &TableSize<'_>,
+        order: &[(usize, bool)],
+    ) -> Vec<Choice> {
+        let mut terms = Vec::new();
+        conditions.iter().for_each(|condition| self.collect(condition, &mut terms));
+        let narrowed = |index| self.by_index(index, &terms, Some(size));
+        let indexes = (0..self.table.indexes.len()).filter(|&index| self.is_allowed(index));
+        let paths = indexes.flat_map(|index| [narrowed(index), self.whole_index(index, size)]);
+        let mut found: Vec<Choice> = paths.flatten().collect();
+        found.retain_mut(|choice| choice.path.gives_order(self.table, order));
+        found
     }
 
     fn is_forced(&self) -> bool {
@@ -315,7 +360,10 @@ impl Candidate<'_> {
                 Kind::Equal(values) => Some(values),
                 _ => None,
             });
-            let Some(values) = equal.min_by_key(|values| values.len()) else { break };
+            // What is known already can be looked up now.
+            let depends = |key: &KeyRef<'_>| key.expr().is_some_and(|e| e.sources() != 0);
+            let worse = |values: &&Vec<KeyRef<'_>>| (values.len(), values.iter().any(depends));
+            let Some(values) = equal.min_by_key(worse) else { break };
             if alternatives * values.len() > RANGES_MAX {
                 break;
             }
@@ -334,13 +382,20 @@ impl Candidate<'_> {
         }
         let path = Path { index: number, keys, range, direction: Direction::Forward };
         let rows = size.map_or(alternatives as f64, |size| size.of_path(&path, alternatives));
-        let each = if number == 0 { 1.0 } else { 1.0 + LOOKUP_COST };
+        let each = if number == 0 || self.covers(number) { 1.0 } else { 1.0 + LOOKUP_COST };
         let cost = rows * each + RANGE_COST * alternatives as f64;
         Some(Choice { path, rows, accepted: 1.0, cost })
     }
 }
 
-impl KeyRef<'_> {
+impl<'e> KeyRef<'e> {
+    fn expr(&self) -> Option<&'e Expr> {
+        match *self {
+            KeyRef::Null => None,
+            KeyRef::Value(_, e) | KeyRef::NullSafe(_, e) => Some(e),
+        }
+    }
+
     fn to_key(&self) -> Key {
         match *self {
             KeyRef::Null => Key::Null,

@@ -1,13 +1,15 @@
 //! A SELECT becomes a query block: its clauses bound in the order in which names become known.
 
+use super::covering::ColumnsRead;
 use super::from::{self, List, Slot};
-use super::{Body, Grouping, Limit, Query, grouping, join, semi_join, simplify};
+use super::{Body, Grouping, Limit, Query, grouping, join, order, propagate, semi_join, simplify};
 use crate::ast::{self, AggregateFunction, LockStrength, LockWait, SelectItem};
 use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::resolve::{Columns, Source};
 use crate::expression::{Expr, Node, Resolver};
+use crate::types::{DataType, Type};
 use storage::LockMode;
 use storage::transaction::{Locking, OnLocked};
 
@@ -151,11 +153,24 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     semi_join::Flattener { resolver, slots: &mut slots, locking: &mut locking }.flatten(&mut list)?;
     let gate = take_gate(&mut list);
     let locks = locking.iter().any(Option::is_some);
+    propagate::propagate(&mut list);
+    let read = {
+        let grouped =
+            group.iter().flat_map(|g| g.keys.iter().chain(g.aggregates.iter().flat_map(|a| a.expressions())));
+        let order = order.iter().map(|(e, _)| e);
+        let others = items.iter().chain(grouped).chain(&having).chain(order).chain(&gate);
+        ColumnsRead::new(&slots, &list, others)
+    };
+    let extreme = extreme(&slots, &list, group.as_ref(), &items, having.as_ref()).filter(|_| !locks);
+    let (ordered, wanted) = match &extreme {
+        Some(order) => (std::slice::from_ref(order), Some(1.0)),
+        None if group.is_some() => (&[][..], None),
+        None => (order.as_slice(), order::wanted(resolver.cx, &limit).filter(|_| !distinct)),
+    };
     let cx = std::cell::RefCell::new(&mut *resolver.cx);
-    let joiner = join::Joiner::new(&cx, &slots, &locking);
-    let ordered = if group.is_none() { order.as_slice() } else { &[] };
-    let mut from = joiner.plan(list, ordered, limit.is_some() && !distinct)?;
-    let comes_ordered = group.is_none() && !order.is_empty() && join::gives_order(&mut from, &order);
+    let mut from = join::Joiner::new(&cx, &slots, &locking, read).plan(list, ordered, wanted)?;
+    let first_only = extreme.is_some_and(|order| finds_first(&mut from, order));
+    let comes_ordered = group.is_none() && !order.is_empty() && order::gives_order(&mut from, &order);
     if comes_ordered {
         order.clear();
     }
@@ -171,6 +186,7 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         from,
         items,
         group,
+        first_only,
         having,
         order,
         comes_ordered,
@@ -179,6 +195,51 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         locks,
     };
     Ok(Query { body: Body::Block(Box::new(block)), columns, order: Vec::new(), limit: Limit::default() })
+}
+
+/// What a block is ordered by whose only group needs one row: it asks for nothing but the smallest or largest value of a
+/// number's or time's column of its only table.
+fn extreme(
+    slots: &[Slot],
+    list: &List,
+    group: Option<&Grouping>,
+    items: &[Expr],
+    having: Option<&Expr>,
+) -> Option<(Expr, bool)> {
+    let group = group.filter(|group| group.keys.is_empty() && !group.rollup)?;
+    let [aggregate] = group.aggregates.as_slice() else { return None };
+    let descending = match aggregate.function {
+        AggregateFunction::Min => false,
+        AggregateFunction::Max => true,
+        _ => return None,
+    };
+    let argument = aggregate.argument.as_ref()?;
+    let Node::Column { source: 0, column } = argument.node else { return None };
+    let [Slot::Table(table, ..)] = slots else { return None };
+    let is_column = |e: &Expr| matches!(e.node, Node::Column { .. });
+    let reads_more = items.iter().chain(having).any(|e| e.contains(&mut |e| is_column(e)));
+    let fits = list.items.len() == 1 && !reads_more && is_ordered(&table.columns[column].ty);
+    fits.then(|| (argument.clone(), descending))
+}
+
+/// True if keys of the type are in the order that MIN and MAX go by, and equal values look the same.
+fn is_ordered(ty: &DataType) -> bool {
+    use DataType as D;
+    !matches!(
+        ty,
+        D::Char { .. } | D::VarChar { .. } | D::Lob { .. } | D::Enum { .. } | D::Set { .. } | D::Json
+    )
+}
+
+/// True if the rows come in this order, so that the first one tells; it is not one of NULL then unless all are.
+fn finds_first(from: &mut super::Operator, order: (Expr, bool)) -> bool {
+    let comes = order::gives_order(from, std::slice::from_ref(&order));
+    let (argument, descending) = order;
+    if comes && !descending && argument.ty.nullable {
+        let node = Node::Is(Box::new(argument), ast::Truth::Null, true);
+        from.filter_mut().push(Expr { node, ty: Type::BOOL });
+    }
+    comes
 }
 
 /// True if HAVING takes an alias's name for that of a column which GROUP BY names.
@@ -208,6 +269,7 @@ pub fn of_rows(
         from,
         items: Vec::new(),
         group: None,
+        first_only: false,
         having: None,
         order,
         comes_ordered: false,

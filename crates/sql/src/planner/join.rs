@@ -13,6 +13,7 @@ use storage::LockMode;
 use storage::transaction::Locking;
 
 use super::access::{self, Candidate, Choice};
+use super::covering::ColumnsRead;
 use super::from::{Item, ItemKind, List, Slot};
 use super::size::TableSize;
 use super::statistics::selectivity;
@@ -40,6 +41,8 @@ const SELECTIVITY: f64 = 0.5;
 pub struct Joiner<'a> {
     slots: &'a [Slot],
     locking: &'a [Option<Locking>],
+    /// What is read of the slots' columns.
+    read: ColumnsRead,
     /// How large the slots' tables are; nothing for what is no table.
     sizes: Vec<Option<TableSize<'a>>>,
     /// `sql_safe_updates`: where rows are changed, any index is better than none.
@@ -71,7 +74,12 @@ enum Method {
 
 impl<'a> Joiner<'a> {
     /// A planner for the block that has these slots.
-    pub fn new(cx: &'a RefCell<&'a mut Context>, slots: &'a [Slot], locking: &'a [Option<Locking>]) -> Self {
+    pub fn new(
+        cx: &'a RefCell<&'a mut Context>,
+        slots: &'a [Slot],
+        locking: &'a [Option<Locking>],
+        read: ColumnsRead,
+    ) -> Self {
         let size = |slot: &'a Slot| match slot {
             Slot::Table(table, ..) => Some(TableSize::new(cx, table)),
             Slot::Rows(..) => None,
@@ -79,20 +87,19 @@ impl<'a> Joiner<'a> {
         let changes = |locking: &Locking| locking.mode == LockMode::Exclusive;
         let safe =
             locking.iter().flatten().any(changes) && cx.borrow().variables().bool(ids::SQL_SAFE_UPDATES);
-        Self { slots, locking, safe, sizes: slots.iter().map(size).collect() }
+        Self { slots, locking, read, safe, sizes: slots.iter().map(size).collect() }
     }
 
-    /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `few` that not all are wanted.
-    pub fn plan(&self, list: List, order: &[(Expr, bool)], few: bool) -> Result<Operator> {
+    /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `wanted` how many of them are
+    /// wanted, if not all.
+    pub fn plan(&self, list: List, order: &[(Expr, bool)], wanted: Option<f64>) -> Result<Operator> {
         for slot in self.slots {
             if let Slot::Table(table, hints, alias) = slot {
                 access::check_hints(table, hints, alias)?;
             }
         }
         let mut operator = self.list(list, 0);
-        if few {
-            order_by_index(&mut operator, order);
-        }
+        self.prefer_order(&mut operator, order, wanted);
         Ok(operator)
     }
 
@@ -180,6 +187,7 @@ impl<'a> Joiner<'a> {
         match &self.slots[slot] {
             Slot::Table(table, ..) => {
                 let choice = self.choose(slot, filled, conditions.iter());
+                let covering = self.covering(slot, choice.path.index);
                 Operator::Access(Box::new(Access {
                     slot,
                     table: table.clone(),
@@ -187,6 +195,7 @@ impl<'a> Joiner<'a> {
                     rows: choice.rows,
                     accepted: choice.accepted,
                     cost: choice.cost,
+                    covering,
                     filter: conditions,
                     locking: self.locking[slot],
                 }))
@@ -208,16 +217,35 @@ impl<'a> Joiner<'a> {
         available: u64,
         conditions: impl Iterator<Item = &'e Expr> + Clone,
     ) -> Choice {
-        match (&self.slots[slot], &self.sizes[slot]) {
-            (Slot::Table(table, hints, _), Some(size)) => {
-                Candidate { table, slot, available, hints, forced: self.safe }.choose(conditions, size)
-            }
+        match (self.candidate(slot, available), &self.sizes[slot]) {
+            (Some(candidate), Some(size)) => candidate.choose(conditions, size),
             _ => Choice {
                 path: access::full_scan(),
                 rows: ROWS_DERIVED,
                 accepted: conditions.map(selectivity).product(),
                 cost: ROWS_DERIVED,
             },
+        }
+    }
+
+    /// A slot's table; nothing for what is no table.
+    fn candidate(&self, slot: usize, available: u64) -> Option<Candidate<'_>> {
+        let Slot::Table(table, hints, _) = &self.slots[slot] else { return None };
+        let read = self.locking[slot].is_none().then_some(&self.read);
+        Some(Candidate { table, slot, available, hints, forced: self.safe, read })
+    }
+
+    /// The columns that are read of a slot, if an index of its table holds all of them, and no row has to be locked.
+    pub(super) fn covering(&self, slot: usize, index: usize) -> Option<Box<[usize]>> {
+        let Slot::Table(table, ..) = &self.slots[slot] else { return None };
+        self.locking[slot].is_none().then(|| self.read.held_by(slot, table, index)).flatten()
+    }
+
+    /// Paths to the rows of the first slot that give them in an order.
+    pub(super) fn in_order(&self, slot: usize, filter: &[Expr], order: &[(usize, bool)]) -> Vec<Choice> {
+        match (self.candidate(slot, 0), &self.sizes[slot]) {
+            (Some(candidate), Some(size)) => candidate.in_order(filter, size, order),
+            _ => Vec::new(),
         }
     }
 
@@ -421,40 +449,4 @@ fn hash_key(condition: Expr, filled: u64, own: u64) -> Result<HashKey, Expr> {
 
 fn bits(slots: u64) -> Vec<usize> {
     (0..64).filter(|i| slots >> i & 1 == 1).collect()
-}
-
-/// The columns that rows are sorted by, if they are all of one slot.
-fn order_columns(order: &[(Expr, bool)], slot: usize) -> Option<Vec<(usize, bool)>> {
-    let column = |(e, descending): &(Expr, bool)| match e.node {
-        Node::Column { source, column } if source == slot => Some((column, *descending)),
-        _ => None,
-    };
-    order.iter().map(column).collect()
-}
-
-/// True if the rows come in this order already; turns the first table's walk round if needed.
-pub fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
-    match from.first_mut() {
-        Operator::Access(access) if !order.is_empty() => match order_columns(order, access.slot) {
-            Some(columns) => access.path.gives_order(&access.table, &columns),
-            None => false,
-        },
-        _ => false,
-    }
-}
-
-/// Where only some rows of a whole table are wanted, in the order of an index, that index is walked.
-fn order_by_index(from: &mut Operator, order: &[(Expr, bool)]) {
-    let Operator::Access(access) = from.first_mut() else { return };
-    if order.is_empty() || !access.path.is_full() || !access.filter.is_empty() {
-        return;
-    }
-    let Some(columns) = order_columns(order, access.slot) else { return };
-    for index in 0..access.table.indexes.len() {
-        let mut path = access::Path { index, ..access::full_scan() };
-        if access.table.indexes[index].visible && path.gives_order(&access.table, &columns) {
-            access.path = path;
-            return;
-        }
-    }
 }

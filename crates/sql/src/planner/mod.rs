@@ -4,6 +4,7 @@
 //!    operations join blocks ([`set_operation`]). Derived tables that are nothing but a join with a condition are merged
 //!    into the block around them.
 //! 2. simplify Outer joins whose complement the condition rejects become inner ones ([`simplify`]).
+//!    Equalities that follow from others are added ([`propagate`]).
 //! 3. order    The sources are brought into the cheapest order, each with its access path ([`join`], [`access`]).
 //! 4. plan     A [`Query`] of [`Operator`]s comes out, which [`crate::executor::query`] runs.
 //!
@@ -14,12 +15,15 @@
 
 pub mod access;
 pub mod block;
+pub mod covering;
 pub mod from;
 pub mod grouping;
 pub mod join;
 pub mod json_table;
 pub mod merge;
+pub mod order;
 pub mod plan;
+pub mod propagate;
 pub mod semi_join;
 pub mod set_operation;
 pub mod simplify;
@@ -116,6 +120,8 @@ pub struct Block {
     pub items: Vec<Expr>,
     /// GROUP BY's expressions and the aggregates, if it groups.
     pub group: Option<Grouping>,
+    /// The first row that comes is all that the groups need: it has the smallest value, or the largest.
+    pub first_only: bool,
     /// HAVING.
     pub having: Option<Expr>,
     /// ORDER BY, unless the rows come so already; true for descending.
@@ -167,6 +173,8 @@ pub struct Access {
     pub path: access::Path,
     /// What the rows must fulfil.
     pub filter: Vec<Expr>,
+    /// The columns to be read from the index's entries, if they hold all that the query reads: no row is looked up then.
+    pub covering: Option<Box<[usize]>>,
     /// How it locks them; not at all for a plain SELECT.
     pub locking: Option<Locking>,
     /// Rows that the path is expected to give.
@@ -449,8 +457,14 @@ impl Access {
     /// True if the path's keys see to all conditions.
     pub fn is_narrowed_by_keys_only(&self) -> bool {
         let available = !(1 << self.slot);
-        let candidate =
-            access::Candidate { table: &self.table, slot: self.slot, available, hints: &[], forced: false };
+        let candidate = access::Candidate {
+            table: &self.table,
+            slot: self.slot,
+            available,
+            hints: &[],
+            forced: false,
+            read: None,
+        };
         self.filter.iter().all(|e| candidate.is_key_of(&self.path, e))
     }
 }

@@ -27,6 +27,12 @@ const ROWS_MIN: f64 = 1.0;
 /// The most alternatives of a path that are looked up one by one.
 const DIVES_MAX: usize = 16;
 
+/// An entry that is shorter than this part of its row is worth a walk over its index instead of the rows.
+const SHORT: f64 = 0.5;
+
+/// The part of a row's cost that does not depend on how long it is.
+const ENTRY_COST: f64 = 0.5;
+
 /// The share of rows that each column bound by an equality leaves, where nothing is known.
 const BOUND_SHARE: f64 = 0.1;
 
@@ -56,6 +62,18 @@ impl<'a> TableSize<'a> {
     /// Rows of the table.
     pub fn rows(&self) -> f64 {
         self.known().map_or(ROWS_UNKNOWN, |known| (known.rows() as f64).max(ROWS_MIN))
+    }
+
+    /// What an entry of an index costs to read in a walk over all of it, in rows read: less, if it is much shorter.
+    pub fn width(&self, index: usize) -> f64 {
+        let bytes = |index: usize| {
+            let tree = self.table.schema.index(index)?.tree();
+            Some(self.known()?.index(tree)?.entry_bytes as f64)
+        };
+        match (bytes(index), bytes(0)) {
+            (Some(entry), Some(row)) if entry < row * SHORT => ENTRY_COST + (1.0 - ENTRY_COST) * entry / row,
+            _ => 1.0,
+        }
     }
 
     /// Rows that a path gives each time that it is opened; it has so many alternatives of keys.

@@ -235,6 +235,22 @@ struct Sample {
     key: Vec<u8>,
 }
 
+/// The columns that keys hold are read from them as they are in the row.
+fn check_what_keys_hold(table: &Table, raws: &[Option<Vec<u8>>], key: &[u8]) {
+    let schema = &table.schema;
+    let held: Vec<usize> = (0..raws.len()).filter(|&column| schema.key_holds(1, column)).collect();
+    assert!(held.contains(&0), "the primary key is a number");
+    let mut expected = Vec::new();
+    let mut builder = RowImageBuilder::new(schema.types(), &mut expected);
+    for (column, raw) in raws.iter().enumerate() {
+        builder.push_raw(raw.as_deref().filter(|_| held.contains(&column))).unwrap();
+    }
+    builder.finish().unwrap();
+    let mut read = Vec::new();
+    schema.decode_key(&schema.secondary[0], &held, key, &mut read).unwrap();
+    assert_eq!(read, expected, "{raws:?} in {key:?}");
+}
+
 fn random_row(random: &mut Random, table: &Table, id: i64) -> Sample {
     let mut ordinals = Vec::new();
     let mut image = Vec::new();
@@ -264,6 +280,7 @@ fn random_row(random: &mut Random, table: &Table, id: i64) -> Sample {
     for cut in 0..key.len() {
         assert_eq!(index.primary_key_in(&key[..cut]), Err(KeyError::Malformed));
     }
+    check_what_keys_hold(table, &raws, keys.of(1));
     Sample { ordinals, key }
 }
 

@@ -68,6 +68,26 @@ impl IndexScan {
         Ok(true)
     }
 
+    /// Moves to the next entry without reading its row, for a consistent read of what is in the entries themselves; false
+    /// behind the last one. [`Self::row`] is not to be asked then.
+    pub fn next_entry(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
+        while self.scan.next(transaction)? {
+            if self.index == 0 || transaction.writes.is_empty() || self.is_of_now(transaction)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// False for an entry of a row that the transaction has changed since: the snapshot still has it (X6).
+    fn is_of_now(&self, transaction: &Transaction) -> Result<bool, TransactionError> {
+        let key = self.schema.secondary[self.index - 1].primary_key_in(self.scan.key())?;
+        match transaction.writes.get(self.schema.primary.tree(), key, self.scan.mark) {
+            Some(own) => Ok(self.own_row(own)?.is_some()),
+            None => Ok(true),
+        }
+    }
+
     /// False if somebody else has the row locked, which is as it was committed last ([`OnLocked::LookFirst`]).
     pub fn is_locked(&self) -> bool {
         self.scan.is_locked()

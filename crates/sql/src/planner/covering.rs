@@ -1,0 +1,66 @@
+//! Which columns a block reads of its sources, and which indexes hold all of them: such an index is read by itself, without
+//! the rows that its entries lead to.
+
+use super::Maker;
+use super::from::{ItemKind, List, Slot};
+use crate::catalog::TableDef;
+use crate::expression::{Expr, Node};
+
+/// The columns of a slot that are told one by one; the last bit stands for all others.
+const TOLD: usize = 63;
+
+/// The columns that a block reads, by slot, one bit each.
+#[derive(Debug, Clone)]
+pub struct ColumnsRead(Vec<u64>);
+
+impl ColumnsRead {
+    /// What the list's conditions and sources read, and these expressions.
+    pub fn new<'e>(slots: &[Slot], list: &List, others: impl Iterator<Item = &'e Expr>) -> Self {
+        let mut read = Self(vec![0; slots.len()]);
+        others.for_each(|e| read.add(e));
+        read.add_list(list);
+        for slot in slots {
+            match slot {
+                Slot::Rows(Maker::Derived(derived), _) => derived.parameters.iter().for_each(|e| read.add(e)),
+                Slot::Rows(Maker::Json(source), _) => read.add(&source.document),
+                Slot::Rows(Maker::Provider(_), _) | Slot::Table(..) => {}
+            }
+        }
+        read
+    }
+
+    /// For a block whose rows are wanted as a whole.
+    pub fn everything(slots: &[Slot]) -> Self {
+        Self(vec![u64::MAX; slots.len()])
+    }
+
+    fn add_list(&mut self, list: &List) {
+        list.conditions.iter().for_each(|e| self.add(e));
+        for item in &list.items {
+            if let ItemKind::Nest(inner, _) = &item.kind {
+                self.add_list(inner);
+            }
+        }
+    }
+
+    fn add(&mut self, e: &Expr) {
+        e.walk(&mut |e| {
+            if let Node::Column { source, column } = e.node
+                && let Some(columns) = self.0.get_mut(source)
+            {
+                *columns |= 1 << column.min(TOLD);
+            }
+        });
+    }
+
+    /// The columns that are read of a slot, ascending, if an index of its table holds all of them.
+    pub fn held_by(&self, slot: usize, table: &TableDef, index: usize) -> Option<Box<[usize]>> {
+        let columns = self.0[slot];
+        if index == 0 || columns >> TOLD != 0 {
+            return None;
+        }
+        let read = (0..TOLD).filter(|column| columns >> column & 1 == 1);
+        let held = read.map(|column| table.schema.key_holds(index, column).then_some(column));
+        held.collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! Equalities that follow from others: of `a = b AND b = 5` follows `a = 5`, which may lead to an index.
+//!
+//! Columns that a list's conditions say are equal, and values known before the block that one of them equals, are a class;
+//! each of its columns equals the value. Inner sides of joins learn what is known around them.
+//!
+//! (P1) Equality is passed on only among comparisons of the same kind (the same collation, for text): `1 = '1'` and
+//!      `'1' <> '01'` show why.
+
+use super::from::{ItemKind, List};
+use crate::ast::BinaryOp;
+use crate::expression::compare::By;
+use crate::expression::{Expr, Node};
+use crate::types::Type;
+
+/// A column: its slot and its number.
+type Column = (usize, usize);
+
+/// What a column equals.
+#[derive(Debug, Clone)]
+struct Known {
+    column: Column,
+    /// The column as an expression.
+    read: Expr,
+    by: By,
+    value: Expr,
+}
+
+/// Adds to a list's conditions what follows from them.
+pub fn propagate(list: &mut List) {
+    add(list, &[]);
+}
+
+fn add(list: &mut List, around: &[Known]) {
+    let mut known: Vec<Known> = list.conditions.iter().filter_map(value_of).collect();
+    let given = known.len();
+    known.extend_from_slice(around);
+    let pairs: Vec<(Expr, Expr, By)> = list.conditions.iter().filter_map(pair_of).collect();
+    if !known.is_empty() && !pairs.is_empty() {
+        close(&mut known, &pairs);
+        let own = list.slots();
+        let behind = given + around.len();
+        let new = known[behind..].iter().filter(|k| own >> k.column.0 & 1 == 1).map(Known::condition);
+        list.conditions.extend(new.collect::<Vec<_>>());
+    }
+    for item in &mut list.items {
+        if let ItemKind::Nest(inner, _) = &mut item.kind {
+            add(inner, &known);
+        }
+    }
+}
+
+/// Learns of equal columns until nothing new follows.
+fn close(known: &mut Vec<Known>, pairs: &[(Expr, Expr, By)]) {
+    let mut at = 0;
+    while let Some(Known { column, by, value, .. }) = known.get(at).cloned() {
+        at += 1;
+        for (a, b, _) in pairs.iter().filter(|(.., pair_by)| *pair_by == by) {
+            for (one, other) in [(a, b), (b, a)] {
+                let Some(next) = column_of(other).filter(|_| column_of(one) == Some(column)) else {
+                    continue;
+                };
+                if !known.iter().any(|k| k.column == next) {
+                    known.push(Known { column: next, read: other.clone(), by, value: value.clone() });
+                }
+            }
+        }
+    }
+}
+
+impl Known {
+    fn condition(&self) -> Expr {
+        let pair = Box::new([self.read.clone(), self.value.clone()]);
+        Expr { node: Node::Compare(BinaryOp::Equal, self.by, pair), ty: Type::BOOL }
+    }
+}
+
+fn column_of(e: &Expr) -> Option<Column> {
+    match e.node {
+        Node::Column { source, column } => Some((source, column)),
+        _ => None,
+    }
+}
+
+/// True if equality of this kind is passed on.
+fn is_transitive(by: By) -> bool {
+    matches!(by, By::Integer | By::Text(_) | By::Decimal | By::DateTime)
+}
+
+/// An equality of a column with a value that is known before the block, and cheap.
+fn value_of(condition: &Expr) -> Option<Known> {
+    let Node::Compare(BinaryOp::Equal, by, pair) = &condition.node else { return None };
+    let is_known = |e: &Expr| matches!(e.node, Node::Constant(_) | Node::Parameter(_) | Node::Outer(_));
+    let [a, b] = &**pair;
+    let (column, read, value) = match (column_of(a), column_of(b)) {
+        (Some(column), None) if is_known(b) => (column, a, b),
+        (None, Some(column)) if is_known(a) => (column, b, a),
+        _ => return None,
+    };
+    is_transitive(*by).then(|| Known { column, read: read.clone(), by: *by, value: value.clone() })
+}
+
+/// An equality of two columns.
+fn pair_of(condition: &Expr) -> Option<(Expr, Expr, By)> {
+    let Node::Compare(BinaryOp::Equal, by, pair) = &condition.node else { return None };
+    let [a, b] = &**pair;
+    (is_transitive(*by) && column_of(a).is_some() && column_of(b).is_some())
+        .then(|| (a.clone(), b.clone(), *by))
+}
