@@ -57,6 +57,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Notes for the client: `IF EXISTS` of what does not exist.
     pub notes: Vec<SqlError>,
+    /// Warnings for the client.
+    pub warnings: Vec<SqlError>,
     /// The text for the log, if it isn't the statement's own.
     pub logged: Option<Vec<u8>>,
     /// Rows that the client is told of.

@@ -23,7 +23,7 @@ use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::parser::{ParseOptions, parse_expression};
 use crate::types::data_type::ROW_SIZE_MAX;
 use crate::types::{Collation, DataType};
-use crate::value::{Datum, store};
+use crate::value::{Date, Datum, store};
 
 /// A definition in the making.
 #[derive(Debug, Clone)]
@@ -178,6 +178,7 @@ impl Draft {
 
     /// Adds a column at the end, with the keys and checks that stand behind it.
     pub fn add_column(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
+        self.make_way(&ast.name);
         if self.find(&ast.name).is_some() {
             return Err(error::DUP_FIELDNAME.with(&[&ast.name]));
         }
@@ -311,6 +312,7 @@ impl Draft {
             strict: true,
             dates: self.environment.dates,
             zone: self.environment.zone,
+            today: Date::ZERO, // literals are no times
             truncate_fraction: false,
         };
         let mut target =

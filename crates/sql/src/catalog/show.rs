@@ -97,14 +97,10 @@ fn column(table: &TableDef, number: usize, zone: Zone) -> String {
 }
 
 fn column_charset(of: Collation, table: Collation) -> String {
-    let mut out = String::new();
     if of != table {
-        write!(out, " CHARACTER SET {}", of.charset().name()).expect("writing to a String cannot fail");
+        return format!(" CHARACTER SET {} COLLATE {}", of.charset().name(), of.name());
     }
-    if !of.is_default() || of != table && of.charset() == Charset::Utf8mb4 {
-        write!(out, " COLLATE {}", of.name()).expect("writing to a String cannot fail");
-    }
-    out
+    if of.is_default() { String::new() } else { format!(" COLLATE {}", of.name()) }
 }
 
 fn now_text(ty: &DataType) -> String {
@@ -153,6 +149,10 @@ pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
         Default::Expression(text) => Some(text.replace('\'', "\\'")),
         Default::Value(Datum::UInt(bits)) if matches!(column.ty, DataType::Bit(_)) => {
             Some(format!("b'{bits:b}'"))
+        }
+        // A byte string has no characters.
+        Default::Value(Datum::Bytes(bytes)) if column.ty.collation() == Collation::BINARY => {
+            Some(bytes.iter().fold("0x".to_owned(), |hex, byte| hex + &format!("{byte:02X}")))
         }
         Default::Value(value) => {
             let value = default_value(column, value, zone);

@@ -19,14 +19,16 @@ pub(super) mod copy;
 
 use std::sync::Arc;
 
+use storage::transaction::{Access, Direction, KeyRange};
 use storage::{TreeId, WriteBatch};
 
 use crate::ast::Statement;
 use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, Work};
 use crate::catalog::metadata_lock::{Guard, Kind};
-use crate::catalog::{Change, TableDef, record};
+use crate::catalog::{Change, IndexDef, TableDef, record};
 use crate::error::{self, Result, SqlError};
+use crate::expression::row::{ImageRow, Offsets};
 use crate::session::Context;
 
 /// The statement, and what it holds.
@@ -57,6 +59,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
             Work::Definition { .. } => {
                 let _alone = running.alone(cx)?;
                 running.commit(cx, &[])?;
+                restart_counter(cx, &alter)?;
                 0
             }
             Work::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
@@ -65,6 +68,32 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
         tell(cx, alter, rows);
         return Ok(());
     }
+}
+
+/// AUTO_INCREMENT = n, below what was given out: numbers go on behind the largest that a row has. The caller has the table to
+/// itself.
+fn restart_counter(cx: &mut Context, alter: &Alter) -> Result<()> {
+    let Some(asked) = alter.auto_increment else { return Ok(()) };
+    let new = &alter.finished.table;
+    let table = cx.catalog().table(&new.database, &new.name)?;
+    let Some(column) = table.auto_column.filter(|_| asked < table.counter.next()) else { return Ok(()) };
+    let leads = |index: &IndexDef| index.parts[0].column == column;
+    let Some(index) = table.indexes.iter().position(leads) else { return Ok(()) };
+    let direction = match table.indexes[index].parts[0].descending {
+        true => Direction::Forward,
+        false => Direction::Backward,
+    };
+    let mut reader = cx.scratch_transaction();
+    let mut scan = reader.scan_index(&table.schema, index, KeyRange::all(), direction, Access::Snapshot);
+    let mut largest = 0;
+    if scan.next(&mut reader)? {
+        let (image, mut offsets) = (scan.row(), Offsets::default());
+        offsets.find(&table, image)?;
+        let row = ImageRow { table: &table, image, offsets: &offsets };
+        largest = u64::try_from(row.column(column, cx.zone())?.to_integer().value).unwrap_or(0);
+    }
+    table.counter.restart(asked.max(largest.saturating_add(1)));
+    Ok(())
 }
 
 /// What the client is told.

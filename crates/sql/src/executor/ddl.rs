@@ -85,6 +85,7 @@ fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
         for note in &plan.notes {
             cx.diagnostics.note(note.clone());
         }
+        plan.warnings.iter().for_each(|warning| cx.warn(warning.clone()));
         cx.status.affected = plan.affected;
         for change in &plan.changes {
             if let Change::PutTable(table, _) = change {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::on_duplicate::{self, Selected};
 use super::query;
-use super::writer::{Draft, Given, OnDuplicate, Writer, charset_of, reads_columns};
+use super::writer::{Draft, Given, OnDuplicate, Writer, charset_of, charset_of_type, reads_columns};
 use crate::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
@@ -195,7 +195,8 @@ fn values(
     on_duplicate::warn_of_values(cx, plan.values_calls);
     let table = plan.table.clone();
     let mut given = vec![Given::Default; table.columns.len()];
-    let mut writer = Writer::new(cx, table, plan.on_duplicate.clone(), insert.ignore, rows.len() as u64);
+    let mut writer = Writer::new(cx, table, plan.on_duplicate.clone(), insert.ignore, rows.len() as u64)
+        .of_columns(&plan.columns);
     let bare = Bare::new(cx);
     let mut computed = computed.iter().peekable();
     for (number, row) in rows.iter().enumerate() {
@@ -315,7 +316,8 @@ pub(super) fn set(
 fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Query) -> Result<()> {
     let types: Vec<_> = query.columns.iter().map(|c| c.ty).collect();
     let (columns, width) = (&plan.columns, plan.table.columns.len());
-    let mut writer = Writer::new(cx, plan.table.clone(), plan.on_duplicate.clone(), insert.ignore, 0);
+    let mut writer =
+        Writer::new(cx, plan.table.clone(), plan.on_duplicate.clone(), insert.ignore, 0).of_columns(columns);
     query::run(cx, query, &mut |cx, values| {
         let mut given = selected_row(values, &types, columns, width);
         if values.len() > columns.len() {
@@ -341,7 +343,7 @@ fn selected_row<'a>(
 ) -> Vec<Given<'a>> {
     let mut given = vec![Given::Default; width];
     for ((value, ty), &column) in values.iter().zip(types).zip(columns) {
-        given[column] = Given::Value(value.borrow(), ty.collation.charset());
+        given[column] = Given::Value(value.borrow(), charset_of_type(ty));
     }
     given
 }

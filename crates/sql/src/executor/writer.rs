@@ -23,7 +23,7 @@ use crate::error::{self, Result, SqlError};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Row};
 use crate::session::Context;
-use crate::types::{Charset, DataType};
+use crate::types::{Charset, DataType, Type};
 use crate::value::{Datum, image, store};
 use crate::variables::ids;
 
@@ -86,6 +86,10 @@ pub(super) struct Writer {
     image: Vec<u8>,
     /// The table has no expressions.
     is_plain: bool,
+    /// The columns that the statement gives, in its order.
+    order: Vec<usize>,
+    /// That is not the table's order, or a column that is left out has to be given.
+    is_unordered: bool,
     /// Columns of the row whose default is an expression that has to be evaluated.
     defaulted: Vec<usize>,
 }
@@ -136,9 +140,22 @@ impl Writer {
             last_number: 0,
             selected: Vec::new(),
             image: Vec::new(),
+            order: Vec::new(),
+            is_unordered: false,
             defaulted: Vec::new(),
             table,
         }
+    }
+
+    /// Says which columns the statement gives, in its order: that is the order in which they fail and warn, before those that
+    /// are left out.
+    pub(super) fn of_columns(mut self, columns: &[usize]) -> Self {
+        let is_needed = |(c, column): (usize, &ColumnDef)| {
+            matches!(column.default, Default::None) && column.generated.is_none() && !columns.contains(&c)
+        };
+        self.is_unordered = !columns.is_sorted() || self.table.columns.iter().enumerate().any(is_needed);
+        self.order = columns.to_vec();
+        self
     }
 
     /// Writes a row; `given` has an entry for each of the table's columns, and is used up.
@@ -163,6 +180,10 @@ impl Writer {
         image.clear();
         let mut builder = RowImageBuilder::new(&table.column_types, &mut image);
         self.defaulted.clear();
+        let numbered = table.auto_column.filter(|&c| takes_number(cx, &given[c]));
+        if self.is_unordered || numbered.is_some() {
+            self.settle(cx, given, numbered)?;
+        }
         for ((number, column), given) in table.columns.iter().enumerate().zip(given) {
             let given = std::mem::replace(given, Given::Default);
             let value = self.value(cx, number, column, given)?;
@@ -180,8 +201,23 @@ impl Writer {
             if outcome? {
                 self.first_generated = self.first_generated.or(self.numbers.generated);
             }
+        } else {
+            self.numbers.give_back();
         }
         self.image = image;
+        Ok(())
+    }
+
+    /// Makes the values fit, and then finds the defaults: all but the row's number, for a row that fails takes none.
+    fn settle(&mut self, cx: &mut Context, given: &mut [Given<'_>], numbered: Option<usize>) -> Result<()> {
+        let table = self.table.clone();
+        for at in 0..self.order.len() + given.len() {
+            let column = self.order.get(at).copied().unwrap_or_else(|| at - self.order.len());
+            if numbered != Some(column) {
+                let value = std::mem::replace(&mut given[column], Given::Default);
+                given[column] = Given::Fitted(self.value(cx, column, &table.columns[column], value)?);
+            }
+        }
         Ok(())
     }
 
@@ -446,6 +482,9 @@ impl Writer {
         if pending || table.columns[number].generated.is_some() && matches!(given, Given::Default) {
             return Ok(()); // evaluated when the row is complete
         }
+        if table.auto_column == Some(number) && takes_number(cx, &given) {
+            return Ok(()); // numbered when nothing else can fail
+        }
         let value = self.value(cx, number, &table.columns[number], given)?.into_owned();
         draft.image = rebuild(&table, &draft.image, vec![(number, value.clone())])?;
         draft.given[number] = Given::Fitted(value);
@@ -513,6 +552,16 @@ impl Numbers {
     }
 }
 
+/// True if what an AUTO_INCREMENT column is given stands for the next number.
+fn takes_number(cx: &Context, given: &Given<'_>) -> bool {
+    match given {
+        Given::Default => true,
+        Given::Value(value, _) | Given::Fitted(value) => {
+            value.is_null() || value.to_integer().value == 0 && !cx.modes().no_auto_value_on_zero
+        }
+    }
+}
+
 fn series(cx: &Context) -> Series {
     let increment = cx.variables().uint(ids::AUTO_INCREMENT_INCREMENT).max(1);
     Series { increment, offset: cx.variables().uint(ids::AUTO_INCREMENT_OFFSET) }
@@ -530,7 +579,12 @@ fn auto_max(table: &TableDef) -> u64 {
 
 /// The character set of an expression's text.
 pub(super) fn charset_of(expr: &Expr) -> Charset {
-    if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii }
+    charset_of_type(&expr.ty)
+}
+
+/// The character set of text of a type; numbers are written in ASCII.
+pub(super) fn charset_of_type(ty: &Type) -> Charset {
+    if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii }
 }
 
 /// True if an expression reads columns.

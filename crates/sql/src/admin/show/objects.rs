@@ -217,7 +217,13 @@ fn yes_no(yes: bool) -> &'static str {
 /// How a column takes part in keys: it is in the primary key, is a unique key, or is the first of a key.
 pub(crate) fn column_key(table: &TableDef, column: usize) -> &'static str {
     let first_of = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == column);
-    let primary = table.indexes.iter().find(|index| index.name == "PRIMARY");
+    // Without a primary key the first unique one without NULL stands for it.
+    let has_no_null = |index: &&IndexDef| {
+        index.unique
+            && index.parts.iter().all(|p| !table.columns[p.column].nullable && p.prefix_len.is_none())
+    };
+    let primary = table.shown_indexes().find(|index| index.name == "PRIMARY");
+    let primary = primary.or_else(|| table.shown_indexes().find(has_no_null));
     if primary.is_some_and(|index| index.parts.iter().any(|part| part.column == column)) {
         return "PRI";
     }

@@ -17,14 +17,14 @@ use storage::layout::Layouts;
 
 pub use work::{Work, filler};
 
-use super::table::put_next;
+use super::table::{put_next, repeated_indexes};
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind};
+use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{Draft, Finished};
 use crate::catalog::objects::State;
 use crate::catalog::record::Change;
-use crate::catalog::{IndexDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use binlog::position::LogPosition;
 
@@ -48,7 +48,7 @@ pub struct Alter {
     database: String,
     name: String,
     /// AUTO_INCREMENT was given.
-    auto_increment: Option<u64>,
+    pub auto_increment: Option<u64>,
 }
 
 /// The statement as an ALTER TABLE; `None` if it is none.
@@ -122,7 +122,7 @@ impl Alter {
         )?;
         let (work, counts_rows) = work::classify(&old, &finished, &changed, alter, settings)?;
         let mut warnings = changed.warnings;
-        warnings.extend(duplicate_indexes(&finished, &to_database));
+        warnings.extend(repeated_indexes(&finished.table, |index| finished.indexes[index].is_none()));
         Ok(Alter {
             old,
             work,
@@ -203,17 +203,6 @@ impl Alter {
             _ => {}
         }
     }
-}
-
-/// Warnings 1831: indexes that say the same as another.
-fn duplicate_indexes(finished: &Finished, database: &str) -> Vec<SqlError> {
-    let indexes = &finished.table.indexes;
-    let is_same =
-        |a: &IndexDef, b: &IndexDef| a.parts == b.parts && a.unique == b.unique && a.name != "PRIMARY";
-    let is_new = |index: &usize| finished.indexes[*index].is_none();
-    let repeats = |index: &usize| indexes[..*index].iter().any(|other| is_same(other, &indexes[*index]));
-    let all = (0..indexes.len()).filter(is_new).filter(repeats);
-    all.map(|i| error::DUP_INDEX.with(&[&indexes[i].name, &database, &finished.table.name])).collect()
 }
 
 /// True if a table has been through as many instant ALTERs as are kept apart.

@@ -11,7 +11,7 @@ use crate::catalog::build::{self, Numbers, Trees};
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
 use crate::catalog::record::Change;
-use crate::catalog::{ColumnDef, TableDef, parse_one, show, temporary};
+use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, temporary};
 use crate::error::{self, Result, SqlError};
 use crate::types::Collation;
 use crate::value::zone::Zone;
@@ -63,12 +63,16 @@ pub(super) fn create(
             rebuild(&other, database, name, 1, numbers)?
         }
     };
+    let warnings = match &create.content {
+        TableContent::Definition(_) => repeated_indexes(&table, |_| true),
+        TableContent::Like(_) => Vec::new(),
+    };
     let logged = (table.has_generated_key() || !is_clear).then(|| qualified_text(&table, settings));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),
         false => put(table, state),
     };
-    Ok(Plan { logged, ..Plan::one(change) })
+    Ok(Plan { logged, warnings, ..Plan::one(change) })
 }
 
 /// The text that makes a table, whatever the default database.
@@ -171,6 +175,16 @@ fn without_temporary(drops: &[Change]) -> Option<Vec<u8>> {
     let names: Vec<String> =
         logged.map(|t| format!("{}.{}", show::quote(&t.database), show::quote(&t.name))).collect();
     Some(format!("DROP TABLE {}", names.join(",")).into_bytes())
+}
+
+/// Warnings 1831: indexes that are new and say the same as one before them.
+pub(super) fn repeated_indexes(table: &TableDef, is_new: impl Fn(usize) -> bool) -> Vec<SqlError> {
+    let indexes = &table.indexes;
+    let is_same =
+        |a: &IndexDef, b: &IndexDef| a.parts == b.parts && a.unique == b.unique && a.name != "PRIMARY";
+    let repeats = |index: &usize| indexes[..*index].iter().any(|other| is_same(other, &indexes[*index]));
+    let all = (0..indexes.len()).filter(|&index| is_new(index)).filter(repeats);
+    all.map(|i| error::DUP_INDEX.with(&[&indexes[i].name, &table.database, &table.name])).collect()
 }
 
 /// The same table under another name; the names that its CHECK constraints were given follow.

@@ -101,9 +101,7 @@ impl Draft {
         if is_shown && self.find(GENERATED_KEY).is_some() {
             return Err(error::GIPK_COLUMN_EXISTS.plain());
         }
-        let mut names = std::iter::once(GENERATED_KEY.to_owned())
-            .chain((2..).map(|number| format!("{GENERATED_KEY}_{number}")));
-        let name = names.find(|name| self.find(name).is_none()).unwrap_or_default();
+        let name = self.free_row_id_name(None);
         let sign = ast::Sign { unsigned: true, zerofill: false };
         let def = ColumnDef {
             name: name.clone(),
@@ -130,6 +128,45 @@ impl Draft {
             origin: None,
         });
         Ok(())
+    }
+
+    /// A name for a row id that no column has, nor is to have.
+    fn free_row_id_name(&self, taken: Option<&str>) -> String {
+        let mut names = std::iter::once(GENERATED_KEY.to_owned())
+            .chain((2..).map(|number| format!("{GENERATED_KEY}_{number}")));
+        let is_free = |name: &String| {
+            self.find(name).is_none() && !taken.is_some_and(|taken| name.eq_ignore_ascii_case(taken))
+        };
+        names.find(is_free).unwrap_or_default()
+    }
+
+    /// A row id that nobody is shown leaves its name to a column that is to have it.
+    pub fn make_way(&mut self, name: &str) {
+        let Some(column) = self.find(name).filter(|&column| self.columns[column].def.is_row_id()) else {
+            return;
+        };
+        let free = self.free_row_id_name(Some(name));
+        let old = std::mem::replace(&mut self.columns[column].def.name, free.clone());
+        let parts = self.keys.iter_mut().flat_map(|key| &mut key.parts);
+        parts
+            .filter(|part| part.column.eq_ignore_ascii_case(&old))
+            .for_each(|part| part.column = free.clone());
+        if let Some(auto) = self.auto_column.as_mut().filter(|auto| auto.eq_ignore_ascii_case(&old)) {
+            *auto = free;
+        }
+    }
+
+    /// Keys have a column whole whose new type takes no prefix, or not one so long.
+    pub fn fit_prefixes(&mut self, column: usize) {
+        let def = &self.columns[column].def;
+        let (name, ty) = (def.name.as_str(), &def.ty);
+        let is_text = matches!(ty, DataType::Lob { .. } | DataType::Char { .. } | DataType::VarChar { .. });
+        let longest = ty.byte_length() / ty.collation().charset().char_len_max().max(1);
+        for part in self.keys.iter_mut().flat_map(|key| &mut key.parts) {
+            if part.column.eq_ignore_ascii_case(name) {
+                part.prefix_len = part.prefix_len.filter(|&length| is_text && length < longest);
+            }
+        }
     }
 
     /// Gives a row id its numbers by UUID_SHORT(), because another column of the table is AUTO_INCREMENT.

@@ -154,6 +154,7 @@ impl Context {
             strict: self.settled.modes.strict && !ignore,
             dates: self.settled.modes.dates,
             zone: self.settled.zone,
+            today: self.now().date,
             truncate_fraction: self.settled.modes.truncate_fraction,
         }
     }

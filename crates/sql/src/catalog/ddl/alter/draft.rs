@@ -141,6 +141,7 @@ impl Changed {
             }
             A::RenameColumn { old: from, new: to } => {
                 let number = draft.find(from).ok_or_else(|| no_column(from, old))?;
+                draft.make_way(to);
                 if draft.find(to).is_some_and(|other| other != number) {
                     return Err(error::DUP_FIELDNAME.with(&[to]));
                 }
@@ -196,6 +197,7 @@ impl Changed {
         definition: &ast::ColumnDefinition,
     ) -> Result<()> {
         let number = self.draft.find(name).ok_or_else(|| no_column(name, old))?;
+        self.draft.make_way(&definition.name);
         if self.draft.find(&definition.name).is_some_and(|other| other != number) {
             return Err(error::DUP_FIELDNAME.with(&[&definition.name]));
         }
@@ -223,6 +225,7 @@ impl Changed {
             column.def.nullable = false;
         }
         self.draft.columns[number] = column;
+        self.draft.fit_prefixes(number);
         self.draft.add_attributes(definition)
     }
 

@@ -107,9 +107,14 @@ fn columns(old: &TableDef, new: &Finished, settings: &Settings, found: &mut Find
     }
     let auto = |table: &TableDef| table.auto_column.map(|c| table.columns[c].name.to_ascii_lowercase());
     if new.table.auto_column.is_some() && auto(old) != auto(&new.table) {
-        let was_it = new.table.auto_column.and_then(|c| new.columns[c]) == old.auto_column;
-        if !was_it {
-            found.copy_for(None);
+        match new.table.auto_column.and_then(|c| new.columns[c]) {
+            // The rows are numbered while the table is built anew.
+            None => {
+                found.need(Needs::Inplace);
+                found.copy = true;
+            }
+            origin if origin != old.auto_column => found.copy_for(None),
+            Some(_) => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use super::encoded;
 use crate::ast::{IntegerSize, Sign};
 use crate::types::{Collation, DataType};
 use crate::value::store::Rules;
-use crate::value::temporal::DateRules;
+use crate::value::temporal::{Date, DateRules};
 use crate::value::zone::Zone;
 
 fn path(text: &str) -> Path {
@@ -36,7 +36,11 @@ fn level(at: &str, columns: Vec<Column>, nested: Vec<Level>) -> Level {
 
 fn table(level: Level, width: usize) -> JsonTable {
     let dates = DateRules { no_zero_in_date: true, no_zero_date: true, allow_invalid: false };
-    JsonTable::new(level, width, Rules { strict: true, dates, zone: Zone::UTC, truncate_fraction: false })
+    JsonTable::new(
+        level,
+        width,
+        Rules { strict: true, dates, zone: Zone::UTC, today: Date::ZERO, truncate_fraction: false },
+    )
 }
 
 fn rows(table: &JsonTable, document: &str) -> Vec<String> {
