@@ -16,12 +16,15 @@ use super::writer::duplicate_entry;
 use crate::ast;
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
-use crate::expression::frame::{Frame, MEMORY_MAX};
+use crate::expression::frame::Frame;
 use crate::expression::{Expr, Node, Resolver};
 use crate::planner::covering::ColumnsRead;
 use crate::planner::{self, Operator, Query, block, from, join, simplify};
 use crate::session::Context;
 use crate::status::Counter;
+
+/// Bytes that the keys of the changed rows may take; their locks and their changes take several times as much.
+const MEMORY_MAX: usize = 256 << 20;
 
 /// A table that is changed: its slot, and the rows that were changed already, by their primary keys.
 struct Target {

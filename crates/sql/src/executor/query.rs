@@ -44,7 +44,7 @@ pub fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
 
 /// All rows of a query, or the first ones.
 pub fn rows(cx: &mut Context, query: &Query, limit: Option<u64>) -> Result<RowSet> {
-    let mut rows = RowSet::new(query.columns.len());
+    let mut rows = RowSet::new(cx, query.columns.len());
     run(cx, query, &mut |_, values| {
         rows.push(values)?;
         Ok(limit.is_none_or(|limit| (rows.len() as u64) < limit))

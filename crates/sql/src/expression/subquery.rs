@@ -7,16 +7,16 @@
 //!
 //! (S1) A kept result belongs to one statement: statements within statements have results of their own.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::compare::{By, holds};
-use super::frame::RowSet;
+use super::frame::{RowReader, RowSet};
 use super::{Expr, Row};
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};
 use crate::executor::query;
+use crate::executor::spill::key_set::KeySet;
 use crate::planner::Query;
 use crate::session::Context;
 use crate::value::Datum;
@@ -72,7 +72,7 @@ pub struct Kept {
     /// Its rows.
     pub rows: Arc<RowSet>,
     /// The keys of rows without NULL, for IN; and whether a row has a NULL.
-    pub keys: Option<(Arc<HashSet<Vec<u8>>>, bool)>,
+    pub keys: Option<(Arc<KeySet>, bool)>,
 }
 
 /// A number that no other subquery or derived table has.
@@ -128,7 +128,10 @@ impl Subquery {
         let kept = self.rows(cx, row, Some(2))?;
         match kept.rows.len() {
             0 => Ok(Datum::Null),
-            1 => Ok(kept.rows.row(0).get(column).cloned().unwrap_or_default()),
+            1 => {
+                let mut reader = RowReader::default();
+                Ok(kept.rows.read(0, &mut reader)?.get(column).cloned().unwrap_or_default())
+            }
             _ => Err(error::SUBQUERY_NO_1_ROW.plain()),
         }
     }
@@ -172,7 +175,7 @@ impl Subquery {
             for (value, candidate) in operands.iter().zip(list) {
                 candidate.by.key(cx, value, &mut key)?;
             }
-            if keys.contains(&key) {
+            if keys.contains(&key)? {
                 return Ok(Some(true));
             }
             if !has_null {
@@ -189,21 +192,24 @@ impl Subquery {
         cx: &mut Context,
         list: &[Candidate],
         rows: &Arc<RowSet>,
-    ) -> Result<(Arc<HashSet<Vec<u8>>>, bool)> {
-        let mut keys = HashSet::with_capacity(rows.len());
+    ) -> Result<(Arc<KeySet>, bool)> {
+        let mut keys = KeySet::new(cx);
+        let mut reader = RowReader::default();
         let mut has_null = false;
         'rows: for number in 0..rows.len() {
+            let row = rows.read(number, &mut reader)?;
             let mut key = Vec::new();
             for candidate in list {
-                let value = candidate.column.eval(cx, Row::Values(rows.row(number)))?;
+                let value = candidate.column.eval(cx, Row::Values(row))?;
                 if value.is_null() {
                     has_null = true;
                     continue 'rows;
                 }
                 candidate.by.key(cx, &value, &mut key)?;
             }
-            keys.insert(key);
+            keys.insert(key)?;
         }
+        keys.finish()?;
         let keys = (Arc::new(keys), has_null);
         if let Some(kept) = cx.kept_results().get_mut(&self.id)
             && Arc::ptr_eq(&kept.rows, rows)
@@ -224,8 +230,10 @@ impl Subquery {
         let kept = self.rows(cx, row, None)?;
         let value = candidate.operand.eval(cx, row)?;
         let mut unknown = false;
+        let mut reader = RowReader::default();
         for number in 0..kept.rows.len() {
-            let other = candidate.column.eval(cx, Row::Values(kept.rows.row(number)))?;
+            let row = Row::Values(kept.rows.read(number, &mut reader)?);
+            let other = candidate.column.eval(cx, row)?;
             match candidate.by.compare(cx, &value, &other)? {
                 None => unknown = true,
                 Some(order) if holds(op, order) != all => return Ok(Some(!all)),
@@ -242,9 +250,11 @@ fn unknown_or_false(
     operands: &[Datum<'_>],
     rows: &RowSet,
 ) -> Result<Option<bool>> {
+    let mut reader = RowReader::default();
     'rows: for number in 0..rows.len() {
+        let row = rows.read(number, &mut reader)?;
         for (value, candidate) in operands.iter().zip(list) {
-            let other = candidate.column.eval(cx, Row::Values(rows.row(number)))?;
+            let other = candidate.column.eval(cx, Row::Values(row))?;
             if candidate.by.compare(cx, value, &other)?.is_some_and(|order| order.is_ne()) {
                 continue 'rows;
             }

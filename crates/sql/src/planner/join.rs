@@ -176,7 +176,17 @@ impl<'a> Joiner<'a> {
         }
         let inner = self.leaf(slot, 0, inside);
         let rows = joined_rows(outer.rows(), (inner.rows() / outer.rows().max(1.0)).max(1.0), kind);
-        Operator::Hash(Box::new(Hash { outer, inner, kind, inner_slots, keys, on: rest, filter, rows }))
+        Operator::Hash(Box::new(Hash {
+            outer,
+            inner,
+            kind,
+            inner_slots,
+            keys,
+            on: rest,
+            filter,
+            rows,
+            ordered: false,
+        }))
     }
 
     /// A source by itself, with all conditions that can be tested when it is read.

@@ -289,6 +289,8 @@ pub struct Hash {
     pub filter: Vec<Expr>,
     /// Rows that are expected.
     pub rows: f64,
+    /// The outer rows' order is wanted of the joined ones.
+    pub ordered: bool,
 }
 
 /// What becomes of an outer row.
@@ -424,6 +426,35 @@ impl Operator {
             Operator::Loop(join) => join.outer.first_mut(),
             Operator::Hash(join) => join.outer.first_mut(),
             other => other,
+        }
+    }
+
+    /// The joins of a chain keep the order of its first rows.
+    pub fn keep_order(&mut self) {
+        match self {
+            Operator::Loop(join) => join.outer.keep_order(),
+            Operator::Hash(join) => {
+                join.ordered = true;
+                join.outer.keep_order();
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends the slots that it fills.
+    pub fn slots(&self, out: &mut Vec<usize>) {
+        match self {
+            Operator::One(_) => {}
+            Operator::Access(access) => out.push(access.slot),
+            Operator::Rows(rows) => out.push(rows.slot),
+            Operator::Loop(join) => {
+                join.outer.slots(out);
+                join.inner.slots(out);
+            }
+            Operator::Hash(join) => {
+                join.outer.slots(out);
+                join.inner.slots(out);
+            }
         }
     }
 

@@ -70,11 +70,15 @@ fn order_columns(order: &[(Expr, bool)], slot: usize) -> Option<Vec<(usize, bool
 
 /// True if the rows come in this order already; turns the first table's walk round if needed.
 pub fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
-    match from.first_mut() {
+    let given = match from.first_mut() {
         Operator::Access(access) if !order.is_empty() => match order_columns(order, access.slot) {
             Some(columns) => access.path.gives_order(&access.table, &columns),
             None => false,
         },
         _ => false,
+    };
+    if given {
+        from.keep_order();
     }
+    given
 }

@@ -37,7 +37,7 @@ impl<'p> RowsRun<'p> {
     pub(super) fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         while self.at < self.rows.len() {
             frame.tick(cx)?;
-            frame.set_row(self.plan.slot, &self.rows, self.at);
+            frame.set_row(self.plan.slot, &self.rows, self.at)?;
             self.at += 1;
             if accepts(cx, &self.plan.filter, frame)? {
                 return Ok(true);
@@ -84,7 +84,7 @@ impl Provided {
         if let Some(rows) = self.rows.as_ref().filter(|_| self.keys == wanted) {
             return Ok(rows.clone());
         }
-        let mut rows = RowSet::new(provider.columns().len());
+        let mut rows = RowSet::new(cx, provider.columns().len());
         provider.rows(cx, &wanted, &mut |values| rows.push(values))?;
         let rows = Arc::new(rows);
         *self = Provided { keys: wanted, rows: Some(rows.clone()) };
@@ -94,7 +94,7 @@ impl Provided {
 
 /// The rows of a JSON document; a document that is NULL has none.
 fn json_rows(cx: &mut Context, source: &JsonSource, frame: &Frame) -> Result<Arc<RowSet>> {
-    let mut rows = RowSet::new(source.columns.len());
+    let mut rows = RowSet::new(cx, source.columns.len());
     let value = source.document.eval(cx, frame.row())?;
     if !value.is_null() {
         let charset = Origin::of(&source.document.ty).charset;

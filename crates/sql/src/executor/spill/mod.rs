@@ -21,6 +21,7 @@
 
 pub mod codec;
 pub mod file;
+pub mod key_set;
 mod merge;
 pub mod put_off;
 pub mod sort;

@@ -41,14 +41,18 @@ impl Writer {
         Self { size, block: Vec::new(), stream: Stream::default() }
     }
 
-    /// Writes a record.
-    pub fn push(&mut self, file: &mut SpillFile, key: &[u8], payload: &[u8]) -> Result<()> {
+    /// Writes a record; true if a block begins with it.
+    pub fn push(&mut self, file: &mut SpillFile, key: &[u8], payload: &[u8]) -> Result<bool> {
         if !self.block.is_empty() && self.block.len() + HEAD + key.len() + payload.len() > self.size {
             self.flush(file)?;
         }
+        let begins = self.block.is_empty();
         put_record(key, payload, &mut self.block)?;
         self.stream.records += 1;
-        if self.block.len() >= self.size { self.flush(file) } else { Ok(()) }
+        if self.block.len() >= self.size {
+            self.flush(file)?;
+        }
+        Ok(begins)
     }
 
     fn flush(&mut self, file: &mut SpillFile) -> Result<()> {
@@ -111,6 +115,24 @@ impl Reader {
         }
         (self.key, self.payload) = (start..start + key, start + key..end);
         Ok(true)
+    }
+
+    /// Goes in front of a block's first record.
+    pub fn seek(&mut self, file: &SpillFile, stream: &Stream, block: usize) -> Result<()> {
+        (self.key, self.payload) = (0..0, 0..0);
+        if self.next_block != block + 1 {
+            let place = stream.blocks.get(block).ok_or_else(damaged)?;
+            // Nothing is there until it was read.
+            self.next_block = 0;
+            file.read(*place, &mut self.block)?;
+            self.next_block = block + 1;
+        }
+        Ok(())
+    }
+
+    /// True if the record is the last one of its block.
+    pub fn is_at_block_end(&self) -> bool {
+        self.payload.end == self.block.len()
     }
 
     /// The record's key.

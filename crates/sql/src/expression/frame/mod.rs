@@ -4,18 +4,21 @@
 //! columns are all NULL. Images are copied into memory that the slot keeps, so that a scan allocates nothing per row and
 //! a row stays where it is while other operators move on.
 
+mod rows;
+mod saved;
+
+pub use rows::{RowReader, RowSet};
+pub use saved::SavedFrames;
+
 use std::sync::Arc;
 
 use super::row::{ImageRow, Offsets, Row};
 use crate::catalog::TableDef;
-use crate::error::{self, Result, SqlError};
+use crate::error::{Result, SqlError};
 use crate::executor::spill::codec;
 use crate::session::Context;
 use crate::value::Datum;
 use crate::value::zone::Zone;
-
-/// Bytes that one sorting, grouping, or set of rows may take.
-pub const MEMORY_MAX: usize = 256 << 20;
 
 /// What a slot that was put away held.
 const PUT_NULL: u8 = 0;
@@ -43,6 +46,7 @@ struct Slot {
     image: Vec<u8>,
     offsets: Offsets,
     rows: Arc<RowSet>,
+    reader: RowReader,
     values: Vec<Datum<'static>>,
 }
 
@@ -79,12 +83,20 @@ impl Frame {
     }
 
     /// Puts a row of a set into a slot.
-    pub fn set_row(&mut self, source: usize, rows: &Arc<RowSet>, number: usize) {
+    pub fn set_row(&mut self, source: usize, rows: &Arc<RowSet>, number: usize) -> Result<()> {
         let slot = &mut self.slots[source];
         if !Arc::ptr_eq(&slot.rows, rows) {
             slot.rows = rows.clone();
+            slot.reader = RowReader::default();
         }
-        slot.content = Content::Row(number);
+        if rows.is_in_memory() {
+            slot.content = Content::Row(number);
+            return Ok(());
+        }
+        rows.read(number, &mut slot.reader)?;
+        slot.reader.take(&mut slot.values);
+        slot.content = Content::Values;
+        Ok(())
     }
 
     /// Makes all columns of a slot NULL.
@@ -195,123 +207,5 @@ impl Frame {
             cx.check_interrupt()?;
         }
         Ok(())
-    }
-}
-
-/// Rows of a block kept for later: those of a hash join, the representatives of groups, rows to be changed.
-#[derive(Debug, Default)]
-pub struct SavedFrames {
-    bytes: Vec<u8>,
-    entries: Vec<Saved>,
-}
-
-#[derive(Debug)]
-enum Saved {
-    Null,
-    Image(usize, usize),
-    Row(Arc<RowSet>, usize),
-    Values(usize, usize),
-}
-
-impl SavedFrames {
-    /// Keeps what the slots hold, and returns the place to find it at. Every frame is saved with the same slots.
-    pub fn save(&mut self, frame: &Frame, slots: &[usize]) -> usize {
-        let at = self.entries.len();
-        for &source in slots {
-            let slot = &frame.slots[source];
-            self.entries.push(match slot.content {
-                Content::Null => Saved::Null,
-                Content::Row(number) => Saved::Row(slot.rows.clone(), number),
-                Content::Image => {
-                    let start = self.bytes.len();
-                    self.bytes.extend_from_slice(&slot.image);
-                    Saved::Image(start, self.bytes.len())
-                }
-                Content::Values => {
-                    let start = self.bytes.len();
-                    codec::put_row(&slot.values, &mut self.bytes);
-                    Saved::Values(start, self.bytes.len())
-                }
-            });
-        }
-        at
-    }
-
-    /// Puts what was saved back into the slots.
-    pub fn restore(&self, at: usize, frame: &mut Frame, slots: &[usize]) -> Result<()> {
-        for (&source, saved) in slots.iter().zip(&self.entries[at..]) {
-            match saved {
-                Saved::Null => frame.set_null(source),
-                Saved::Row(rows, number) => frame.set_row(source, rows, *number),
-                Saved::Image(start, end) => frame.set_image(source, &self.bytes[*start..*end])?,
-                Saved::Values(start, end) => frame.set_values(source, &self.bytes[*start..*end])?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Bytes that it takes.
-    pub fn memory(&self) -> usize {
-        self.bytes.len() + self.entries.len() * std::mem::size_of::<Saved>()
-    }
-
-    /// True if nothing was saved.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-}
-
-/// Rows of values: what a derived table or a subquery gives.
-#[derive(Debug, Default)]
-pub struct RowSet {
-    width: usize,
-    length: usize,
-    values: Vec<Datum<'static>>,
-    text: usize,
-}
-
-impl RowSet {
-    /// An empty set of rows with so many columns.
-    pub fn new(width: usize) -> Self {
-        Self { width, ..Self::default() }
-    }
-
-    /// Adds a row.
-    ///
-    /// # Errors
-    /// 1038 if the rows take more memory than there may be.
-    pub fn push(&mut self, values: &mut [Datum<'_>]) -> Result<()> {
-        self.length += 1;
-        for value in values {
-            self.text += text_len(value);
-            self.values.push(std::mem::take(value).into_owned());
-        }
-        if self.text + self.values.len() * std::mem::size_of::<Datum<'_>>() > MEMORY_MAX {
-            return Err(error::OUT_OF_SORTMEMORY.plain());
-        }
-        Ok(())
-    }
-
-    /// A row.
-    pub fn row(&self, number: usize) -> &[Datum<'static>] {
-        self.values.get(number * self.width..(number + 1) * self.width).unwrap_or_default()
-    }
-
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// True if there is none.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-}
-
-/// Bytes of text in a value.
-pub fn text_len(value: &Datum<'_>) -> usize {
-    match value {
-        Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) | Datum::Json(b) => b.len(),
-        _ => 0,
     }
 }
