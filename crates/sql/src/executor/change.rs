@@ -19,6 +19,7 @@ use crate::ast::{self, ExprKind, TableReference};
 use crate::catalog::TableDef;
 use crate::catalog::table::Default;
 use crate::error::{self, Result, SqlError};
+use crate::explain::{blame, names::Names};
 use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
@@ -414,15 +415,17 @@ fn update_rows(
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, |cx, before| {
         matched += 1;
-        let after = match assignments.apply(cx, table, before, Around::Nothing, rules, matched) {
-            Ok(Some(after)) => after,
-            Ok(None) => return Ok(()),
-            Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
-                cx.warn(e);
-                return Ok(());
-            }
-            Err(e) => return Err(e),
-        };
+        let applied = assignments.apply(cx, table, before, Around::Nothing, rules, matched);
+        let after =
+            match applied.map_err(|e| blame::with_names(cx, e, || Names::of_table(table, &table.name))) {
+                Ok(Some(after)) => after,
+                Ok(None) => return Ok(()),
+                Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
+                    cx.warn(e);
+                    return Ok(());
+                }
+                Err(e) => return Err(e),
+            };
         match cx.transaction().engine.update_row(&table.schema, before, &after) {
             Ok(()) => {
                 table.count_row(&after);

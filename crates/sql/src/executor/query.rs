@@ -11,6 +11,7 @@ use super::profile::{self, Step};
 use super::set_operation;
 use super::sort::Sorter;
 use crate::error::Result;
+use crate::explain::blame;
 use crate::expression::Row;
 use crate::expression::frame::{Frame, RowSet};
 use crate::expression::subquery::Kept;
@@ -147,7 +148,7 @@ impl<'p> Gate<'p> {
 
 fn run_block(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let began = profile::now(cx);
-    let passed = block_rows(cx, block, each)?;
+    let passed = block_rows(cx, block, each).map_err(|e| blame::in_block(cx, e, block))?;
     profile::note(cx, block, Step::Output, began, passed);
     Ok(passed)
 }

@@ -16,7 +16,16 @@ const CONSTANT_MAX: usize = 256;
 
 /// An expression's text.
 pub fn text(names: &Names<'_>, expr: &Expr) -> String {
-    let mut printer = Printer { names, out: String::new() };
+    printed(names, expr, Style::Plan)
+}
+
+/// An expression's text as messages have it: columns' names in full and in backticks.
+pub fn quoted(names: &Names<'_>, expr: &Expr) -> String {
+    printed(names, expr, Style::Message)
+}
+
+fn printed(names: &Names<'_>, expr: &Expr, style: Style) -> String {
+    let mut printer = Printer { names, style, out: String::new() };
     printer.expr(expr);
     printer.out
 }
@@ -30,16 +39,28 @@ pub fn all(names: &Names<'_>, conditions: &[Expr]) -> String {
 }
 
 /// An aggregate's text.
-pub fn aggregate(names: &Names<'_>, aggregate: &Aggregate) -> String {
+pub fn aggregate(names: &Names<'_>, found: &Aggregate) -> String {
+    printed_aggregate(names, found, Style::Plan)
+}
+
+fn printed_aggregate(names: &Names<'_>, aggregate: &Aggregate, style: Style) -> String {
     let distinct = if aggregate.distinct { "distinct " } else { "" };
     let arguments: Vec<String> =
-        aggregate.argument.iter().chain(&aggregate.rest).map(|e| text(names, e)).collect();
+        aggregate.argument.iter().chain(&aggregate.rest).map(|e| printed(names, e, style)).collect();
     let arguments = if arguments.is_empty() { "0".to_owned() } else { arguments.join(",") };
     format!("{}({distinct}{arguments})", unparse::aggregate_name(aggregate.function))
 }
 
+/// Where a text is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Plan,
+    Message,
+}
+
 struct Printer<'n, 'p> {
     names: &'n Names<'p>,
+    style: Style,
     out: String,
 }
 
@@ -53,12 +74,15 @@ impl Printer<'_, '_> {
             Node::Constant(value) => self.constant(value),
             Node::JsonPath(path, _) => self.string(path),
             Node::Column { source, column } => {
-                let name = self.names.column(*source, *column);
+                let name = match self.style {
+                    Style::Plan => self.names.column(*source, *column),
+                    Style::Message => self.names.quoted_column(*source, *column),
+                };
                 self.put(&name);
             }
             Node::Aggregate(number) => match self.names.group().and_then(|g| g.aggregates.get(*number)) {
                 Some(found) => {
-                    let text = aggregate(self.names, found);
+                    let text = printed_aggregate(self.names, found, self.style);
                     self.put(&text);
                 }
                 None => self.put("<aggregate>"),
@@ -70,7 +94,7 @@ impl Printer<'_, '_> {
             Node::Grouping(list, _) => self.call("grouping", list),
             Node::Outer(number) => match self.names.outer(*number) {
                 Some((names, value)) => {
-                    let text = text(names, value);
+                    let text = printed(names, value, self.style);
                     self.put(&text);
                 }
                 None => self.put("<outer>"),
@@ -149,6 +173,9 @@ impl Printer<'_, '_> {
                 self.expr(x);
                 self.put(" as ");
                 self.put(type_name(to));
+                if let (Style::Message, To::Decimal(precision, scale)) = (self.style, to) {
+                    let _ = write!(self.out, "({precision},{scale})");
+                }
                 self.put(")");
             }
             Node::Transcode(_, to, x) => {
@@ -179,6 +206,7 @@ impl Printer<'_, '_> {
                 self.separated(expr.children().into_iter());
                 self.put(")");
             }
+            Node::Call(function, list) if function.name == "power" => self.call("pow", list),
             Node::Call(function, list) => self.call(function.name, list),
             Node::Stored(routine, list) => self.call(routine.name(), list),
             Node::Subquery(subquery) => self.subquery(subquery),
@@ -262,6 +290,17 @@ impl Printer<'_, '_> {
     fn constant(&mut self, value: &Datum<'_>) {
         match value {
             Datum::Null => self.put("NULL"),
+            Datum::Int(n) if *n < 0 && self.style == Style::Message => {
+                let _ = write!(self.out, "-({})", n.unsigned_abs());
+            }
+            Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) if self.style == Style::Message => {
+                let kind = match value {
+                    Datum::Date(_) => "DATE",
+                    Datum::Time(_) => "TIME",
+                    _ => "TIMESTAMP",
+                };
+                let _ = write!(self.out, "{kind}'{}'", String::from_utf8_lossy(&value.to_bytes()));
+            }
             Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Float(_) | Datum::Decimal(_) => {
                 let text = String::from_utf8_lossy(&value.to_bytes()).into_owned();
                 self.put(&text);

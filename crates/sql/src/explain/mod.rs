@@ -1,11 +1,13 @@
 //! EXPLAIN: what the planner chose, and what it did.
 //!
 //! - [`traditional`]: the table. [`tree`]: FORMAT=TREE, and EXPLAIN ANALYZE, which runs the query.
+//! - [`blame`]: which expression an error is about.
 //! - [`units`]: the SELECTs and their numbers. [`path`], [`expression`], [`names`]: parts of a plan as text.
 //!
 //! (E1) What is told is read from the very plan that would run, so it can't differ from it. Conditions without a source
 //!      are evaluated to tell if they let any row through; subqueries are not.
 
+pub mod blame;
 pub mod expression;
 pub mod names;
 pub mod path;

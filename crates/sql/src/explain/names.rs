@@ -1,6 +1,8 @@
 //! What a plan's places are called: the columns of a block's slots, its groups, and what comes from around it.
 
+use crate::catalog::TableDef;
 use crate::expression::Expr;
+use crate::parser::unparse::ident;
 use crate::planner::{Block, Grouping, Operator, Query};
 
 /// The names of a block's places.
@@ -31,6 +33,24 @@ impl<'p> Names<'p> {
     pub fn of_columns(query: &Query, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
         let columns = query.columns.iter().map(|c| c.meta.name.clone()).collect();
         Self { sources: vec![(String::new(), columns)], databases: Vec::new(), group: None, around }
+    }
+
+    /// Those of one table, called so.
+    pub fn of_table(table: &'p TableDef, alias: &str) -> Self {
+        let columns = table.columns.iter().map(|c| c.name.clone()).collect();
+        let (sources, databases) = (vec![(alias.to_owned(), columns)], vec![Some(table.database.as_str())]);
+        Self { sources, databases, group: None, around: None }
+    }
+
+    /// What a source's column is called in full, each part in backticks.
+    pub fn quoted_column(&self, source: usize, column: usize) -> String {
+        let database = self.databases.get(source).copied().flatten();
+        let (name, columns) = match self.sources.get(source) {
+            Some((name, columns)) => (Some(name.as_str()), columns.as_slice()),
+            None => (None, [].as_slice()),
+        };
+        let parts = [database, name.filter(|n| !n.is_empty()), columns.get(column).map(String::as_str)];
+        parts.into_iter().flatten().map(ident).collect::<Vec<_>>().join(".")
     }
 
     /// What a source's column is called.

@@ -37,7 +37,8 @@ impl Expr {
             Node::SystemVariable(variable) => cx.system_variable(variable),
             Node::Negate(x) => {
                 let value = x.eval(cx, row)?;
-                arithmetic::negate(cx, value, &self.ty)
+                let negated = arithmetic::negate(cx, value, &self.ty);
+                negated.map_err(|e| cx.blame(e, self))
             }
             Node::BitNot(x) => Ok(match x.eval(cx, row)? {
                 Datum::Null => Datum::Null,
@@ -51,7 +52,7 @@ impl Expr {
                     return Ok(Datum::Null);
                 }
                 let right = pair[1].eval(cx, row)?;
-                operation.apply(cx, &left, &right)
+                operation.apply(cx, &left, &right).map_err(|e| cx.blame(e, self))
             }
             Node::Compare(op, by, pair) => {
                 let left = pair[0].eval(cx, row)?;
@@ -98,7 +99,11 @@ impl Expr {
                 value => Datum::Bytes(from.convert(value.into_bytes(), *to).0),
             }),
             Node::DateArithmetic(pair, unit, subtract) => {
-                let (date, amount) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                let date = pair[0].eval(cx, row)?;
+                if date.is_null() {
+                    return Ok(Datum::Null);
+                }
+                let amount = pair[1].eval(cx, row)?;
                 interval::add(cx, &date, &amount, *unit, *subtract, &self.ty)
             }
             Node::Extract(unit, x) => {
@@ -117,7 +122,9 @@ impl Expr {
                 Ok(Datum::Bytes(trim(text.into_bytes(), &remove.to_bytes(), *side)))
             }
             Node::Call(function, arguments) => {
-                (function.eval)(cx, functions::Call { arguments, row, ty: &self.ty })
+                let value = (function.eval)(cx, functions::Call { arguments, row, ty: &self.ty });
+                // Only what the function itself says, not its operands.
+                value.map_err(|e| if e.message.ends_with("()'") { cx.blame(e, self) } else { e })
             }
             Node::Stored(routine, arguments) => {
                 let mut values = Vec::with_capacity(arguments.len());

@@ -17,7 +17,8 @@ use super::series::SeededRandom;
 use super::transaction::Open;
 use crate::catalog::Catalog;
 use crate::database::Database;
-use crate::error::{Diagnostics, Result, SqlError};
+use crate::error::{self, Diagnostics, Result, SqlError};
+use crate::expression::Expr;
 use crate::expression::functions::regexp;
 use crate::expression::subquery::Kept;
 use crate::routine::Frame;
@@ -76,6 +77,8 @@ pub struct Context {
     outer: Vec<Vec<Datum<'static>>>,
     /// What subqueries and derived tables of the statement gave, by their ids.
     kept: HashMap<u64, Kept>,
+    /// The expression whose value was out of range.
+    blamed: Option<Box<Expr>>,
     /// What the parts of the plan that runs did, under EXPLAIN ANALYZE.
     pub profile: Option<Box<crate::executor::profile::Profile>>,
     /// What the client will be told of changes in the session.
@@ -144,6 +147,7 @@ impl Context {
             frames: Vec::new(),
             outer: Vec::new(),
             kept: HashMap::new(),
+            blamed: None,
             profile: None,
             tracker: super::tracking::Tracker::default(),
             kept_plan: None,
@@ -224,6 +228,20 @@ impl Context {
         outcome
     }
 
+    /// Notes which expression's value is out of range, for what knows its columns' names ([`crate::explain::blame`]).
+    #[cold]
+    pub fn blame(&mut self, e: SqlError, expr: &Expr) -> SqlError {
+        if e.is(error::DATA_OUT_OF_RANGE) && self.blamed.is_none() {
+            self.blamed = Some(Box::new(expr.clone()));
+        }
+        e
+    }
+
+    /// The expression that was blamed last.
+    pub fn take_blamed(&mut self) -> Option<Box<Expr>> {
+        self.blamed.take()
+    }
+
     /// What the statement's subqueries and derived tables gave so far, by their ids.
     pub fn kept_results(&mut self) -> &mut HashMap<u64, Kept> {
         &mut self.kept
@@ -232,6 +250,7 @@ impl Context {
     /// Runs a statement, whose subqueries' results are its own (S1).
     pub fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let around = std::mem::take(&mut self.kept);
+        self.blamed = None;
         let outcome = run(self);
         self.kept = around;
         outcome

@@ -211,7 +211,8 @@ impl Type {
 
     /// Digits behind the point of a number that has a fixed count of them, as `FLOAT(7,2)` has.
     pub fn fixed_digits(&self) -> Option<u8> {
-        (self.family.is_numeric() && self.decimals < NOT_FIXED).then_some(self.decimals)
+        let is_number = self.family.is_numeric() || self.family == Family::Null;
+        (is_number && self.decimals < NOT_FIXED).then_some(self.decimals)
     }
 
     /// What a result column of this type says of itself; names are left empty.

@@ -97,7 +97,7 @@ pub(super) fn abs<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(match value {
         Datum::Null => Datum::Null,
         Datum::Int(i64::MIN) => {
-            return Err(error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &format!("abs({})", i64::MIN)]));
+            return Err(error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &"abs()"]));
         }
         Datum::Int(v) => Datum::Int(v.abs()),
         Datum::UInt(v) => Datum::UInt(v),
