@@ -11,6 +11,7 @@
 
 pub mod access;
 mod alter;
+mod assignments;
 mod change;
 pub(crate) use change::{delete_plan, update_plan};
 mod computed;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use storage::TransactionError;
 use storage::transaction::Locking;
 
-use super::change::{Around, Assignments, check_safe};
+use super::assignments::{Around, Assignments};
+use super::change::check_safe;
 use super::operators::{self, Running};
 use super::writer::duplicate_entry;
 use crate::ast;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::change::Assignments;
+use super::assignments::Assignments;
 use super::insert::without_update;
 use super::output::OutputColumn;
 use super::writer::OnDuplicate;

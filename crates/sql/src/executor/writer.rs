@@ -13,7 +13,7 @@ use std::sync::Arc;
 use binlog::row::RowImageBuilder;
 use storage::TransactionError;
 
-use super::change::{Around, Assignments, rebuild};
+use super::assignments::{Around, Assignments, rebuild};
 use super::computed;
 use super::fit;
 use crate::catalog::auto_increment::Series;
@@ -486,7 +486,7 @@ impl Writer {
             return Ok(()); // numbered when nothing else can fail
         }
         let value = self.value(cx, number, &table.columns[number], given)?.into_owned();
-        draft.image = rebuild(&table, &draft.image, vec![(number, value.clone())])?;
+        draft.image = rebuild(&table, &draft.image, &[(number, value.borrow())])?;
         draft.given[number] = Given::Fitted(value);
         Ok(())
     }

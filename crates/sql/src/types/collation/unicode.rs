@@ -174,14 +174,25 @@ impl UnicodeOrder {
 
     fn append_unpadded(&self, text: &[u8], out: &mut Vec<u8>) {
         let mut rest = text;
-        while let Some(c) = next_char(&mut rest) {
-            match self.ascii.get(c as usize) {
-                Some(0) => {}
-                Some(&byte) => out.push(byte),
-                None => self.primary_weights(self.elements(c)).for_each(|weight| {
-                    self.code.append(weight, out);
-                }),
+        loop {
+            let plain = rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+            let (ascii, behind) = rest.split_at(plain);
+            self.append_ascii(ascii, out);
+            rest = behind;
+            let Some(c) = next_char(&mut rest) else { return };
+            for weight in self.primary_weights(self.elements(c)) {
+                self.code.append(weight, out);
             }
+        }
+    }
+
+    /// Characters that have one byte each, or none.
+    fn append_ascii(&self, text: &[u8], out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend(text.iter().map(|&byte| self.ascii[usize::from(byte)]));
+        if out[begin..].contains(&0) {
+            let weights = out.split_off(begin);
+            out.extend(weights.into_iter().filter(|&weight| weight != 0));
         }
     }
 

@@ -1,0 +1,249 @@
+//! Assignments of UPDATE and ON DUPLICATE KEY UPDATE: what becomes of a row.
+//!
+//! The columns that nobody assigns to are copied, as bytes; the others are evaluated, made to fit, and written. A row that
+//! comes out equal stays as it is, and its ON UPDATE CURRENT_TIMESTAMP columns with it.
+
+use std::sync::Arc;
+
+use binlog::row::RowImageBuilder;
+
+use super::computed;
+use super::fit;
+use super::writer::{charset_of, now};
+use crate::ast::{self, ExprKind};
+use crate::catalog::TableDef;
+use crate::catalog::table::Default;
+use crate::error::{self, Result, SqlError};
+use crate::expression::frame::Frame;
+use crate::expression::resolve::unknown_column;
+use crate::expression::row::{ImageRow, Offsets};
+use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::planner::plan::Basis;
+use crate::session::Context;
+use crate::value::{Datum, image, store};
+
+/// `SET a = .., b = ..`
+pub(super) struct Assignments {
+    list: Vec<(usize, Assigned)>,
+    /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
+    touched: Vec<usize>,
+    /// A later assignment reads a column that an earlier one writes: each must be applied before the next.
+    sequential: bool,
+    /// IGNORE: a row that would violate a constraint stays as it is, with a warning.
+    pub(super) ignore: bool,
+}
+
+enum Assigned {
+    Expr(Expr),
+    /// A parameter's value, whatever type it has.
+    Parameter(usize),
+    Default,
+}
+
+/// What assignments read besides the row that they change.
+#[derive(Clone, Copy)]
+pub(super) enum Around<'a> {
+    /// Nothing.
+    Nothing,
+    /// The row that an INSERT would have written, as a second source, and what its query gave besides, as a third.
+    New(Row<'a>, Row<'a>),
+    /// The joined row that the changed one is a part of, which is read instead of it.
+    Frame(&'a Frame),
+}
+
+impl Assignments {
+    /// Resolves them; the table is the scope's source 0.
+    pub(super) fn resolve(
+        cx: &mut Context,
+        table: &Arc<TableDef>,
+        assignments: &[ast::Assignment],
+        scope: Scope,
+        (basis, text): (&mut Basis, &[u8]),
+    ) -> Result<Self> {
+        let mut resolver = Resolver::new(cx, scope).with_text(text);
+        resolver.targets = vec![table.clone()];
+        let mut list = Vec::with_capacity(assignments.len());
+        let mut sequential = false;
+        for assignment in assignments {
+            // A bare name is the table's own column, whatever else has one of that name.
+            let shown = &assignment.column.column;
+            let target = match &assignment.column.table {
+                None => table.column_index(shown),
+                Some(_) => resolver.scope.find(&assignment.column)?.and_then(|e| e.as_column()),
+            };
+            let column = target.ok_or_else(|| unknown_column(&assignment.column, "field list"))?;
+            let value = match assignment.value.kind {
+                ExprKind::Default(None) => Assigned::Default,
+                ExprKind::Parameter(number) => {
+                    computed::not_generated(table, column)?;
+                    basis.takes(number);
+                    Assigned::Parameter(number as usize)
+                }
+                _ => {
+                    computed::not_generated(table, column)?;
+                    let expr = resolver.expr(&assignment.value)?;
+                    basis.evaluates(&expr);
+                    let earlier: Vec<usize> = list.iter().map(|(c, _)| *c).collect();
+                    expr.walk(&mut |e| sequential |= e.as_column().is_some_and(|c| earlier.contains(&c)));
+                    Assigned::Expr(expr)
+                }
+            };
+            list.push((column, value));
+        }
+        basis.reads(&mut resolver);
+        Ok(Self { touched: untouched_moments(table, &list), list, sequential, ignore: false })
+    }
+
+    /// Resolves those of one table of a join, as column numbers and trees.
+    pub(super) fn of_joined(
+        resolver: &mut Resolver<'_>,
+        table: &TableDef,
+        assignments: &[(usize, &ast::Assignment)],
+    ) -> Result<Self> {
+        let mut list = Vec::with_capacity(assignments.len());
+        for (column, assignment) in assignments {
+            let value = match &assignment.value.kind {
+                ExprKind::Default(None) => Assigned::Default,
+                _ => {
+                    computed::not_generated(table, *column)?;
+                    Assigned::Expr(resolver.expr(&assignment.value)?)
+                }
+            };
+            list.push((*column, value));
+        }
+        Ok(Self { touched: untouched_moments(table, &list), list, sequential: false, ignore: false })
+    }
+
+    /// The row after them; `None` if it stays as it is.
+    pub(super) fn apply(
+        &self,
+        cx: &mut Context,
+        table: &Arc<TableDef>,
+        before: &[u8],
+        around: Around<'_>,
+        rules: store::Rules,
+        number: u64,
+    ) -> Result<Option<Vec<u8>>> {
+        let at_a_time = if self.sequential { 1 } else { self.list.len().max(1) };
+        let mut steps = self.list.chunks(at_a_time);
+        let mut step = |cx: &mut Context, image: &[u8]| match steps.next() {
+            Some(step) => self.step(cx, table, image, around, (number, rules), step).map(Some),
+            None => Ok(None),
+        };
+        let Some(mut after) = step(cx, before)? else { return Ok(None) };
+        while let Some(next) = step(cx, &after)? {
+            after = next;
+        }
+        if after == before {
+            return Ok(None);
+        }
+        if !self.touched.is_empty() {
+            let moments: Vec<_> = self.touched.iter().map(|&c| (c, now(cx, &table.columns[c].ty))).collect();
+            after = rebuild(table, &after, &moments)?;
+        }
+        if !table.is_plain() {
+            let how = (number, self.ignore);
+            if !computed::complete(cx, table, &mut after, &self.defaulted(table), rules, how)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(after))
+    }
+
+    /// Columns that are set to a default that is an expression.
+    fn defaulted(&self, table: &TableDef) -> Vec<usize> {
+        let is_expression = |c: usize| matches!(table.columns[c].default, Default::Expression(_));
+        let all =
+            self.list.iter().filter(|(c, value)| matches!(value, Assigned::Default) && is_expression(*c));
+        all.map(|(c, _)| *c).collect()
+    }
+
+    /// The image after some of the assignments, all of which read the one before.
+    fn step(
+        &self,
+        cx: &mut Context,
+        table: &TableDef,
+        image: &[u8],
+        around: Around<'_>,
+        (number, rules): (u64, store::Rules),
+        assignments: &[(usize, Assigned)],
+    ) -> Result<Vec<u8>> {
+        let mut offsets = Offsets::default();
+        offsets.find(table, image)?;
+        let old = Row::Image(ImageRow { table, image, offsets: &offsets });
+        let both;
+        let row = match around {
+            Around::New(new, selected) => {
+                both = [old, new, selected];
+                Row::Joined(&both)
+            }
+            Around::Frame(frame) => frame.row(),
+            Around::Nothing => old,
+        };
+        let mut values = Vec::with_capacity(assignments.len());
+        for (column, assigned) in assignments {
+            let definition = &table.columns[*column];
+            let (value, charset) = match assigned {
+                Assigned::Default if definition.generated.is_some() => continue,
+                Assigned::Default => match &definition.default {
+                    Default::Expression(_) => continue, // evaluated when the row is complete
+                    Default::Now => {
+                        values.push((*column, now(cx, &definition.ty)));
+                        continue;
+                    }
+                    Default::Value(value) => {
+                        values.push((*column, value.clone()));
+                        continue;
+                    }
+                    Default::None => {
+                        return Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name]));
+                    }
+                },
+                Assigned::Expr(expr) => (expr.eval(cx, row)?, charset_of(expr)),
+                Assigned::Parameter(number) => cx.parameter_text(*number),
+            };
+            if value.is_null() && !definition.nullable {
+                let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
+                if rules.strict {
+                    return Err(e);
+                }
+                cx.warn(e);
+                values.push((*column, store::null_substitute(&definition.ty)));
+                continue;
+            }
+            values.push((*column, fit(cx, table, definition, (number, rules), (value, charset))?));
+        }
+        replaced(table, image, &offsets, &values)
+    }
+}
+
+/// The columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
+fn untouched_moments(table: &TableDef, list: &[(usize, Assigned)]) -> Vec<usize> {
+    let untouched = |c: &usize| !list.iter().any(|(column, _)| column == c);
+    (0..table.columns.len()).filter(|&c| table.columns[c].on_update_now).filter(untouched).collect()
+}
+
+/// The image with some columns replaced; a later value of the same column wins.
+pub(super) fn rebuild(table: &TableDef, image: &[u8], values: &[(usize, Datum<'_>)]) -> Result<Vec<u8>> {
+    let mut offsets = Offsets::default();
+    offsets.find(table, image)?;
+    replaced(table, image, &offsets, values)
+}
+
+fn replaced(
+    table: &TableDef,
+    image: &[u8],
+    offsets: &Offsets,
+    values: &[(usize, Datum<'_>)],
+) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(image.len() + 16);
+    let mut builder = RowImageBuilder::new(&table.column_types, &mut out);
+    for (number, column) in table.columns.iter().enumerate() {
+        match values.iter().rev().find(|(c, _)| *c == number) {
+            Some((_, value)) => image::push(&mut builder, value, &column.ty)?,
+            None => builder.push_raw(offsets.raw(image, number)).map_err(SqlError::internal)?,
+        }
+    }
+    builder.finish().map_err(SqlError::internal)?;
+    Ok(out)
+}
