@@ -4,8 +4,8 @@
 //!
 //! 1. enqueue  The session has done all that can fail. Its event group joins the log's queue, with a hook that owns
 //!    the batch of changes and the row locks.
-//! 2. ordered  The log's leader has written the group; its place is fixed. The hook puts the batch into the store,
-//!    stamped with the group's position, and then releases the locks (C5). It neither blocks nor fails.
+//! 2. ordered  The log's leader has written the group; its place is fixed. The hook puts the batch into the store (a large
+//!    one comes as a memtable of its own, `large.rs`), stamped with the group's position, and then releases the locks (C5). It neither blocks nor fails.
 //! 3. publish  The log moves its visible position behind the group. Snapshots are taken there.
 //! 4. wait     The session's ticket returns: the transaction is as durable as the settings ask.
 //!
@@ -37,6 +37,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::batch::WriteBatch;
 use crate::entry::TreeId;
 use crate::error::StoreError;
+use crate::large::Ready;
 use crate::layout::{LayoutRegistry, Layouts};
 use crate::lock::{Interrupt, LockManager, TransactionLocks};
 use crate::prepared::{self, Prepared, Xid};
@@ -385,7 +386,8 @@ impl Engine {
         gtid: Option<Gtid>,
     ) -> PendingCommit {
         let due = self.store.gaps_due(&batch);
-        let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), batch, locks });
+        let changes = self.store.make_ready(batch);
+        let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), changes, locks });
         let ticket = match gtid {
             Some(gtid) => self.log.enqueue_with_gtid(group, gtid, hook),
             None => self.log.enqueue(group, hook),
@@ -508,13 +510,13 @@ impl PendingCommit {
 struct Apply {
     store: Arc<Store>,
     shared: Arc<Shared>,
-    batch: WriteBatch,
+    changes: Ready,
     locks: Option<TransactionLocks>,
 }
 
 impl CommitHook for Apply {
     fn ordered(&mut self, position: LogPosition) {
-        self.store.write(&self.batch, position);
+        self.store.write_ready(&mut self.changes, position);
         self.shared.applied.store(position.to_u64(), Ordering::Release);
         self.locks = None; // released only now (Y2)
     }

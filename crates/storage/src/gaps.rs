@@ -14,7 +14,8 @@
 //!      the put can be visible.
 //! (D2) No put is missed: the writer inserts first, then looks for gaps and searches; the reader opens its search first,
 //!      then looks at entries. Both have a `SeqCst` fence in between, so one of them sees the other. A memtable that the
-//!      reader's view lacks was begun before the search or is filled after it; the former is checked for.
+//!      reader's view lacks was begun before the search or is filled after it; the former is checked for. One that comes
+//!      filled (`large.rs`) is in the view before its keys are looked for.
 //!
 //! Gaps are in memory only, few per tree, and found again when lost. So that no reader has a long run before it, those
 //! who delete look for them too: each time that [`LEARN_AFTER`] keys of a tree are deleted, by one transaction or by

@@ -4,8 +4,8 @@
 //! with the log position of the transaction that wrote it. The store below knows nothing of rows and transactions;
 //! what is above it knows nothing of files.
 //!
-//! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist` and `memtable` (where
-//! writes go), `merge` and [`cursor`] (how versions become rows), `gaps` (deleted rows are not stepped over
+//! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist`, `memtable` and `large`
+//! (where writes go), `merge` and [`cursor`] (how versions become rows), `gaps` (deleted rows are not stepped over
 //! twice), [`snapshot`] and `survivors` (which versions stay), `estimate`,
 //! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
 //! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`], [`build`] (new trees
@@ -29,6 +29,7 @@ mod estimate;
 mod flush;
 mod gaps;
 pub mod key;
+mod large;
 pub mod layout;
 pub mod lock;
 mod manifest;

@@ -1,7 +1,7 @@
 //! The ordered list inside a memtable: one writer, readers without any lock.
 //!
 //! A skip list whose nodes lie in an arena. A node is written completely before the first link to it is stored, never
-//! changes after that except for its links, and lives as long as the list. So a reader needs nothing but `Acquire`
+//! changes after that except for its links (or, before the list is shared, its position), and lives as long as the list. So a reader needs nothing but `Acquire`
 //! loads of links, and slices of keys and values stay valid as long as the list is borrowed or shared.
 //!
 //! Bytes of a node, eight-byte aligned:
@@ -306,6 +306,19 @@ impl SkipList {
             bytes,
             len: AtomicUsize::new(0),
             arena: Mutex::new(arena),
+        }
+    }
+
+    /// Gives all entries, which have none yet, their position.
+    pub(crate) fn stamp(&mut self, position: LogPosition) {
+        // SAFETY: all nodes met are linked nodes of this list. Nobody else has the list, so that nobody reads what is
+        // written.
+        unsafe {
+            let mut node = self.head.next(0);
+            while !node.is_none() {
+                node.0.cast::<u64>().write(position.to_u64());
+                node = node.next(0);
+            }
         }
     }
 

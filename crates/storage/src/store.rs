@@ -382,7 +382,7 @@ fn make_dir(env: &dyn Env, dir: &Path) -> io::Result<()> {
 
 /// Bytes of log from one position to the next, as far as positions tell: what the first file held behind `from` is
 /// not known.
-fn distance(from: LogPosition, to: LogPosition) -> u64 {
+pub(crate) fn distance(from: LogPosition, to: LogPosition) -> u64 {
     if from.file() == to.file() { to.offset() - from.offset() } else { to.offset() }
 }
 

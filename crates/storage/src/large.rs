@@ -1,0 +1,190 @@
+//! A large transaction brings a memtable of its own.
+//!
+//! The log's leader puts a group's changes into the memtable while all other commits wait. For a transaction of hundreds of
+//! thousands of rows that is a second. So its session makes a memtable of its changes before it joins the log's queue,
+//! beside everybody else; the leader has only to stamp it with the position and to hang it up.
+//!
+//! 1. ready    The session sorts the changes into a list that nobody else knows ([`Ready`]).
+//! 2. write    The place in the log is fixed: every entry gets the position. The active memtable is frozen, and the list
+//!    becomes the newest frozen one; a new active one follows. All that is one step for readers, a new view.
+//!
+//! (B1) The list stands between what was written before and what is written after it (V1), and is flushed together with
+//!      what it stands before.
+//! (B2) Its keys are told to the gaps once it hangs in the view: a search for a gap that began before is cut, one that
+//!      begins later looks at a view that has the list (D2).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use binlog::position::LogPosition;
+
+use crate::batch::WriteBatch;
+use crate::memtable::{Checkpoint, Frozen};
+use crate::skiplist::{ListCursor, SkipList};
+use crate::store::{Store, distance};
+
+/// A transaction is large if its changes fill this part of a memtable.
+const LARGE: usize = 4;
+
+/// A transaction's changes on their way to the store.
+pub(crate) enum Ready {
+    /// They go into the active memtable.
+    Batch(WriteBatch),
+    /// They are a memtable; `None` once it was handed over.
+    Memtable(Option<SkipList>),
+}
+
+impl Store {
+    /// Step 1; a batch that is not large stays one.
+    pub(crate) fn make_ready(&self, batch: WriteBatch) -> Ready {
+        let is_large = batch.size() >= self.core.options.memtable_size / LARGE;
+        if !is_large || !batch.drops().is_empty() {
+            return Ready::Batch(batch);
+        }
+        let list = SkipList::new();
+        let mut writer = list.writer();
+        for (key, value) in batch.entries() {
+            writer.insert(key, LogPosition::ZERO, value);
+        }
+        drop(writer);
+        Ready::Memtable(Some(list))
+    }
+
+    /// Step 2: as [`Self::write`], which it is for a batch that is not large.
+    pub(crate) fn write_ready(&self, ready: &mut Ready, position: LogPosition) {
+        match ready {
+            Ready::Batch(batch) => self.write(batch, position),
+            Ready::Memtable(list) => {
+                let list = list.take().expect("a transaction is written once");
+                self.hang_up(list, position);
+            }
+        }
+    }
+
+    fn hang_up(&self, mut list: SkipList, position: LogPosition) {
+        list.stamp(position);
+        let list = Arc::new(list);
+        let core = &*self.core;
+        let mut writing = core.writing.lock();
+        assert!(position > writing.last, "P1: {position} written after {}", writing.last);
+        let notes = core.notes.load().as_ref().map(|source| source(position)).unwrap_or_default();
+        // One for both: no flush takes the older one alone (B1).
+        let checkpoint = Checkpoint { position, notes: notes.into() };
+        let drops = std::mem::take(&mut writing.drops).into();
+        let before = std::mem::take(&mut writing.log_distance);
+        let log_distance = distance(writing.last, position);
+        core.current.update(|view| {
+            let active = std::mem::take(&mut view.active);
+            let older = Frozen { list: active, checkpoint: checkpoint.clone(), drops, log_distance: before };
+            let own = Frozen { list: list.clone(), checkpoint, drops: Arc::default(), log_distance };
+            view.frozen.splice(0..0, [own, older]);
+        });
+        let mut cursor = ListCursor::new(list);
+        cursor.seek(&[], LogPosition::MAX);
+        core.current.gaps.put(std::iter::from_fn(|| {
+            loop {
+                let entry = cursor.entry()?;
+                let key = entry.value.is_some().then(|| entry.key.to_vec());
+                cursor.next();
+                if key.is_some() {
+                    return key;
+                }
+            }
+        }));
+        writing.last = position;
+        core.last.store(position.to_u64(), Ordering::Release);
+        drop(writing);
+        core.signals.wake_background();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::entry::TreeId;
+    use crate::store::testing;
+    use crate::testing::Random;
+
+    const TREE: TreeId = TreeId(7);
+
+    fn rows(store: &Store, at: LogPosition) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        let mut cursor = store.cursor(TREE, at);
+        cursor.seek_first().unwrap();
+        let mut rows = BTreeMap::new();
+        while cursor.valid() {
+            rows.insert(cursor.key().to_vec(), cursor.value().to_vec());
+            cursor.next().unwrap();
+        }
+        rows
+    }
+
+    /// Large and small transactions in turn, over the same keys: each snapshot sees what it should, before and after flushes.
+    #[test]
+    fn large_and_small_transactions_stand_in_the_order_of_the_log() {
+        let (store, _dir) = testing::store();
+        let mut random = Random::new(5);
+        let mut model = BTreeMap::new();
+        let mut snapshots = Vec::new();
+        let mut large = 0;
+        for step in 1..=60_u64 {
+            let position = LogPosition::from_u64(step * 10);
+            let mut batch = WriteBatch::new();
+            let rows = if random.below(3) == 0 { 3000 } else { 1 + random.below(50) };
+            for _ in 0..rows {
+                let key = random.below(4000).to_be_bytes();
+                if random.below(4) == 0 {
+                    batch.delete(TREE, &key);
+                    model.remove(key.as_slice());
+                } else {
+                    let value = vec![step as u8; random.index(160)];
+                    batch.put(TREE, &key, &value);
+                    model.insert(key.to_vec(), value);
+                }
+            }
+            let mut ready = store.make_ready(batch);
+            large += u32::from(matches!(ready, Ready::Memtable(_)));
+            store.write_ready(&mut ready, position);
+            if step % 7 == 0 {
+                snapshots.push((store.snapshot(position), model.clone()));
+            }
+            if random.below(6) == 0 {
+                store.flush_once().unwrap();
+            }
+            assert_eq!(super::tests::rows(&store, position), model, "step {step}");
+        }
+        assert!((5..55).contains(&large), "{large}");
+        for flushed in [false, true] {
+            for (snapshot, model) in &snapshots {
+                assert_eq!(&super::tests::rows(&store, snapshot.position()), model, "flushed: {flushed}");
+            }
+            store.checkpoint(b"").unwrap();
+        }
+        assert_eq!(store.checkpoint_position(), LogPosition::from_u64(600));
+    }
+
+    #[test]
+    fn a_large_transaction_cuts_the_gap_that_a_reader_has_left() {
+        let (store, _dir) = testing::store();
+        let mut position = LogPosition::from_u64(10);
+        let mut write = |change: &dyn Fn(&mut WriteBatch, &[u8])| {
+            let mut batch = WriteBatch::new();
+            (0..4000_u64).for_each(|n| change(&mut batch, &n.to_be_bytes()));
+            let mut ready = store.make_ready(batch);
+            assert!(matches!(ready, Ready::Memtable(_)), "it is meant to be large");
+            position = LogPosition::from_u64(position.to_u64() + 10);
+            store.write_ready(&mut ready, position);
+            rows(&store, position).len()
+        };
+        let value = [1; 80];
+        assert_eq!(write(&|batch, key| batch.put(TREE, key, &value)), 4000);
+        assert_eq!(
+            write(&|batch, key| (0..2).for_each(|_| batch.delete(TREE, &[key, &[0; 60]].concat()))),
+            4000
+        );
+        assert_eq!(write(&|batch, key| (0..8).for_each(|_| batch.delete(TREE, key))), 0);
+        assert_eq!(write(&|batch, key| batch.put(TREE, key, &value)), 4000, "no gap hides them");
+    }
+}
