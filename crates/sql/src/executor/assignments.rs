@@ -18,6 +18,7 @@ use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::planner;
 use crate::planner::plan::Basis;
 use crate::session::Context;
 use crate::value::{Datum, image, store};
@@ -57,11 +58,12 @@ impl Assignments {
         cx: &mut Context,
         table: &Arc<TableDef>,
         assignments: &[ast::Assignment],
-        scope: Scope,
+        (scope, with): (Scope, Option<&ast::With>),
         (basis, text): (&mut Basis, &[u8]),
     ) -> Result<Self> {
         let mut resolver = Resolver::new(cx, scope).with_text(text);
         resolver.targets = vec![table.clone()];
+        planner::name_common(&mut resolver, with)?;
         let mut list = Vec::with_capacity(assignments.len());
         let mut sequential = false;
         for assignment in assignments {

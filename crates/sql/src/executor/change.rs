@@ -38,9 +38,16 @@ fn only_table(tables: &[TableReference]) -> Option<&ast::TableFactor> {
 fn single_table(
     cx: &mut Context,
     factor: &ast::TableFactor,
+    with: Option<&ast::With>,
+    statement: &str,
 ) -> Result<(Arc<TableDef>, Box<str>, Vec<ast::IndexHint>)> {
     if !factor.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
+    }
+    let is_common =
+        |table: &ast::CommonTable| factor.name.database.is_none() && factor.name.name.is(&table.name);
+    if with.is_some_and(|with| with.tables.iter().any(is_common)) {
+        return Err(error::NON_UPDATABLE_TABLE.with(&[&factor.name.name, &statement]));
     }
     let table = cx.open_table_to_write(factor.name.database.as_deref(), &factor.name.name)?;
     cx.check_writable_table(&table)?;
@@ -78,6 +85,7 @@ fn reads_all(from: &Operator) -> bool {
 
 /// Which rows of its table a statement names.
 struct Wanted<'s> {
+    with: Option<&'s ast::With>,
     filter: Option<&'s ast::Expr>,
     order_by: &'s [ast::OrderItem],
     limit: Option<&'s ast::Limit>,
@@ -94,6 +102,7 @@ impl Target {
         let scope = scope_of(cx, &table, &alias);
         let resolver = &mut Resolver::new(cx, scope).with_text(text);
         resolver.targets = vec![table.clone()];
+        planner::name_common(resolver, wanted.with)?;
         let mut list = from::List::default();
         list.items.push(from::Item { kind: from::ItemKind::Slot(0), requires: 0 });
         resolver.scope.clause = "where clause";
@@ -169,9 +178,6 @@ fn scope_of(cx: &Context, table: &Arc<TableDef>, alias: &str) -> Scope {
 
 /// UPDATE.
 pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
-    if update.with.is_some() {
-        return Err(SqlError::unsupported("WITH"));
-    }
     cx.storing = !update.ignore;
     let Some(factor) = only_table(&update.tables) else {
         return super::multi_table::update(cx, update, text);
@@ -231,9 +237,6 @@ fn update_rows(
 
 /// DELETE.
 pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<()> {
-    if delete.with.is_some() {
-        return Err(SqlError::unsupported("WITH"));
-    }
     cx.storing = !delete.ignore;
     if !delete.targets.is_empty() {
         return super::multi_table::delete(cx, delete, text);
@@ -263,13 +266,15 @@ fn plan_update(
     factor: &ast::TableFactor,
     text: &[u8],
 ) -> Result<(Assignments, Target)> {
-    let source = single_table(cx, factor)?;
+    let with = update.with.as_deref();
+    let source = single_table(cx, factor, with, "UPDATE")?;
     let (table, alias, _) = &source;
     basis.writes(table);
     let scope = scope_of(cx, table, alias);
-    let mut assignments = Assignments::resolve(cx, table, &update.assignments, scope, (basis, text))?;
+    let mut assignments = Assignments::resolve(cx, table, &update.assignments, (scope, with), (basis, text))?;
     assignments.ignore = update.ignore;
     let wanted = Wanted {
+        with,
         filter: update.filter.as_ref(),
         order_by: &update.order_by,
         limit: update.limit.as_ref(),
@@ -286,9 +291,11 @@ fn plan_delete(
     factor: &ast::TableFactor,
     text: &[u8],
 ) -> Result<Target> {
-    let source = single_table(cx, factor)?;
+    let with = delete.with.as_deref();
+    let source = single_table(cx, factor, with, "DELETE")?;
     basis.writes(&source.0);
     let wanted = Wanted {
+        with,
         filter: delete.filter.as_ref(),
         order_by: &delete.order_by,
         limit: delete.limit.as_ref(),
@@ -299,9 +306,6 @@ fn plan_delete(
 
 /// What finds an UPDATE's rows, and the slots that it changes, one bit each: for EXPLAIN.
 pub(crate) fn update_plan(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<(Query, u64)> {
-    if update.with.is_some() {
-        return Err(SqlError::unsupported("WITH"));
-    }
     match only_table(&update.tables) {
         Some(factor) => plan_update(cx, &mut Basis::default(), update, factor, text)
             .map(|(_, target)| (target.into_query(), 1)),
@@ -311,9 +315,6 @@ pub(crate) fn update_plan(cx: &mut Context, update: &ast::Update, text: &[u8]) -
 
 /// The same for DELETE.
 pub(crate) fn delete_plan(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(Query, u64)> {
-    if delete.with.is_some() {
-        return Err(SqlError::unsupported("WITH"));
-    }
     match only_table(&delete.from).filter(|_| delete.targets.is_empty()) {
         Some(factor) => plan_delete(cx, &mut Basis::default(), delete, factor, text)
             .map(|target| (target.into_query(), 1)),

@@ -186,8 +186,14 @@ fn resolve_assignments(
     resolver.scope.clause = "field list";
     for assignment in &update.assignments {
         let found = resolver.assigned(&assignment.column)?;
+        // What a derived table has is not its own to change, though it was merged into the join.
+        let is_named = |slot: usize| {
+            resolver.scope.sources.iter().any(|source| source.slot == slot && source.as_table().is_some())
+        };
         let place = match found.node {
-            Node::Column { source, column } => table_of(slots, source).map(|table| (source, column, table)),
+            Node::Column { source, column } if is_named(source) => {
+                table_of(slots, source).map(|table| (source, column, table))
+            }
             _ => None,
         };
         let Some((slot, column, table)) = place else {
@@ -267,6 +273,7 @@ fn plan_update(
     }
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
+    planner::name_common(&mut resolver, update.with.as_deref())?;
     let bound = bind(&mut resolver, &update.tables)?;
     let (targets, assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
     let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets)?;
@@ -277,6 +284,7 @@ fn plan_update(
 fn plan_delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(Plan, Vec<Target>)> {
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
+    planner::name_common(&mut resolver, delete.with.as_deref())?;
     let bound = bind(&mut resolver, &delete.from)?;
     let mut targets = Vec::with_capacity(delete.targets.len());
     for name in &delete.targets {

@@ -48,7 +48,8 @@ pub(super) fn resolve(
     }
     scope.sources.extend(query_sources(selected));
     scope.locals = crate::routine::locals(cx);
-    let mut assignments = Assignments::resolve(cx, table, &insert.on_duplicate, scope, (basis, text))?;
+    let mut assignments =
+        Assignments::resolve(cx, table, &insert.on_duplicate, (scope, None), (basis, text))?;
     assignments.ignore = insert.ignore;
     Ok(OnDuplicate::Update(Arc::new(assignments)))
 }

@@ -1,6 +1,6 @@
 //! EXPLAIN: what the planner chose, and what it did.
 //!
-//! - [`traditional`]: the table. [`tree`]: FORMAT=TREE, and EXPLAIN ANALYZE, which runs the query.
+//! - [`traditional`]: the table. [`tree`]: FORMAT=TREE, and EXPLAIN ANALYZE, which runs the query. [`json`]: FORMAT=JSON.
 //! - [`blame`]: which expression an error is about.
 //! - [`units`]: the SELECTs and their numbers. [`path`], [`expression`], [`names`]: parts of a plan as text.
 //!
@@ -9,6 +9,7 @@
 
 pub mod blame;
 pub mod expression;
+pub mod json;
 pub mod names;
 pub mod path;
 pub mod traditional;
@@ -111,6 +112,7 @@ impl Subject {
 enum Format {
     Traditional,
     Tree,
+    Json,
 }
 
 /// Error 1791 for a format that there is not, 1235 for those that are missing.
@@ -125,7 +127,8 @@ fn format(name: Option<&str>, analyze: bool) -> Result<Format> {
             Err(SqlError::unsupported("EXPLAIN ANALYZE with TRADITIONAL format"))
         }
         () if is("traditional") => Ok(Format::Traditional),
-        () if is("json") => Err(SqlError::unsupported("EXPLAIN FORMAT=JSON")),
+        () if is("json") && analyze => Err(SqlError::unsupported("EXPLAIN ANALYZE with JSON format")),
+        () if is("json") => Ok(Format::Json),
         () => Err(error::UNKNOWN_EXPLAIN_FORMAT.with(&[&name])),
     }
 }
@@ -169,12 +172,15 @@ fn describe(
     let closed = |block: &Block| blocks.iter().any(|b| std::ptr::eq(*b, block));
     Ok(match format {
         Format::Traditional => traditional::rows(subject, &numbers, &closed),
-        Format::Tree => {
-            let mut listing = Listing::new([self::text("EXPLAIN", u32::from(u16::MAX))]);
-            listing.push(cells![tree::tree(subject, &numbers, &closed, profile)]);
-            listing
-        }
+        Format::Tree => one_text(tree::tree(subject, &numbers, &closed, profile)),
+        Format::Json => one_text(json::document(subject, &numbers, &closed)),
     })
+}
+
+fn one_text(text: String) -> Listing {
+    let mut listing = Listing::new([self::text("EXPLAIN", u32::from(u16::MAX))]);
+    listing.push(cells![text]);
+    listing
 }
 
 /// Collects the blocks whose conditions without sources let nothing through.

@@ -91,7 +91,8 @@ pub fn nested(block: &Block) -> Vec<Nested<'_>> {
     found
 }
 
-fn subqueries<'p>(expr: &'p Expr, place: Place, found: &mut Vec<Nested<'p>>) {
+/// Adds the queries nested in an expression that are not there yet.
+pub fn subqueries<'p>(expr: &'p Expr, place: Place, found: &mut Vec<Nested<'p>>) {
     if let Node::Subquery(subquery) = &expr.node
         && !found.iter().any(|n| std::ptr::eq(n.query, &*subquery.plan))
     {

@@ -309,20 +309,26 @@ pub enum JoinKind {
 /// Plans a query; the resolver's scope is that of the subquery or statement that it is, without sources.
 pub fn query(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
     let known = resolver.common.len();
-    if let Some(with) = &query.with {
-        if with.recursive {
-            return Err(SqlError::unsupported("WITH RECURSIVE"));
-        }
-        for table in &with.tables {
-            if resolver.common[known..].iter().any(|c| table.name.is(&c.name)) {
-                return Err(crate::error::NONUNIQ_TABLE.with(&[&table.name]));
-            }
-            resolver.common.push(Arc::new(table.clone()));
-        }
-    }
+    name_common(resolver, query.with.as_deref())?;
     let planned = without_with(resolver, query);
     resolver.common.truncate(known);
     planned
+}
+
+/// Makes the tables of WITH known for what is resolved from now on; error 1066 for a name that is given twice.
+pub fn name_common(resolver: &mut Resolver<'_>, with: Option<&ast::With>) -> Result<()> {
+    let Some(with) = with else { return Ok(()) };
+    if with.recursive {
+        return Err(SqlError::unsupported("WITH RECURSIVE"));
+    }
+    let known = resolver.common.len();
+    for table in &with.tables {
+        if resolver.common[known..].iter().any(|c| table.name.is(&c.name)) {
+            return Err(crate::error::NONUNIQ_TABLE.with(&[&table.name]));
+        }
+        resolver.common.push(Arc::new(table.clone()));
+    }
+    Ok(())
 }
 
 /// Plans a query whose common tables are known.

@@ -4,7 +4,7 @@ use super::set::Privileges as P;
 use crate::ast::visit::{self, Visitor};
 use crate::ast::{
     Assignment, ColumnName, Delete, Expr, ExprKind, Ident, ObjectName, Query, TableFactor, TableReference,
-    Update,
+    Update, With,
 };
 
 /// A table and what is done with it.
@@ -45,6 +45,7 @@ impl<'a> Needs<'a> {
 
     /// UPDATE of the tables that it assigns to, SELECT of those that it reads. `owns` tells if a table has a column.
     pub(super) fn update(&mut self, update: &'a Update, owns: impl Fn(&ObjectName, &str) -> bool) {
+        self.hide(update.with.as_deref());
         self.in_changed_list = true;
         visit::walk_update(self, update);
         self.in_changed_list = false;
@@ -64,6 +65,7 @@ impl<'a> Needs<'a> {
 
     /// DELETE of its targets, SELECT of what it reads.
     pub(super) fn delete(&mut self, delete: &'a Delete) {
+        self.hide(delete.with.as_deref());
         self.in_changed_list = true;
         visit::walk_delete(self, delete);
         self.in_changed_list = false;
@@ -77,6 +79,11 @@ impl<'a> Needs<'a> {
             let delete = if deleted { P::DELETE } else { P::NONE };
             self.need_as(name, Some(alias), delete | if read { P::SELECT } else { P::NONE });
         }
+    }
+
+    /// The names of WITH's tables are those of no others from now on. A recursive one reads itself.
+    fn hide(&mut self, with: Option<&'a With>) {
+        self.common.extend(with.iter().flat_map(|with| &with.tables).map(|t| t.name.as_str()));
     }
 
     fn factor(&mut self, factor: &'a TableFactor) {
@@ -93,10 +100,7 @@ impl<'a> Visitor<'a> for Needs<'a> {
     fn query(&mut self, query: &'a Query) {
         let outer = self.common.len();
         let list = std::mem::replace(&mut self.in_changed_list, false);
-        if let Some(with) = &query.with {
-            // A recursive one reads itself.
-            self.common.extend(with.tables.iter().map(|t| t.name.as_str()));
-        }
+        self.hide(query.with.as_deref());
         self.file |= matches!(
             query.into.as_deref(),
             Some(crate::ast::IntoTarget::OutFile { .. } | crate::ast::IntoTarget::DumpFile(_))
