@@ -38,6 +38,11 @@ pub const KNOWN: &[Known] = &[
     Known { name: "Fractions of the largest time", applies: largest_time },
     Known { name: "Dropped columns of unique keys", applies: dropped_column },
     Known { name: "Digits of a quotient", applies: digits_of_quotient },
+    Known {
+        name: "Digits of large products",
+        applies: |case| case.names(&[" * "]) && case.is_same_with(as_number),
+    },
+    Known { name: "Rows that are not in a subquery", applies: rows_not_in },
     Known { name: "Rows that are not asked for", applies: rows_not_asked_for },
     Known { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
     Known { name: "Constants that are no dates", applies: |case| case.duramen.error() == Some(1525) },
@@ -121,17 +126,17 @@ fn rows_not_asked_for(case: &Case<'_>) -> bool {
     let is_query = case.sql.starts_with("SELECT");
     is_query
         && is_range(case.duramen) != is_range(case.reference)
-        && case.names(&[" JOIN ", "(SELECT ", " GROUP BY ", " HAVING "])
+        && case.names(&[" JOIN ", "(SELECT ", " GROUP BY ", " HAVING ", "COUNT("])
+}
+
+/// MariaDB takes a row for different from one with a NULL.
+fn rows_not_in(case: &Case<'_>) -> bool {
+    case.reference_finds_more() && case.names(&[") NOT IN (SELECT "])
 }
 
 /// Where a key is looked up, its column's digits of a second are all that is compared.
 fn keys_of_fewer_digits(case: &Case<'_>) -> bool {
-    let count = |answer: &Answer| match answer {
-        Answer::Rows(rows) => Some(rows.len()),
-        _ => None,
-    };
-    let finds_more = count(case.duramen).zip(count(case.reference)).is_some_and(|(a, b)| a < b);
-    finds_more && case.names(&[".789'", ".000001'"])
+    case.reference_finds_more() && case.names(&[".789'", ".000001'"])
 }
 
 /// MySQL's largest time is 838:59:59, MariaDB's has a fraction.
@@ -177,6 +182,14 @@ impl Case<'_> {
     /// True if the statement has one of these words.
     fn names(&self, words: &[&str]) -> bool {
         words.iter().any(|w| self.sql.contains(w))
+    }
+
+    /// True if both gave rows, the other server more of them.
+    fn reference_finds_more(&self) -> bool {
+        match (self.duramen, self.reference) {
+            (Answer::Rows(duramen), Answer::Rows(reference)) => duramen.len() < reference.len(),
+            _ => false,
+        }
     }
 
     /// True if both gave rows that are the same once each value is changed so.

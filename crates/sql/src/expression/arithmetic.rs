@@ -292,6 +292,14 @@ pub fn decimal_of(ty: &Type) -> Type {
     Type::decimal(14 + u32::from(ty.decimals), ty.decimals)
 }
 
+/// The type of `-constant`.
+pub fn negated_constant_type(value: &Datum<'_>, ty: &Type) -> Type {
+    match beyond_signed(value) {
+        Some(digits) => Type { nullable: false, ..Type::decimal(digits, 0) },
+        None => negated_type(ty),
+    }
+}
+
 /// The digits of a constant that leaves the signed integers when negated, or is negative: MySQL takes either for a decimal.
 fn beyond_signed(value: &Datum<'_>) -> Option<u32> {
     let digits = |n: u64| n.checked_ilog10().unwrap_or(0) + 1;
@@ -303,11 +311,7 @@ fn beyond_signed(value: &Datum<'_>) -> Option<u32> {
 }
 
 /// The type of `-x`.
-pub fn negated_type(x: &Expr) -> Type {
-    let ty = &x.ty;
-    if let Some(digits) = x.as_constant().and_then(beyond_signed) {
-        return Type { nullable: false, ..Type::decimal(digits, 0) };
-    }
+pub fn negated_type(ty: &Type) -> Type {
     match class(ty) {
         Family::Integer => Type { unsigned: false, nullable: ty.nullable, ..Type::INT },
         Family::Decimal if ty.family == Family::Decimal => Type { unsigned: false, ..*ty },

@@ -3,7 +3,7 @@
 
 use super::{Resolver, names};
 use crate::error::{self, Result};
-use crate::expression::{Expr, Node, Row};
+use crate::expression::{Expr, Node, Row, arithmetic};
 use crate::types::{Family, Type, code};
 use crate::value::{Datum, temporal_text};
 
@@ -82,6 +82,17 @@ fn is_known(expr: &Expr) -> bool {
 }
 
 impl Resolver<'_> {
+    /// The type of `-x`; it depends on the value where that is known already.
+    pub(super) fn negated_type(&mut self, x: &Expr) -> Type {
+        if x.ty.family == Family::Integer
+            && is_known(x)
+            && let Ok(value) = x.eval(self.cx, Row::None)
+        {
+            return arithmetic::negated_constant_type(&value, &x.ty);
+        }
+        arithmetic::negated_type(&x.ty)
+    }
+
     /// Computes a text that is the same for all rows, to see whether it is a date or time.
     pub(super) fn fold_text(&mut self, text: &mut Expr) -> Result<()> {
         if text.ty.family == Family::Text && text.as_constant().is_none() && is_known(text) {

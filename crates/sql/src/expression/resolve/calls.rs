@@ -92,7 +92,13 @@ impl Resolver<'_> {
                 let mut pair = [self.expr(a)?, self.expr(b)?];
                 let ty = Type { nullable: true, ..pair[0].ty };
                 let by = self.choose(&mut pair, "nullif")?;
-                Expr { node: Node::NullIf(Box::new(pair), by), ty }
+                let value = Expr { node: Node::NullIf(Box::new(pair), by), ty };
+                match ty.family {
+                    Family::Label => {
+                        collate::convert(value, &Type { family: Family::Text, ..ty }, self.typing())?
+                    }
+                    _ => value,
+                }
             }
             ("grouping", [_, ..]) => {
                 // Which of GROUP BY's expressions these are is found out when those are known.
@@ -125,14 +131,7 @@ impl Resolver<'_> {
 
     fn coalesce(&mut self, list: Vec<Expr>) -> Result<Expr> {
         let nullable = list.iter().all(|e| e.ty.nullable);
-        let (mut list, ty) = self.same_type(list)?;
-        // An ENUM's number is not its value any more.
-        if ty.family == Family::Text {
-            let typing = self.typing();
-            for label in list.iter_mut().filter(|e| e.ty.family == Family::Label) {
-                *label = collate::convert(label.clone(), &ty, typing)?;
-            }
-        }
+        let (list, ty) = self.same_type(list)?;
         Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })
     }
 

@@ -291,7 +291,7 @@ impl<'c> Resolver<'c> {
         let x = self.expr(operand)?;
         Ok(match op {
             UnaryOp::Minus => {
-                let ty = arithmetic::negated_type(&x);
+                let ty = self.negated_type(&x);
                 if let Some(value) = x.as_constant().filter(|v| !v.is_text()) {
                     let value = arithmetic::negate(self.cx, value.borrow(), &ty)?;
                     return Ok(Expr::constant(value, ty));
@@ -547,8 +547,12 @@ impl<'c> Resolver<'c> {
             ty.collation = collate::join(&mut list, self.typing())?;
         }
         let typing = self.typing();
-        let list = list.into_iter().map(|e| collate::coerce(e, &ty, typing)).collect();
-        Ok((list, ty))
+        let same = |e: Expr| match e.ty.family {
+            // An ENUM's number is not its value any more.
+            Family::Label if ty.family == Family::Text => collate::convert(e, &ty, typing),
+            _ => Ok(collate::coerce(e, &ty, typing)),
+        };
+        Ok((list.into_iter().map(same).collect::<Result<_>>()?, ty))
     }
 
     /// `CHAR(codes [USING charset])`: bytes, or text.
