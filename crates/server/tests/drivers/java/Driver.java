@@ -33,6 +33,13 @@ public class Driver {
         {"DATE", "9999-12-31", "1000-01-01"},
         {"DATETIME(6)", "9999-12-31 23:59:59.999999", "1000-01-01 00:00:00.000001"},
         {"TIME", "23:59:58", "00:00:01"},
+        {"DECIMAL(65,30)", "9".repeat(35) + "." + "9".repeat(30), "-" + "9".repeat(35) + "." + "9".repeat(30)},
+        {"DECIMAL(65,0)", "9".repeat(65), "-" + "9".repeat(65)},
+        {"ENUM('a','gr\u00f6\u00dfer','c d')", "gr\u00f6\u00dfer", "a"},
+        {"SET('x','y','z')", "x,z", ""},
+        {"JSON", "{\"a\": [1, 2.5, null], \"\u00f6\": \"\\\"quoted\\\"\"}", "-7"},
+        {"TIME(6)", "23:59:59.999999", "00:00:00.000001"},
+        {"YEAR", "2155", "1901"},
     };
 
     static Connection connect(String... options) throws SQLException {
@@ -113,6 +120,37 @@ public class Driver {
                     equal(found.getBigDecimal(9), new BigDecimal(TYPES[8][1]), "decimal");
                 }
             }
+        }
+    }
+
+    /// What Java's own types do not hold is read as text or as bytes.
+    static void edges(Connection c) throws SQLException {
+        execute(c, "SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES'");
+        execute(c, "DROP TABLE IF EXISTS java_edges");
+        execute(c, "CREATE TABLE java_edges (a BIT(64), b BIT(1), t TIME(6), d DATE, m DATETIME(3), y YEAR)");
+        String insert = "INSERT INTO java_edges VALUES (?, ?, ?, ?, ?, ?)";
+        byte[] bits = {-1, -2, -3, -4, -5, -6, -7, -128};
+        try (PreparedStatement s = c.prepareStatement(insert)) {
+            s.setBytes(1, bits);
+            s.setBoolean(2, true);
+            s.setString(3, "-838:59:58.999999");
+            s.setString(4, "0000-00-00");
+            s.setString(5, "2024-02-00 01:02:03.450");
+            s.setString(6, "0000");
+            equal(s.executeUpdate(), 1, "affected");
+        }
+        String select = "SELECT a, b, CAST(t AS CHAR), CAST(d AS CHAR), CAST(m AS CHAR), d, y + 0 FROM java_edges WHERE ?";
+        try (PreparedStatement s = c.prepareStatement(select)) {
+            s.setInt(1, 1);
+            ResultSet found = s.executeQuery();
+            found.next();
+            equal(Arrays.equals(found.getBytes(1), bits), true, "BIT(64)");
+            equal(found.getBoolean(2), true, "BIT(1)");
+            equal(found.getString(3), "-838:59:58.999999", "negative TIME");
+            equal(found.getString(4), "0000-00-00", "zero DATE");
+            equal(found.getString(5), "2024-02-00 01:02:03.450", "DATETIME without a day");
+            equal(found.getObject(6), null, "zero DATE as an object");
+            equal(found.getInt(7), 0, "YEAR");
         }
     }
 
@@ -209,8 +247,9 @@ public class Driver {
 
     public static void main(String[] args) throws Exception {
         for (String server : new String[] {"false", "true"}) {
-            try (Connection c = connect("useServerPrepStmts=" + server)) {
+            try (Connection c = connect("useServerPrepStmts=" + server, "zeroDateTimeBehavior=CONVERT_TO_NULL", "yearIsDateType=false")) {
                 types(c, "server-side " + server);
+                edges(c);
                 again(c);
                 big(c);
                 transactions(c);
@@ -231,7 +270,7 @@ public class Driver {
             found.next();
             equal(found.getString(1), System.getenv("DRIVER_USER") + "@localhost", "user");
         }
-        try (Connection c = connect("useCompression=true", "useServerPrepStmts=true")) {
+        try (Connection c = connect("useCompression=true", "useServerPrepStmts=true", "yearIsDateType=false")) {
             types(c, "compressed");
             big(c);
         }

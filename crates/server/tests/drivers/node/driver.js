@@ -14,6 +14,7 @@ const common = {
   supportBigNumbers: true,
   bigNumberStrings: true,
   dateStrings: true,
+  jsonStrings: true,
 };
 
 const TYPES = [
@@ -38,9 +39,25 @@ const TYPES = [
   ['DATETIME(6)', '9999-12-31 23:59:59.999999', '1000-01-01 00:00:00.000001'],
   ['TIMESTAMP NULL', '2037-01-19 03:14:07', '1970-01-02 00:00:00'],
   ['YEAR', 2155, 1901],
+  ['YEAR', 0, 1970],
+  ['DECIMAL(65,30)', `${'9'.repeat(35)}.${'9'.repeat(30)}`, `-${'9'.repeat(35)}.${'9'.repeat(30)}`],
+  ['DECIMAL(65,0)', '9'.repeat(65), `-${'9'.repeat(65)}`],
+  ['BIT(1)', Buffer.from([1]), Buffer.from([0])],
+  ['BIT(64)', Buffer.from('fffefdfcfbfaf980', 'hex'), Buffer.from('0000000000000001', 'hex')],
+  ["ENUM('a','größer','c d')", 'größer', 'a'],
+  ["SET('x','y','z')", 'x,z', ''],
+  ['JSON', '{"a": [1, 2.5, null], "ö": "\\"quoted\\""}', '-7'],
+  ['TIME', '-838:59:59', '00:00:00'],
+  ['DATE', '0000-00-00', '2024-00-00'],
+  ['DATETIME(3)', '0000-00-00 00:00:00.000', '2024-02-00 01:02:03.450'],
+  ['TIMESTAMP(2) NULL', '0000-00-00 00:00:00.00', '2037-12-31 23:59:59.99'],
 ];
 
+// Zero dates are for sessions that allow them.
+const ZERO_DATES = "SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES'";
+
 async function types(connection, run) {
+  await connection.query(ZERO_DATES);
   const columns = TYPES.map(([type], i) => `c${i} ${type}`).join(', ');
   await connection.query('DROP TABLE IF EXISTS node_types');
   await connection.query(`CREATE TABLE node_types (id INT AUTO_INCREMENT PRIMARY KEY, ${columns})`);
@@ -58,7 +75,9 @@ async function types(connection, run) {
       const shown = Buffer.isBuffer(value) || value === null ? value : String(value);
       const wanted = rows[n][i];
       const expected = Buffer.isBuffer(wanted) || wanted === null ? wanted : String(wanted);
-      assert.deepStrictEqual(shown, expected, `${run} ${type}`);
+      // In the binary protocol a midnight comes without its digits, and YEAR 0 as a number.
+      const plain = (v) => (typeof v === 'string' ? v.replace(/^0000$/, '0').replace(/\.0+$/, '') : v);
+      assert.deepStrictEqual(plain(shown), plain(expected), `${run} ${type}`);
     });
   });
 }

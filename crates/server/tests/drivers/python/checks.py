@@ -18,7 +18,7 @@ TABLE = """CREATE TABLE everything (
     c_uint INT UNSIGNED, c_big BIGINT, c_ubig BIGINT UNSIGNED, c_decimal DECIMAL(30,10), c_float FLOAT,
     c_double DOUBLE, c_char CHAR(10), c_varchar VARCHAR(100), c_binary BINARY(4), c_varbinary VARBINARY(100),
     c_text TEXT, c_blob BLOB, c_date DATE, c_time TIME(6), c_datetime DATETIME(6), c_timestamp TIMESTAMP NULL,
-    c_year YEAR)"""
+    c_huge DECIMAL(65,30), c_enum ENUM('a','größer','c d'), c_json JSON, c_year YEAR)"""
 
 HIGHEST = (
     127, 255, 32767, 8388607, 2147483647,
@@ -26,7 +26,8 @@ HIGHEST = (
     2.5e300, "ten chars!", "größer als ascii: 語", b"\x00\xff'\\", b"\x00\x01\xfe\xff",
     "text with 'quotes', \\ and\nlines", b"\x00\xff" * 100, datetime.date(9999, 12, 31),
     datetime.timedelta(hours=838, minutes=59, seconds=58),
-    datetime.datetime(9999, 12, 31, 23, 59, 59, 999999), datetime.datetime(2037, 1, 19, 3, 14, 7), 2155,
+    datetime.datetime(9999, 12, 31, 23, 59, 59, 999999), datetime.datetime(2037, 1, 19, 3, 14, 7),
+    decimal.Decimal("9" * 35 + "." + "9" * 30), "größer", '{"a": [1, 2.5, null], "ö": "\\"quoted\\""}', 2155,
 )
 LOWEST = (
     -128, 0, -32768, -8388608, -2147483648,
@@ -34,7 +35,8 @@ LOWEST = (
     -2.5e-300, "", "", b"\x00\x00\x00\x00", b"",
     "", b"", datetime.date(1000, 1, 1),
     -datetime.timedelta(days=1),
-    datetime.datetime(1000, 1, 1), datetime.datetime(1970, 1, 2), 1901,
+    datetime.datetime(1000, 1, 1), datetime.datetime(1970, 1, 2),
+    decimal.Decimal("-" + "9" * 35 + "." + "9" * 30), "a", "-7", 1901,
 )
 NULLS = (None,) * len(HIGHEST)
 
@@ -78,6 +80,18 @@ class Checks:
         for row, expected in zip(found, (HIGHEST, LOWEST, NULLS)):
             for name, value, wanted in zip(names.split(", "), row, expected):
                 equal(value, wanted, name)
+        connection.commit()
+
+    def edges(self, connection):
+        """What has no value of its own in Python, or one for each driver, as text or as a number."""
+        self.rows(connection, "SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES'")
+        self.rows(connection, "DROP TABLE IF EXISTS edges")
+        self.rows(connection, "CREATE TABLE edges (a BIT(64), b BIT(1), s SET('x','y','z'), d DATE, m DATETIME(3), t TIME(6), y YEAR)")
+        values = (0xFFFEFDFCFBFAF980, 1, "x,z", "0000-00-00", "2024-02-00 01:02:03.450", "-838:59:58.999999", 0)
+        self.rows(connection, "INSERT INTO edges VALUES (%s, %s, %s, %s, %s, %s, %s)", values)
+        shown = "a + 0, b + 0, s + 0, CAST(d AS CHAR), CAST(m AS CHAR), CAST(t AS CHAR), y + 0"
+        found = self.rows(connection, f"SELECT {shown} FROM edges WHERE s = %s AND d = %s", ("x,z", "0000-00-00"))
+        equal(found, [(0xFFFEFDFCFBFAF980, 1, 5, "0000-00-00", "2024-02-00 01:02:03.450", "-838:59:58.999999", 0)], "edges")
         connection.commit()
 
     def transactions(self, connection):
@@ -126,6 +140,7 @@ class Checks:
     def common(self):
         connection = self.connect()
         self.types(connection)
+        self.edges(connection)
         self.transactions(connection)
         self.errors(connection)
         self.big(connection)

@@ -35,7 +35,10 @@ def face(pure):
     cursor.execute(f"SELECT {', '.join(names)} FROM everything WHERE id > %s ORDER BY id", (0,))
     for row, expected in zip(cursor.fetchall(), (HIGHEST, LOWEST, NULLS)):
         for name, value, wanted in zip(names, row, expected):
-            # The pure driver takes a YEAR, two bytes in the protocol, for a string; it is the last column.
+            # The pure driver takes a YEAR, two bytes in the protocol, for a string (it is the last column), and leaves JSON
+            # as it came.
+            if pure and name == "c_json" and wanted is not None:
+                value = bare(value).decode()
             if not (pure and name == "c_year"):
                 equal(bare(value), wanted, f"prepared {name}")
     if pure:
