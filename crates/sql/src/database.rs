@@ -29,7 +29,7 @@ use crate::session::{Connection, Session};
 use crate::status::{self, Status};
 use crate::types::{Charset, Collation};
 use crate::value::zone::Zone;
-use crate::variables::{self, GlobalVariables};
+use crate::variables::{self, GlobalVariables, ids};
 
 /// Where queries' temporary files lie in the data directory.
 const SPILL_FOLDER: &str = "spill";
@@ -285,15 +285,20 @@ impl Database {
         &self.prepared
     }
 
-    /// Puts a session on the list; error 1226 if its account has as many as it may (MAX_USER_CONNECTIONS).
+    /// Puts a session on the list. Error 1226 if its account has as many as it may (MAX_USER_CONNECTIONS), 1203 if it may have
+    /// as many as others and has them (`max_user_connections`).
     pub(crate) fn register(&self, process: Arc<Process>) -> Result<()> {
-        let limit = self.catalog.state().users.get(&process.account).map_or(0, |u| u.options.connections_max);
+        let own = self.catalog.state().users.get(&process.account).map_or(0, |u| u.options.connections_max);
+        let limit = if own > 0 { own.into() } else { self.globals.uint(ids::MAX_USER_CONNECTIONS) };
         let mut processes = self.processes.lock();
         // A session that takes another's place on the same connection (COM_CHANGE_USER) is none more.
         let others = |p: &&Arc<Process>| p.id != process.id && p.account == process.account;
-        if limit > 0 && processes.values().filter(others).count() >= limit as usize {
+        if limit > 0 && processes.values().filter(others).count() as u64 >= limit {
             let name = &process.account.0;
-            return Err(error::USER_LIMIT_REACHED.with(&[name, &"max_user_connections", &limit]));
+            return Err(match own {
+                0 => error::TOO_MANY_USER_CONNECTIONS.with(&[name]),
+                _ => error::USER_LIMIT_REACHED.with(&[name, &"max_user_connections", &limit]),
+            });
         }
         processes.insert(process.id, process);
         Ok(())

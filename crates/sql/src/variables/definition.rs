@@ -88,6 +88,8 @@ pub struct Variable {
     pub(super) scope: Scope,
     pub(super) effect: Effect,
     pub(super) read_only: bool,
+    /// A session keeps the value that it began with.
+    pub(super) inherited: bool,
     pub(super) computed: bool,
     pub(super) option: bool,
     pub(super) admin: bool,
@@ -162,6 +164,7 @@ impl Variable {
             scope: Scope::Global,
             effect: Effect::Live,
             read_only: false,
+            inherited: false,
             computed: false,
             option: true,
             admin: false,
@@ -178,6 +181,12 @@ impl Variable {
         self.scope = Scope::Session;
         self.option = false;
         self
+    }
+
+    /// Each session has the server's value of when it began, which it can't change.
+    pub(super) const fn inherited(mut self) -> Self {
+        self.inherited = true;
+        self.both()
     }
 
     /// Can't be changed while running.

@@ -30,6 +30,9 @@ pub enum VariableError {
     /// Changed for the server, but only sessions have one.
     #[error("Variable '{0}' is a SESSION variable and can't be used with SET GLOBAL")]
     SessionOnly(&'static str),
+    /// Changed for the session, whose value is the one that it began with.
+    #[error("SESSION variable '{0}' is read-only. Use SET GLOBAL to assign the value")]
+    SessionReadOnly(&'static str),
     /// `= DEFAULT` where there is none.
     #[error("Variable '{0}' doesn't have a default value")]
     NoDefault(&'static str),
@@ -55,6 +58,7 @@ impl VariableError {
             Self::GlobalOnly(_) => 1229,
             Self::SessionOnly(_) => 1228,
             Self::NoDefault(_) => 1230,
+            Self::SessionReadOnly(_) => 1621,
             Self::UnknownCharset(_) => 1115,
             Self::UnknownCollation(_) => 1273,
             Self::UnknownTimeZone(_) => 1298,

@@ -70,6 +70,7 @@ names! {
     MAX_EXECUTION_TIME = "max_execution_time";
     MAX_PREPARED_STMT_COUNT = "max_prepared_stmt_count";
     MAX_SP_RECURSION_DEPTH = "max_sp_recursion_depth";
+    MAX_USER_CONNECTIONS = "max_user_connections";
     NET_READ_TIMEOUT = "net_read_timeout";
     NET_WRITE_TIMEOUT = "net_write_timeout";
     OPEN_FILES_LIMIT = "open_files_limit";

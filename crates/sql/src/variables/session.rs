@@ -60,6 +60,9 @@ impl SessionVariables {
         if variable.read_only {
             return Err(VariableError::read_only(variable));
         }
+        if variable.inherited {
+            return Err(VariableError::SessionReadOnly(variable.name));
+        }
         if !variable.has_session() {
             return Err(VariableError::GlobalOnly(variable.name));
         }

@@ -76,6 +76,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("innodb_rollback_on_timeout", false)
         .read_only()
         .help_text("A lock wait timeout undoes the transaction, not only the statement"),
+    switch("innodb_stats_auto_recalc", true).harmless().help_text("No effect: statistics follow the tables"),
     switch("innodb_stats_on_metadata", false).harmless().help_text("No effect"),
     switch("innodb_stats_persistent", true).harmless().help_text("No effect"),
     switch("innodb_strict_mode", true)

@@ -21,14 +21,16 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("local_infile", false).help_text("Clients may send files (LOAD DATA LOCAL)"),
     uint("max_allowed_packet", 64 << 20, 1024, 1 << 30)
         .block(1024)
-        .both()
+        .inherited()
         .help_text("Largest packet in bytes, either way"),
     uint("max_connect_errors", 100, 1, u64::MAX).harmless().help_text("No effect: hosts are never blocked"),
     uint("max_connections", 1040, 1, 100_000).help_text("Connections at one time; one more is kept for root"),
-    uint("max_user_connections", 0, 0, 0).both().fixed().help_text("No limit for each user"),
+    uint("max_user_connections", 0, 0, u32::MAX as u64)
+        .inherited()
+        .help_text("Connections that each account without a limit of its own may have; 0 is no limit"),
     uint("net_buffer_length", 16_384, 1024, 1 << 20)
         .block(1024)
-        .both()
+        .inherited()
         .harmless()
         .help_text("No effect: buffers grow as needed"),
     uint("net_read_timeout", 30, 1, YEAR_SECONDS)

@@ -94,6 +94,10 @@ pub(super) const VARIABLES: &[Variable] = &[
         .read_only()
         .computed()
         .help_text("Number of the statement"),
+    choice("terminology_use_previous", &["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"], 0)
+        .both()
+        .fixed()
+        .help_text("Words are those of MySQL 8.4"),
     double("timestamp", 0.0, 0.0, 4_294_967_295.0)
         .session()
         .help_text("Time of statements; 0 for the clock's"),
