@@ -58,6 +58,28 @@ fn slapping_with_small_log_files_takes_them_from_the_pool_and_every_file_reads_r
     }
 }
 
+/// Its end is kept in memory; in the file zeros follow, at which the program stops with a complaint.
+#[test]
+fn the_file_being_written_reads_to_its_end_and_over_the_wire_without_complaint() {
+    let server = start(&[]);
+    server.sql("create database d; create table d.t (a int primary key); insert into d.t values (1), (2)");
+    let path = server.file("binlog.000001");
+    let read = Command::new("mariadb-binlog").arg("--verbose").arg(&path).output().unwrap();
+    let text = String::from_utf8_lossy(&read.stdout).into_owned();
+    assert_eq!(text.matches("### INSERT INTO `d`.`t`").count(), 2, "{text}");
+    let complaint = String::from_utf8_lossy(&read.stderr);
+    assert!(complaint.contains("read_log_event"), "{complaint}");
+
+    let remote = ["--read-from-remote-server", "--verbose", "binlog.000001"];
+    let output = server.client("mariadb-binlog", &remote);
+    assert!(output.status.success() && !String::from_utf8_lossy(&output.stderr).contains("read_log_event"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).matches("### INSERT INTO `d`.`t`").count(), 2);
+    // What follows a closed file is nothing.
+    server.sql("flush binary logs");
+    let read = Command::new("mariadb-binlog").arg(&path).output().unwrap();
+    assert!(!String::from_utf8_lossy(&read.stderr).contains("read_log_event"), "{read:?}");
+}
+
 #[test]
 fn the_log_over_the_wire_from_any_event_and_wrong_places_in_words() {
     let server = start(&[]);

@@ -23,17 +23,28 @@ pub fn quote_text(text: &str) -> String {
 
 /// The text of CREATE TABLE, whole. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
 pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
-    let columns = (0..table.columns.len()).map(|number| column(table, number, zone));
+    let columns = (0..table.columns.len()).map(|number| column_of(table, number, zone));
     let keys = table.indexes.iter().map(|index| key(table, index));
     text_of_table(table, columns.chain(keys).collect(), auto_increment)
 }
 
 /// The text of CREATE TABLE as clients are shown it.
 pub fn shown_table(table: &TableDef, zone: Zone) -> String {
-    let columns = table.shown_columns().map(|(number, _)| column(table, number, zone));
+    let columns = table.shown_columns().map(|(number, _)| column_of(table, number, zone));
     let keys = table.shown_indexes().map(|index| key(table, index));
     let text = text_of_table(table, columns.chain(keys).collect(), table.shown_counter().unwrap_or(0));
     if table.is_temporary() { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text }
+}
+
+/// The text of CREATE TABLE for a table of the server's own, which has no keys.
+pub fn system_table(name: &str, columns: &[ColumnDef], collation: Collation, engine: &str) -> String {
+    let lines: Vec<_> = columns.iter().map(|c| column(c, collation, false, Zone::UTC)).collect();
+    let (name, charset) = (quote(name), collation.charset().name());
+    let lines = lines.join(",\n  ");
+    format!(
+        "CREATE TABLE {name} (\n  {lines}\n) ENGINE={engine} DEFAULT CHARSET={charset} COLLATE={}",
+        collation.name()
+    )
 }
 
 fn text_of_table(table: &TableDef, mut lines: Vec<String>, auto_increment: u64) -> String {
@@ -59,11 +70,15 @@ fn check(check: &CheckDef) -> String {
     format!("CONSTRAINT {} CHECK ({}){not}", quote(&check.name), check.expr)
 }
 
-fn column(table: &TableDef, number: usize, zone: Zone) -> String {
-    let column = &table.columns[number];
+fn column_of(table: &TableDef, number: usize, zone: Zone) -> String {
+    column(&table.columns[number], table.collation, table.auto_column == Some(number), zone)
+}
+
+/// `of_table` is the table's collation.
+fn column(column: &ColumnDef, of_table: Collation, automatic: bool, zone: Zone) -> String {
     let mut out = format!("{} {}", quote(&column.name), column.ty);
     if column.ty.is_character() {
-        out += &column_charset(column.ty.collation(), table.collation);
+        out += &column_charset(column.ty.collation(), of_table);
     }
     if let Some(generated) = &column.generated {
         let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
@@ -84,7 +99,7 @@ fn column(table: &TableDef, number: usize, zone: Zone) -> String {
     if column.on_update_now {
         out += &format!(" ON UPDATE {}", now_text(&column.ty));
     }
-    if table.auto_column == Some(number) {
+    if automatic {
         out += " AUTO_INCREMENT";
     }
     if !column.visible {

@@ -47,6 +47,8 @@ pub enum Kind {
     Datetime,
     /// TIMESTAMP.
     Timestamp,
+    /// TIME.
+    Time,
     /// JSON.
     Json,
 }
@@ -81,6 +83,7 @@ impl Kind {
             Kind::Biguint => integer(IntegerSize::Big, true),
             Kind::Datetime => DataType::DateTime(0),
             Kind::Timestamp => DataType::Timestamp(0),
+            Kind::Time => DataType::Time(0),
             Kind::Json => DataType::Json,
         }
     }

@@ -7,8 +7,8 @@
 //! 3. make     Each table is a function that hands over its rows; the columns are in [`column::SystemColumn`]s.
 //!
 //! (T1) A row is made only of what the account may know of: SHOW's rules.
-//! (T2) `mysql` is there to be read, not listed: accounts are objects of the catalog, and a dump carries them as
-//!      statements.
+//! (T2) The accounts' tables in `mysql` are there to be read, not listed: accounts are objects of the catalog, and a dump
+//!      carries them as statements. What is listed there are logs, of which dump tools carry the definitions only.
 //!
 //! - [`information_schema`], [`performance_schema`], [`mysql`]: which tables there are. [`schemas`], [`columns`], [`keys`],
 //!   [`routines`], [`server`], [`accounts`]: their rows.
@@ -32,6 +32,7 @@ use crate::error::{self, Result};
 use crate::executor::output::OutputColumn;
 use crate::planner::Provider;
 use crate::session::Context;
+use crate::types::Collation;
 use crate::value::Datum;
 
 use column::SystemColumn;
@@ -44,10 +45,14 @@ pub type Each<'e> = &'e mut dyn FnMut(Vec<Datum<'static>>) -> Result<()>;
 pub struct SystemSchema {
     /// Its name, in lower case.
     pub name: &'static str,
-    /// It is shown among the databases.
-    pub listed: bool,
-    /// Its tables.
+    /// The collation that tables in it would have.
+    pub collation: Collation,
+    /// What is said to keep its tables; `None` if they are views.
+    pub engine: Option<&'static str>,
+    /// The tables that are listed.
     pub tables: &'static [SystemTable],
+    /// Those that are not.
+    pub unlisted: &'static [SystemTable],
 }
 
 /// A system table.
@@ -72,9 +77,27 @@ pub struct Wanted {
 
 /// The schemas.
 pub const SCHEMAS: [SystemSchema; 3] = [
-    SystemSchema { name: "information_schema", listed: true, tables: information_schema::TABLES },
-    SystemSchema { name: "mysql", listed: false, tables: mysql::TABLES },
-    SystemSchema { name: "performance_schema", listed: true, tables: performance_schema::TABLES },
+    SystemSchema {
+        name: "information_schema",
+        collation: Collation(33),
+        engine: None,
+        tables: information_schema::TABLES,
+        unlisted: &[],
+    },
+    SystemSchema {
+        name: "mysql",
+        collation: Collation::UTF8MB4_0900_AI_CI,
+        engine: Some("CSV"),
+        tables: mysql::LOGS,
+        unlisted: mysql::ACCOUNTS,
+    },
+    SystemSchema {
+        name: "performance_schema",
+        collation: Collation::UTF8MB4_0900_AI_CI,
+        engine: Some("PERFORMANCE_SCHEMA"),
+        tables: performance_schema::TABLES,
+        unlisted: &[],
+    },
 ];
 
 /// The schema of this name, in any case.
@@ -86,7 +109,7 @@ pub fn schema(name: &str) -> Option<&'static SystemSchema> {
 /// The system table of this name, if the database is a schema of them; errors 1109 and 1146 if it has none of this name.
 pub fn find(database: &str, name: &str) -> Result<Option<(&'static SystemSchema, &'static SystemTable)>> {
     let Some(schema) = schema(database) else { return Ok(None) };
-    match schema.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name)) {
+    match schema.table(name) {
         Some(table) => Ok(Some((schema, table))),
         None if schema.name == "information_schema" => {
             Err(error::UNKNOWN_TABLE.with(&[&name.to_uppercase(), &schema.name]))
@@ -95,10 +118,18 @@ pub fn find(database: &str, name: &str) -> Result<Option<(&'static SystemSchema,
     }
 }
 
-/// The listed schemas of which an account may know.
+/// The schemas of which an account may know.
 pub fn listed(cx: &Context) -> impl Iterator<Item = &'static SystemSchema> {
     const ALL: &[SystemSchema] = &SCHEMAS;
-    ALL.iter().filter(|schema| schema.listed && cx.grants_now().sees_database(schema.name))
+    ALL.iter().filter(|schema| cx.grants_now().sees_database(schema.name))
+}
+
+impl SystemSchema {
+    /// Its table of this name, in any case.
+    pub fn table(&self, name: &str) -> Option<&'static SystemTable> {
+        let mut all = self.tables.iter().chain(self.unlisted);
+        all.find(|table| table.name.eq_ignore_ascii_case(name))
+    }
 }
 
 impl SystemTable {
@@ -204,7 +235,7 @@ mod tests {
 
     #[test]
     fn keys_are_columns_and_names_are_unique() {
-        for table in SCHEMAS.iter().flat_map(|schema| schema.tables) {
+        for table in SCHEMAS.iter().flat_map(|schema| schema.tables.iter().chain(schema.unlisted)) {
             let named = |key: &str| table.columns.iter().filter(|c| c.name == key).count();
             assert!(table.columns.iter().all(|c| named(c.name) == 1), "{}", table.name);
             assert!(table.keys.iter().all(|key| key.is_empty() || named(key) == 1), "{}", table.name);
@@ -216,6 +247,7 @@ mod tests {
         assert!(find("Information_Schema", "tables").unwrap().is_some());
         assert!(find("test", "TABLES").unwrap().is_none());
         assert_eq!(find("information_schema", "nothing").unwrap_err().number, 1109);
+        assert!(find("mysql", "user").unwrap().is_some() && find("mysql", "slow_log").unwrap().is_some());
         assert_eq!(find("mysql", "nothing").unwrap_err().number, 1146);
     }
 }

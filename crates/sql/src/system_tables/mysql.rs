@@ -1,4 +1,4 @@
-//! What tools read of `mysql`: accounts and their privileges, by the names of the manual's grant tables.
+//! What tools read of `mysql`: accounts and their privileges, by the names of the manual's grant tables; and logs.
 
 use super::column::columns;
 use super::{Each, SystemTable, Wanted, none};
@@ -10,8 +10,31 @@ use crate::value::Datum;
 
 const NOTHING: [&str; 2] = ["", ""];
 
-/// The tables, by name.
-pub(super) const TABLES: &[SystemTable] = &[
+/// The logs that MySQL can keep in tables; nothing is logged there.
+pub(super) const LOGS: &[SystemTable] = &[
+    SystemTable {
+        name: "general_log",
+        columns: columns! {
+            event_time: Timestamp, user_host: Text, thread_id: Biguint, server_id: Uint, command_type: Varchar(64),
+            argument: Text,
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+    SystemTable {
+        name: "slow_log",
+        columns: columns! {
+            start_time: Timestamp, user_host: Text, query_time: Time, lock_time: Time, rows_sent: Int,
+            rows_examined: Int, db: Varchar(512), last_insert_id: Int, insert_id: Int, server_id: Uint, sql_text: Text,
+            thread_id: Biguint,
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+];
+
+/// The grant tables, by name.
+pub(super) const ACCOUNTS: &[SystemTable] = &[
     SystemTable {
         name: "db",
         columns: columns! {

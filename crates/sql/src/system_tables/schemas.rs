@@ -16,10 +16,7 @@ pub(super) const CATALOG: &str = "def";
 fn databases(cx: &Context, wanted: &Wanted) -> Vec<(String, Collation)> {
     let state = cx.catalog().state();
     let seen = |name: &str| wanted.schema(name) && cx.grants_now().sees_database(name);
-    let system = |schema: &'static SystemSchema| match schema.name {
-        "information_schema" => (schema.name.to_owned(), Collation(33)),
-        name => (name.to_owned(), Collation::UTF8MB4_0900_AI_CI),
-    };
+    let system = |schema: &'static SystemSchema| (schema.name.to_owned(), schema.collation);
     let mut all: Vec<_> = listed(cx).filter(|schema| wanted.schema(schema.name)).map(system).collect();
     let stored = state.databases.iter().filter(|(name, _)| seen(name));
     all.extend(stored.map(|(name, database)| (name.clone(), database.collation)));
@@ -40,13 +37,13 @@ pub(super) fn schemata_extensions(cx: &mut Context, wanted: &Wanted, each: Each<
 
 pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for (schema, table) in wanted.system_tables(cx) {
-        let is_view = schema.name == "information_schema";
+        let is_view = schema.engine.is_none();
         let mut row = cells![
             CATALOG,
             schema.name,
             table.name,
             if is_view { "SYSTEM VIEW" } else { "BASE TABLE" },
-            (!is_view).then_some("PERFORMANCE_SCHEMA"),
+            schema.engine,
             10_i64,
             (!is_view).then_some("Dynamic"),
         ];

@@ -6,6 +6,7 @@ use crate::ast::{Account, ObjectName, RoutineKind};
 use crate::catalog::{database_or, show};
 use crate::error::{self, Result};
 use crate::session::Context;
+use crate::system_tables;
 use crate::variables::{Value, ids};
 
 /// The longest text of a definition that result columns speak of.
@@ -14,16 +15,26 @@ const DEFINITION: u32 = 1 << 20;
 /// SHOW CREATE DATABASE.
 pub(super) fn database(cx: &Context, of: &str, if_not_exists: bool) -> Result<Listing> {
     let state = cx.catalog().state();
-    let database = state.database(of).ok_or_else(|| error::BAD_DB_ERROR.with(&[&of]))?;
+    let stored = state.database(of).map(|database| database.collation);
+    let collation = stored.or_else(|| system_tables::schema(of).map(|schema| schema.collation));
+    let collation = collation.ok_or_else(|| error::BAD_DB_ERROR.with(&[&of]))?;
     let mut out = Listing::new([name("Database"), text("Create Database", 1024)]);
-    out.push(cells![of, show::create_database(of, database.collation, if_not_exists)]);
+    out.push(cells![of, show::create_database(of, collation, if_not_exists)]);
     Ok(out)
 }
 
 /// SHOW CREATE TABLE.
 pub(super) fn table(cx: &Context, of: &ObjectName) -> Result<Listing> {
-    let table = objects::table(cx, of)?;
     let mut out = Listing::new([name("Table"), text("Create Table", DEFINITION)]);
+    let database = database_or(of.database.as_deref(), cx.default_database())?;
+    if let Some((schema, table)) = system_tables::find(database, &of.name)?
+        && let Some(engine) = schema.engine
+    {
+        let (columns, collation) = (table.definitions(), schema.collation);
+        out.push(cells![table.name, show::system_table(table.name, &columns, collation, engine)]);
+        return Ok(out);
+    }
+    let table = objects::table(cx, of)?;
     out.push(cells![table.name.as_str(), show::shown_table(&table, cx.zone())]);
     Ok(out)
 }

@@ -151,6 +151,14 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
         text("Create_options", 256).or_null(),
         text("Comment", 2048),
     ]);
+    if let Some((schema, engine)) = system_tables::schema(&database).and_then(|s| Some((s, s.engine?))) {
+        for table in schema.tables {
+            let mut row = cells![table.name, engine, 10_i64, "Dynamic"];
+            row.extend((0..10).map(|_| Datum::Null));
+            row.extend(cells![schema.collation.name(), None::<i64>, "", ""]);
+            out.push(row);
+        }
+    }
     let state = cx.catalog().state();
     for table in state.database(&database).iter().flat_map(|held| held.tables.values()) {
         let table = as_shown(cx, table.clone());

@@ -13,6 +13,7 @@ use crate::catalog::objects::{NextNumbers, State};
 use crate::catalog::record::Change;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, temporary};
 use crate::error::{self, Result, SqlError};
+use crate::system_tables;
 use crate::types::Collation;
 use crate::value::zone::Zone;
 
@@ -24,11 +25,15 @@ pub(super) fn existing_note(
 ) -> Result<Option<SqlError>> {
     let (database, name) = settings.object(&create.name)?;
     check_name(name, error::WRONG_TABLE_NAME)?;
-    check_not_system(database)?;
-    existing_database(state, database)?;
+    // Dumps of all databases make the tables of `mysql` that are not there.
+    let is_system = system_tables::schema(database).is_some_and(|schema| schema.table(name).is_some());
+    if !is_system {
+        check_not_system(database)?;
+        existing_database(state, database)?;
+    }
     let is_there = match create.temporary {
         true => settings.temporary.get(database, name).is_some(),
-        false => state.table(database, name).is_some(),
+        false => is_system || state.table(database, name).is_some(),
     };
     let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
     match is_there {
