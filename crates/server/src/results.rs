@@ -1,6 +1,6 @@
 //! From what a session produces to packets.
 
-use crate::statements::{CURSOR_MAX, Cursor};
+use crate::statements::Cursor;
 use protocol::{Capabilities, ColumnDefinition, Connection, ErrorReply, OkReply, SessionChange, Status};
 use sql::sink::{ColumnMeta, OkInfo, ResultSink, StateChange};
 use sql::{Datum, SqlError};
@@ -94,12 +94,9 @@ impl ResultSink for Results<'_> {
             Format::Text => self.text_row(values),
             Format::Binary => self.connection.write_row(|out| binary::put_row(out, types, values, scratch)),
             Format::Cursor(cursor) => {
-                binary::put_row(&mut cursor.rows, types, values, scratch);
-                cursor.ends.push(cursor.rows.len());
-                match cursor.rows.len() > CURSOR_MAX {
-                    true => Err(io::ErrorKind::OutOfMemory.into()),
-                    false => Ok(()),
-                }
+                cursor.row.clear();
+                binary::put_row(&mut cursor.row, types, values, scratch);
+                cursor.rows.push(&cursor.row).map_err(io::Error::other)
             }
         }
     }

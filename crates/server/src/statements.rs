@@ -6,7 +6,7 @@
 //! (S1) A statement's long data together is at most `max_allowed_packet` for each parameter; what is beyond is not kept, and
 //!      the execution fails, as COM_STMT_SEND_LONG_DATA has no reply.
 //! (S2) A cursor keeps its rows as packets would have them. All of a statement's are made when it is opened, so that it
-//!      neither holds locks nor sees later changes; beyond [`CURSOR_MAX`] bytes it is error 1038.
+//!      neither holds locks nor sees later changes; beyond `tmp_table_size` they are in a temporary file.
 
 use crate::results::{self, Format, Results};
 use crate::session::Client;
@@ -14,13 +14,11 @@ use protocol::attributes::Attribute;
 use protocol::binary::{BinaryDateTime, BinaryTime, BinaryType, BinaryValue, code};
 use protocol::statement::{Argument, Arguments, Prepared, Reading, execute_flags};
 use protocol::{ErrorReply, OkReply, Status};
+use sql::executor::spill::queue::Queue;
 use sql::session::Parameter;
 use sql::value::temporal::{Date, DateTime, Time};
 use sql::value::{Datum, Decimal};
 use std::collections::HashMap;
-
-/// Bytes that the rows of one cursor may take.
-pub(crate) const CURSOR_MAX: usize = 256 << 20;
 
 /// A connection's prepared statements, by id.
 pub(crate) type Statements = HashMap<u32, Statement>;
@@ -39,24 +37,10 @@ pub(crate) struct Statement {
 }
 
 /// Rows that wait to be fetched.
-#[derive(Default)]
 pub(crate) struct Cursor {
-    /// One behind the other.
-    pub(crate) rows: Vec<u8>,
-    /// Where each ends.
-    pub(crate) ends: Vec<usize>,
-    /// How many were fetched.
-    next: usize,
-}
-
-impl Cursor {
-    /// The next row.
-    fn fetch(&mut self) -> Option<&[u8]> {
-        let end = *self.ends.get(self.next)?;
-        let start = self.next.checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.next += 1;
-        Some(&self.rows[start..end])
-    }
+    pub(crate) rows: Queue,
+    /// Memory for a row that is put in.
+    pub(crate) row: Vec<u8>,
 }
 
 impl Statement {
@@ -119,7 +103,10 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
     }
     drop(long);
     let wants_cursor = flags & execute_flags::CURSOR_ANY != 0;
-    let format = if wants_cursor { Format::Cursor(Cursor::default()) } else { Format::Binary };
+    let format = match wants_cursor {
+        true => Format::Cursor(Cursor { rows: client.session.row_queue(), row: Vec::new() }),
+        false => Format::Binary,
+    };
     if !attributes.is_empty() {
         with_attributes(client, &attributes)?;
     }
@@ -246,12 +233,19 @@ pub(crate) fn fetch(client: &mut Client<'_>, id: u32, rows: u32) -> std::io::Res
     };
     let mut status = Status(client.session.status()) | Status::CURSOR_EXISTS;
     for _ in 0..rows {
-        let Some(row) = cursor.fetch() else {
-            status = status.without(Status::CURSOR_EXISTS) | Status::LAST_ROW_SENT;
-            statement.cursor = None;
-            break;
-        };
-        client.connection.write_row(|out| out.extend_from_slice(row))?;
+        match cursor.rows.take() {
+            Ok(Some(row)) => client.connection.write_row(|out| out.extend_from_slice(row))?,
+            Ok(None) => {
+                status = status.without(Status::CURSOR_EXISTS) | Status::LAST_ROW_SENT;
+                statement.cursor = None;
+                break;
+            }
+            Err(e) => {
+                statement.cursor = None;
+                client.connection.write_error(&results::error(&e));
+                return Ok(());
+            }
+        }
     }
     client.connection.write_eof(&OkReply { status, ..OkReply::default() });
     Ok(())
@@ -285,13 +279,5 @@ mod tests {
         let long =
             BinaryTime { negative: true, days: u32::MAX, hour: 255, minute: 59, second: 59, micros: 0 };
         assert_eq!(time(&long).map(|t| t.to_string()), Some("-838:59:59".into()));
-    }
-
-    #[test]
-    fn a_cursor_gives_its_rows_once() {
-        let mut cursor = Cursor { rows: b"abbccc".to_vec(), ends: vec![1, 3, 6], next: 0 };
-        let all: Vec<_> = std::iter::from_fn(|| cursor.fetch().map(<[u8]>::to_vec)).collect();
-        assert_eq!(all, [&b"a"[..], b"bb", b"ccc"]);
-        assert_eq!(cursor.fetch(), None);
     }
 }

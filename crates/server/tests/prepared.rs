@@ -99,6 +99,45 @@ fn a_cursor_gives_rows_as_they_are_asked_for() {
     assert!(rows(&mut client).unwrap().is_empty());
 }
 
+/// Opens a cursor; it has one column.
+fn open_cursor(client: &mut Client, id: u32) {
+    send_execute(client, id, 1, b"");
+    assert_eq!(client.read_packet().unwrap(), [1]);
+    client.read_packet().unwrap();
+    rest_of_rows(client).unwrap();
+}
+
+#[test]
+fn a_cursor_of_many_rows_lies_in_a_file() {
+    let (server, mut client) = with_table();
+    let files = || std::fs::read_dir(server.file("spill")).map_or(0, |files| files.count());
+    let rows: Vec<String> = (1..=1000).map(|id| format!("({id}, REPEAT('x', 100))")).collect();
+    client.query(&format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
+    client.query("SET tmp_table_size = 1024").unwrap();
+    let (id, ..) = prepare(&mut client, "SELECT CONCAT(id, b) FROM t").unwrap();
+    open_cursor(&mut client, id);
+    assert_eq!(files(), 1);
+    let mut seen = 0;
+    loop {
+        client.send_command(&[&[0x1c], &id.to_le_bytes()[..], &[250, 0, 0, 0]].concat()).unwrap();
+        let (rows, status) = rest_of_rows(&mut client).unwrap();
+        for row in rows {
+            seen += 1;
+            assert!(row[3..].starts_with(format!("{seen}xxx").as_bytes()), "row {seen}");
+        }
+        if status & 0x80 != 0 {
+            break;
+        }
+    }
+    assert_eq!((seen, files()), (1000, 0));
+    // One that is not read to its end goes with its statement.
+    open_cursor(&mut client, id);
+    assert_eq!(files(), 1);
+    client.send_command(&[&[0x19], &id.to_le_bytes()[..]].concat()).unwrap();
+    client.query("DO 1").unwrap();
+    assert_eq!(files(), 0);
+}
+
 #[test]
 fn long_data_comes_in_pieces_and_is_bounded() {
     let (_server, mut client) = with_table();

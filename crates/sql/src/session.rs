@@ -29,6 +29,7 @@ use crate::catalog::metadata_lock;
 use crate::database::{Database, Kill, Process};
 use crate::error::{self, Level, Result, SqlError};
 use crate::executor;
+use crate::executor::spill::queue::Queue;
 use crate::parser::{ParseOptions, Parser};
 use crate::planner::plan::Kept;
 use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
@@ -380,6 +381,11 @@ impl Session {
         self.cx.user_variable(name)
     }
 
+    /// What keeps the rows of a cursor: in memory, and beyond `tmp_table_size` in a temporary file.
+    pub fn row_queue(&self) -> Queue {
+        Queue::new(&self.cx)
+    }
+
     /// Counts what this session does into `counters` from now on.
     pub fn set_counters(&mut self, counters: Arc<crate::status::Counters>) {
         self.cx.counters = counters;
@@ -435,10 +441,10 @@ fn syntax_error(near: &str) -> SqlError {
     error::PARSE_ERROR.with(&[&what, &near, &1])
 }
 
-/// The client does not read any more, or its rows are more than can be kept for it: the statement ends.
+/// The client does not read any more, or its rows cannot be kept for it, which an [`SqlError`] inside tells: the statement ends.
 pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
-    if e.kind() == std::io::ErrorKind::OutOfMemory {
-        return error::OUT_OF_SORTMEMORY.plain();
+    if let Some(e) = e.get_ref().and_then(|e| e.downcast_ref::<SqlError>()) {
+        return e.clone();
     }
     SqlError {
         number: 1160,

@@ -168,6 +168,14 @@ impl Generator {
     }
 }
 
+/// Makes the table `t` seven times as large.
+fn multiply(session: &mut Session) {
+    for i in 1..7 {
+        let columns = format!("id + {ROWS} * {i}, a, b, c, d, e");
+        run(session, &format!("INSERT INTO t SELECT {columns} FROM t WHERE id < {ROWS}")).unwrap();
+    }
+}
+
 fn files(server: &Server) -> usize {
     server.env.read_dir(Path::new("/data/spill")).map_or(0, |files| files.len())
 }
@@ -259,15 +267,77 @@ fn the_servers_memory_bounds_all_its_queries() {
     let mut session = server.session();
     fill(&mut session, &mut Random::new(4));
     run(&mut session, "SET GLOBAL temptable_max_ram = 2097152").unwrap();
-    for i in 0..6 {
-        run(
-            &mut session,
-            &format!("INSERT INTO t SELECT id + {ROWS} * {}, a, b, c, d, e FROM t WHERE id < {ROWS}", i + 1),
-        )
-        .unwrap();
-    }
+    multiply(&mut session);
     server.database.spill().restart_peak();
     rows(&mut session, "SELECT DISTINCT id, REPEAT(b, 20) FROM t");
     assert!(writes(&server) > 0);
     assert!(server.database.spill().peak() <= 5 << 20, "{}", server.database.spill().peak());
+}
+
+/// All rows have the same key: a division does not help.
+#[test]
+fn a_join_of_one_key_goes_round_by_round() {
+    let server = Server::new(5);
+    let (mut plenty, mut tiny) = (server.session(), server.session());
+    fill(&mut plenty, &mut Random::new(5));
+    run(&mut tiny, &format!("USE d; {TINY}")).unwrap();
+    let pairs = "t x {kind} u y ON x.id DIV 1000 = y.id DIV 1000 AND x.e * 3 = y.id + 1 WHERE x.id % 20 = 7";
+    let exists = "SELECT x.id FROM t x WHERE x.id % 20 = 7 AND {not} EXISTS
+        (SELECT 1 FROM u y WHERE x.id DIV 1000 = y.id DIV 1000 AND x.e * 3 = y.id + 1)";
+    let queries = [
+        format!("SELECT x.id, y.id FROM {}", pairs.replace("{kind}", "JOIN")),
+        format!("SELECT x.id, y.id FROM {}", pairs.replace("{kind}", "LEFT JOIN")),
+        exists.replace("{not}", ""),
+        exists.replace("{not}", "NOT"),
+    ];
+    for sql in queries {
+        let before = writes(&server);
+        let (mut expected, mut found) = (rows(&mut plenty, &sql), rows(&mut tiny, &sql));
+        assert!(writes(&server) > before, "{sql}");
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected, "{sql}");
+        assert!(!found.is_empty(), "{sql}");
+    }
+}
+
+/// The planner relies on a join for the order of its outer rows.
+#[test]
+fn a_join_in_files_keeps_the_order_that_is_wanted() {
+    let server = Server::new(6);
+    let mut session = server.session();
+    fill(&mut session, &mut Random::new(6));
+    let sql = "SELECT x.a FROM t x FORCE INDEX (a) LEFT JOIN u y ON x.c = y.c WHERE x.a >= 0 ORDER BY x.a";
+    let plan = value(&mut session, &format!("EXPLAIN FORMAT=TREE {sql}"));
+    assert!(plan.contains("hash join") && !plan.contains("Sort"), "{plan}");
+    let expected = rows(&mut session, sql);
+    run(&mut session, TINY).unwrap();
+    let before = writes(&server);
+    assert_eq!(rows(&mut session, sql), expected);
+    assert!(writes(&server) > before);
+}
+
+#[test]
+fn a_killed_statement_stops_in_the_middle_of_its_files() {
+    let server = Server::new(7);
+    let mut session = server.session();
+    fill(&mut session, &mut Random::new(7));
+    multiply(&mut session);
+    run(&mut session, TINY).unwrap();
+    for sql in LARGE {
+        let id: u64 = value(&mut session, "SELECT CONNECTION_ID()").parse().unwrap();
+        let database = server.database.clone();
+        let env = server.env.clone();
+        let begun = env.counters_of("/spill/").writes;
+        let killer = std::thread::spawn(move || {
+            while env.counters_of("/spill/").writes < begun + 4 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            database.process(id).unwrap().kill(sql::Kill::Query);
+        });
+        let failed = run(&mut session, sql).map(|_| ());
+        killer.join().unwrap();
+        assert_eq!(failed.unwrap_err().number, 1317, "{sql}");
+        assert_eq!((files(&server), server.database.spill().taken()), (0, 0), "{sql}");
+    }
 }

@@ -24,6 +24,7 @@ pub mod file;
 pub mod key_set;
 mod merge;
 pub mod put_off;
+pub mod queue;
 pub mod sort;
 pub mod stream;
 #[cfg(test)]
