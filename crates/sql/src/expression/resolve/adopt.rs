@@ -18,11 +18,15 @@ impl Other {
     pub(super) fn of(expr: &Expr) -> Self {
         Self { ty: expr.ty, is_column: matches!(expr.node, Node::Column { .. }) }
     }
+
+    fn is_year(&self) -> bool {
+        self.is_column && self.ty.family == Family::Year
+    }
 }
 
 /// A constant compared with a date, a time or a number is read once, here.
 pub(super) fn adopt(constant: &mut Expr, other: Other) {
-    if other.is_column && other.ty.family == Family::Year {
+    if other.is_year() {
         return adopt_year(constant);
     }
     let Some(Datum::Bytes(text)) = constant.as_constant() else { return };
@@ -93,11 +97,16 @@ impl Resolver<'_> {
         arithmetic::negated_type(&x.ty)
     }
 
-    /// Computes a text that is the same for all rows, to see whether it is a date or time.
-    pub(super) fn fold_text(&mut self, text: &mut Expr) -> Result<()> {
-        if text.ty.family == Family::Text && text.as_constant().is_none() && is_known(text) {
-            let value = text.eval(self.cx, Row::None)?.into_owned();
-            text.node = Node::Constant(value);
+    /// Computes what is the same for all rows, to see whether it is a date, a time or a year.
+    pub(super) fn fold(&mut self, expr: &mut Expr, other: Other) -> Result<()> {
+        let is_read_as_other = match expr.ty.family {
+            Family::Text => other.ty.family.is_temporal() || other.is_year(),
+            Family::Integer => other.is_year(),
+            _ => false,
+        };
+        if is_read_as_other && expr.as_constant().is_none() && is_known(expr) {
+            let value = expr.eval(self.cx, Row::None)?.into_owned();
+            expr.node = Node::Constant(value);
         }
         Ok(())
     }

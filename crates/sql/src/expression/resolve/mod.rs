@@ -351,10 +351,9 @@ impl<'c> Resolver<'c> {
         }
         let both_text = pair[0].ty.family.is_text() && pair[1].ty.family.is_text();
         let collation = if both_text { self.unify(pair, operation)? } else { pair[0].ty.collation };
-        for (text, date) in [(0, 1), (1, 0)] {
-            if pair[date].ty.family.is_temporal() {
-                self.fold_text(&mut pair[text])?;
-            }
+        for (one, other) in [(0, 1), (1, 0)] {
+            let beside = Other::of(&pair[other]);
+            self.fold(&mut pair[one], beside)?;
         }
         let others = [Other::of(&pair[0]), Other::of(&pair[1])];
         self.check_date(&pair[0], &pair[1].ty)?;
@@ -424,12 +423,8 @@ impl<'c> Resolver<'c> {
         }
         let mut other = Other::of(&x);
         if let [only] = &mut candidates[..] {
-            if x.ty.family.is_temporal() {
-                self.fold_text(only)?;
-            }
-            if only.ty.family.is_temporal() {
-                self.fold_text(&mut x)?;
-            }
+            self.fold(only, other)?;
+            self.fold(&mut x, Other::of(only))?;
             self.check_date(only, &x.ty)?;
             self.check_date(&x, &only.ty)?;
         } else {
