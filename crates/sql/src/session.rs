@@ -151,6 +151,7 @@ impl Session {
                     let near = String::from_utf8_lossy(&rest[end..]).trim().to_owned();
                     return self.fail(syntax_error(&near));
                 }
+                Ok(None) if has_comment(rest) => return self.nothing(sink),
                 Ok(None) => return self.fail(error::EMPTY_QUERY.plain()),
                 Err(e) => return self.fail(e),
             };
@@ -166,6 +167,15 @@ impl Session {
             }
             at += end;
         }
+    }
+
+    /// A text of comments is a statement that does nothing: the `mysql` client sends those that it reads.
+    fn nothing(&mut self, sink: &mut dyn ResultSink) -> Result<()> {
+        self.cx.diagnostics.clear();
+        self.cx.status =
+            StatementStatus { last_insert_id: self.cx.status.last_insert_id, ..StatementStatus::default() };
+        let ok = self.ok(false);
+        sink.finish(&ok).map_err(client_gone)
     }
 
     /// A statement that could not even begin.
@@ -432,6 +442,11 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
 /// Definitions are seldom repeated, and may hold passwords.
 fn can_be_repeated(kind: &StatementKind) -> bool {
     !crate::catalog::ddl::is_ddl(kind) && !matches!(kind, StatementKind::Set(_))
+}
+
+/// Where there is no statement, what is not space is a comment.
+fn has_comment(text: &[u8]) -> bool {
+    text.iter().any(|b| !b.is_ascii_whitespace() && *b != b';')
 }
 
 fn syntax_error(near: &str) -> SqlError {
