@@ -20,6 +20,9 @@ pub const GENERATED_KEY: &str = "my_row_id";
 /// text have it. Other servers' replicas have it as an invisible column.
 pub const ROW_ID_COMMENT: &str = "row identity of a table without primary key";
 
+/// The comment of a column that has the values of an index's expression: clients are shown the expression instead.
+pub const KEY_PART_COMMENT: &str = "values of an index's expression";
+
 /// What a definition depends on besides its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Environment {

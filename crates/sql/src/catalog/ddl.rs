@@ -18,7 +18,7 @@ use super::objects::State;
 use super::record::Change;
 use super::temporary::TemporaryTables;
 use super::{ColumnDef, TableDef, check_not_system, database_or, show};
-use crate::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind};
+use crate::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind, TableDefinition};
 use crate::error::{self, Result, SqlError};
 use crate::types::{Charset, Collation};
 use crate::value::temporal::DateRules;
@@ -180,6 +180,22 @@ pub fn plan(
         S::Revoke(revoke) => grant::revoke(revoke, state, settings),
         _ => Err(SqlError::internal("a statement that is no DDL")),
     }
+}
+
+/// The table that a definition makes: to be looked at, not to be made.
+pub fn provisional(
+    name: &ObjectName,
+    definition: &TableDefinition,
+    state: &State,
+    settings: &Settings,
+) -> Result<TableDef> {
+    table::provisional(name, definition, state, settings)
+}
+
+/// A table as the session sees it; errors 1046, 1049 and 1146.
+pub fn existing_table(name: &ObjectName, state: &State, settings: &Settings) -> Result<Arc<TableDef>> {
+    let (database, name) = settings.object(name)?;
+    settings.existing(state, database, name)
 }
 
 impl Settings {

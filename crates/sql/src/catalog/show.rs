@@ -24,14 +24,14 @@ pub fn quote_text(text: &str) -> String {
 /// The text of CREATE TABLE, whole. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
 pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
     let columns = (0..table.columns.len()).map(|number| column_of(table, number, zone));
-    let keys = table.indexes.iter().map(|index| key(table, index));
+    let keys = table.indexes.iter().map(|index| key(table, index, false));
     text_of_table(table, columns.chain(keys).collect(), auto_increment)
 }
 
 /// The text of CREATE TABLE as clients are shown it.
 pub fn shown_table(table: &TableDef, zone: Zone) -> String {
     let columns = table.shown_columns().map(|(number, _)| column_of(table, number, zone));
-    let keys = table.shown_indexes().map(|index| key(table, index));
+    let keys = table.shown_indexes().map(|index| key(table, index, true));
     let text = text_of_table(table, columns.chain(keys).collect(), table.shown_counter().unwrap_or(0));
     if table.is_temporary() { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text }
 }
@@ -155,13 +155,17 @@ fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: Zone) 
     }
 }
 
+/// An expression as SHOW and information_schema have it: quotes and what escapes them are escaped there, and only there.
+pub fn plain_expression(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'")
+}
+
 /// The default as SHOW COLUMNS has it: bare.
 pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
     match &column.default {
         Default::None | Default::Value(Datum::Null) => None,
         Default::Now => Some(now_text(&column.ty)),
-        // Quotes are escaped there, and only there.
-        Default::Expression(text) => Some(text.replace('\'', "\\'")),
+        Default::Expression(text) => Some(plain_expression(text)),
         Default::Value(Datum::UInt(bits)) if matches!(column.ty, DataType::Bit(_)) => {
             Some(format!("b'{bits:b}'"))
         }
@@ -176,8 +180,9 @@ pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
     }
 }
 
-fn key(table: &TableDef, index: &IndexDef) -> String {
-    let parts: Vec<String> = index.parts.iter().map(|part| key_part(table, part)).collect();
+/// A key as CREATE TABLE has it; clients are `shown` the expressions of hidden columns.
+fn key(table: &TableDef, index: &IndexDef, shown: bool) -> String {
+    let parts: Vec<String> = index.parts.iter().map(|part| key_part(table, part, shown)).collect();
     let parts = parts.join(",");
     let mut out = match (index.name.as_str(), index.unique) {
         ("PRIMARY", _) => format!("PRIMARY KEY ({parts})"),
@@ -193,8 +198,12 @@ fn key(table: &TableDef, index: &IndexDef) -> String {
     out
 }
 
-fn key_part(table: &TableDef, part: &KeyPart) -> String {
-    let mut out = quote(&table.columns[part.column].name);
+fn key_part(table: &TableDef, part: &KeyPart, shown: bool) -> String {
+    let column = &table.columns[part.column];
+    let mut out = match column.key_expression().filter(|_| shown) {
+        Some(expression) => format!("({expression})"),
+        None => quote(&column.name),
+    };
     if let Some(length) = part.prefix_len {
         out += &format!("({length})");
     }

@@ -132,7 +132,7 @@ pub struct IndexDef {
 impl TableDef {
     /// The column of this name, in any case, if it is shown.
     pub fn column_index(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name) && !c.is_row_id())
+        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name) && !c.is_hidden())
     }
 
     /// The index of this name, in any case.
@@ -146,9 +146,14 @@ impl TableDef {
         self.checks.is_empty() && self.columns.iter().all(plain)
     }
 
+    /// True if it has an index on an expression.
+    pub fn has_key_parts(&self) -> bool {
+        self.columns.iter().any(ColumnDef::is_key_part)
+    }
+
     /// The columns that clients are shown, with their numbers.
     pub fn shown_columns(&self) -> impl Iterator<Item = (usize, &ColumnDef)> {
-        self.columns.iter().enumerate().filter(|(_, column)| !column.is_row_id())
+        self.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden())
     }
 
     /// The indexes that clients are shown.
@@ -192,6 +197,21 @@ impl ColumnDef {
     /// True for the key of a table without one, which clients are not shown.
     pub fn is_row_id(&self) -> bool {
         !self.visible && self.comment == super::build::ROW_ID_COMMENT
+    }
+
+    /// True for the values of an index's expression.
+    pub fn is_key_part(&self) -> bool {
+        !self.visible && self.generated.is_some() && self.comment == super::build::KEY_PART_COMMENT
+    }
+
+    /// True for what clients are not shown: the key of a table without one, the values of an index's expression.
+    pub fn is_hidden(&self) -> bool {
+        !self.visible && (self.is_row_id() || self.is_key_part())
+    }
+
+    /// The expression of an index that the column has the values of.
+    pub fn key_expression(&self) -> Option<&str> {
+        self.generated.as_ref().filter(|_| self.is_key_part()).map(|generated| &*generated.expr)
     }
 
     /// The default, if it is the same for every row.

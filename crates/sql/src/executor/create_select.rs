@@ -174,7 +174,7 @@ const BIGINT_LENGTH: u32 = 11;
 const VARCHAR_LENGTH_MAX: u32 = 512;
 
 /// The column type that holds an expression's values.
-fn column_type(ty: &Type) -> DataType {
+pub(super) fn column_type(ty: &Type) -> DataType {
     use crate::ast::{IntegerSize, Sign};
     use crate::types::expression_type::Family as F;
     let sign = Sign { unsigned: ty.unsigned, zerofill: false };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use binlog::position::LogPosition;
 use storage::WriteBatch;
 
-use super::{Done, OK, ROWS, create_select, password, temporary};
+use super::{Done, OK, ROWS, create_select, key_parts, password, temporary};
 use crate::ast::{SetItem, Statement, StatementKind};
 use crate::catalog::ddl::{self, Plan};
 use crate::catalog::{Change, TableDef, record};
@@ -58,6 +58,9 @@ pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     use StatementKind as S;
+    if let Some((statement, text)) = key_parts::rewrite(cx, statement, text)? {
+        return run(cx, &statement, &text);
+    }
     if temporary::alters_temporary(cx, &statement.kind) {
         return temporary::alter(cx, statement);
     }

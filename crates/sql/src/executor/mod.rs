@@ -21,6 +21,7 @@ mod delimited;
 pub mod distinct;
 pub mod group;
 mod insert;
+mod key_parts;
 mod load_data;
 mod maintenance;
 mod multi_table;

@@ -104,6 +104,8 @@ struct Numbers {
     promised: u64,
     /// The number of the row being made, if it was not given.
     generated: Option<u64>,
+    /// That which was given; it counts once the row is there.
+    given: Option<u64>,
     /// The number of the row being made.
     current: u64,
 }
@@ -168,6 +170,7 @@ impl Writer {
     fn begin_row(&mut self, cx: &Context) -> Result<()> {
         self.row += 1;
         self.numbers.generated = None;
+        self.numbers.given = None;
         if self.row.is_multiple_of(256) {
             cx.check_interrupt()?;
         }
@@ -259,10 +262,7 @@ impl Writer {
                 return self.generate(cx, column);
             }
             self.numbers.current = number as u64; // a negative one is told as its two's complement
-            if let Ok(number) = u64::try_from(number) {
-                self.table.counter.used(number);
-                self.numbers.skip(number, series(cx));
-            }
+            self.numbers.given = u64::try_from(number).ok();
         }
         Ok(fitted)
     }
@@ -347,6 +347,10 @@ impl Writer {
         cx.status.affected += 1;
         self.counts.copied += 1;
         self.last_number = self.numbers.current;
+        if let Some(number) = self.numbers.given {
+            self.table.counter.used(number);
+            self.numbers.skip(number, series(cx));
+        }
         true
     }
 

@@ -304,6 +304,17 @@ impl Expr {
         }
     }
 
+    /// An expression over the columns of one table, with the table in this slot.
+    pub fn with_source(&self, slot: usize) -> Expr {
+        let mut expr = self.clone();
+        expr.transform(&mut |e| {
+            if let Node::Column { source, .. } = &mut e.node {
+                *source = slot;
+            }
+        });
+        expr
+    }
+
     /// Calls `f` on this expression and everything in it.
     pub fn walk(&self, f: &mut dyn FnMut(&Expr)) {
         f(self);

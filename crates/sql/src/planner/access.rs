@@ -270,8 +270,19 @@ impl Candidate<'_> {
     fn column(&self, e: &Expr) -> Option<usize> {
         match e.node {
             Node::Column { source, column } if source == self.slot => Some(column),
-            _ => None,
+            Node::Column { .. } => None,
+            _ => self.key_part(e),
         }
+    }
+
+    /// The hidden column that has an expression's values, if there is an index on it.
+    fn key_part(&self, e: &Expr) -> Option<usize> {
+        // Whoever plans has seen to it that they are ready where the table has any.
+        let computed = self.table.computed.get().filter(|_| e.sources() == 1 << self.slot)?;
+        let is_it = |(column, of): &&(usize, Expr)| {
+            self.table.columns[*column].is_key_part() && of.with_source(self.slot).is_same(e)
+        };
+        computed.generated.iter().find(is_it).map(|(column, _)| *column)
     }
 
     /// True if the value is known before the table is read.

@@ -19,6 +19,7 @@ use super::size::TableSize;
 use super::statistics::selectivity;
 use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows};
 use crate::ast::BinaryOp;
+use crate::catalog::computed::Computed;
 use crate::error::Result;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
@@ -80,6 +81,14 @@ impl<'a> Joiner<'a> {
         locking: &'a [Option<Locking>],
         read: ColumnsRead,
     ) -> Self {
+        for slot in slots {
+            if let Slot::Table(table, ..) = slot
+                && table.has_key_parts()
+            {
+                // Without them their indexes are not used; whoever writes rows is told why they are not there.
+                let _ = Computed::of(&mut cx.borrow_mut(), table);
+            }
+        }
         let size = |slot: &'a Slot| match slot {
             Slot::Table(table, ..) => Some(TableSize::new(cx, table)),
             Slot::Rows(..) => None,

@@ -32,7 +32,8 @@ fn part_row(table: &TableDef, index: &IndexDef, number: usize, known: Option<&Kn
 pub(super) fn key_column_usage(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
         for index in table.shown_indexes().filter(|index| index.unique) {
-            for (number, part) in index.parts.iter().enumerate() {
+            let is_column = |part: &storage::KeyPart| !table.columns[part.column].is_key_part();
+            for (number, part) in index.parts.iter().enumerate().filter(|(_, part)| is_column(part)) {
                 let mut row = cells![CATALOG, table.database.as_str(), index.name.as_str(), CATALOG];
                 row.extend(cells![table.database.as_str(), table.name.as_str()]);
                 row.extend(cells![table.columns[part.column].name.as_str(), number as u64 + 1]);

@@ -142,10 +142,12 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
         }
         DataType::Char { length, collation } => {
             // Trailing spaces are not part of the value, however many there are.
+            let value = numbers::in_width(value, usize::from(*length));
             let bytes = trim_end_spaces(transcode(value, charset, *collation, to)?);
             Ok(Datum::Bytes(limit(bytes, collation.charset(), usize::from(*length), to)?))
         }
         DataType::VarChar { length, collation } => {
+            let value = numbers::in_width(value, usize::from(*length));
             let bytes = transcode(value, charset, *collation, to)?;
             Ok(Datum::Bytes(limit(bytes, collation.charset(), usize::from(*length), to)?))
         }

@@ -198,7 +198,7 @@ pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Li
     let mut out = Listing::new(columns);
     let database = given.database.as_deref().or(cx.default_database()).unwrap_or_default();
     let privileges = cx.grants_now().of_columns(database);
-    for (number, column) in table.list().iter().enumerate().filter(|(_, column)| !column.is_row_id()) {
+    for (number, column) in table.list().iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
         let (key, extra) = table.key_and_extra(number);
         let mut row = cells![
             column.name.as_str(),
@@ -312,9 +312,10 @@ pub(crate) fn key_part(
     let cardinality = known.and_then(|known| table.cardinality(known, &index.name, number + 1));
     let part = &index.parts[number];
     let column = &table.columns[part.column];
+    let expression = column.key_expression();
     cells![
         number as u64 + 1,
-        column.name.as_str(),
+        expression.is_none().then_some(column.name.as_str()),
         if part.descending { "D" } else { "A" },
         cardinality.map(|values| values as i64),
         part.prefix_len.map(i64::from),
@@ -324,7 +325,7 @@ pub(crate) fn key_part(
         "",
         index.comment.as_str(),
         yes_no(index.visible),
-        None::<&str>,
+        expression.map(show::plain_expression),
     ]
 }
 

@@ -6,7 +6,7 @@ use binlog::position::LogPosition;
 use storage::build::FIRST_BUILT;
 
 use super::{Plan, Settings, check_name, check_not_system};
-use crate::ast::{CreateTable, DropTable, ObjectName, TableContent};
+use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition};
 use crate::catalog::build::{self, Numbers, Trees};
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
@@ -72,12 +72,24 @@ pub(super) fn create(
         TableContent::Definition(_) => repeated_indexes(&table, |_| true),
         TableContent::Like(_) => Vec::new(),
     };
-    let logged = (table.has_generated_key() || !is_clear).then(|| qualified_text(&table, settings));
+    let logged = (table.has_generated_key() || table.has_key_parts() || !is_clear)
+        .then(|| qualified_text(&table, settings));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),
         false => put(table, state),
     };
     Ok(Plan { logged, warnings, ..Plan::one(change) })
+}
+
+pub(super) fn provisional(
+    name: &ObjectName,
+    definition: &TableDefinition,
+    state: &State,
+    settings: &Settings,
+) -> Result<TableDef> {
+    let (database, name) = settings.object(name)?;
+    let environment = settings.environment(existing_database(state, database)?);
+    build::build(database, name, definition, &[], environment, temporary::provisional())
 }
 
 /// The text that makes a table, whatever the default database.

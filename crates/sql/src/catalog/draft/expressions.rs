@@ -5,7 +5,7 @@
 //! ([`super::super::computed`]).
 
 use super::super::table::Default;
-use super::{Draft, DraftColumn};
+use super::{Draft, DraftColumn, DraftKey};
 use crate::ast::{self, ExprKind, Literal};
 use crate::error::{self, Result, SqlError};
 use crate::parser::unparse;
@@ -118,6 +118,7 @@ fn refuse(draft: &Draft, node: &ast::Expr, place: Place<'_>) -> Result<()> {
             }
             let shown = if unknown { unparse::ident(name) } else { name.to_owned() };
             Err(match place {
+                Place::Generated(c) if index_of(draft, c).is_some() => disallowed(draft, place),
                 Place::Generated(c) => error::GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED
                     .with(&[&draft.columns[c].def.name, &shown]),
                 Place::Default(c) => error::DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED
@@ -148,8 +149,18 @@ fn refuse(draft: &Draft, node: &ast::Expr, place: Place<'_>) -> Result<()> {
     }
 }
 
+/// The index on a hidden column.
+fn index_of<'d>(draft: &'d Draft, column: usize) -> Option<&'d str> {
+    let def = &draft.columns[column].def;
+    let has_it = |key: &&DraftKey| key.parts.iter().any(|part| part.column == def.name);
+    draft.keys.iter().find(has_it).filter(|_| def.is_key_part())?.name.as_deref()
+}
+
 fn disallowed(draft: &Draft, place: Place<'_>) -> SqlError {
     match place {
+        Place::Generated(c) if let Some(index) = index_of(draft, c) => {
+            error::FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED.with(&[&index])
+        }
         Place::Generated(c) => {
             error::GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED.with(&[&draft.columns[c].def.name])
         }
@@ -175,6 +186,9 @@ fn check_column(draft: &Draft, number: usize, place: Place<'_>) -> Result<()> {
     let is_auto = draft.auto_column.as_deref().is_some_and(|a| a.eq_ignore_ascii_case(&column.def.name));
     let is_computed = column.def.generated.is_some() || matches!(column.def.default, Default::Expression(_));
     match place {
+        Place::Generated(own) if is_auto && let Some(index) = index_of(draft, own) => {
+            Err(error::FUNCTIONAL_INDEX_REF_AUTO_INCREMENT.with(&[&index]))
+        }
         Place::Generated(own) if is_auto => {
             Err(error::GENERATED_COLUMN_REF_AUTO_INC.with(&[&draft.columns[own].def.name]))
         }

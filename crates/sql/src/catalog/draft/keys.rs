@@ -36,8 +36,9 @@ impl Draft {
                 ast::KeyPart::Expression { expr, .. } if matches!(expr.kind, ExprKind::Column(_)) => {
                     return Err(error::FUNCTIONAL_INDEX_ON_FIELD.plain());
                 }
+                // A session has put columns in place of the others.
                 ast::KeyPart::Expression { .. } => {
-                    return Err(SqlError::unsupported("indexes on expressions"));
+                    return Err(SqlError::internal("a key with an expression that is no column yet"));
                 }
             }
         }

@@ -142,3 +142,58 @@ pub(super) fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<D
         None => to.out_of_range(Datum::UInt(max)),
     }
 }
+
+/// A double on its way into a text column of so many characters: with as many digits as there is room for.
+pub(super) fn in_width(value: Datum<'_>, width: usize) -> Datum<'_> {
+    match value {
+        Datum::Double(number) if value.to_bytes().len() > width => Datum::owned(shortened(number, width)),
+        other => other,
+    }
+}
+
+fn shortened(number: f64, width: usize) -> String {
+    let with_exponent = |digits: usize| {
+        let text = format!("{:.*e}", digits - 1, number);
+        match text.split_once('e') {
+            Some((digits, exponent)) => format!("{}e{exponent}", without_zeros(digits)),
+            None => text,
+        }
+    };
+    let plain = |digits: usize| {
+        let before =
+            with_exponent(digits).split_once('e').and_then(|(_, e)| e.parse::<i32>().ok()).unwrap_or(0);
+        let behind = usize::try_from(digits as i32 - 1 - before).ok()?;
+        Some(without_zeros(&format!("{number:.behind$}")).to_owned())
+    };
+    let in_form = |digits| {
+        let fits = |text: &String| text.len() <= width;
+        plain(digits).filter(fits).or_else(|| Some(with_exponent(digits)).filter(fits))
+    };
+    let is_small = number.abs() < 1.0;
+    let none = || is_small.then(|| "0".to_owned());
+    // Not one digit of it fits: it is cut, and that is told.
+    (1..=17).rev().find_map(in_form).or_else(none).unwrap_or_else(|| with_exponent(17))
+}
+
+fn without_zeros(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_are_shortened_to_fit() {
+        for (number, width, expected) in [
+            (63.25, 4, "63.2"),
+            (1_234_567.5, 6, "1.23e6"),
+            (0.1 / 3.0, 6, "0.0333"),
+            (-12345.678, 6, "-12346"),
+            (1e10, 3, "1e10"),
+            (0.5, 1, "0"),
+        ] {
+            assert_eq!(shortened(number, width), expected, "{number} in {width}");
+        }
+    }
+}

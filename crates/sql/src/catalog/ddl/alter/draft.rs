@@ -216,6 +216,12 @@ impl Changed {
         if !before.name.eq_ignore_ascii_case(&definition.name) {
             self.rename_column(number, &definition.name, &old.name)?;
         }
+        let is_read = |c: &DraftColumn| {
+            c.def.is_key_part() && c.expr.as_ref().is_some_and(|e| Self::reads(e, &definition.name))
+        };
+        if before.ty != column.def.ty && self.draft.columns.iter().any(is_read) {
+            return Err(SqlError::unsupported("another type for a column that an index's expression reads"));
+        }
         column.origin = self.draft.columns[number].origin;
         let in_primary = |k: &&crate::catalog::draft::DraftKey| {
             k.kind == KeyKind::Primary
@@ -253,6 +259,7 @@ impl Changed {
             let Some(expr) = column.expr.as_ref().filter(|_| other != number) else { continue };
             if Self::reads(expr, name) {
                 return Err(match &column.def.generated {
+                    Some(_) if column.def.is_key_part() => error::DEPENDENT_BY_FUNCTIONAL_INDEX.with(&[name]),
                     Some(_) => error::DEPENDENT_BY_GENERATED_COLUMN.with(&[name]),
                     None => error::DEPENDENT_BY_DEFAULT_GENERATED_VALUE.with(&[name, &table]),
                 });
@@ -286,7 +293,7 @@ impl Changed {
     /// Keys lose the column; those that were of it alone go with it, and so do checks that read nothing else.
     fn drop_column(&mut self, name: &str, table: &str) -> Result<()> {
         let number = self.draft.find(name).ok_or_else(|| cannot_drop(name))?;
-        if self.draft.columns.iter().filter(|c| !c.def.is_row_id()).count() == 1 {
+        if self.draft.columns.iter().filter(|c| !c.def.is_hidden()).count() == 1 {
             return Err(error::CANT_REMOVE_ALL_FIELDS.plain());
         }
         self.check_readers(number, table)?;
@@ -318,7 +325,11 @@ impl Changed {
     /// With the generated primary key goes its column.
     fn drop_key(&mut self, name: &str) -> Result<()> {
         let key = self.draft.find_key(name).filter(|&key| !self.draft.is_row_id_key(&self.draft.keys[key]));
-        self.draft.keys.remove(key.ok_or_else(|| cannot_drop(name))?);
+        let key = self.draft.keys.remove(key.ok_or_else(|| cannot_drop(name))?);
+        let is_its_own = |column: &DraftColumn| {
+            column.def.is_key_part() && key.parts.iter().any(|part| part.column == column.def.name)
+        };
+        self.draft.columns.retain(|column| !is_its_own(column));
         Ok(())
     }
 

@@ -122,6 +122,7 @@ fn columns(old: &TableDef, new: &Finished, settings: &Settings, found: &mut Find
 fn added_column(column: &ColumnDef, settings: &Settings, found: &mut Findings) {
     match &column.generated {
         Some(generated) if generated.stored => found.copy_for(Some(TYPE_CHANGE)),
+        Some(_) if column.is_key_part() => found.copy_for(None),
         // It is in the row's image here, so all rows are written anew.
         Some(_) => {
             found.need(Needs::Inplace);
