@@ -93,6 +93,11 @@ pub struct Mark {
     open: Option<OpenRows>,
 }
 
+/// Room that a group begins with: a transaction of a few small rows needs no more, and does not grow step by step.
+const SMALL_BYTES: usize = 1024;
+/// The same for the ends of its events.
+const SMALL_EVENTS: usize = 8;
+
 /// Collects a transaction's events.
 #[derive(Debug)]
 pub struct GroupBuilder {
@@ -131,6 +136,8 @@ impl GroupBuilder {
 
     /// `BEGIN`, once, before the first row event.
     pub fn begin(&mut self, query: &QueryEvent<'_>) {
+        self.bytes.reserve(SMALL_BYTES);
+        self.events.reserve(SMALL_EVENTS);
         self.event(query);
     }
 

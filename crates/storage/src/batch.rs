@@ -63,6 +63,15 @@ impl WriteBatch {
         WriteBatch::default()
     }
 
+    /// An empty batch with room for so many bytes of full keys and values, and operations.
+    pub(crate) fn with_capacity(bytes: usize, operations: usize) -> WriteBatch {
+        WriteBatch {
+            bytes: Vec::with_capacity(bytes),
+            operations: Vec::with_capacity(operations),
+            ..WriteBatch::default()
+        }
+    }
+
     /// Sets `key` to `value`.
     ///
     /// # Panics

@@ -38,6 +38,21 @@ impl TreeId {
         out.extend_from_slice(&self.prefix());
         out.extend_from_slice(key);
     }
+
+    /// Calls `f` with the full key of `key`, which is made on the stack if it is short.
+    pub(crate) fn with_full_key<T>(self, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> T {
+        const SHORT: usize = 128;
+        let len = TREE_LEN + key.len();
+        if len <= SHORT {
+            let mut full_key = [0; SHORT];
+            full_key[..TREE_LEN].copy_from_slice(&self.prefix());
+            full_key[TREE_LEN..len].copy_from_slice(key);
+            return f(&full_key[..len]);
+        }
+        let mut full_key = Vec::with_capacity(len);
+        self.full_key(key, &mut full_key);
+        f(&full_key)
+    }
 }
 
 /// One version of one key.

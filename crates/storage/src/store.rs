@@ -193,7 +193,7 @@ impl Store {
         at: LogPosition,
     ) -> Result<Option<(LogPosition, Option<Value>)>, StoreError> {
         let view = self.core.current.peek();
-        let found = with_full_key(tree, key, |full_key| view.newest(full_key, at))?;
+        let found = tree.with_full_key(key, |full_key| view.newest(full_key, at))?;
         Ok(found.filter(|(position, _)| *position >= view.drops.floor(tree, at)))
     }
 
@@ -386,20 +386,6 @@ pub(crate) fn distance(from: LogPosition, to: LogPosition) -> u64 {
     if from.file() == to.file() { to.offset() - from.offset() } else { to.offset() }
 }
 
-/// Calls `f` with the full key, which is made on the stack if it is short.
-fn with_full_key<T>(tree: TreeId, key: &[u8], f: impl FnOnce(&[u8]) -> T) -> T {
-    const SHORT: usize = 128;
-    let len = TREE_LEN + key.len();
-    if len <= SHORT {
-        let mut full_key = [0; SHORT];
-        full_key[..TREE_LEN].copy_from_slice(&tree.prefix());
-        full_key[TREE_LEN..len].copy_from_slice(key);
-        return f(&full_key[..len]);
-    }
-    let mut full_key = Vec::with_capacity(len);
-    tree.full_key(key, &mut full_key);
-    f(&full_key)
-}
 #[cfg(test)]
 pub(crate) mod testing {
     //! Stores for tests.

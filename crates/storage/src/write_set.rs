@@ -15,6 +15,7 @@
 //!      replaced, the one before. Numbers descend along that chain.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -53,8 +54,6 @@ pub struct WriteSet {
     changes: BTreeMap<Arc<[u8]>, Change>,
     undo: Vec<Undo>,
     bytes: usize,
-    /// Full keys are put together here.
-    scratch: Vec<u8>,
 }
 
 /// About what a change costs beside its key and value, in bytes: map node, undo record, reference counts.
@@ -99,19 +98,18 @@ impl WriteSet {
     }
 
     fn change(&mut self, tree: TreeId, key: &[u8], value: Option<Value>, is_shadow: bool) {
-        tree.full_key(key, &mut self.scratch);
+        let full_key: Arc<[u8]> = tree.with_full_key(key, |full_key| full_key.into());
         let change = Change { value, is_shadow, number: self.undo.len() };
-        self.bytes += cost(&self.scratch, &change);
-        // The key is allocated once, and shared by the map and all undo records of this key.
-        let undo = match self.changes.get_mut(self.scratch.as_slice()) {
-            Some(current) => {
-                let replaced = std::mem::replace(current, change);
-                let full_key = self.undo[replaced.number].full_key.clone();
-                Undo { full_key, replaced: Some(replaced) }
+        self.bytes += cost(&full_key, &change);
+        // The key is shared by the map and all undo records of this key.
+        let undo = match self.changes.entry(full_key) {
+            Entry::Occupied(mut current) => {
+                let full_key = current.key().clone();
+                Undo { full_key, replaced: Some(current.insert(change)) }
             }
-            None => {
-                let full_key: Arc<[u8]> = self.scratch.as_slice().into();
-                self.changes.insert(full_key.clone(), change);
+            Entry::Vacant(place) => {
+                let full_key = place.key().clone();
+                place.insert(change);
                 Undo { full_key, replaced: None }
             }
         };
@@ -140,9 +138,8 @@ impl WriteSet {
         if self.undo.is_empty() {
             return None;
         }
-        let mut full_key = Vec::with_capacity(TREE_LEN + key.len());
-        tree.full_key(key, &mut full_key);
-        self.as_of(self.changes.get(full_key.as_slice())?, mark)
+        let change = tree.with_full_key(key, |full_key| self.changes.get(full_key))?;
+        self.as_of(change, mark)
     }
 
     fn as_of<'a>(&'a self, mut change: &'a Change, mark: Mark) -> Option<Option<&'a Value>> {
@@ -187,20 +184,24 @@ impl WriteSet {
 
     /// All that the transaction changed, as the store wants it, in key order; but for temporary trees.
     pub fn to_batch(&self) -> WriteBatch {
-        Self::batch_of(
-            self.changes.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&first_temporary()[..]))),
-        )
+        let changes =
+            self.changes.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&first_temporary()[..])));
+        // More than enough where a key was changed several times.
+        let bytes = self.bytes.saturating_sub(self.undo.len() * OVERHEAD);
+        Self::add_to(WriteBatch::with_capacity(bytes, self.changes.len()), changes)
     }
 
     /// What it changed in temporary trees.
     pub fn to_temporary_batch(&self) -> WriteBatch {
-        Self::batch_of(
-            self.changes.range::<[u8], _>((Bound::Included(&first_temporary()[..]), Bound::Unbounded)),
-        )
+        let changes =
+            self.changes.range::<[u8], _>((Bound::Included(&first_temporary()[..]), Bound::Unbounded));
+        Self::add_to(WriteBatch::new(), changes)
     }
 
-    fn batch_of<'a>(changes: impl Iterator<Item = (&'a Arc<[u8]>, &'a Change)>) -> WriteBatch {
-        let mut batch = WriteBatch::new();
+    fn add_to<'a>(
+        mut batch: WriteBatch,
+        changes: impl Iterator<Item = (&'a Arc<[u8]>, &'a Change)>,
+    ) -> WriteBatch {
         for (full_key, change) in changes.filter(|(_, change)| !change.is_shadow) {
             let (tree, key) = (TreeId::of(full_key), &full_key[TREE_LEN..]);
             match &change.value {

@@ -245,7 +245,12 @@ impl Bare {
     }
 
     fn is(&self, cx: &Context, expr: &ast::Expr) -> bool {
-        parameter(expr).is_some() || self.value(cx, expr).is_some()
+        use Literal as L;
+        match &expr.kind {
+            // Known without making the value.
+            ExprKind::Parameter(_) | ExprKind::Literal(L::Integer(_) | L::Decimal(_) | L::Null) => true,
+            _ => self.value(cx, expr).is_some(),
+        }
     }
 
     fn value<'a>(&self, cx: &Context, expr: &'a ast::Expr) -> Option<Given<'a>> {

@@ -261,10 +261,11 @@ impl<'c> Resolver<'c> {
             ExprKind::Window(_) => Err(SqlError::unsupported("window functions")),
             ExprKind::Char { codes, charset } => self.char(codes, charset.as_deref()),
             ExprKind::GetFormat { of, region } => {
-                let region = vec![self.expr(region)?];
-                let call = self.native_call(super::functions::date_format::get_format(*of), region)?;
+                let region = self.expr(region)?;
+                let is_known = region.as_constant().is_some();
+                let call = self.native_call(super::functions::date_format::get_format(*of), vec![region])?;
                 // What it gives is most often a format, whose parts are of interest before the first row.
-                if call.is_row_independent() {
+                if is_known {
                     let value = call.eval(self.cx, super::Row::None)?.into_owned();
                     return Ok(Expr::constant(value, call.ty));
                 }
