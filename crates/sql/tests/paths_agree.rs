@@ -74,6 +74,10 @@ impl Table {
 
     fn condition(&mut self, table: &str) -> String {
         let column = self.one_of(&COLUMNS);
+        self.condition_on(table, column)
+    }
+
+    fn condition_on(&mut self, table: &str, column: &str) -> String {
         let (low, high) = (self.value(column), self.value(column));
         let name = format!("{table}.{column}");
         match self.below(7) {
@@ -89,7 +93,21 @@ impl Table {
 
     fn conditions(&mut self, table: &str) -> String {
         let count = self.below(3);
-        let list: Vec<String> = (0..count).map(|_| self.condition(table)).collect();
+        let list: Vec<String> = (0..count)
+            .map(|_| match self.below(3) {
+                0 => {
+                    let (a, b, c) = (self.condition(table), self.condition(table), self.condition(table));
+                    format!("({a} OR {b} AND {c} OR {})", self.condition(table))
+                }
+                1 => {
+                    let column = self.one_of(&COLUMNS);
+                    let alternatives: Vec<String> =
+                        (0..2 + self.below(3)).map(|_| self.condition_on(table, column)).collect();
+                    format!("({})", alternatives.join(" OR "))
+                }
+                _ => self.condition(table),
+            })
+            .collect();
         if list.is_empty() { String::new() } else { format!("WHERE {}", list.join(" AND ")) }
     }
 

@@ -223,15 +223,13 @@ impl<'a> Ranges<'a> {
                 _ => prefixes = product(&prefixes, &values),
             }
         }
-        let range = match (&self.path.range, whole) {
-            (Some(range), true) => {
-                let part = parts[self.path.keys.len()];
-                let Some(lower) = self.end(part.column, range.lower.as_ref())? else { return Ok(()) };
-                let Some(upper) = self.end(part.column, range.upper.as_ref())? else { return Ok(()) };
-                Some((lower, upper, part.descending))
-            }
-            _ => None,
+        let part = parts.get(self.path.keys.len()).filter(|_| whole && !self.path.ranges.is_empty());
+        let ends = match part {
+            Some(part) => self.ends(part.column)?,
+            // No range: all of what the keys lead to.
+            None => vec![(None, None)],
         };
+        let descending = part.is_some_and(|part| part.descending);
         let index = self.table.schema.index(self.path.index);
         let index = index.ok_or_else(|| crate::error::SqlError::internal("a path by no index"))?;
         let malformed = crate::error::SqlError::internal;
@@ -243,29 +241,41 @@ impl<'a> Ranges<'a> {
                 self.point = Some(key);
                 return Ok(());
             }
-            let mut narrowed = KeyRange::prefix(&key);
-            if let Some((lower, upper, descending)) = &range {
-                let (first, last) = if *descending { (upper, lower) } else { (lower, upper) };
-                let encode = |raw: &[u8]| {
-                    let mut longer = values.clone();
-                    longer.push(Some(raw));
-                    let mut out = Vec::new();
-                    index.encode_values(&longer, &mut out).map(|()| out)
-                };
+            let encode = |raw: &[u8]| {
+                let mut longer = values.clone();
+                longer.push(Some(raw));
+                let mut out = Vec::new();
+                index.encode_values(&longer, &mut out).map(|()| out)
+            };
+            for (lower, upper) in &ends {
+                let mut narrowed = KeyRange::prefix(&key);
+                let (first, last) = if descending { (upper, lower) } else { (lower, upper) };
                 if let Some(raw) = first {
                     narrowed.lower = Bound::Included(encode(raw).map_err(malformed)?);
                 }
                 if let Some(raw) = last {
                     narrowed.upper = KeyRange::prefix(&encode(raw).map_err(malformed)?).upper;
                 }
+                self.ranges.push(narrowed);
             }
-            self.ranges.push(narrowed);
         }
         if self.ranges.len() > 1 {
             self.ranges.sort_by(|a, b| lower_bytes(a).cmp(lower_bytes(b)));
-            self.ranges.dedup();
+            self.ranges.dedup_by(|next, before| is_joined(before, next));
         }
         Ok(())
+    }
+
+    /// The ends of the path's ranges that may hold rows.
+    fn ends(&mut self, column: usize) -> Result<Vec<Ends>> {
+        let path = self.path;
+        let mut ends = Vec::with_capacity(path.ranges.len());
+        for range in &path.ranges {
+            let Some(lower) = self.end(column, range.lower.as_ref())? else { continue };
+            let Some(upper) = self.end(column, range.upper.as_ref())? else { continue };
+            ends.push((lower, upper));
+        }
+        Ok(ends)
     }
 
     /// What a column may equal; `None` if that can't be said in keys.
@@ -318,6 +328,29 @@ fn product(prefixes: &[Vec<Option<Vec<u8>>>], values: &[Option<Vec<u8>>]) -> Vec
         longer
     };
     prefixes.iter().flat_map(|p| values.iter().map(move |v| longer(p, v))).collect()
+}
+
+/// The ends of a range of one column, as a row image has them; `None` for no end.
+type Ends = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+/// True if `next`, which begins at or behind where `before` does, overlaps it: `before` reaches as far as both then.
+fn is_joined(before: &mut KeyRange, next: &KeyRange) -> bool {
+    let reach = |upper: &Bound<Vec<u8>>, key: &[u8]| match upper {
+        Bound::Excluded(end) => key < end.as_slice(),
+        Bound::Included(end) => key <= end.as_slice(),
+        Bound::Unbounded => true,
+    };
+    if !reach(&before.upper, lower_bytes(next)) {
+        return false;
+    }
+    let is_further = match &next.upper {
+        Bound::Excluded(end) | Bound::Included(end) => reach(&before.upper, end),
+        Bound::Unbounded => false,
+    };
+    if !is_further {
+        before.upper.clone_from(&next.upper);
+    }
+    true
 }
 
 fn lower_bytes(range: &KeyRange) -> &[u8] {

@@ -313,7 +313,7 @@ fn describe_path(access: &Access, names: &Names<'_>, filled: u64, object: &mut O
     let parts = &table.indexes[path.index].parts;
     let used = match path.is_full() {
         true => parts.len(),
-        false => path.keys.len() + usize::from(path.range.is_some()),
+        false => path.keys.len() + usize::from(!path.ranges.is_empty()),
     };
     let columns = parts.iter().take(used).map(|p| Value::from(table.columns[p.column].name.as_str()));
     object.add("used_key_parts", Value::Array(columns.collect()));

@@ -36,7 +36,7 @@ pub fn kind(access: &Access) -> Kind {
     if path.is_full() {
         return if path.index == 0 { Kind::TableScan } else { Kind::IndexScan };
     }
-    if path.range.is_some() || path.keys.iter().any(|alternatives| alternatives.len() != 1) {
+    if !path.ranges.is_empty() || path.keys.iter().any(|alternatives| alternatives.len() != 1) {
         return Kind::Range;
     }
     let whole = path.keys.len() == index.parts.len() && index.parts.iter().all(|p| p.prefix_len.is_none());
@@ -78,7 +78,7 @@ pub fn key_len(table: &TableDef, path: &Path) -> u32 {
     let parts = &table.indexes[path.index].parts;
     let used = match path.is_full() {
         true => parts.len(),
-        false => path.keys.len() + usize::from(path.range.is_some()),
+        false => path.keys.len() + usize::from(!path.ranges.is_empty()),
     };
     let len = |part: &storage::KeyPart| {
         let column = &table.columns[part.column];
@@ -124,7 +124,7 @@ pub fn ranges(names: &Names<'_>, access: &Access) -> String {
     let parts = &access.table.indexes[access.path.index].parts;
     let column = |number: usize| access.table.columns[parts[number].column].name.as_str();
     let path = &access.path;
-    if let ([keys], None) = (path.keys.as_slice(), &path.range) {
+    if let ([keys], true) = (path.keys.as_slice(), path.ranges.is_empty()) {
         let mut terms: Vec<String> = keys
             .iter()
             .take(ALTERNATIVES_MAX)
@@ -145,13 +145,27 @@ pub fn ranges(names: &Names<'_>, access: &Access) -> String {
             }
         }
     }
-    if let Some(Range { lower, upper }) = &path.range {
+    let one = |Range { lower, upper }: &Range| {
         let end = |(_, e): &(By, Expr)| text(names, e);
-        let lower = lower.as_ref().map_or(String::new(), |e| format!("{} <= ", end(e)));
-        let upper = upper.as_ref().map_or(String::new(), |e| format!(" <= {}", end(e)));
-        terms.push(format!("{lower}{}{upper}", column(path.keys.len())));
+        let (lower, upper) = (lower.as_ref().map(end), upper.as_ref().map(end));
+        let column = column(path.keys.len());
+        let range = match (lower, upper) {
+            (Some(lower), Some(upper)) if lower == upper => format!("{column} = {lower}"),
+            (lower, upper) => {
+                let lower = lower.map_or(String::new(), |e| format!("{e} <= "));
+                format!("{lower}{column}{}", upper.map_or(String::new(), |e| format!(" <= {e}")))
+            }
+        };
+        format!("({})", terms.iter().cloned().chain([range]).collect::<Vec<_>>().join(" AND "))
+    };
+    let mut told: Vec<String> = path.ranges.iter().take(ALTERNATIVES_MAX).map(one).collect();
+    match path.ranges.len() {
+        0 => format!("({})", terms.join(" AND ")),
+        count => {
+            told.extend((count > ALTERNATIVES_MAX).then(|| format!("({} more)", count - ALTERNATIVES_MAX)));
+            told.join(" OR ")
+        }
     }
-    format!("({})", terms.join(" AND "))
 }
 
 fn shown(names: &Names<'_>, key: &Key) -> String {

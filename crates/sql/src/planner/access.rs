@@ -1,25 +1,28 @@
 //! How a table's rows are found: by which index, by which keys, in which direction.
 //!
-//! 1. The conditions that compare a bare column with something known before the row become [`Term`]s. Known are
+//! 1. The conditions that compare a bare column with something known before the row become terms (`terms.rs`). Known are
 //!    constants, parameters, what comes from around the block, and the columns of tables that are read earlier.
-//! 2. For each index, equalities bind its leading columns, and the next column may have a range.
+//! 2. For each index, equalities bind its leading columns, and the next column may have ranges.
 //! 3. The cheapest index wins, by the rows that it is expected to give.
 //!
 //! Keys stay expressions (P1); [`crate::executor::access`] evaluates them whenever the path is opened.
 //!
 //! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are tested again.
 
+mod terms;
+
 use storage::transaction::Direction;
+
+use terms::{KeyRef, Kind, RangeRef, Term, ranges_of};
 
 use super::covering::ColumnsRead;
 use super::size::TableSize;
 use super::statistics::selectivity;
-use crate::ast::{BinaryOp, IndexHint, IndexHintAction, Truth};
+use crate::ast::{IndexHint, IndexHintAction};
 use crate::catalog::TableDef;
 use crate::error::{self, Result};
+use crate::expression::Expr;
 use crate::expression::compare::By;
-use crate::expression::{Expr, Node};
-use crate::types::{DataType, Type};
 
 /// A path to rows.
 #[derive(Debug, Clone)]
@@ -28,8 +31,8 @@ pub struct Path {
     pub index: usize,
     /// For each leading column that has equalities, what it may equal.
     pub keys: Vec<Vec<Key>>,
-    /// A range of the next column.
-    pub range: Option<Range>,
+    /// Ranges of the next column, in one of which it lies; none if it may be anything.
+    pub ranges: Vec<Range>,
     /// Which way.
     pub direction: Direction,
 }
@@ -81,27 +84,6 @@ const RANGE_COST: f64 = 0.1;
 /// rows are locked by those who lock.
 const SCAN_COST: f64 = 10.0;
 
-/// A condition on one column.
-struct Term<'e> {
-    column: usize,
-    kind: Kind<'e>,
-}
-
-enum Kind<'e> {
-    /// One of these.
-    Equal(Vec<KeyRef<'e>>),
-    /// Not below, or above.
-    Lower(By, &'e Expr),
-    /// Not above, or below.
-    Upper(By, &'e Expr),
-}
-
-enum KeyRef<'e> {
-    Null,
-    Value(By, &'e Expr),
-    NullSafe(By, &'e Expr),
-}
-
 /// A table and what is known before it is read.
 pub struct Candidate<'a> {
     /// The table.
@@ -120,7 +102,7 @@ pub struct Candidate<'a> {
 
 /// All rows by primary key.
 pub fn full_scan() -> Path {
-    Path { index: 0, keys: Vec::new(), range: None, direction: Direction::Forward }
+    Path { index: 0, keys: Vec::new(), ranges: Vec::new(), direction: Direction::Forward }
 }
 
 /// Checks the names in the hints; error 1176 for an index that there is not.
@@ -168,7 +150,7 @@ impl Candidate<'_> {
         self.collect(condition, &mut terms);
         let parts = &self.table.indexes[path.index].parts[..path.keys.len()];
         let is_key = |t: &Term<'_>| {
-            matches!(t.kind, Kind::Equal(_))
+            matches!(&t.kind, Kind::Equal(values) if values.len() == 1)
                 && parts.iter().any(|p| p.column == t.column && p.prefix_len.is_none())
         };
         !terms.is_empty() && terms.iter().all(is_key) && path.keys.iter().all(|k| k.len() == 1)
@@ -179,7 +161,7 @@ impl Candidate<'_> {
         let mut terms = Vec::new();
         self.collect(condition, &mut terms);
         let parts = &self.table.indexes[path.index].parts;
-        let used = path.keys.len() + usize::from(path.range.is_some());
+        let used = path.keys.len() + usize::from(!path.ranges.is_empty());
         let is_used = |t: &Term<'_>| parts[..used].iter().any(|p| p.column == t.column);
         if !terms.is_empty() && terms.iter().all(is_used) { 1.0 } else { selectivity(condition) }
     }
@@ -266,99 +248,6 @@ impl Candidate<'_> {
         allowed && (!used || named)
     }
 
-    /// The column, if the expression is one of this table's.
-    fn column(&self, e: &Expr) -> Option<usize> {
-        match e.node {
-            Node::Column { source, column } if source == self.slot => Some(column),
-            Node::Column { .. } => None,
-            _ => self.key_part(e),
-        }
-    }
-
-    /// The hidden column that has an expression's values, if there is an index on it.
-    fn key_part(&self, e: &Expr) -> Option<usize> {
-        // Whoever plans has seen to it that they are ready where the table has any.
-        let computed = self.table.computed.get().filter(|_| e.sources() == 1 << self.slot)?;
-        let is_it = |(column, of): &&(usize, Expr)| {
-            self.table.columns[*column].is_key_part() && of.with_source(self.slot).is_same(e)
-        };
-        computed.generated.iter().find(is_it).map(|(column, _)| *column)
-    }
-
-    /// True if the value is known before the table is read.
-    fn is_known(&self, e: &Expr) -> bool {
-        e.sources() & !self.available == 0 && !e.is_volatile()
-    }
-
-    fn collect<'e>(&self, condition: &'e Expr, terms: &mut Vec<Term<'e>>) {
-        match &condition.node {
-            Node::And(list) => list.iter().for_each(|e| self.collect(e, terms)),
-            Node::Compare(op, by, pair) => {
-                let (column, other, op) = match (self.column(&pair[0]), self.column(&pair[1])) {
-                    (Some(column), _) if self.is_known(&pair[1]) => (column, &pair[1], *op),
-                    (_, Some(column)) if self.is_known(&pair[0]) => (column, &pair[0], mirrored(*op)),
-                    _ => return,
-                };
-                if !self.is_comparable(column, *by) {
-                    return;
-                }
-                let kind = match op {
-                    BinaryOp::Equal => Kind::Equal(vec![KeyRef::Value(*by, other)]),
-                    BinaryOp::NullSafeEqual => Kind::Equal(vec![KeyRef::NullSafe(*by, other)]),
-                    BinaryOp::Greater | BinaryOp::GreaterOrEqual => Kind::Lower(*by, other),
-                    BinaryOp::Less | BinaryOp::LessOrEqual => Kind::Upper(*by, other),
-                    _ => return,
-                };
-                terms.push(Term { column, kind });
-            }
-            Node::Between(three, by, false) => {
-                let [x, low, high] = &**three;
-                let Some(column) = self.column(x) else { return };
-                if self.is_known(low) && self.is_comparable(column, by[0]) {
-                    terms.push(Term { column, kind: Kind::Lower(by[0], low) });
-                }
-                if self.is_known(high) && self.is_comparable(column, by[1]) {
-                    terms.push(Term { column, kind: Kind::Upper(by[1], high) });
-                }
-            }
-            Node::In(x, list, false) if list.len() <= RANGES_MAX => {
-                let Some(column) = self.column(x) else { return };
-                let usable = |(by, e): &(By, Expr)| self.is_known(e) && self.is_comparable(column, *by);
-                if list.iter().all(usable) {
-                    let keys = list.iter().map(|(by, e)| KeyRef::Value(*by, e)).collect();
-                    terms.push(Term { column, kind: Kind::Equal(keys) });
-                }
-            }
-            Node::Is(x, Truth::Null, false) => {
-                if let Some(column) = self.column(x).filter(|&c| self.table.columns[c].nullable) {
-                    terms.push(Term { column, kind: Kind::Equal(vec![KeyRef::Null]) });
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// True if the order of the column's keys is that of the comparison.
-    fn is_comparable(&self, column: usize, by: By) -> bool {
-        let definition = &self.table.columns[column];
-        let ty = Type::of_column(&definition.ty, definition.nullable);
-        // A label's order in keys is that of its numbers, its comparison that of its text.
-        if matches!(definition.ty, DataType::Enum { .. } | DataType::Set { .. }) {
-            return false;
-        }
-        match by {
-            By::Text(collation) => ty.family.is_text() && collation == definition.ty.collation(),
-            By::Integer | By::Decimal | By::Double => {
-                ty.family.is_numeric() && !matches!(definition.ty, DataType::Year)
-            }
-            By::DateTime => {
-                matches!(definition.ty, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_))
-            }
-            By::Time => matches!(definition.ty, DataType::Time(_)),
-            By::Json => false,
-        }
-    }
-
     /// A path by one index (only whether it is a point matters where the size is not asked for); `None` if the conditions do
     /// not narrow it.
     fn by_index(&self, number: usize, terms: &[Term<'_>], size: Option<&TableSize<'_>>) -> Option<Choice> {
@@ -387,55 +276,25 @@ impl Candidate<'_> {
             }
         }
         let next = definition.parts.get(keys.len()).filter(|_| whole);
-        let range = next.and_then(|part| range_of(terms, part.column));
-        if keys.is_empty() && range.is_none() {
+        let of_next = |part: &storage::KeyPart| {
+            let column = part.column;
+            ranges_of(terms.iter().filter(|t| t.column == column && !matches!(t.kind, Kind::Equal(_))))
+        };
+        let ranges = next.and_then(of_next).unwrap_or_default();
+        if keys.is_empty() && ranges.is_empty() {
             return None;
         }
-        let path = Path { index: number, keys, range, direction: Direction::Forward };
+        alternatives *= ranges.len().max(1);
+        if alternatives > RANGES_MAX {
+            return None;
+        }
+        let ranges = ranges.into_iter().map(RangeRef::to_range).collect();
+        let path = Path { index: number, keys, ranges, direction: Direction::Forward };
         let rows = size.map_or(alternatives as f64, |size| size.of_path(&path, alternatives));
         let each = if number == 0 || self.covers(number) { 1.0 } else { 1.0 + LOOKUP_COST };
         let cost = rows * each + RANGE_COST * alternatives as f64;
         Some(Choice { path, rows, accepted: 1.0, cost })
     }
-}
-
-impl<'e> KeyRef<'e> {
-    fn expr(&self) -> Option<&'e Expr> {
-        match *self {
-            KeyRef::Null => None,
-            KeyRef::Value(_, e) | KeyRef::NullSafe(_, e) => Some(e),
-        }
-    }
-
-    fn to_key(&self) -> Key {
-        match *self {
-            KeyRef::Null => Key::Null,
-            KeyRef::Value(by, e) => Key::Value(by, e.clone()),
-            KeyRef::NullSafe(by, e) => Key::NullSafe(by, e.clone()),
-        }
-    }
-}
-
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Less => BinaryOp::Greater,
-        BinaryOp::LessOrEqual => BinaryOp::GreaterOrEqual,
-        BinaryOp::Greater => BinaryOp::Less,
-        BinaryOp::GreaterOrEqual => BinaryOp::LessOrEqual,
-        other => other,
-    }
-}
-
-fn range_of(terms: &[Term<'_>], column: usize) -> Option<Range> {
-    let mut range = Range::default();
-    for term in terms.iter().filter(|t| t.column == column) {
-        match &term.kind {
-            Kind::Lower(by, e) => range.lower = Some((*by, (*e).clone())),
-            Kind::Upper(by, e) => range.upper = Some((*by, (*e).clone())),
-            Kind::Equal(_) => {}
-        }
-    }
-    (range.lower.is_some() || range.upper.is_some()).then_some(range)
 }
 
 impl Path {
@@ -447,7 +306,7 @@ impl Path {
 
     /// True if it reads the whole index.
     pub fn is_full(&self) -> bool {
-        self.keys.is_empty() && self.range.is_none()
+        self.keys.is_empty() && self.ranges.is_empty()
     }
 
     /// The slots that its keys read, one bit each.
@@ -461,7 +320,7 @@ impl Path {
             Key::Null => None,
             Key::Value(_, e) | Key::NullSafe(_, e) => Some(e),
         });
-        let ends = self.range.iter().flat_map(|r| r.lower.iter().chain(&r.upper)).map(|(_, e)| e);
+        let ends = self.ranges.iter().flat_map(|r| r.lower.iter().chain(&r.upper)).map(|(_, e)| e);
         keys.chain(ends)
     }
 

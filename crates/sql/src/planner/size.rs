@@ -45,8 +45,8 @@ pub struct TableSize<'a> {
     table: &'a TableDef,
     cx: &'a RefCell<&'a mut Context>,
     known: OnceCell<Option<Arc<Known>>>,
-    /// What dives found, by index, number of keys, and whether there is a range behind them.
-    dives: RefCell<HashMap<(usize, usize, bool), Option<f64>>>,
+    /// What dives found, by index, number of keys, and number of ranges behind them.
+    dives: RefCell<HashMap<(usize, usize, usize), Option<f64>>>,
 }
 
 impl<'a> TableSize<'a> {
@@ -99,7 +99,7 @@ impl<'a> TableSize<'a> {
             None => self.rows() * BOUND_SHARE.powi(bound as i32),
         };
         rows *= alternatives as f64;
-        if let Some(range) = &path.range {
+        if let Some(range) = path.ranges.first() {
             let is_closed = range.lower.is_some() && range.upper.is_some();
             rows *= if is_closed { CLOSED_SHARE } else { HALF_OPEN_SHARE };
         }
@@ -119,7 +119,7 @@ impl<'a> TableSize<'a> {
         if alternatives > DIVES_MAX || !path.expressions().all(is_known_now) {
             return None;
         }
-        let place = (path.index, path.keys.len(), path.range.is_some());
+        let place = (path.index, path.keys.len(), path.ranges.len());
         if let Some(found) = self.dives.borrow().get(&place) {
             return *found;
         }
