@@ -341,3 +341,31 @@ fn a_killed_statement_stops_in_the_middle_of_its_files() {
         assert_eq!((files(&server), server.database.spill().taken()), (0, 0), "{sql}");
     }
 }
+
+#[test]
+fn counters_tell_what_went_to_files() {
+    let server = Server::new(8);
+    let mut session = server.session();
+    fill(&mut session, &mut Random::new(8));
+    session.set_counters(server.database.status().join());
+    let counters = |session: &mut Session| {
+        let names =
+            "'Sort_merge_passes', 'Created_tmp_files', 'Created_tmp_disk_tables', 'Created_tmp_tables'";
+        let all = rows(session, &format!("SHOW STATUS WHERE Variable_name IN ({names})"));
+        all.into_iter().map(|row| row[1].parse::<u64>().unwrap()).collect::<Vec<_>>()
+    };
+    let sort = "SELECT id FROM t ORDER BY b, e";
+    let group = "SELECT b, id, COUNT(*) FROM t GROUP BY b, id";
+    for sql in [sort, group] {
+        rows(&mut session, sql);
+    }
+    // Disk tables, files, tables, merges.
+    assert_eq!(counters(&mut session), [0, 0, 1, 0]);
+    run(&mut session, TINY).unwrap();
+    rows(&mut session, sort);
+    assert_eq!(counters(&mut session), [0, 1, 1, 1]);
+    rows(&mut session, group);
+    let after = counters(&mut session);
+    assert_eq!(after[0], 1);
+    assert!(after[1] > 1 && after[2] == 2, "{after:?}");
+}

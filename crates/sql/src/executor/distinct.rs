@@ -10,6 +10,7 @@ use super::spill::{Budget, Purpose};
 use crate::error::Result;
 use crate::expression::aggregate;
 use crate::session::Context;
+use crate::status::Counter;
 use crate::types::Type;
 use crate::value::Datum;
 
@@ -28,6 +29,7 @@ pub struct Distinct<'p> {
 impl<'p> Distinct<'p> {
     /// None yet, of rows of these types.
     pub fn new(cx: &Context, types: &'p [Type]) -> Self {
+        cx.count(Counter::CreatedTmpTables);
         let budget = Budget::new(cx, Purpose::Table);
         Self { types, seen: HashSet::new(), budget, put_off: None, key: Vec::new() }
     }

@@ -17,6 +17,7 @@ use crate::expression::frame::{Frame, RowSet};
 use crate::expression::subquery::Kept;
 use crate::planner::{Block, Body, Query};
 use crate::session::Context;
+use crate::status::Counter;
 use crate::types::Type;
 use crate::value::Datum;
 
@@ -67,6 +68,7 @@ pub fn kept_rows(
     {
         return Ok(kept.rows.clone());
     }
+    cx.count(Counter::CreatedTmpTables);
     let stacked = parameters.clone();
     let rows = Arc::new(cx.with_parameters(stacked, |cx| rows(cx, plan, None))?);
     if !is_volatile {

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::expression::Row;
 use crate::planner::{SetOperation, Side};
 use crate::session::Context;
+use crate::status::Counter;
 use crate::value::Datum;
 
 /// Behind the key of a row that was put off: which side it is of. The right side comes first.
@@ -118,6 +119,7 @@ struct Partners {
 impl Partners {
     fn new(cx: &Context, set: &SetOperation) -> Self {
         let judge = Judge { intersect: set.op == SetOp::Intersect, all: set.all };
+        cx.count(Counter::CreatedTmpTables);
         let budget = Budget::new(cx, Purpose::Table);
         Self { judge, counts: HashMap::new(), budget, put_off: None, key: Vec::new() }
     }

@@ -14,7 +14,7 @@ use super::Budget;
 use super::file::SpillFile;
 use super::merge::{self, Merge};
 use super::stream::{Stream, Writer};
-use crate::error::Result;
+use crate::error::{self, Result};
 
 /// The smallest and the largest chunk, in bytes; one very large record has one of its own.
 const CHUNK_MIN: usize = 1 << 10;
@@ -146,9 +146,15 @@ impl Sorter {
     }
 
     /// Takes a record in.
+    ///
+    /// # Errors
+    /// 1038 for one of more than 4 GiB; those of its file.
     pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         if self.limit == 0 || self.bound.as_ref().is_some_and(|bound| key >= bound.as_slice()) {
             return Ok(());
+        }
+        if key.len().saturating_add(payload.len()) > u32::MAX as usize {
+            return Err(error::OUT_OF_SORTMEMORY.plain());
         }
         if !self.entries.is_empty() && !self.budget.has_room(self.growth(key.len() + payload.len())) {
             self.overflow()?;

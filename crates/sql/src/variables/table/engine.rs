@@ -94,5 +94,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     null_text("secure_file_priv")
         .read_only()
         .help_text("Folder of the files that statements read and write; unset for none, empty for any"),
-    text("tmpdir", "").harmless().read_only().help_text("No effect yet: transactions are kept in memory"),
+    text("tmpdir", "")
+        .harmless()
+        .read_only()
+        .help_text("No effect: temporary files are in the data directory"),
 ];
