@@ -1,6 +1,6 @@
 //! CAST, CONVERT and the conversions that a result's type implies.
 
-use super::functions;
+use super::{arithmetic, functions};
 use crate::error::{self, Result};
 use crate::session::Context;
 use crate::types::{Charset, Collation, DataType, Family, Type};
@@ -65,6 +65,10 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             let n = match &value {
                 Datum::Bytes(_) => whole_number(cx, &value)?,
                 Datum::Json(_) => cx.integer(&value)?,
+                // Numbers that are no integers end at the largest signed one; integers go around.
+                Datum::Decimal(_) | Datum::Double(_) | Datum::Float(_) => {
+                    arithmetic::to_bits(cx, &value)? as i64 as i128
+                }
                 _ => value.to_integer().value,
             };
             Datum::Int(match i64::try_from(n) {

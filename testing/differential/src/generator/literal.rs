@@ -80,10 +80,19 @@ impl Generator {
             Class::Bytes if !self.for_mysql => format!("UNHEX('{:04x}')", self.below(1 << 16)),
             Class::Bytes => format!("x'{:04x}'", self.below(1 << 16)),
             Class::Date => format!("DATE'{}'", self.date(false)),
-            Class::Time => format!("TIME'{}'", self.time(false)),
-            Class::DateTime => format!("TIMESTAMP'{}'", self.date_time(false)),
+            Class::Time => format!("TIME'{}'", self.in_expression(Self::time)),
+            Class::DateTime => format!("TIMESTAMP'{}'", self.in_expression(Self::date_time)),
         };
         expression(text(value), class.simplest())
+    }
+
+    /// A time: for MariaDB without a fraction, which a key of fewer digits would round.
+    fn in_expression(&mut self, draw: fn(&mut Self, bool) -> String) -> String {
+        let drawn = draw(self, false);
+        match drawn.split_once('.') {
+            Some((whole, _)) if !self.for_mysql => whole.to_owned(),
+            _ => drawn,
+        }
     }
 
     pub(super) fn small_integer(&mut self) -> String {

@@ -41,6 +41,7 @@ pub fn episode(seed: u64, for_mysql: bool, queries_alone: bool) -> Vec<Statement
         generator.new_table(&mut script);
     }
     if queries_alone {
+        generator.finish(&mut script);
         script.extend((0..QUERIES).map(|_| generator.query()));
         return script;
     }

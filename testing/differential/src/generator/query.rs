@@ -261,7 +261,7 @@ impl Generator {
     fn inner_table(&mut self) -> (String, Vec<Visible>) {
         let tables = self.tables.clone();
         let table = self.pick(&tables);
-        let scope = visible(&table, "s");
+        let scope = self.seen(&table, "s");
         (table.name, scope)
     }
 
@@ -290,6 +290,15 @@ impl Generator {
         Source { from: Sql::Sequence(pieces), scope, keys }
     }
 
+    /// A table's columns in a query. MariaDB shows a YEAR with four digits wherever it comes by, so that it gets a number.
+    fn seen(&self, table: &Table, alias: &str) -> Vec<Visible> {
+        let mut columns = visible(table, alias);
+        for column in columns.iter_mut().filter(|c| matches!(c.ty.kind, Kind::Year) && !self.for_mysql) {
+            column.sql = format!("CAST({} AS SIGNED)", column.sql);
+        }
+        columns
+    }
+
     fn factor(&mut self, alias: &str) -> (Sql, Vec<Visible>, Vec<String>) {
         let tables = self.tables.clone();
         let table = self.pick(&tables);
@@ -297,11 +306,11 @@ impl Generator {
             return self.derived(&table, alias);
         }
         let from = text(format!("{} AS {alias}", table.name));
-        (from, visible(&table, alias), vec![format!("{alias}.id")])
+        (from, self.seen(&table, alias), vec![format!("{alias}.id")])
     }
 
     fn derived(&mut self, table: &Table, alias: &str) -> (Sql, Vec<Visible>, Vec<String>) {
-        let inner = visible(table, "i");
+        let inner = self.seen(table, "i");
         let filter = self.filter(&inner);
         let (mut items, mut scope) = (Vec::new(), Vec::new());
         for (i, column) in inner.iter().enumerate() {
