@@ -449,7 +449,8 @@ fn has_comment(text: &[u8]) -> bool {
     text.iter().any(|b| !b.is_ascii_whitespace() && *b != b';')
 }
 
-fn syntax_error(near: &str) -> SqlError {
+/// Error 1064 at `near`.
+pub(crate) fn syntax_error(near: &str) -> SqlError {
     let near: String = near.trim_start_matches(';').trim_start().chars().take(80).collect();
     let what = "You have an error in your SQL syntax; check the manual that corresponds to your Duramen server \
                 version for the right syntax to use";

@@ -303,6 +303,7 @@ catalogue! {
     MISSING_JSON_TABLE_VALUE = 3665, "22035", "Missing value for JSON_TABLE column '%'";
     WRONG_JSON_TABLE_VALUE = 3666, "2203F", "Can't store an array or an object in the scalar JSON_TABLE column '%'";
     JSON_TABLE_VALUE_OUT_OF_RANGE = 3669, "22003", "Value is out of range for JSON_TABLE's column '%'";
+    DIGEST_PARSE_FAILED = 3676, "HY000", "Could not parse argument to digest function: \"%\".";
     REGEXP_ILLEGAL_ARGUMENT = 3685, "HY000", "Illegal argument to a regular expression.";
     REGEXP_INDEX_OUTOFBOUNDS = 3686, "HY000", "Index out of bounds in regular expression search.";
     REGEXP_INTERNAL_ERROR = 3687, "HY000", "Internal error in the regular expression library.";

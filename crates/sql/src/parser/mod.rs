@@ -19,6 +19,7 @@ mod admin;
 mod alter;
 mod change;
 mod data_type;
+pub(crate) mod digest;
 mod error;
 mod expression;
 mod from;

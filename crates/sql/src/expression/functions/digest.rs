@@ -1,4 +1,4 @@
-//! Hashes: MD5, SHA-1, SHA-2, and random bytes.
+//! Hashes: MD5, SHA-1, SHA-2, those of statements; and random bytes.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,13 @@ use aws_lc_rs::digest;
 use md5::{Digest, Md5};
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::expression::Expr;
-use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
+use crate::parser::{self, ParseOptions};
+use crate::session::{Context, syntax_error};
+use crate::types::{Charset, Coercibility, Collation, Type};
 use crate::value::Datum;
+use crate::variables::ids;
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -20,7 +22,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("sha", (1, 1), super::text_of_at_most::<40>, sha1),
     f("sha1", (1, 1), super::text_of_at_most::<40>, sha1),
     f("sha2", (2, 2), sha2_type, sha2),
+    f("statement_digest", (1, 1), super::text_of_at_most::<64>, statement_digest),
+    f("statement_digest_text", (1, 1), super::text_of_at_most::<NORMALIZED_MAX>, statement_digest_text),
 ];
+
+/// The longest normalized statement, in bytes.
+const NORMALIZED_MAX: u32 = 65_535;
 
 /// RANDOM_BYTES gives so many at most.
 const RANDOM_MAX: i64 = 1024;
@@ -70,6 +77,35 @@ fn sha2<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         }
     };
     Ok(Datum::owned(hex(digest::digest(algorithm, &text).as_ref())))
+}
+
+/// A statement without its values; error 3676 for what is none.
+fn normalized(cx: &mut Context, call: Call<'_>) -> Result<Option<String>> {
+    let Some(text) = call.text(cx, 0)? else { return Ok(None) };
+    let (text, _) = call.charset(0).convert(text, Charset::Utf8mb4);
+    let sql_mode = cx.variables().uint(ids::SQL_MODE);
+    let options = ParseOptions { sql_mode, ..ParseOptions::default() };
+    let parsed = match parser::parse(&text, &options).map_err(SqlError::from) {
+        Ok(Some(statement)) if statement.parameters == 0 => {
+            return Ok(Some(parser::digest::normalized(&text, sql_mode, NORMALIZED_MAX as usize)));
+        }
+        Ok(Some(_)) => syntax_error("?"),
+        Ok(None) => error::EMPTY_QUERY.plain(),
+        Err(e) => e,
+    };
+    Err(error::DIGEST_PARSE_FAILED.with(&[&parsed.message]))
+}
+
+fn statement_digest_text<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let text = not_null!(normalized(cx, call));
+    let (text, _) = Charset::Utf8mb4.convert(text.into_bytes().into(), call.ty.collation.charset());
+    Ok(Datum::owned(text))
+}
+
+/// SHA-256 of the normalized text; MySQL's is of numbers that its own parser has for words.
+fn statement_digest<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let text = not_null!(normalized(cx, call));
+    Ok(Datum::owned(hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())))
 }
 
 fn random_bytes<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
