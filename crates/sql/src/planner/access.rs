@@ -180,9 +180,8 @@ impl Candidate<'_> {
             {
                 best = choice;
             }
-            if let Some(choice) =
-                self.whole_index(index, size).filter(|c| self.covers(index) && c.cost < best.cost)
-            {
+            let whole = || self.covers(index).then(|| self.whole_index(index, size)).flatten();
+            if let Some(choice) = whole().filter(|choice| choice.cost < best.cost) {
                 best = choice;
             }
         }
@@ -191,7 +190,7 @@ impl Candidate<'_> {
 
     /// True if an index holds all that the query reads.
     fn covers(&self, index: usize) -> bool {
-        self.read.is_some_and(|read| read.held_by(self.slot, self.table, index).is_some())
+        self.read.is_some_and(|read| read.are_held_by(self.slot, self.table, index))
     }
 
     /// All rows, in the order of an index; `None` if it is not to be used.

@@ -16,6 +16,11 @@ pub struct ColumnsRead(Vec<u64>);
 impl ColumnsRead {
     /// What the list's conditions and sources read, and these expressions.
     pub fn new<'e>(slots: &[Slot], list: &List, others: impl Iterator<Item = &'e Expr>) -> Self {
+        // Who reads a primary key reads whole rows anyway.
+        let is_indexed = |slot: &Slot| matches!(slot, Slot::Table(table, ..) if table.indexes.len() > 1);
+        if !slots.iter().any(is_indexed) {
+            return Self::everything(slots);
+        }
         let mut read = Self(vec![0; slots.len()]);
         others.for_each(|e| read.add(e));
         read.add_list(list);
@@ -53,14 +58,18 @@ impl ColumnsRead {
         });
     }
 
+    /// True if an index of a slot's table holds all columns that are read of it.
+    pub fn are_held_by(&self, slot: usize, table: &TableDef, index: usize) -> bool {
+        let told = self.0[slot] >> TOLD == 0;
+        index != 0 && told && self.of(slot).all(|column| table.schema.key_holds(index, column))
+    }
+
     /// The columns that are read of a slot, ascending, if an index of its table holds all of them.
     pub fn held_by(&self, slot: usize, table: &TableDef, index: usize) -> Option<Box<[usize]>> {
-        let columns = self.0[slot];
-        if index == 0 || columns >> TOLD != 0 {
-            return None;
-        }
-        let read = (0..TOLD).filter(|column| columns >> column & 1 == 1);
-        let held = read.map(|column| table.schema.key_holds(index, column).then_some(column));
-        held.collect()
+        self.are_held_by(slot, table, index).then(|| self.of(slot).collect())
+    }
+
+    fn of(&self, slot: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..TOLD).filter(move |column| self.0[slot] >> column & 1 == 1)
     }
 }

@@ -27,14 +27,26 @@ struct Known {
 
 /// Adds to a list's conditions what follows from them.
 pub fn propagate(list: &mut List) {
-    add(list, &[]);
+    if has_pair(list) {
+        add(list, &[]);
+    }
+}
+
+/// True if any condition makes two columns equal: without one nothing follows, as in most statements.
+fn has_pair(list: &List) -> bool {
+    let in_nest = |item: &super::from::Item| match &item.kind {
+        ItemKind::Nest(inner, _) => has_pair(inner),
+        ItemKind::Slot(_) => false,
+    };
+    list.conditions.iter().any(|e| pair_of(e).is_some()) || list.items.iter().any(in_nest)
 }
 
 fn add(list: &mut List, around: &[Known]) {
     let mut known: Vec<Known> = list.conditions.iter().filter_map(value_of).collect();
     let given = known.len();
     known.extend_from_slice(around);
-    let pairs: Vec<(Expr, Expr, By)> = list.conditions.iter().filter_map(pair_of).collect();
+    let pair = |e: &Expr| pair_of(e).map(|(a, b, by)| (a.clone(), b.clone(), by));
+    let pairs: Vec<(Expr, Expr, By)> = list.conditions.iter().filter_map(pair).collect();
     if !known.is_empty() && !pairs.is_empty() {
         close(&mut known, &pairs);
         let own = list.slots();
@@ -100,9 +112,8 @@ fn value_of(condition: &Expr) -> Option<Known> {
 }
 
 /// An equality of two columns.
-fn pair_of(condition: &Expr) -> Option<(Expr, Expr, By)> {
+fn pair_of(condition: &Expr) -> Option<(&Expr, &Expr, By)> {
     let Node::Compare(BinaryOp::Equal, by, pair) = &condition.node else { return None };
     let [a, b] = &**pair;
-    (is_transitive(*by) && column_of(a).is_some() && column_of(b).is_some())
-        .then(|| (a.clone(), b.clone(), *by))
+    (is_transitive(*by) && column_of(a).is_some() && column_of(b).is_some()).then_some((a, b, *by))
 }

@@ -1,7 +1,7 @@
 //! How large tables and parts of them are, for those who choose paths.
 //!
 //! 1. dive    Where all keys of a path are constants or parameters, the storage is asked how many entries lie in its
-//!    ranges: blocks' indexes and memtables tell that within microseconds.
+//!    ranges: memtables and blocks' indexes tell, with a block or two of a table on disk.
 //! 2. group   Else the index's statistics tell how many rows have the same leading columns, on average.
 //! 3. guess   Else a column that is bound leaves a tenth, a range a third.
 //!
