@@ -40,6 +40,8 @@ pub struct Groups<'p> {
     record: Vec<u8>,
     /// Values put off, where there is one group.
     values: Option<Values>,
+    /// Rows of the groups that were emitted, of each level for each aggregate.
+    rows: Vec<usize>,
 }
 
 #[derive(Default)]
@@ -67,6 +69,7 @@ impl<'p> Groups<'p> {
             put_off: None,
             record: Vec::new(),
             values: None,
+            rows: vec![0; (plan.keys.len() + 1) * plan.aggregates.len()],
         }
     }
 
@@ -270,7 +273,9 @@ impl<'p> Groups<'p> {
         if let Some(values) = self.values.take() {
             values.settle(cx, self.plan, &mut group.states)?;
         }
-        let made = group.states.into_iter().zip(&self.plan.aggregates).map(|(s, a)| s.finish(a, cx));
+        let rows = self.rows.iter_mut().skip(group.level * self.plan.aggregates.len());
+        let states = group.states.into_iter().zip(&self.plan.aggregates).zip(rows);
+        let made = states.map(|((state, aggregate), rows)| state.finish(aggregate, cx, rows));
         frame.aggregates.clear();
         frame.aggregates.extend(made);
         if self.plan.rollup {

@@ -292,7 +292,7 @@ impl Writer {
             Default::Value(value) => Ok(value.clone()),
             Default::Now => Ok(now(cx, &column.ty)),
             // An ENUM that may not be NULL has its first member for a default.
-            Default::None if matches!(column.ty, DataType::Enum { .. }) => {
+            Default::None if !column.nullable && matches!(column.ty, DataType::Enum { .. }) => {
                 Ok(store::implicit_default(&column.ty))
             }
             Default::None => {
@@ -301,7 +301,7 @@ impl Writer {
                     return Err(e);
                 }
                 cx.warn(e);
-                Ok(store::implicit_default(&column.ty))
+                Ok(if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) })
             }
         }
     }

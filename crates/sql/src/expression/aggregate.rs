@@ -303,11 +303,11 @@ impl State {
         Ok(grown)
     }
 
-    /// The group's value.
-    pub fn finish(mut self, aggregate: &Aggregate, cx: &mut Context) -> Datum<'static> {
+    /// The group's value. `rows` counts those of the groups before it, where warnings tell them.
+    pub fn finish(mut self, aggregate: &Aggregate, cx: &mut Context, rows: &mut usize) -> Datum<'static> {
         use AggregateFunction as F;
         match (std::mem::replace(&mut self.more, More::Nothing), &aggregate.concat) {
-            (More::Texts(texts), Some(concat)) => return texts.finish(concat, cx),
+            (More::Texts(texts), Some(concat)) => return texts.finish(concat, cx, rows),
             (More::Bytes(bits), _) => return Datum::owned(bits.unwrap_or_else(|| neutral_bytes(aggregate))),
             (More::Spread { squares, .. }, _) => return self.spread(aggregate.function, squares),
             _ => {}

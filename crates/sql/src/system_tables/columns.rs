@@ -56,7 +56,7 @@ fn row(cx: &Context, place: &Place<'_>, column: &ColumnDef) -> Vec<Datum<'static
         place.extra.as_str(),
         cx.grants_now().of_columns(place.schema),
         column.comment.as_str(),
-        column.generated.as_ref().map_or("", |generated| &generated.expr),
+        column.generated.as_ref().map_or(String::new(), |generated| show::plain_expression(&generated.expr)),
         None::<i64>,
     ]);
     row

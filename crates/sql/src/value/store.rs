@@ -121,6 +121,11 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
             None => return Ok(implicit_default(ty).into_owned()),
         },
         Datum::Bits(bits) => bits_as(bits, charset, ty),
+        moment @ (Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_))
+            if matches!(ty, DataType::Enum { .. } | DataType::Set { .. }) =>
+        {
+            Datum::Bytes(moment.into_bytes())
+        }
         other => other,
     };
     match ty {

@@ -88,14 +88,17 @@ impl Gathered {
         self.bytes = bytes;
     }
 
-    /// The group's text, cut at a character with warning 1260 where it is too long; NULL if there was none.
-    pub(super) fn finish(mut self, concat: &Concat, cx: &mut Context) -> Datum<'static> {
+    /// The group's text, cut at a character with warning 1260 where it is too long; NULL if there was none. `rows` are those
+    /// that went into the groups before it, by which the warning tells the row.
+    pub(super) fn finish(mut self, concat: &Concat, cx: &mut Context, rows: &mut usize) -> Datum<'static> {
         if self.list.is_empty() {
             return Datum::Null;
         }
         self.sort(concat);
         let max = cx.group_concat_max_len();
         let mut out = Vec::with_capacity(self.bytes.min(max));
+        let before = *rows;
+        *rows += self.list.len();
         for (i, (_, text)) in self.list.iter().enumerate() {
             if i > 0 {
                 out.extend_from_slice(&concat.separator);
@@ -106,7 +109,8 @@ impl Gathered {
                 out.truncate(max);
                 let whole = concat.charset.valid_prefix(&out);
                 out.truncate(whole);
-                cx.warn(error::CUT_VALUE_GROUP_CONCAT.with(&[&row, &"GROUP_CONCAT("]));
+                *rows = before + row;
+                cx.warn(error::CUT_VALUE_GROUP_CONCAT.with(&[rows, &"GROUP_CONCAT("]));
                 break;
             }
         }

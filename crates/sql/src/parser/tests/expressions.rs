@@ -81,7 +81,7 @@ fn literals() {
     check("\\N", "NULL");
     check("true", "true");
     check("'a' 'b' \"c\"", "'abc'");
-    check(r"'\0\'\b\n\r\t\Z\\\%\_\x'", "'\\0''\u{8}\\n\\r\t\u{1a}\\\\\\\\%\\\\_x'");
+    check(r"'\0\'\b\n\r\t\Z\\\%\_\x'", "'\\0\\'\u{8}\\n\\r\t\u{1a}\\\\\\\\%\\\\_x'");
     check("n'x'", "_utf8mb3'x'");
     check("_utf8mb4'x' 'y'", "_utf8mb4'xy'");
     check("_latin1 x'41'", "_latin1 x'41'");

@@ -144,7 +144,7 @@ impl Writer {
                 b'\n' => self.put("\\n"),
                 b'\r' => self.put("\\r"),
                 b'\\' => self.put("\\\\"),
-                b'\'' => self.put("''"),
+                b'\'' => self.put("\\'"),
                 _ => self.out.push(byte),
             }
         }
