@@ -46,12 +46,15 @@ pub struct Operation {
 /// What kind of number a value of this type counts as.
 fn class(ty: &Type) -> Family {
     match ty.family {
-        Family::Integer | Family::Bit | Family::Year | Family::Null => Family::Integer,
+        Family::Integer | Family::Bit | Family::Year => Family::Integer,
         Family::Decimal => Family::Decimal,
         Family::Date => Family::Integer,
         Family::Time | Family::DateTime if ty.decimals == 0 => Family::Integer,
         Family::Time | Family::DateTime => Family::Decimal,
-        Family::Label | Family::Text | Family::Float | Family::Double | Family::Json => Family::Double,
+        // NULL counts as a text.
+        Family::Null | Family::Label | Family::Text | Family::Float | Family::Double | Family::Json => {
+            Family::Double
+        }
     }
 }
 

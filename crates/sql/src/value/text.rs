@@ -57,7 +57,22 @@ pub fn write_f32(v: f32, out: &mut Vec<u8>) {
 
 /// A double with a fixed number of digits behind the point, as DOUBLE(m, d) and ROUND(x, d) show it.
 pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
-    print(out, format_args!("{v:.*}", usize::from(decimals)));
+    let (start, decimals) = (out.len(), usize::from(decimals));
+    print(out, format_args!("{v}"));
+    let places = out[start..].iter().rev().position(|&b| b == b'.');
+    match places {
+        Some(places) if places > decimals => {
+            out.truncate(start);
+            print(out, format_args!("{v:.decimals$}"));
+        }
+        // What comes behind the digits that tell the number from others is zeros.
+        Some(places) => out.resize(out.len() + decimals - places, b'0'),
+        None if decimals > 0 && v.is_finite() => {
+            out.push(b'.');
+            out.resize(out.len() + decimals, b'0');
+        }
+        None => {}
+    }
 }
 
 /// Rewrites `d.ddde[-]x`.
