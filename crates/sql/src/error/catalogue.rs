@@ -348,6 +348,7 @@ catalogue! {
     DEPENDENT_BY_CHECK_CONSTRAINT = 3959, "HY000", "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";
     MISSING_JSON_VALUE = 3966, "22035", "No value was found by '%' on the specified path.";
     MULTIPLE_JSON_VALUES = 3967, "22034", "More than one value was found by '%' on the specified path.";
+    INVALID_USER_ATTRIBUTE_JSON = 3982, "HY000", "The user attribute must be a valid JSON object";
     CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '%' cannot be used in conjunction with '%' in call to %.";
     TABLE_MUST_HAVE_A_VISIBLE_COLUMN = 4028, "HY000", "A table must have at least one visible column.";
     XA_TEMP_TABLE = 4091, "HY000", "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";

@@ -11,6 +11,7 @@ use crate::catalog::objects::State;
 use crate::catalog::record::Change;
 use crate::catalog::show;
 use crate::error::{self, Result, SqlError};
+use crate::value::json::{self, Tree};
 
 const DEFAULT_PLUGIN: &str = "caching_sha2_password";
 const PLUGINS: [&str; 2] = [DEFAULT_PLUGIN, "mysql_native_password"];
@@ -55,14 +56,23 @@ fn apply(given: &UserOptions, options: &mut AccountOptions) -> Result<()> {
             _ => return Err(SqlError::unsupported("rules for passwords")),
         }
     }
-    if given.attribute.is_some() {
-        return Err(SqlError::unsupported("ATTRIBUTE of accounts"));
-    }
-    if let Some(comment) = &given.comment {
-        options.attribute = Some(format!("{{\"comment\": {}}}", json_string(&comment.to_str_lossy())));
+    let comment = given.comment.as_ref().map(|comment| comment.to_str_lossy());
+    let comment = comment.map(|comment| format!("{{\"comment\": {}}}", json_string(&comment)));
+    let attribute = given.attribute.as_ref().map(|attribute| attribute.to_str_lossy().into_owned());
+    for patch in attribute.iter().chain(&comment) {
+        options.attribute = Some(merged(options.attribute.as_deref(), patch)?);
     }
     options.locked = given.locked.unwrap_or(options.locked);
     Ok(())
+}
+
+/// An account's attribute with another laid over it (RFC 7396); error 3982 unless that is an object.
+fn merged(kept: Option<&str>, patch: &str) -> Result<String> {
+    let invalid = || error::INVALID_USER_ATTRIBUTE_JSON.plain();
+    let kept = json::parse::parse(kept.unwrap_or("{}").as_bytes()).map_err(|_| invalid())?;
+    let patch = json::parse::parse(patch.as_bytes()).ok().filter(Tree::is_object).ok_or_else(invalid)?;
+    let all = json::merge::patch(kept, patch).map_err(json::damaged)?;
+    Ok(String::from_utf8_lossy(&json::to_text(&json::encode(&all)?)).into_owned())
 }
 
 fn json_string(text: &str) -> String {
@@ -105,6 +115,9 @@ fn options_text(given: &UserOptions) -> String {
         Some(true) => out += " ACCOUNT LOCK",
         Some(false) => out += " ACCOUNT UNLOCK",
         None => {}
+    }
+    if let Some(attribute) = &given.attribute {
+        out += &format!(" ATTRIBUTE {}", show::quote_text(&attribute.to_str_lossy()));
     }
     if let Some(comment) = &given.comment {
         out += &format!(" COMMENT {}", show::quote_text(&comment.to_str_lossy()));
