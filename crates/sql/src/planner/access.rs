@@ -267,7 +267,7 @@ impl Candidate<'_> {
                 break;
             }
             alternatives *= values.len();
-            keys.push(values.iter().map(KeyRef::to_key).collect());
+            keys.push(values.iter().copied().map(KeyRef::to_key).collect());
             if part.prefix_len.is_some() {
                 // Behind a prefix nothing more is known of the order.
                 whole = false;

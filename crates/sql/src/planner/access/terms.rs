@@ -210,8 +210,8 @@ impl<'e> KeyRef<'e> {
         }
     }
 
-    pub(super) fn to_key(&self) -> Key {
-        match *self {
+    pub(super) fn to_key(self) -> Key {
+        match self {
             KeyRef::Null => Key::Null,
             KeyRef::Value(by, e) => Key::Value(by, e.clone()),
             KeyRef::NullSafe(by, e) => Key::NullSafe(by, e.clone()),

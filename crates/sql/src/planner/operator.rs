@@ -1,0 +1,203 @@
+//! What plans tell of themselves: the expressions in them, what they cost and give, which slots they read.
+
+use super::{Access, Block, Body, Maker, Operator, Query, access, join};
+use crate::executor::output::OutputColumn;
+use crate::expression::Expr;
+
+impl Operator {
+    /// The conditions on what it gives.
+    pub fn filter(&self) -> &[Expr] {
+        match self {
+            Operator::One(filter) => filter,
+            Operator::Access(access) => &access.filter,
+            Operator::Rows(rows) => &rows.filter,
+            Operator::Loop(join) => &join.filter,
+            Operator::Hash(join) => &join.filter,
+        }
+    }
+
+    /// The conditions on what it gives, to be changed.
+    pub fn filter_mut(&mut self) -> &mut Vec<Expr> {
+        match self {
+            Operator::One(filter) => filter,
+            Operator::Access(access) => &mut access.filter,
+            Operator::Rows(rows) => &mut rows.filter,
+            Operator::Loop(join) => &mut join.filter,
+            Operator::Hash(join) => &mut join.filter,
+        }
+    }
+
+    /// Calls `f` with each expression in it.
+    pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        self.filter().iter().for_each(&mut *f);
+        match self {
+            Operator::One(_) | Operator::Access(_) => {}
+            Operator::Rows(rows) => match &rows.maker {
+                Maker::Derived(derived) => derived.plan.each_expr(f),
+                Maker::Json(source) => f(&source.document),
+                Maker::Provider(_) => rows.keys.iter().flatten().for_each(f),
+            },
+            Operator::Loop(join) => {
+                join.outer.each_expr(f);
+                join.inner.each_expr(f);
+            }
+            Operator::Hash(join) => {
+                join.outer.each_expr(f);
+                join.inner.each_expr(f);
+                join.on.iter().for_each(&mut *f);
+                join.keys.iter().for_each(|(a, b, _)| {
+                    f(a);
+                    f(b);
+                });
+            }
+        }
+    }
+
+    /// The operator that gives the first rows of a chain of joins.
+    pub fn first_mut(&mut self) -> &mut Operator {
+        match self {
+            Operator::Loop(join) => join.outer.first_mut(),
+            Operator::Hash(join) => join.outer.first_mut(),
+            other => other,
+        }
+    }
+
+    /// The joins of a chain keep the order of its first rows.
+    pub fn keep_order(&mut self) {
+        match self {
+            Operator::Loop(join) => join.outer.keep_order(),
+            Operator::Hash(join) => {
+                join.ordered = true;
+                join.outer.keep_order();
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends the slots that it fills.
+    pub fn slots(&self, out: &mut Vec<usize>) {
+        match self {
+            Operator::One(_) => {}
+            Operator::Access(access) => out.push(access.slot),
+            Operator::Rows(rows) => out.push(rows.slot),
+            Operator::Loop(join) => {
+                join.outer.slots(out);
+                join.inner.slots(out);
+            }
+            Operator::Hash(join) => {
+                join.outer.slots(out);
+                join.inner.slots(out);
+            }
+        }
+    }
+
+    /// What running it once is expected to cost, in rows read.
+    pub fn cost(&self) -> f64 {
+        match self {
+            Operator::One(_) => 0.0,
+            Operator::Access(access) => access.cost,
+            Operator::Rows(rows) => rows.rows,
+            Operator::Loop(join) => join.outer.cost() + join.outer.rows() * join.inner.cost(),
+            Operator::Hash(join) => {
+                let rows = join.outer.rows() + join.inner.rows();
+                join.outer.cost() + join.inner.cost() + rows * join::HASH_ROW_COST
+            }
+        }
+    }
+
+    /// Rows that are expected.
+    pub fn rows(&self) -> f64 {
+        match self {
+            Operator::One(_) => 1.0,
+            Operator::Access(access) => access.rows * access.accepted,
+            Operator::Rows(rows) => rows.rows,
+            Operator::Loop(join) => join.rows,
+            Operator::Hash(join) => join.rows,
+        }
+    }
+}
+
+impl Access {
+    /// True if the path's keys see to all conditions.
+    pub fn is_narrowed_by_keys_only(&self) -> bool {
+        let available = !(1 << self.slot);
+        let candidate = access::Candidate {
+            table: &self.table,
+            slot: self.slot,
+            available,
+            hints: &[],
+            forced: false,
+            read: None,
+        };
+        self.filter.iter().all(|e| candidate.is_key_of(&self.path, e))
+    }
+}
+
+impl Maker {
+    /// The columns of the rows.
+    pub fn columns(&self) -> Vec<OutputColumn> {
+        match self {
+            Maker::Derived(derived) => derived.plan.columns.clone(),
+            Maker::Provider(provider) => provider.columns(),
+            Maker::Json(source) => source.columns.clone(),
+        }
+    }
+
+    /// The slots that it reads, one bit each.
+    pub fn sources(&self) -> u64 {
+        match self {
+            Maker::Derived(derived) => derived.parameters.iter().fold(0, |all, p| all | p.sources()),
+            Maker::Provider(_) => 0,
+            Maker::Json(source) => source.document.sources(),
+        }
+    }
+}
+
+impl Query {
+    /// Calls `f` with each expression in it.
+    pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        self.order.iter().for_each(|(e, _)| f(e));
+        self.body.each_expr(f);
+    }
+
+    /// True if running it again may give something else, though its parameters are the same.
+    pub fn is_volatile(&self) -> bool {
+        let mut found = false;
+        self.each_expr(&mut |e| {
+            found |= e.is_volatile()
+                || e.contains(&mut |e| matches!(e.node, crate::expression::Node::UserVariable(_)));
+        });
+        found
+    }
+}
+
+impl Body {
+    fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        match self {
+            Body::Block(block) => block.each_expr(f),
+            Body::Values(rows) => rows.iter().flatten().for_each(f),
+            Body::Set(set) => {
+                set.left.body.each_expr(f);
+                set.right.body.each_expr(f);
+            }
+            Body::Nested(query) => query.each_expr(f),
+        }
+    }
+}
+
+impl Block {
+    fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+        self.from.each_expr(f);
+        let keys = self.group.iter().flat_map(|g| &g.keys);
+        let arguments = self.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
+        let order = self.order.iter().map(|(e, _)| e);
+        self.gate
+            .iter()
+            .chain(&self.items)
+            .chain(keys)
+            .chain(arguments)
+            .chain(&self.having)
+            .chain(order)
+            .for_each(f);
+    }
+}
