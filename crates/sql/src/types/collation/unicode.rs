@@ -173,27 +173,39 @@ impl UnicodeOrder {
     }
 
     fn append_unpadded(&self, text: &[u8], out: &mut Vec<u8>) {
+        if self.append_ascii(text, out) {
+            return;
+        }
         let mut rest = text;
-        loop {
-            let plain = rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
-            let (ascii, behind) = rest.split_at(plain);
-            self.append_ascii(ascii, out);
-            rest = behind;
-            let Some(c) = next_char(&mut rest) else { return };
-            for weight in self.primary_weights(self.elements(c)) {
-                self.code.append(weight, out);
+        while let Some(c) = next_char(&mut rest) {
+            match self.ascii.get(c as usize) {
+                Some(0) => {}
+                Some(&byte) => out.push(byte),
+                None => {
+                    for weight in self.primary_weights(self.elements(c)) {
+                        self.code.append(weight, out);
+                    }
+                }
             }
         }
     }
 
-    /// Characters that have one byte each, or none.
-    fn append_ascii(&self, text: &[u8], out: &mut Vec<u8>) {
+    /// Appends what most texts are, ASCII characters that all have a weight, in one pass without a branch; false, and
+    /// nothing, for any other text.
+    fn append_ascii(&self, text: &[u8], out: &mut Vec<u8>) -> bool {
         let begin = out.len();
-        out.extend(text.iter().map(|&byte| self.ascii[usize::from(byte)]));
-        if out[begin..].contains(&0) {
-            let weights = out.split_off(begin);
-            out.extend(weights.into_iter().filter(|&weight| weight != 0));
+        out.resize(begin + text.len(), 0);
+        let (mut all_bits, mut has_none) = (0, false);
+        for (weight, &byte) in out[begin..].iter_mut().zip(text) {
+            *weight = self.ascii[usize::from(byte & 0x7f)];
+            all_bits |= byte;
+            has_none |= *weight == 0;
         }
+        let is_done = all_bits.is_ascii() && !has_none;
+        if !is_done {
+            out.truncate(begin);
+        }
+        is_done
     }
 
     fn primary_weights(&self, elements: Elements) -> impl Iterator<Item = u16> {
