@@ -327,6 +327,10 @@ impl Writer {
                 Err(TransactionError::DuplicateKey { index, existing, .. }) => (index, existing),
                 Err(e) => return Err(e.into()),
             };
+            if self.rows == 0 {
+                // Of INSERT .. SELECT the number counts all the same.
+                self.count_given(cx);
+            }
             match &self.on_duplicate {
                 OnDuplicate::Replace => {
                     if self.replace(cx, index, image, &existing)? {
@@ -347,11 +351,16 @@ impl Writer {
         cx.status.affected += 1;
         self.counts.copied += 1;
         self.last_number = self.numbers.current;
+        self.count_given(cx);
+        true
+    }
+
+    /// The number that was given is not given out again.
+    fn count_given(&mut self, cx: &Context) {
         if let Some(number) = self.numbers.given {
             self.table.counter.used(number);
             self.numbers.skip(number, series(cx));
         }
-        true
     }
 
     /// A row that can't be written: an error, or under IGNORE a warning.
