@@ -93,7 +93,11 @@ impl Expr {
             Node::Transcode(from, to, x) => Ok(match x.eval(cx, row)? {
                 Datum::Null => Datum::Null,
                 bytes if *from == Charset::Binary => {
-                    let shown = crate::value::store::escape(&bytes.to_bytes());
+                    let bytes = bytes.into_bytes();
+                    if to.valid_prefix(&bytes) == bytes.len() {
+                        return Ok(Datum::Bytes(bytes));
+                    }
+                    let shown = crate::value::store::escape(&bytes);
                     return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()]));
                 }
                 value => Datum::Bytes(from.convert(value.into_bytes(), *to).0),
