@@ -1,4 +1,5 @@
-//! The driver at small scale against the real server: load, mix, consistency; and a kill in the middle of the mix.
+//! The driver against the real server: load, mix, consistency; and a kill in the middle of the mix. At a hundredth of the
+//! rows; `DURAMEN_SCALE=1` runs Duramen's cases with four warehouses as specified, 16 terminals and minutes of load.
 #![allow(clippy::unwrap_used)]
 
 use mysql::prelude::Queryable;
@@ -11,30 +12,53 @@ use tpcc::session::{Form, Target};
 use tpcc::terminal::{self, Mix};
 use tpcc::{consistency, load};
 
-/// Two, so that there are remote customers and suppliers.
-const WAREHOUSES: u32 = 2;
+/// How large a case is.
+struct Size {
+    scale: Scale,
+    terminals: u32,
+    mix: Duration,
+    until_kill: Duration,
+}
+
+impl Size {
+    /// What is asked for by `DURAMEN_SCALE`. At least two warehouses, so that there are remote customers and suppliers.
+    fn wanted() -> Size {
+        let seconds = Duration::from_secs;
+        match std::env::var("DURAMEN_SCALE").is_ok_and(|scale| scale == "1") {
+            true => {
+                Size { scale: Scale::specified(4), terminals: 16, mix: seconds(60), until_kill: seconds(30) }
+            }
+            false => Size::small(),
+        }
+    }
+
+    fn small() -> Size {
+        let seconds = Duration::from_secs;
+        Size { scale: Scale::small(2), terminals: 8, mix: seconds(4), until_kill: seconds(3) }
+    }
+}
 
 #[test]
 fn conditions_hold_after_the_mix_prepared() {
-    after_the_mix(Kind::Duramen, Form::Prepared);
+    after_the_mix(Kind::Duramen, Form::Prepared, &Size::wanted());
 }
 
 #[test]
 fn conditions_hold_after_the_mix_as_text() {
-    after_the_mix(Kind::Duramen, Form::Text);
+    after_the_mix(Kind::Duramen, Form::Text, &Size::wanted());
 }
 
 /// What the driver itself is tested with: a server that has always run TPC-C.
 #[test]
 fn the_driver_is_right_on_mariadb() {
-    after_the_mix(Kind::MariaDb, Form::Prepared);
+    after_the_mix(Kind::MariaDb, Form::Prepared, &Size::small());
 }
 
 #[test]
 fn conditions_see_what_is_broken() {
     let folder = tempfile::tempdir().unwrap();
     let server = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
-    let (target, scale) = loaded(&server);
+    let (target, scale) = loaded(&server, &Size::small());
     let breaks = [
         ("UPDATE warehouse SET w_ytd = w_ytd + 0.01 WHERE w_id = 2", vec![1, 8]),
         ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 1 AND d_id = 3", vec![2]),
@@ -70,11 +94,12 @@ fn conditions_see_what_is_broken() {
 fn a_kill_in_the_middle_loses_nothing_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
-    let (target, scale) = loaded(&server);
-    let mix = mix(Form::Prepared, Duration::from_secs(60));
+    let size = Size::wanted();
+    let (target, scale) = loaded(&server, &size);
+    let mix = mix(Form::Prepared, size.terminals, size.until_kill * 20);
     let outcome = std::thread::scope(|scope| {
         let running = scope.spawn(|| terminal::run(&target, &scale, &mix).unwrap());
-        std::thread::sleep(Duration::from_secs(3));
+        std::thread::sleep(size.until_kill);
         server.kill().unwrap();
         running.join().unwrap()
     });
@@ -85,33 +110,33 @@ fn a_kill_in_the_middle_loses_nothing_acknowledged() {
     check_acknowledged(&target, &scale, &outcome);
     check_conditions(&target, &scale);
     // And it goes on from there.
-    let outcome = run(&target, &scale, Form::Prepared, Duration::from_secs(1));
+    let outcome = run(&target, &Size { mix: Duration::from_secs(1), ..size }, Form::Prepared);
     check_acknowledged(&target, &scale, &outcome);
     check_conditions(&target, &scale);
 }
 
-fn after_the_mix(kind: Kind, form: Form) {
+fn after_the_mix(kind: Kind, form: Form, size: &Size) {
     let folder = tempfile::tempdir().unwrap();
     let server = Launch::new(kind, folder.path()).unwrap().start().unwrap();
-    let (target, scale) = loaded(&server);
+    let (target, scale) = loaded(&server, size);
     check_conditions(&target, &scale);
-    let outcome = run(&target, &scale, form, Duration::from_secs(4));
+    let outcome = run(&target, size, form);
     check_acknowledged(&target, &scale, &outcome);
     check_conditions(&target, &scale);
 }
 
-fn loaded(server: &Running) -> (Target, Scale) {
-    let (target, scale) = (Target::socket(server.socket()), Scale::small(WAREHOUSES));
+fn loaded(server: &Running, size: &Size) -> (Target, Scale) {
+    let (target, scale) = (Target::socket(server.socket()), size.scale);
     load::load(&target, &scale, 1).unwrap();
     (target, scale)
 }
 
-fn mix(form: Form, time: Duration) -> Mix {
-    Mix { terminals: 8, time, thinks: false, form, seed: 1 }
+fn mix(form: Form, terminals: u32, time: Duration) -> Mix {
+    Mix { terminals, time, thinks: false, form, seed: 1 }
 }
 
-fn run(target: &Target, scale: &Scale, form: Form, time: Duration) -> Outcome {
-    let outcome = terminal::run(target, scale, &mix(form, time)).unwrap();
+fn run(target: &Target, size: &Size, form: Form) -> Outcome {
+    let outcome = terminal::run(target, &size.scale, &mix(form, size.terminals, size.mix)).unwrap();
     println!("{outcome}");
     assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
     assert_eq!(outcome.lost_connections, 0);
