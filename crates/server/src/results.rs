@@ -15,7 +15,7 @@ pub(crate) enum Format {
     /// The binary protocol's.
     Binary,
     /// The same, kept until they are fetched.
-    Cursor(Cursor),
+    Cursor(Box<Cursor>),
 }
 
 /// Writes one command's results into a connection's buffer.
@@ -47,7 +47,7 @@ impl<'a> Results<'a> {
     }
 
     /// The cursor, if rows went to one.
-    pub(crate) fn into_cursor(self) -> Option<Cursor> {
+    pub(crate) fn into_cursor(self) -> Option<Box<Cursor>> {
         match self.format {
             Format::Cursor(cursor) if !self.columns.is_empty() => Some(cursor),
             _ => None,

@@ -33,7 +33,7 @@ pub(crate) struct Statement {
     long: HashMap<usize, Vec<u8>>,
     /// What went wrong with the long data.
     long_error: Option<ErrorReply>,
-    cursor: Option<Cursor>,
+    cursor: Option<Box<Cursor>>,
 }
 
 /// Rows that wait to be fetched.
@@ -104,7 +104,7 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
     drop(long);
     let wants_cursor = flags & execute_flags::CURSOR_ANY != 0;
     let format = match wants_cursor {
-        true => Format::Cursor(Cursor { rows: client.session.row_queue(), row: Vec::new() }),
+        true => Format::Cursor(Box::new(Cursor { rows: client.session.row_queue(), row: Vec::new() })),
         false => Format::Binary,
     };
     if !attributes.is_empty() {

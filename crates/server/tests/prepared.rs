@@ -112,7 +112,7 @@ fn a_cursor_of_many_rows_lies_in_a_file() {
     let (server, mut client) = with_table();
     let files = || std::fs::read_dir(server.file("spill")).map_or(0, |files| files.count());
     let rows: Vec<String> = (1..=1000).map(|id| format!("({id}, REPEAT('x', 100))")).collect();
-    client.query(&format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
+    client.query(format!("INSERT INTO t VALUES {}", rows.join(", "))).unwrap();
     client.query("SET tmp_table_size = 1024").unwrap();
     let (id, ..) = prepare(&mut client, "SELECT CONCAT(id, b) FROM t").unwrap();
     open_cursor(&mut client, id);

@@ -58,7 +58,7 @@ enum Source {
     /// The statement's rows. Those that have more than bare values, by their numbers.
     Rows(Vec<(usize, Computed)>),
     /// A query, which gives what ON DUPLICATE KEY UPDATE reads of it behind the columns' values.
-    Query(Query),
+    Query(Box<Query>),
 }
 
 /// A row with expressions.
@@ -126,7 +126,7 @@ impl Insertion {
         }
         let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
         let on_duplicate = on_duplicate::resolve(cx, &table, insert, &columns, &read, (basis, text))?;
-        Ok(Self { table, columns, on_duplicate, values_calls: 0, source: Source::Query(query) })
+        Ok(Self { table, columns, on_duplicate, values_calls: 0, source: Source::Query(Box::new(query)) })
     }
 }
 

@@ -91,6 +91,9 @@ impl Aggregate {
     }
 }
 
+/// Where values are put off.
+type PutOffTo<'t> = &'t mut dyn FnMut(PutOff<'_>) -> Result<()>;
+
 /// A value that DISTINCT may count, put off until it is known whether it is the first of its kind.
 #[derive(Debug, Clone, Copy)]
 pub struct PutOff<'v> {
@@ -175,7 +178,7 @@ impl State {
         aggregate: &Aggregate,
         cx: &mut Context,
         row: Row<'_>,
-        put_off: Option<&mut dyn FnMut(PutOff<'_>) -> Result<()>>,
+        put_off: Option<PutOffTo<'_>>,
     ) -> Result<usize> {
         let Some(argument) = &aggregate.argument else {
             self.count += 1;

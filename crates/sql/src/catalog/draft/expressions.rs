@@ -150,7 +150,7 @@ fn refuse(draft: &Draft, node: &ast::Expr, place: Place<'_>) -> Result<()> {
 }
 
 /// The index on a hidden column.
-fn index_of<'d>(draft: &'d Draft, column: usize) -> Option<&'d str> {
+fn index_of(draft: &Draft, column: usize) -> Option<&str> {
     let def = &draft.columns[column].def;
     let has_it = |key: &&DraftKey| key.parts.iter().any(|part| part.column == def.name);
     draft.keys.iter().find(has_it).filter(|_| def.is_key_part())?.name.as_deref()
