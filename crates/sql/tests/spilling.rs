@@ -27,7 +27,7 @@ fn fill(session: &mut Session, random: &mut Random) {
         let mut values = Vec::new();
         for id in 0..ROWS {
             let mut nullable =
-                |text: String| if random.next_u64() % 20 == 0 { "NULL".to_owned() } else { text };
+                |text: String| if random.next_u64().is_multiple_of(20) { "NULL".to_owned() } else { text };
             let cells = [
                 nullable(format!("{}", (id * 7919) % 400)),
                 nullable(format!("'{}{}'", "x".repeat((id % 40) as usize), (id * 31) % 977)),
@@ -54,7 +54,8 @@ impl Generator {
     }
 
     fn some_of<'a>(&mut self, list: &[&'a str], least: usize) -> Vec<&'a str> {
-        let mut chosen: Vec<&str> = list.iter().copied().filter(|_| self.0.next_u64() % 2 == 0).collect();
+        let mut chosen: Vec<&str> =
+            list.iter().copied().filter(|_| self.0.next_u64().is_multiple_of(2)).collect();
         if chosen.len() < least {
             chosen = vec![self.one_of(list)];
         }
@@ -151,7 +152,7 @@ impl Generator {
             1 => format!(
                 "SELECT id FROM t WHERE {column} >= ALL (SELECT {column} FROM u WHERE {column} IS NOT NULL)"
             ),
-            _ => format!("SELECT id, (SELECT MAX(y.b) FROM u y WHERE y.a = x.a) FROM t x"),
+            _ => "SELECT id, (SELECT MAX(y.b) FROM u y WHERE y.a = x.a) FROM t x".to_owned(),
         }
     }
 
