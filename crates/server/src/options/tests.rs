@@ -122,6 +122,6 @@ fn help_lists_every_live_option() {
     let text = help::text(false);
     assert!(text.contains("--sync-binlog=1\n"));
     assert!(text.contains("--max-binlog-size=1024M\n"));
-    assert!(!text.contains("--join-buffer-size"));
-    assert!(help::text(true).contains("--join-buffer-size"));
+    assert!(!text.contains("--read-buffer-size"));
+    assert!(help::text(true).contains("--read-buffer-size"));
 }
