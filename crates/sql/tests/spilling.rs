@@ -326,20 +326,30 @@ fn a_killed_statement_stops_in_the_middle_of_its_files() {
     multiply(&mut session);
     run(&mut session, TINY).unwrap();
     for sql in LARGE {
-        let id: u64 = value(&mut session, "SELECT CONNECTION_ID()").parse().unwrap();
-        let database = server.database.clone();
-        let env = server.env.clone();
-        let begun = env.counters_of("/spill/").writes;
-        let killer = std::thread::spawn(move || {
-            while env.counters_of("/spill/").writes < begun + 4 {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            database.process(id).unwrap().kill(sql::Kill::Query);
-        });
-        let failed = run(&mut session, sql).map(|_| ());
-        killer.join().unwrap();
-        assert_eq!(failed.unwrap_err().number, 1317, "{sql}");
-        assert_eq!((files(&server), server.database.spill().taken()), (0, 0), "{sql}");
+        // A kill may come too late, on a busy machine more than once.
+        let killed = (0..100).any(|_| is_killed(&server, &mut session, sql));
+        assert!(killed, "{sql}");
+    }
+}
+
+/// Kills a statement while it writes its files; false if it was over before that.
+fn is_killed(server: &Server, session: &mut Session, sql: &str) -> bool {
+    let id: u64 = value(session, "SELECT CONNECTION_ID()").parse().unwrap();
+    let (database, env) = (server.database.clone(), server.env.clone());
+    let begun = writes(server);
+    let killer = std::thread::spawn(move || {
+        while env.counters_of("/spill/").writes < begun + 2 {
+            std::thread::yield_now();
+        }
+        database.process(id).unwrap().kill(sql::Kill::Query);
+    });
+    let outcome = run(session, sql).map(|_| ());
+    killer.join().unwrap();
+    assert_eq!((files(server), server.database.spill().taken()), (0, 0), "{sql}");
+    match outcome {
+        Ok(()) => false,
+        Err(e) if e.number == 1317 => true,
+        Err(e) => panic!("{sql}: {e}"),
     }
 }
 
