@@ -17,7 +17,7 @@ use crate::error::{self, Result, SqlError};
 use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
-use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner;
 use crate::planner::plan::Basis;
 use crate::session::Context;
@@ -39,6 +39,8 @@ enum Assigned {
     /// A parameter's value, whatever type it has.
     Parameter(usize),
     Default,
+    /// The column itself: it stays as it is, even where its value is one that may not be stored now.
+    Itself,
 }
 
 /// What assignments read besides the row that they change.
@@ -85,6 +87,10 @@ impl Assignments {
                     computed::not_generated(table, column)?;
                     let expr = resolver.expr(&assignment.value)?;
                     basis.evaluates(&expr);
+                    if matches!(expr.node, Node::Column { source: 0, column: c } if c == column) {
+                        list.push((column, Assigned::Itself));
+                        continue;
+                    }
                     let earlier: Vec<usize> = list.iter().map(|(c, _)| *c).collect();
                     expr.walk(&mut |e| sequential |= e.as_column().is_some_and(|c| earlier.contains(&c)));
                     Assigned::Expr(expr)
@@ -186,6 +192,7 @@ impl Assignments {
         for (column, assigned) in assignments {
             let definition = &table.columns[*column];
             let (value, charset) = match assigned {
+                Assigned::Itself => continue,
                 Assigned::Default if definition.generated.is_some() => continue,
                 Assigned::Default => match &definition.default {
                     Default::Expression(_) => continue, // evaluated when the row is complete

@@ -75,7 +75,14 @@ pub fn own_order(ty: &Type) -> By {
 impl By {
     /// Compares; `None` if either is NULL.
     pub fn compare(self, cx: &mut Context, a: &Datum<'_>, b: &Datum<'_>) -> Result<Option<Ordering>> {
-        if a.is_null() || b.is_null() {
+        if a.is_null() {
+            return Ok(None);
+        }
+        if b.is_null() {
+            // The left side has been made a number by then, and what is wrong with it said.
+            if let (By::Decimal | By::Double, Datum::Bytes(_)) = (self, a) {
+                cx.double(a)?;
+            }
             return Ok(None);
         }
         Ok(Some(match self {
