@@ -80,7 +80,7 @@ impl Subject for Duramen {
     }
 
     fn range(&self, from: &[u8], limit: u64) -> u64 {
-        let mut cursor = self.0.cursor(TREE, self.0.snapshot_visible().position());
+        let mut cursor = self.0.cursor(TREE, LogPosition::MAX);
         cursor.seek(from).unwrap();
         let mut seen = 0;
         while seen < limit && cursor.valid() {
@@ -92,7 +92,7 @@ impl Subject for Duramen {
     }
 
     fn scan_backward(&self) -> u64 {
-        let mut cursor = self.0.cursor(TREE, self.0.snapshot_visible().position());
+        let mut cursor = self.0.cursor(TREE, LogPosition::MAX);
         cursor.seek_last().unwrap();
         let mut seen = 0;
         while cursor.valid() {
