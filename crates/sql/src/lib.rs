@@ -15,10 +15,10 @@
 //!    until the log has made it durable.
 //! 8. reply     Rows went to the [`sink`] as they were found; OK or the error follows.
 //!
-//! Around it: [`explain`] (what was planned, and what it did), [`admin`] (SET, SHOW, KILL and their like), [`routine`] (stored functions: statements within a
-//! statement), [`variables`] and [`status`] (what SET sets and SHOW STATUS counts), [`system_tables`]
-//! (`information_schema` and its like), [`error`] (everything
-//! a client can be told), [`types`] and [`value`] (what it all computes with), [`database`] (what the sessions share).
+//! Around it: [`explain`] (what was planned, and what it did), [`admin`] (SET, SHOW, KILL and their like), [`routine`]
+//! (stored functions: statements within a statement), [`variables`] and [`status`] (what SET sets and SHOW STATUS counts),
+//! [`system_tables`] (`information_schema` and its like), [`error`] (everything a client can be told), [`types`] and
+//! [`value`] (what it all computes with), [`database`] (what the sessions share).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -5,7 +5,8 @@
 //! 1. enqueue  The session has done all that can fail. Its event group joins the log's queue, with a hook that owns
 //!    the batch of changes and the row locks.
 //! 2. ordered  The log's leader has written the group; its place is fixed. The hook puts the batch into the store (a large
-//!    one comes as a memtable of its own, `large.rs`), stamped with the group's position, and then releases the locks (C5). It neither blocks nor fails.
+//!    one comes as a memtable of its own, `large.rs`), stamped with the group's position, and then releases the locks
+//!    (C5). It neither blocks nor fails.
 //! 3. publish  The log moves its visible position behind the group. Snapshots are taken there.
 //! 4. wait     The session's ticket returns: the transaction is as durable as the settings ask.
 //!

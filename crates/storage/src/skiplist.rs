@@ -1,8 +1,9 @@
 //! The ordered list inside a memtable: one writer, readers without any lock.
 //!
 //! A skip list whose nodes lie in an arena. A node is written completely before the first link to it is stored, never
-//! changes after that except for its links (or, before the list is shared, its position), and lives as long as the list. So a reader needs nothing but `Acquire`
-//! loads of links, and slices of keys and values stay valid as long as the list is borrowed or shared.
+//! changes after that except for its links (or, before the list is shared, its position), and lives as long as the list.
+//! So a reader needs nothing but `Acquire` loads of links, and slices of keys and values stay valid as long as the list is
+//! borrowed or shared.
 //!
 //! Bytes of a node, eight-byte aligned:
 //!
