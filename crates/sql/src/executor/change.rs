@@ -77,8 +77,7 @@ pub(super) fn check_safe(cx: &Context, from: &Operator) -> Result<()> {
 fn reads_all(from: &Operator) -> bool {
     match from {
         Operator::Access(access) => access.path.is_full(),
-        Operator::Loop(join) => reads_all(&join.outer) || reads_all(&join.inner),
-        Operator::Hash(join) => reads_all(&join.outer) || reads_all(&join.inner),
+        Operator::Loop(_) | Operator::Hash(_) => from.inputs().any(reads_all),
         Operator::One(_) | Operator::Rows(_) => false,
     }
 }

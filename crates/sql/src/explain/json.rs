@@ -392,18 +392,10 @@ fn costs<const N: usize>(list: [(&str, f64); N]) -> Object {
 
 /// Calls `f` with the conditions of all tables of a join.
 fn conditions_of<'p>(operator: &'p Operator, f: &mut dyn FnMut(&'p Expr)) {
-    match operator {
-        Operator::One(_) => {}
-        Operator::Access(_) | Operator::Rows(_) => operator.filter().iter().for_each(f),
-        Operator::Loop(join) => {
-            conditions_of(&join.outer, f);
-            conditions_of(&join.inner, f);
-        }
-        Operator::Hash(join) => {
-            conditions_of(&join.outer, f);
-            conditions_of(&join.inner, f);
-        }
+    if let Operator::Access(_) | Operator::Rows(_) = operator {
+        operator.filter().iter().for_each(&mut *f);
     }
+    operator.inputs().for_each(|input| conditions_of(input, f));
 }
 
 fn stands_in(inner: &Nested<'_>, condition: &Expr) -> bool {

@@ -87,20 +87,10 @@ impl<'p> Names<'p> {
 }
 
 fn name_made_rows(operator: &Operator, sources: &mut [(String, Vec<String>)]) {
-    match operator {
-        Operator::Rows(rows) => {
-            if let Some((_, columns)) = sources.get_mut(rows.slot) {
-                *columns = rows.maker.columns().into_iter().map(|c| c.meta.name).collect();
-            }
-        }
-        Operator::Loop(join) => {
-            name_made_rows(&join.outer, sources);
-            name_made_rows(&join.inner, sources);
-        }
-        Operator::Hash(join) => {
-            name_made_rows(&join.outer, sources);
-            name_made_rows(&join.inner, sources);
-        }
-        Operator::One(_) | Operator::Access(_) => {}
+    if let Operator::Rows(rows) = operator
+        && let Some((_, columns)) = sources.get_mut(rows.slot)
+    {
+        *columns = rows.maker.columns().into_iter().map(|c| c.meta.name).collect();
     }
+    operator.inputs().for_each(|input| name_made_rows(input, sources));
 }

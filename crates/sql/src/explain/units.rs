@@ -107,8 +107,9 @@ pub fn subqueries<'p>(expr: &'p Expr, place: Place, found: &mut Vec<Nested<'p>>)
 }
 
 fn in_operator<'p>(operator: &'p Operator, found: &mut Vec<Nested<'p>>) {
+    operator.inputs().for_each(|input| in_operator(input, found));
     match operator {
-        Operator::One(_) | Operator::Access(_) => {}
+        Operator::One(_) | Operator::Access(_) | Operator::Loop(_) => {}
         Operator::Rows(rows) => {
             if let Maker::Derived(derived) = &rows.maker {
                 found.push(Nested {
@@ -119,13 +120,7 @@ fn in_operator<'p>(operator: &'p Operator, found: &mut Vec<Nested<'p>>) {
                 });
             }
         }
-        Operator::Loop(join) => {
-            in_operator(&join.outer, found);
-            in_operator(&join.inner, found);
-        }
         Operator::Hash(join) => {
-            in_operator(&join.outer, found);
-            in_operator(&join.inner, found);
             join.on.iter().for_each(|e| subqueries(e, Place::Condition, found));
         }
     }

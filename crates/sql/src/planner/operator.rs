@@ -27,23 +27,28 @@ impl Operator {
         }
     }
 
+    /// The operators whose rows it joins, the outer one first.
+    pub fn inputs(&self) -> impl Iterator<Item = &Operator> {
+        let pair = match self {
+            Operator::Loop(join) => Some([&join.outer, &join.inner]),
+            Operator::Hash(join) => Some([&join.outer, &join.inner]),
+            Operator::One(_) | Operator::Access(_) | Operator::Rows(_) => None,
+        };
+        pair.into_iter().flatten()
+    }
+
     /// Calls `f` with each expression in it.
     pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
         self.filter().iter().for_each(&mut *f);
+        self.inputs().for_each(|input| input.each_expr(f));
         match self {
-            Operator::One(_) | Operator::Access(_) => {}
+            Operator::One(_) | Operator::Access(_) | Operator::Loop(_) => {}
             Operator::Rows(rows) => match &rows.maker {
                 Maker::Derived(derived) => derived.plan.each_expr(f),
                 Maker::Json(source) => f(&source.document),
                 Maker::Provider(_) => rows.keys.iter().flatten().for_each(f),
             },
-            Operator::Loop(join) => {
-                join.outer.each_expr(f);
-                join.inner.each_expr(f);
-            }
             Operator::Hash(join) => {
-                join.outer.each_expr(f);
-                join.inner.each_expr(f);
                 join.on.iter().for_each(&mut *f);
                 join.keys.iter().for_each(|(a, b, _)| {
                     f(a);
@@ -77,18 +82,11 @@ impl Operator {
     /// Appends the slots that it fills.
     pub fn slots(&self, out: &mut Vec<usize>) {
         match self {
-            Operator::One(_) => {}
             Operator::Access(access) => out.push(access.slot),
             Operator::Rows(rows) => out.push(rows.slot),
-            Operator::Loop(join) => {
-                join.outer.slots(out);
-                join.inner.slots(out);
-            }
-            Operator::Hash(join) => {
-                join.outer.slots(out);
-                join.inner.slots(out);
-            }
+            Operator::One(_) | Operator::Loop(_) | Operator::Hash(_) => {}
         }
+        self.inputs().for_each(|input| input.slots(out));
     }
 
     /// What running it once is expected to cost, in rows read.
