@@ -8,8 +8,8 @@
 mod common;
 
 use common::{Server, now, start};
-use env::{Env, OpenMode};
 use protocol::client::Client;
+use servers::disk::Disk;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -156,36 +156,25 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     check_log(datadir.path(), rows);
 }
 
-/// Compiles the preload library; where it is, and the folder that it looks into.
-fn faults() -> (tempfile::TempDir, [(String, String); 2]) {
+/// A disk that can be told to fail or to be full, and the folder it lives in.
+fn disk() -> (tempfile::TempDir, Disk) {
     let folder = tempfile::tempdir().unwrap();
-    let library = folder.path().join("faults.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/faults.c");
-    let made = Command::new("cc")
-        .args(["-O2", "-fPIC", "-shared", "-o"])
-        .arg(&library)
-        .args([source, "-ldl"])
-        .status()
-        .unwrap();
-    assert!(made.success());
-    let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let variables = [("LD_PRELOAD".into(), text(&library)), ("FAULTS".into(), text(folder.path()))];
-    (folder, variables)
+    let disk = Disk::new(folder.path()).unwrap();
+    (folder, disk)
 }
 
 #[test]
 fn after_a_failed_flush_no_commit_is_acknowledged_and_reads_go_on() {
-    let (folder, variables) = faults();
-    let server = Server::start_with(&Arc::new(tempfile::tempdir().unwrap()), SMALL, &variables);
+    let (_folder, disk) = disk();
+    let server = Server::start_with(&Arc::new(tempfile::tempdir().unwrap()), SMALL, &disk.variables());
     make_tables(&server);
     let next = AtomicU64::new(1);
-    let trigger = folder.path().join("eio");
     let ledger = under_load(&server, &next, |_| {
         std::thread::sleep(Duration::from_millis(200));
-        env::RealEnv.open(&trigger, OpenMode::CreateNew).unwrap();
+        disk.fail_flushes(true).unwrap();
     });
     // The disk is well again; the log must not believe it.
-    env::RealEnv.remove_file(&trigger).unwrap();
+    disk.fail_flushes(false).unwrap();
     let refused = server.sql_error("insert into pairs.a values (0, '')");
     println!("{} acknowledged; then: {refused}", ledger.acknowledged.len());
     assert!(refused.contains("ERROR 1") || refused.contains("ERROR 3"), "{refused}");
@@ -198,20 +187,19 @@ fn after_a_failed_flush_no_commit_is_acknowledged_and_reads_go_on() {
 
 #[test]
 fn a_full_disk_refuses_commits_until_there_is_room() {
-    let (folder, variables) = faults();
-    let server = Server::start_with(&Arc::new(tempfile::tempdir().unwrap()), SMALL, &variables);
+    let (_folder, disk) = disk();
+    let server = Server::start_with(&Arc::new(tempfile::tempdir().unwrap()), SMALL, &disk.variables());
     make_tables(&server);
     let next = AtomicU64::new(1);
-    let trigger = folder.path().join("enospc");
     let mut all = under_load(&server, &next, |_| {
         std::thread::sleep(Duration::from_millis(200));
         // Until each client met the full disk.
-        env::RealEnv.open(&trigger, OpenMode::CreateNew).unwrap();
+        disk.fill(true).unwrap();
     });
     let refused = server.sql_error("insert into pairs.a values (0, repeat('x', 1000))");
     println!("{} acknowledged; then: {refused}", all.acknowledged.len());
     check_acknowledged_visible(&server, &all);
-    env::RealEnv.remove_file(&trigger).unwrap();
+    disk.fill(false).unwrap();
     let more = under_load(&server, &next, |stop| {
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::Relaxed);

@@ -2,16 +2,19 @@
 //! with equal settings, and ended when dropped.
 //!
 //! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and start it again on what it
-//! left behind. [`published`] is what published workloads say, [`arguments`] the testing programs' command line.
+//! left behind. [`address`] is what client programs are told, [`disk`] puts another disk under a server, [`published`] is what
+//! published workloads say, [`arguments`] the testing programs' command line.
 
+pub mod address;
 pub mod arguments;
+pub mod disk;
 mod find;
 pub mod published;
 
+pub use address::Address;
 pub use find::{duramen, find};
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -63,13 +66,14 @@ pub struct Launch {
     home: PathBuf,
     duramen: Option<PathBuf>,
     args: Vec<String>,
+    variables: Vec<(String, String)>,
 }
 
 impl Launch {
     /// A server whose data and error log are in `folder`, under its own name.
     pub fn new(kind: Kind, folder: &Path) -> Result<Self> {
         let home = std::path::absolute(folder)?.join(kind.name());
-        Ok(Self { kind, home, duramen: None, args: Vec::new() })
+        Ok(Self { kind, home, duramen: None, args: Vec::new(), variables: Vec::new() })
     }
 
     /// Runs this binary where the server is Duramen, not the one that lies beside the running program.
@@ -83,6 +87,13 @@ impl Launch {
     #[must_use]
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
         self.args.push(arg.into());
+        self
+    }
+
+    /// Sets variables of the environment.
+    #[must_use]
+    pub fn variables(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.variables.extend(variables);
         self
     }
 
@@ -112,11 +123,13 @@ impl Launch {
             .arg(format!("--port={port}"))
             .args(COMMON)
             .args(&self.args)
+            .envs(self.variables.iter().cloned())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()?;
-        let mut running = Running { launch: self, child, socket, port };
+        let address = Address::socket(&socket);
+        let mut running = Running { launch: self, child, socket, port, address };
         running.await_answer()?;
         Ok(running)
     }
@@ -155,6 +168,7 @@ pub struct Running {
     child: Child,
     socket: PathBuf,
     port: u16,
+    address: Address,
 }
 
 impl Running {
@@ -190,32 +204,19 @@ impl Running {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen offers by default and
-    /// MariaDB does not, and which would measure the client.
+    /// What client programs are told.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// A client program of MariaDB's, told where this server is.
     pub fn client(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(["--no-defaults", "--user=root", "--skip-ssl"])
-            .arg(format!("--socket={}", self.socket.display()));
-        command
+        self.address.client(program)
     }
 
     /// Runs a script through `mariadb`; the answer's rows, tab-separated.
     pub fn sql(&self, script: &str) -> Result<String> {
-        let mut client = self
-            .client("mariadb")
-            .args(["--batch", "--skip-column-names"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        client.stdin.take().ok_or("no stdin")?.write_all(script.as_bytes())?;
-        let done = client.wait_with_output()?;
-        if done.status.success() {
-            Ok(String::from_utf8_lossy(&done.stdout).trim_end().to_string())
-        } else {
-            Err(format!("{:?}: {}", self.kind(), String::from_utf8_lossy(&done.stderr).trim()).into())
-        }
+        self.address.sql(script).map_err(|e| format!("{:?}: {e}", self.kind()).into())
     }
 
     /// What it calls itself.

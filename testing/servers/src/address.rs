@@ -1,0 +1,116 @@
+//! Where a server is and who asks: what client programs are told.
+
+use crate::Result;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A server that client programs can reach, whoever started it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    place: Place,
+    user: String,
+    password: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Socket(PathBuf),
+    Tcp { host: String, port: u16 },
+}
+
+impl Address {
+    /// A Unix socket, as root.
+    pub fn socket(path: impl Into<PathBuf>) -> Self {
+        Self { place: Place::Socket(path.into()), user: "root".into(), password: String::new() }
+    }
+
+    /// A port, as this user.
+    pub fn tcp(host: &str, port: u16, user: &str, password: &str) -> Self {
+        let place = Place::Tcp { host: host.into(), port };
+        Self { place, user: user.into(), password: password.into() }
+    }
+
+    /// Reads `user:password@host:port`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = || format!("`{text}` is not user:password@host:port");
+        // A password may have any of the signs in it, a host neither.
+        let (login, place) = text.rsplit_once('@').ok_or_else(wrong)?;
+        let (user, password) = login.split_once(':').ok_or_else(wrong)?;
+        let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+        Ok(Self::tcp(host, port.parse().map_err(|_| wrong())?, user, password))
+    }
+
+    /// The path of its Unix socket, if it is reached by that.
+    pub fn socket_path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Socket(path) => Some(path),
+            Place::Tcp { .. } => None,
+        }
+    }
+
+    /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen and MySQL offer by default and
+    /// MariaDB does not, and which would measure the client.
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(["--no-defaults", "--skip-ssl"]).arg(format!("--user={}", self.user));
+        match &self.place {
+            Place::Socket(path) => command.arg(format!("--socket={}", path.display())),
+            Place::Tcp { host, port } => {
+                command.args(["--protocol=tcp", &format!("--host={host}"), &format!("--port={port}")])
+            }
+        };
+        if !self.password.is_empty() {
+            command.arg(format!("--password={}", self.password));
+        }
+        command
+    }
+
+    /// The same for sysbench.
+    pub fn sysbench(&self) -> Command {
+        let mut command = Command::new("sysbench");
+        command.arg(format!("--mysql-user={}", self.user));
+        match &self.place {
+            Place::Socket(path) => command.arg(format!("--mysql-socket={}", path.display())),
+            Place::Tcp { host, port } => {
+                command.args([format!("--mysql-host={host}"), format!("--mysql-port={port}")])
+            }
+        };
+        if !self.password.is_empty() {
+            command.arg(format!("--mysql-password={}", self.password));
+        }
+        command
+    }
+
+    /// Runs a script through `mariadb`; the answer's rows, tab-separated.
+    pub fn sql(&self, script: &str) -> Result<String> {
+        let mut client = self
+            .client("mariadb")
+            .args(["--batch", "--skip-column-names"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        client.stdin.take().ok_or("no stdin")?.write_all(script.as_bytes())?;
+        let done = client.wait_with_output()?;
+        if done.status.success() {
+            Ok(String::from_utf8_lossy(&done.stdout).trim_end().to_string())
+        } else {
+            Err(String::from_utf8_lossy(&done.stderr).trim().into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_from_its_text() {
+        let address = Address::parse("sb:p@ss:w@127.0.0.1:33062").unwrap();
+        assert_eq!(address, Address::tcp("127.0.0.1", 33062, "sb", "p@ss:w"));
+        for wrong in ["", "127.0.0.1:33062", "sb@127.0.0.1:33062", "sb:sb@127.0.0.1", "sb:sb@127.0.0.1:x"] {
+            assert!(Address::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}
