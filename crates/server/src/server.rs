@@ -18,6 +18,7 @@ use env::Env;
 use protocol::identity::GivenFiles;
 use protocol::{Authenticator, Identity, Login};
 use sql::Database;
+use sql::admin::binary_log;
 use sql::status::Status;
 use sql::types::Collation;
 use sql::variables::{GlobalVariables, Value, ids};
@@ -27,6 +28,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
+/// How often the server looks whether the log has gone on to another file.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// How long the sessions may take for their last reply at a stop.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long they may take to end after that. Each has rolled back long before, unless the machine hangs.
@@ -141,7 +144,7 @@ fn serve(server: &Arc<Server>, is_new: bool) -> Result<(), StartError> {
     let threads = listeners.iter().map(|l| l.run(server)).collect::<Result<Vec<_>, _>>()?;
     announce(server, &listeners, is_new);
 
-    let reason = server.stop.wait();
+    let reason = keep_house(server);
     tracing::info!("stopping: {reason}");
     for listener in &listeners {
         listener.close();
@@ -156,6 +159,24 @@ fn serve(server: &Arc<Server>, is_new: bool) -> Result<(), StartError> {
         listener.remove(&*server.env);
     }
     Ok(())
+}
+
+/// Removes expired log files at the start and after each rotation, until the stop is requested; tells why it was.
+fn keep_house(server: &Server) -> String {
+    let rotations = || server.database.log().status().rotations.get();
+    let mut seen = None;
+    loop {
+        let now = Some(rotations());
+        if seen != now {
+            seen = now;
+            if let Err(error) = binary_log::purge_expired(&server.database) {
+                tracing::warn!("expired log files stay until the next rotation: {error}");
+            }
+        }
+        if let Some(reason) = server.stop.wait_for(HOUSEKEEPING) {
+            return reason;
+        }
+    }
 }
 
 /// Interrupts what runs and lets each session send its last reply; whoever does not take it is cut off.

@@ -7,6 +7,7 @@ use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 /// A request to stop, shared by all who may make it.
 #[derive(Clone, Default)]
@@ -33,15 +34,11 @@ impl Stop {
         self.0.requested.load(Relaxed)
     }
 
-    /// Waits for a request, and gives its reason.
-    pub fn wait(&self) -> String {
+    /// Waits for a request, for `patience` at the most, and gives its reason.
+    pub fn wait_for(&self, patience: Duration) -> Option<String> {
         let mut reason = self.0.reason.lock();
-        loop {
-            if let Some(reason) = &*reason {
-                return reason.clone();
-            }
-            self.0.made.wait(&mut reason);
-        }
+        self.0.made.wait_while_for(&mut reason, |reason| reason.is_none(), patience);
+        reason.clone()
     }
 
     /// Turns SIGTERM and SIGINT into requests. A second one ends the process at once, as a crash would.

@@ -5,6 +5,7 @@ mod common;
 
 use common::start;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 #[test]
 fn variables_are_set_and_shown() {
@@ -109,6 +110,24 @@ fn the_log_rotates_and_is_purged() {
     assert!(server.sql("SHOW BINARY LOGS").starts_with("binlog.000002\t"));
     let error = server.sql_error("PURGE BINARY LOGS TO 'binlog.000001'");
     assert!(error.contains("ERROR 1373 (HY000)"), "{error}");
+}
+
+#[test]
+fn expired_log_files_go_when_another_begins() {
+    let server = start(&["--binlog-expire-logs-seconds=2"]);
+    let first = || server.sql("SHOW BINARY LOGS").lines().next().unwrap_or_default().to_owned();
+    server.sql("CREATE DATABASE d; FLUSH BINARY LOGS; CREATE DATABASE e");
+    assert!(first().starts_with("binlog.000001"), "left a moment ago");
+    std::thread::sleep(Duration::from_millis(3100));
+    server.sql("SET GLOBAL binlog_expire_logs_auto_purge = OFF; FLUSH BINARY LOGS; CREATE DATABASE f");
+    std::thread::sleep(Duration::from_millis(3100));
+    assert!(first().starts_with("binlog.000001"), "nobody may purge");
+    server.sql("SET GLOBAL binlog_expire_logs_auto_purge = ON; FLUSH BINARY LOGS; CREATE DATABASE g");
+    let patience = Instant::now() + Duration::from_secs(20);
+    while first().starts_with("binlog.000001") || first().starts_with("binlog.000002") {
+        assert!(Instant::now() < patience, "{}", server.sql("SHOW BINARY LOGS"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]

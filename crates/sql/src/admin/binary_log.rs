@@ -12,11 +12,13 @@ use binlog::{FileNumber, LogPosition};
 use super::event_info;
 use super::listing::{Listing, cells, int, text, uint};
 use crate::ast::{LogEvents, PurgeTo};
+use crate::database::Database;
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::sink::ResultSink;
 use crate::value::temporal::SECOND;
 use crate::value::{Datum, temporal_text};
+use crate::variables::ids;
 
 /// Log files start with four bytes that are no event.
 const FIRST_EVENT: u64 = 4;
@@ -149,6 +151,31 @@ pub fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
     };
     let removed = cx.database.engine().purge_log_to(keep).map_err(SqlError::internal)?;
     tracing::info!("purged {} binary log files before {}", removed.len(), log.file_name(keep));
+    Ok(())
+}
+
+/// Removes the log files that were left for the next one more than `binlog_expire_logs_seconds` ago, as far as recovery
+/// can do without them; nothing where that is 0 or `binlog_expire_logs_auto_purge` is off.
+pub fn purge_expired(database: &Database) -> Result<()> {
+    let globals = database.globals();
+    let seconds = globals.uint(ids::BINLOG_EXPIRE_LOGS_SECONDS);
+    if seconds == 0 || !globals.bool(ids::BINLOG_EXPIRE_LOGS_AUTO_PURGE) {
+        return Ok(());
+    }
+    let log = database.log();
+    let now = i64::try_from(database.env().now()).unwrap_or(i64::MAX);
+    let keep = first_since(log, now - seconds as i64 * SECOND)?;
+    if log.files().first().is_none_or(|oldest| oldest.number >= keep) {
+        return Ok(());
+    }
+    let removed = database.engine().purge_log_to(keep).map_err(SqlError::internal)?;
+    if let (Some(&first), Some(&last)) = (removed.first(), removed.last()) {
+        tracing::info!(
+            "the log files {} to {} are expired and purged",
+            log.file_name(first),
+            log.file_name(last)
+        );
+    }
     Ok(())
 }
 

@@ -16,6 +16,7 @@ names! {
     AUTOCOMMIT = "autocommit";
     BIND_ADDRESS = "bind_address";
     BLOCK_ENCRYPTION_MODE = "block_encryption_mode";
+    BINLOG_EXPIRE_LOGS_AUTO_PURGE = "binlog_expire_logs_auto_purge";
     BINLOG_EXPIRE_LOGS_SECONDS = "binlog_expire_logs_seconds";
     BINLOG_GROUP_COMMIT_SYNC_DELAY = "binlog_group_commit_sync_delay";
     BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT = "binlog_group_commit_sync_no_delay_count";

@@ -13,10 +13,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     choice("binlog_error_action", &["IGNORE_ERROR", "ABORT_SERVER"], 1)
         .fixed()
         .help_text("After an error of the log no commit is accepted any more; reads go on"),
-    switch("binlog_expire_logs_auto_purge", true).harmless().help_text("No effect yet: log files stay until PURGE BINARY LOGS"),
+    switch("binlog_expire_logs_auto_purge", true).help_text("Remove expired log files at the start and whenever a new one begins"),
     uint("binlog_expire_logs_seconds", 2_592_000, 0, u32::MAX as u64)
-        .harmless()
-        .help_text("No effect yet: log files stay until PURGE BINARY LOGS"),
+        .help_text("Seconds after which a finished log file is removed; 0: never"),
     choice("binlog_format", &["MIXED", "STATEMENT", "ROW"], 2).both().fixed().help_text("The log holds rows"),
     uint("binlog_group_commit_sync_delay", 0, 0, 1_000_000)
         .help_text("Microseconds to wait for more transactions before a flush"),
