@@ -10,9 +10,14 @@
 //!    its memcpy; [`EventGroup::stamp_in_place`] saves even that, where the log writes the group's own buffer behind
 //!    the GTID event.
 //!
+//! A transaction that memory should not hold goes another way from step 1 on: its finished events move to a file of their
+//! own (`spilled.rs`), which becomes a part of the log as it is (`log/large.rs`).
+//!
 //! (B1) `stamped_len` is exact and known before the GTID is.
 //! (B2) Bytes before a mark never change by what follows it, except the length of the rows event that was open at the
-//!      mark, which is written again when that event is closed.
+//!      mark, which is written again when that event is closed, and what stamping sets.
+
+mod spilled;
 
 use std::num::NonZeroU32;
 
@@ -22,6 +27,8 @@ use crate::event::{
     RowsQueryEvent, TableMapEvent, XidEvent, rows_flags,
 };
 use crate::gtid::Gtid;
+use crate::log::{LargeFile, LogError};
+use spilled::Spilled;
 
 /// What all events of a group share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,14 +105,17 @@ const SMALL_BYTES: usize = 1024;
 /// The same for the ends of its events.
 const SMALL_EVENTS: usize = 8;
 
-/// Collects a transaction's events.
+/// Collects a transaction's events. Offsets count from the first byte of the group, wherever it is.
 #[derive(Debug)]
 pub struct GroupBuilder {
     context: GroupContext,
+    /// What is in memory: all, or what is behind the spilled events.
     bytes: Vec<u8>,
-    /// Ends of the finished events.
+    /// Ends of the finished events in memory.
     events: Vec<usize>,
     open: Option<OpenRows>,
+    /// The events in front of those in memory.
+    spilled: Option<Box<Spilled>>,
 }
 
 /// Offset of the flags in a rows event: header, table id.
@@ -116,17 +126,27 @@ const NO_EXTRA_DATA: [u8; 2] = [2, 0];
 impl GroupBuilder {
     /// An empty group.
     pub fn new(context: GroupContext) -> Self {
-        Self { context, bytes: Vec::new(), events: Vec::new(), open: None }
+        Self { context, bytes: Vec::new(), events: Vec::new(), open: None, spilled: None }
     }
 
     /// True before the first event.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.len() == 0
     }
 
     /// Bytes so far.
     pub fn len(&self) -> usize {
+        self.base() + self.bytes.len()
+    }
+
+    /// Of these, the bytes in memory.
+    pub fn memory(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Bytes that are not in memory.
+    fn base(&self) -> usize {
+        self.spilled.as_ref().map_or(0, |s| s.len())
     }
 
     /// The session's context; its timestamp is that of the events to come.
@@ -185,13 +205,19 @@ impl GroupBuilder {
 
     /// Where the group is now, for [`Self::truncate`].
     pub fn mark(&self) -> Mark {
-        Mark { bytes: self.bytes.len(), events: self.events.len(), open: self.open }
+        let spilled = self.spilled.as_ref().map_or(0, |s| s.events());
+        Mark { bytes: self.len(), events: spilled + self.events.len(), open: self.open }
     }
 
     /// Forgets what came after the mark. Marks taken after it are void.
     pub fn truncate(&mut self, to: Mark) {
-        self.bytes.truncate(to.bytes);
-        self.events.truncate(to.events);
+        if to.bytes < self.base() {
+            self.truncate_spilled(to);
+        } else {
+            let spilled = self.spilled.as_ref().map_or(0, |s| s.events());
+            self.bytes.truncate(to.bytes - self.base());
+            self.events.truncate(to.events - spilled);
+        }
         self.open = to.open;
     }
 
@@ -210,9 +236,15 @@ impl GroupBuilder {
     /// Completes a group whose last event was appended already. `may_have_statements` is the GTID event's flag.
     pub fn finish(mut self, may_have_statements: bool) -> EventGroup {
         self.close_rows(0);
-        let Self { context, mut bytes, events, .. } = self;
+        let (len, event_count) = (self.len(), self.mark().events + 1);
+        let Self { context, mut bytes, events, spilled, .. } = self;
+        if let Some(spilled) = spilled {
+            let body = Body::Spilled { spilled, rest: bytes, events };
+            return EventGroup { context, may_have_statements, len, event_count, body };
+        }
         let mut start = 0;
         let boundary = |end: usize| {
+            bytes[start + EventHeader::END_LOG_POS_OFFSET..][..4].fill(0);
             let (event, crc) = bytes[start..end].split_at_mut(end - start - CHECKSUM_LEN);
             start = end;
             if event.len() <= SUMMED_BY_LEADER_MAX {
@@ -223,14 +255,14 @@ impl GroupBuilder {
             Boundary { end, factor: NonZeroU32::new(position_factor(event.len())) }
         };
         let events = events.into_iter().map(boundary).collect();
-        EventGroup { context, may_have_statements, bytes, events }
+        EventGroup { context, may_have_statements, len, event_count, body: Body::Memory { bytes, events } }
     }
 
     /// Makes sure that an event for such rows is open and has room.
     fn open_rows(&mut self, kind: RowsKind, table_id: u64, columns: usize, row_len: usize) {
         if let Some(open) = self.open {
             let same = (open.kind, open.table_id, open.columns) == (kind, table_id, columns);
-            if same && self.bytes.len() - open.rows_start + row_len <= self.context.row_event_max_size {
+            if same && self.len() - open.rows_start + row_len <= self.context.row_event_max_size {
                 return;
             }
             self.close_rows(0);
@@ -243,19 +275,19 @@ impl GroupBuilder {
         let bitmaps = if kind == RowsKind::Update { 2 } else { 1 };
         // All columns are present. Like MySQL, unused bits of the last byte are set too.
         self.bytes.resize(self.bytes.len() + bitmaps * columns.div_ceil(8), 0xff);
-        self.open = Some(OpenRows { kind, table_id, columns, start, rows_start: self.bytes.len() });
+        self.open = Some(OpenRows { kind, table_id, columns, start, rows_start: self.len() });
     }
 
     fn close_rows(&mut self, flags: u16) {
         if let Some(open) = self.open.take() {
-            let at = open.start + ROWS_FLAGS_OFFSET;
+            let at = open.start - self.base() + ROWS_FLAGS_OFFSET;
             self.bytes[at..at + 2].copy_from_slice(&flags.to_le_bytes());
             self.finish_event(open.start);
         }
     }
 
     fn start_event(&mut self, event_type: EventType, flags: u16) -> usize {
-        let start = self.bytes.len();
+        let start = self.len();
         let header = EventHeader {
             timestamp: self.context.timestamp,
             event_type,
@@ -271,11 +303,11 @@ impl GroupBuilder {
     /// Fills the length in and leaves room for the checksum.
     fn finish_event(&mut self, start: usize) {
         self.bytes.extend_from_slice(&[0; CHECKSUM_LEN]);
-        let length = u32::try_from(self.bytes.len() - start)
+        let length = u32::try_from(self.len() - start)
             .expect("an event fits 4 GiB: its row is bounded by max_allowed_packet");
-        let at = start + EventHeader::LENGTH_OFFSET;
+        let at = start - self.base() + EventHeader::LENGTH_OFFSET;
         self.bytes[at..at + 4].copy_from_slice(&length.to_le_bytes());
-        self.events.push(self.bytes.len());
+        self.events.push(self.len());
     }
 }
 
@@ -305,19 +337,37 @@ pub struct GtidStamp {
 pub struct EventGroup {
     context: GroupContext,
     may_have_statements: bool,
-    bytes: Vec<u8>,
-    events: Vec<Boundary>,
+    /// Bytes behind the GTID event.
+    len: usize,
+    event_count: usize,
+    body: Body,
+}
+
+/// Where the events behind the GTID event are.
+#[derive(Debug)]
+enum Body {
+    Memory {
+        bytes: Vec<u8>,
+        events: Vec<Boundary>,
+    },
+    /// In a file of their own, but for the last ones until the group is sealed.
+    Spilled {
+        spilled: Box<Spilled>,
+        rest: Vec<u8>,
+        /// Their ends, in the group.
+        events: Vec<usize>,
+    },
 }
 
 impl EventGroup {
     /// Bytes the stamped group takes, GTID event and checksums included (B1).
     pub fn stamped_len(&self) -> usize {
-        self.gtid_event_len() + self.bytes.len()
+        self.gtid_event_len() + self.len
     }
 
     /// How many events the stamped group has.
     pub fn event_count(&self) -> usize {
-        self.events.len() + 1
+        self.event_count
     }
 
     /// The context it was built with.
@@ -326,26 +376,55 @@ impl EventGroup {
     }
 
     /// Appends the whole group for file offset `start` to `out`.
+    ///
+    /// # Panics
+    /// If the group is in a file of its own: the log joins it instead.
     pub fn stamp(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) {
+        let Body::Memory { bytes, events } = &self.body else { panic!("{NOT_STAMPED}") };
         out.reserve(self.stamped_len());
         self.append_gtid_event(stamp, start, out);
         let at = out.len();
-        out.extend_from_slice(&self.bytes);
-        patch(&mut out[at..], &self.events, start + self.gtid_event_len() as u64);
+        out.extend_from_slice(bytes);
+        patch(&mut out[at..], events, start + self.gtid_event_len() as u64);
     }
 
     /// Appends the GTID event alone to `gtid_out`, and patches the rest where it is: a large group's own bytes are
     /// written behind it, without a copy. Returns those bytes.
     ///
     /// A group is stamped in place once; the CRCs start from position 0.
-    pub fn stamp_in_place(mut self, stamp: &GtidStamp, start: u64, gtid_out: &mut Vec<u8>) -> Vec<u8> {
+    ///
+    /// # Panics
+    /// As [`Self::stamp`].
+    pub fn stamp_in_place(self, stamp: &GtidStamp, start: u64, gtid_out: &mut Vec<u8>) -> Vec<u8> {
         self.append_gtid_event(stamp, start, gtid_out);
         let start = start + self.gtid_event_len() as u64;
-        patch(&mut self.bytes, &self.events, start);
-        self.bytes
+        let Body::Memory { mut bytes, events } = self.body else { panic!("{NOT_STAMPED}") };
+        patch(&mut bytes, &events, start);
+        bytes
     }
 
-    fn append_gtid_event(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) {
+    /// Writes what is left in memory of a group that has a file of its own, and flushes it: its session's last work before
+    /// it joins the queue.
+    pub(crate) fn seal(&mut self) -> Result<(), LogError> {
+        let Body::Spilled { spilled, rest, events } = &mut self.body else { return Ok(()) };
+        spilled.take(&mut std::mem::take(rest), &std::mem::take(events))?;
+        spilled.file_mut().seal()
+    }
+
+    /// The file of its own, if it has one.
+    pub(crate) fn large_file(&mut self) -> Option<&mut LargeFile> {
+        match &mut self.body {
+            Body::Memory { .. } => None,
+            Body::Spilled { spilled, .. } => Some(spilled.file_mut()),
+        }
+    }
+
+    /// True if it has a file of its own.
+    pub fn is_large(&self) -> bool {
+        matches!(self.body, Body::Spilled { .. })
+    }
+
+    pub(crate) fn append_gtid_event(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) {
         let at = out.len();
         let length = self.gtid_event_len();
         let event = GtidEvent {
@@ -379,11 +458,11 @@ impl EventGroup {
     }
 
     /// The event holds the group's length, its own included, in as few bytes as that needs.
-    fn gtid_event_len(&self) -> usize {
+    pub(crate) fn gtid_event_len(&self) -> usize {
         const POST_HEADER: usize = 1 + 16 + 8 + 1 + 8 + 8;
         let originals = if self.context.original.is_some() { 7 + 4 } else { 0 };
         let rest = EventHeader::LEN + POST_HEADER + 7 + 4 + originals + CHECKSUM_LEN;
-        let total = (self.bytes.len() + rest) as u64;
+        let total = (self.len + rest) as u64;
         let width = match total {
             ..=249 => 1,
             250..=0xfffc => 3,
@@ -393,6 +472,8 @@ impl EventGroup {
         rest + width
     }
 }
+
+const NOT_STAMPED: &str = "the events of a large group have their positions already";
 
 /// Sets `end_log_pos` and CRC of each event. Offsets beyond 4 GiB wrap, as MySQL's do.
 fn patch(bytes: &mut [u8], events: &[Boundary], start: u64) {

@@ -6,7 +6,7 @@
 //! Reading order:
 //! - [`commit`]: the commit path, with the invariants G1 to G6;
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
-//! - [`rotate`]: the active file and the next; [`pool`]: files made ahead;
+//! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
 //! - [`progress`], [`background`], [`status`], [`names`], [`error`]: their helpers.
 //!
@@ -17,6 +17,7 @@ mod background;
 mod commit;
 mod error;
 mod files;
+mod large;
 mod names;
 mod pool;
 mod progress;
@@ -29,11 +30,12 @@ mod status;
 pub use commit::{CommitHook, Committed, Ticket};
 pub use error::{CommitError, LogError};
 pub use files::FileInfo;
+pub(crate) use large::LargeFile;
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
 pub use status::{Counter, LogStatus};
 
-use crate::group::EventGroup;
+use crate::group::{EventGroup, GroupBuilder};
 use crate::gtid::{Gtid, GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use background::Background;
@@ -61,6 +63,8 @@ pub struct LogOptions {
     pub max_binlog_size: u64,
     /// How many files to make ahead.
     pub binlog_prealloc_num: u32,
+    /// A transaction whose events take more bytes than this gets a file of its own, which becomes part of the log.
+    pub binlog_large_commit_threshold: u64,
     /// 1: each group is flushed before it is acknowledged; N: each N-th; 0: none. The background flushes the others
     /// within milliseconds.
     pub sync_binlog: u32,
@@ -88,6 +92,7 @@ impl LogOptions {
             base_name: "binlog".to_owned(),
             max_binlog_size: 1 << 30,
             binlog_prealloc_num: 0,
+            binlog_large_commit_threshold: 16 << 20,
             sync_binlog: 1,
             trx_commit: 1,
             binlog_group_commit_sync_delay: 0,
@@ -105,6 +110,7 @@ struct Settings {
     sync_binlog: AtomicU32,
     trx_commit: AtomicU8,
     max_binlog_size: AtomicU64,
+    large_commit_threshold: AtomicU64,
     delay_us: AtomicU64,
     no_delay_count: AtomicUsize,
 }
@@ -158,6 +164,8 @@ struct Shared {
     status: Arc<LogStatus>,
     /// A packed position; raised by checkpoints, read by purges, ordering nothing else.
     purge_floor: AtomicU64,
+    /// What the next large transaction's file is named by.
+    large_serial: AtomicU64,
 }
 
 /// An open log. All methods may be called from any thread.
@@ -189,6 +197,18 @@ impl Log {
             shared.background.files_soon();
         }
         Ok((Arc::new(Log { shared }), report))
+    }
+
+    /// Moves finished events of a transaction that runs out of memory, if it has many, to a file of its own. To be called
+    /// now and then while it grows; nearly always it costs a comparison.
+    ///
+    /// # Errors
+    /// [`LogError::Io`]: the disk is full, say. The group is as it was, and may be cut back, or tried again.
+    pub fn relieve(&self, group: &mut GroupBuilder) -> Result<(), LogError> {
+        if !group.is_due(self.shared.settings.large_commit_threshold.load(Relaxed)) {
+            return Ok(());
+        }
+        group.spill(|| self.shared.begin_large())
     }
 
     /// Queues a transaction. Its place is fixed, and its hook called, when it or a later one is waited for.
@@ -337,6 +357,11 @@ impl Log {
         self.shared.maker.pool.set_file_size(bytes);
     }
 
+    /// Sets `binlog_large_commit_threshold`, for transactions that have no file yet.
+    pub fn set_large_commit_threshold(&self, bytes: u64) {
+        self.shared.settings.large_commit_threshold.store(bytes, Relaxed);
+    }
+
     /// Sets `binlog_prealloc_num`. The background makes or removes files.
     pub fn set_prealloc_num(&self, files: u32) {
         self.shared.maker.pool.set_wanted(files);
@@ -410,6 +435,7 @@ impl Shared {
                 sync_binlog: options.sync_binlog.into(),
                 trx_commit: options.trx_commit.into(),
                 max_binlog_size: size.into(),
+                large_commit_threshold: options.binlog_large_commit_threshold.into(),
                 delay_us: options.binlog_group_commit_sync_delay.into(),
                 no_delay_count: options.binlog_group_commit_sync_no_delay_count.into(),
             },
@@ -424,6 +450,7 @@ impl Shared {
             background: Background::default(),
             status,
             purge_floor: AtomicU64::new(0),
+            large_serial: AtomicU64::new(1),
         })
     }
 }

@@ -5,7 +5,7 @@ mod common;
 
 use binlog::log::{CommitError, Committed, Log, LogError, LogOptions};
 use binlog::position::{FileNumber, LogPosition};
-use common::{DIR, Told, drain, group, ids, open, options, replayed};
+use common::{DIR, Told, drain, group, ids, large_group, open, options, replayed};
 use env::sim::Fault;
 use env::{Env, OpenMode, SimEnv};
 use std::path::Path;
@@ -64,6 +64,7 @@ fn live(world: &mut World, env: &SimEnv, random: &mut Random) -> Result<(), LogE
     let mut options = options();
     options.max_binlog_size = 500 + random.below(8000);
     options.binlog_prealloc_num = random.below(3) as u32;
+    options.binlog_large_commit_threshold = 200 + random.below(2000);
     (world.sync_binlog, world.trx_commit) = (random.below(4) as u32, random.below(3) as u8);
     (options.sync_binlog, options.trx_commit) = (world.sync_binlog, world.trx_commit);
     let (log, _) = open(env, &options)?;
@@ -128,13 +129,21 @@ fn act(
 
 fn commit_some(world: &mut World, log: &Arc<Log>, told: &Told, random: &mut Random) -> Result<(), LogError> {
     let members = 1 + random.below(5);
-    let tickets: Vec<_> = (0..members)
-        .map(|_| {
-            world.next_id += 1;
-            let id = world.next_id;
-            log.enqueue(group(id, random.below(900) as usize), told.hook(id))
-        })
-        .collect();
+    let mut tickets = Vec::new();
+    for _ in 0..members {
+        world.next_id += 1;
+        let (id, size) = (world.next_id, random.below(900) as usize);
+        let group = match random.below(4) {
+            0 => large_group(log, id, 3 * size),
+            _ => Ok(group(id, size)),
+        };
+        match group {
+            Ok(group) if random.chance(19, 20) => tickets.push(log.enqueue(group, told.hook(id))),
+            Ok(rolled_back) => drop(rolled_back),
+            Err(e) if tickets.is_empty() => return Err(e),
+            Err(_) => break,
+        }
+    }
     let outcomes: Vec<_> = tickets.into_iter().map(|t| t.wait()).collect();
     // A refusal without a power cut is for good, but this disk has no other fault.
     world
@@ -191,6 +200,7 @@ fn every_crash_point_of_rotation_purge_and_startup() {
     let mut options = options();
     options.binlog_prealloc_num = 1;
     options.max_binlog_size = 4096;
+    options.binlog_large_commit_threshold = 1000;
     let script = |env: &SimEnv, told: &Told| -> Result<(), LogError> {
         let commit =
             |log: &Log, id| log.commit(group(id, 700), told.hook(id)).map_err(|e| e.log_error().clone());
@@ -204,10 +214,14 @@ fn every_crash_point_of_rotation_purge_and_startup() {
         log.purge_to(FileNumber(2))?;
         log.rotate()?;
         log.purge_to(FileNumber(4))?;
-        commit(&log, 4)?;
+        let committed = log.commit(large_group(&log, 4, 1500)?, told.hook(4));
+        committed.map_err(|e| e.log_error().clone())?;
+        drop(large_group(&log, 99, 1500)?); // rolled back
+        commit(&log, 5)?;
         log.close()?;
         let (log, _) = open(env, &options)?;
-        commit(&log, 5)?;
+        let _running = large_group(&log, 99, 1500)?;
+        commit(&log, 6)?;
         Ok(())
     };
     let check = |env: &SimEnv, told: &Told, what: &dyn Fn() -> String| {
@@ -220,14 +234,16 @@ fn every_crash_point_of_rotation_purge_and_startup() {
             "{found:?} after {}",
             what()
         );
-        assert!(found.first().is_none_or(|&id| id <= 4), "{found:?} after {}", what());
+        assert!(found.first().is_none_or(|&id| id <= 5), "{found:?} after {}", what());
         assert_eq!(recovered.files.len() + 1, log.files().len());
         log.commit(group(99, 1), Box::new(())).unwrap();
         log.rotate().unwrap();
         let names: Vec<_> = env.read_dir(Path::new(DIR)).unwrap();
         let strays = names.iter().filter(|p| {
             let name = p.file_name().unwrap().to_string_lossy();
-            name.ends_with(".new") || name.ends_with(".tmp") && !name.ends_with("binlog.tmp")
+            name.ends_with(".new")
+                || name.contains(".large-")
+                || name.ends_with(".tmp") && !name.ends_with("binlog.tmp")
         });
         assert_eq!(strays.count(), 0, "{names:?} after {}", what());
     };

@@ -155,9 +155,10 @@ impl Transaction {
         self.must_roll_back
     }
 
-    /// Bytes of memory that its changes take, in the write set and in the event group.
+    /// Bytes of memory that its changes take, in the write set and in the event group, as far as this has not left memory
+    /// for a file.
     pub fn bytes(&self) -> usize {
-        self.writes.bytes() + self.group.len() + self.locks.note_bytes()
+        self.writes.bytes() + self.group.memory() + self.locks.note_bytes()
     }
 
     /// Sets `innodb_lock_wait_timeout` for what follows.

@@ -89,6 +89,27 @@ impl EncodeEvent for RowsQueryEvent<'_> {
     }
 }
 
+/// Nothing: room in a file that is not needed. Readers that do not know an event's type skip it for its flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IgnorableEvent {
+    /// Bytes of zeros in it.
+    pub room: usize,
+}
+
+impl EncodeEvent for IgnorableEvent {
+    fn event_type(&self) -> EventType {
+        EventType::IGNORABLE
+    }
+
+    fn header_flags(&self) -> u16 {
+        flags::IGNORABLE
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.resize(out.len() + self.room, 0);
+    }
+}
+
 /// Sent on an idle stream, never in a file: the source lives and is at this place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatEvent<'a> {

@@ -11,6 +11,8 @@
 //! 7. **publish** The visible position moves behind the group.
 //! 8. **wake** Leadership goes to a session of the next group first, then the members of this one are woken.
 //!
+//! A transaction with a file of its own is a group of its own, for which steps 3, 4 and 6 are a rotation (`large.rs`).
+//!
 //! (G1) Log order is the order of the queue, of the hooks, and of visibility.
 //! (G2) Nothing is visible or acknowledged before it is as durable as the settings ask.
 //! (G3) A group is refused as a whole, before any hook saw it: its bytes are cut off durably, its transaction numbers
@@ -112,6 +114,13 @@ struct Entry {
     hook: Box<dyn CommitHook>,
     seat: Arc<Seat>,
     end: LogPosition,
+}
+
+impl Entry {
+    /// True if its events are in a file of their own.
+    fn is_large(&self) -> bool {
+        self.group.as_ref().is_some_and(EventGroup::is_large)
+    }
 }
 
 #[derive(Default)]
@@ -217,12 +226,16 @@ impl Queue {
         seat.unpark();
     }
 
-    /// Takes the whole queue.
+    /// Takes the queue up to the first large transaction, or that alone if it is the first.
     fn take(&self) -> Vec<Entry> {
         let mut queue = self.latch.lock();
-        queue.entries.iter().for_each(|entry| entry.seat.taken.store(true, Ordering::Relaxed));
-        let room = Vec::with_capacity(queue.entries.len());
-        std::mem::replace(&mut queue.entries, room)
+        let left = match queue.entries.iter().position(Entry::is_large) {
+            Some(at) => queue.entries.split_off(at.max(1)),
+            None => Vec::with_capacity(queue.entries.len()),
+        };
+        let group = std::mem::replace(&mut queue.entries, left);
+        group.iter().for_each(|entry| entry.seat.taken.store(true, Ordering::Relaxed));
+        group
     }
 
     /// Waits for more sessions to join, as `binlog_group_commit_sync_delay` asks.
@@ -263,11 +276,17 @@ impl Shared {
     /// Step 1.
     pub(super) fn enqueue(
         self: &Arc<Self>,
-        group: EventGroup,
+        mut group: EventGroup,
         gtid: Option<Gtid>,
-        hook: Box<dyn CommitHook>,
+        mut hook: Box<dyn CommitHook>,
     ) -> Ticket {
         let seat = Arc::new(Seat::new());
+        if let Err(error) = group.seal() {
+            self.status.refused.add(1);
+            hook.refused();
+            seat.finish(Err(CommitError::Refused(error)));
+            return Ticket { shared: self.clone(), seat };
+        }
         let entry = Entry { group: Some(group), gtid, hook, seat: seat.clone(), end: LogPosition::ZERO };
         let mut queue = self.queue.latch.lock();
         queue.entries.push(entry);
@@ -305,6 +324,11 @@ impl Shared {
 
     /// Steps 3 to 7.
     fn commit_group(&self, leader: &mut Leader, group: &mut [Entry]) -> Result<(), CommitError> {
+        if let [entry] = &mut *group
+            && entry.is_large()
+        {
+            return self.commit_large(leader, entry);
+        }
         let start = leader.active.end;
         if let Err(error) = self.write_or_cut(leader, group) {
             self.status.refused.add(group.len() as u64);
@@ -326,6 +350,31 @@ impl Shared {
         }
         self.publish(group, end);
         Ok(())
+    }
+
+    /// Steps 3 to 7 for a transaction with a file of its own (`large.rs`).
+    fn commit_large(&self, leader: &mut Leader, entry: &mut Entry) -> Result<(), CommitError> {
+        let joined = match entry.gtid {
+            Some(gtid) => Ok(gtid),
+            None => next_gtid(&leader.gtids, self.maker.server_uuid),
+        };
+        let group = entry.group.as_mut().expect("an entry is stamped once");
+        let joined = joined.map_err(CommitError::Refused).and_then(|gtid| {
+            entry.gtid = Some(gtid);
+            self.join(leader, group, gtid, &mut |position| entry.hook.ordered(position))
+        });
+        match joined {
+            Ok(end) => {
+                entry.end = end;
+                self.count(1, group.stamped_len() as u64);
+                Ok(())
+            }
+            Err(error) => {
+                self.status.refused.add(1);
+                entry.hook.refused();
+                Err(error)
+            }
+        }
     }
 
     fn count(&self, transactions: usize, bytes: u64) {

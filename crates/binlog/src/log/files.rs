@@ -5,8 +5,9 @@
 //!
 //! (F1) A file gets its log name only when its header is durable and the file before it is complete and durable.
 //!      So only the last file can be torn, and never in its header.
-//! (F2) No group is written to a file before its name is durable. So a number whose file is lost in a power cut was
-//!      never seen by a reader, and may be used again.
+//! (F2) No group is written to a file before its name is durable, but for the large transaction that a file is named with,
+//!      of which nobody is told before. So a number whose file is lost in a power cut was never seen by a reader, and may
+//!      be used again.
 //! (F3) A file is removed only when the index that starts behind it is durable. So a purge that a power cut broke off is
 //!      completed at the next start, whatever subset of the files it left.
 //! (F4) Bytes behind the end of a closed file, and zeros behind the end of the active one, are nobody's: whoever opens
@@ -25,6 +26,10 @@
 //!
 //! A failure in a or b is taken back: N is cut to its end before the Rotate event, durably, and goes on (ENOSPC). So is
 //! one in d. A failed flush in c or e, or a failure to take back, latches the log.
+//!
+//! A large transaction joins the log by the same steps (`large.rs`): its file is the one of step a, whole and flushed with
+//! the transaction in it, and an orphan until step d. Being taken back it is refused. A power cut behind step d leaves all
+//! of it or nothing.
 //!
 //! # Purge of the files before K
 //!

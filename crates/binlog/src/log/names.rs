@@ -7,6 +7,7 @@
 //! | `binlog.new` | the next log file, not yet named |
 //! | `binlog.prealloc-1` | a file of zeros, to become a log file |
 //! | `binlog.prealloc-1.tmp` | the same, not yet complete |
+//! | `binlog.large-1` | the events of a large transaction that is not committed |
 
 use crate::position::FileNumber;
 use env::Env;
@@ -49,6 +50,16 @@ impl Folder {
 
     pub(super) fn new_file(&self) -> PathBuf {
         self.dir.join(format!("{}.new", self.base))
+    }
+
+    pub(super) fn large_file(&self, serial: u64) -> PathBuf {
+        self.dir.join(format!("{}.large-{serial}", self.base))
+    }
+
+    /// True for the name of a file that [`Self::large_file`] names.
+    pub(super) fn is_large_file(&self, name: &str) -> bool {
+        let serial = name.strip_prefix(&self.base).and_then(|rest| rest.strip_prefix(".large-"));
+        serial.is_some_and(|digits| digits.parse::<u64>().is_ok())
     }
 
     pub(super) fn pool_file(&self, serial: u64) -> PathBuf {
@@ -95,5 +106,7 @@ mod tests {
         assert_eq!(folder.pool_serial("binlog.prealloc-7"), Some((7, true)));
         assert_eq!(folder.pool_serial("binlog.prealloc-7.tmp"), Some((7, false)));
         assert_eq!(folder.pool_serial("binlog.000001"), None);
+        assert!(folder.is_large_file("binlog.large-12"));
+        assert!(!folder.is_large_file("binlog.large-x") && !folder.is_large_file("other.large-1"));
     }
 }

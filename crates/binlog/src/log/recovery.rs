@@ -86,7 +86,7 @@ fn list(folder: &Folder) -> Result<Listing, LogError> {
             listing.logs.push(number);
         } else if let Some((serial, complete)) = folder.pool_serial(&name) {
             if complete { listing.pool.push(serial) } else { orphans.push(path) }
-        } else if path == folder.new_file() {
+        } else if path == folder.new_file() || folder.is_large_file(&name) {
             orphans.push(path);
         }
     }

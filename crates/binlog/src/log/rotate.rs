@@ -9,9 +9,10 @@ use super::pool::{Pool, PoolFile};
 use super::scan::FIRST_EVENT;
 use super::status::LogStatus;
 use crate::event::{
-    ChecksumAlgorithm, EncodeEvent, EventHeader, EventOrigin, FormatDescription, MAGIC, PreviousGtids,
-    RotateEvent, StopEvent, append_event, flags,
+    CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, EventHeader, EventOrigin, FormatDescription,
+    IgnorableEvent, MAGIC, PreviousGtids, RotateEvent, StopEvent, append_event, flags,
 };
+use crate::group::{EventGroup, GtidStamp};
 use crate::gtid::{GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use env::{File, OpenMode};
@@ -46,18 +47,37 @@ pub(super) struct Prepared {
     file: Arc<dyn File>,
     end: u64,
     allocated: u64,
+    /// The last `sequence_number` given out in it.
+    sequence: u64,
 }
 
 impl Shared {
     /// Closes the active file with a Rotate event and goes on in the next one (steps a to e).
     pub(super) fn rotate(&self, leader: &mut Leader) -> Result<(), LogError> {
-        self.progress.check()?;
-        let number = leader.active.number;
-        if number >= FileNumber::MAX {
-            return Err(LogError::Exhausted("file numbers"));
-        }
+        let number = self.next_number(leader)?;
         let prepared = self.maker.prepare(&leader.gtids, 0)?;
-        let name = self.files.folder.log_name(number.next());
+        self.follow(leader, &prepared, number)?;
+        self.switch_to(leader, prepared, number);
+        Ok(())
+    }
+
+    /// The number of the file behind the active one, if there may be one.
+    pub(super) fn next_number(&self, leader: &Leader) -> Result<FileNumber, LogError> {
+        self.progress.check()?;
+        match leader.active.number {
+            number if number < FileNumber::MAX => Ok(number.next()),
+            _ => Err(LogError::Exhausted("file numbers")),
+        }
+    }
+
+    /// Steps b to d, and the folder's flush: `prepared` becomes the file of this number.
+    pub(super) fn follow(
+        &self,
+        leader: &mut Leader,
+        prepared: &Prepared,
+        number: FileNumber,
+    ) -> Result<(), LogError> {
+        let name = self.files.folder.log_name(number);
         let event = RotateEvent { position: FIRST_EVENT, file_name: name.as_bytes() };
         let closed_end = match self.close_file(&mut leader.active, &event) {
             Ok(end) => end,
@@ -69,14 +89,12 @@ impl Shared {
         }
         self.flush_file(leader.active.file.as_ref())?;
         drop(turn);
-        if let Err(e) = self.maker.name(&prepared, number.next()) {
+        if let Err(e) = self.maker.name(prepared, number) {
             return Err(self.take_back(leader, prepared, e));
         }
         self.maker.sync_folder().map_err(|e| self.progress.latch_failure(&e))?;
         self.files.set_last_size(closed_end);
-        self.switch_to(leader, prepared, number.next());
         self.status.rotations.add(1);
-        self.background.files_soon();
         Ok(())
     }
 
@@ -119,7 +137,7 @@ impl Shared {
     }
 
     /// Takes step b back, durably, after `why`: the active file goes on without the Rotate event.
-    fn take_back(&self, leader: &mut Leader, prepared: Prepared, why: LogError) -> LogError {
+    fn take_back(&self, leader: &mut Leader, prepared: &Prepared, why: LogError) -> LogError {
         // An orphan if this fails; the next start removes it.
         let _ = self.env.remove_file(&prepared.path);
         let set = leader.active.file.write_at(&flags::BINLOG_IN_USE.to_le_bytes(), FLAGS_OFFSET);
@@ -136,12 +154,14 @@ impl Shared {
     pub(super) fn switch_to(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
         self.files.push(number, next.end);
         let file = next.file;
-        leader.active = Active { number, file, end: next.end, allocated: next.allocated, sequence: 0 };
+        let Prepared { end, allocated, sequence, .. } = next;
+        leader.active = Active { number, file, end, allocated, sequence };
         let end = leader.active.position();
         *self.written.lock() = Written { file: leader.active.file.clone(), end };
         for mark in [&self.progress.ordered, &self.progress.durable, &self.progress.visible] {
             self.progress.advance(mark, end);
         }
+        self.background.files_soon();
     }
 }
 
@@ -182,7 +202,26 @@ impl FileMaker {
             let _ = self.folder.env.remove_file(&path);
             return Err(LogError::io(format!("writing the header of {}", path.display()), e));
         }
-        Ok(Prepared { path, file, end, allocated: len.max(end) })
+        Ok(Prepared { path, file, end, allocated: len.max(end), sequence: 0 })
+    }
+
+    /// Step a for a large transaction: its file gets what stands in front of the events.
+    pub(super) fn prepare_large(
+        &self,
+        previous: &GtidSet,
+        group: &mut EventGroup,
+        stamp: &GtidStamp,
+    ) -> Result<Prepared, LogError> {
+        const EMPTY_EVENT: u64 = (EventHeader::LEN + CHECKSUM_LEN) as u64;
+        let body_start = group.large_file().map_or(0, |file| file.body_start());
+        let gtid_start = body_start.saturating_sub(group.gtid_event_len() as u64);
+        let mut header = self.file_header(previous, 0);
+        let room = gtid_start.checked_sub(header.len() as u64 + EMPTY_EVENT);
+        let room = room.ok_or(LogError::Exhausted("room for GTIDs in front of a large transaction"))?;
+        self.append(&mut header, 0, &IgnorableEvent { room: room as usize }, 0);
+        group.append_gtid_event(stamp, gtid_start, &mut header);
+        let file = group.large_file().expect("only a group with a file of its own is joined");
+        file.put_header(&header)
     }
 
     fn create_file(&self) -> Result<PoolFile, LogError> {
@@ -232,9 +271,20 @@ impl FileMaker {
 }
 
 impl Prepared {
+    /// A file with one transaction, as long as it is.
+    pub(super) fn with_transaction(path: PathBuf, file: Arc<dyn File>, end: u64) -> Self {
+        Self { path, file, end, allocated: end, sequence: 1 }
+    }
+
+    /// Where the next group goes.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
     /// As the first active file of a log that is being opened.
     pub(super) fn into_active(self, number: FileNumber) -> Active {
-        Active { number, file: self.file, end: self.end, allocated: self.allocated, sequence: 0 }
+        let Self { file, end, allocated, sequence, .. } = self;
+        Active { number, file, end, allocated, sequence }
     }
 }
 

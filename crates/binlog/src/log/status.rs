@@ -35,6 +35,10 @@ pub struct LogStatus {
     pub refused: Counter,
     /// Rotations.
     pub rotations: Counter,
+    /// Files begun for large transactions.
+    pub large_files: Counter,
+    /// Large transactions whose files were joined to the log.
+    pub large_joined: Counter,
     /// New files that came out of the preallocation pool.
     pub pool_hits: Counter,
     /// New files that could not, though the pool was asked for files.

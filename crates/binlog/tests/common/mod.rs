@@ -24,6 +24,26 @@ pub fn group(id: u64, padding: usize) -> EventGroup {
     builder.finish_xid(id)
 }
 
+/// As [`group`], with its rows in events of about 100 bytes, so that it gets a file of its own if the log has it so; on the
+/// way some rows are taken back.
+pub fn large_group(log: &Log, id: u64, padding: usize) -> Result<EventGroup, LogError> {
+    let mut context = GroupContext::new(1, 1_767_225_600, 80408);
+    context.row_event_max_size = 80;
+    let mut builder = GroupBuilder::new(context);
+    builder.begin(&QueryEvent::new(1, b"db", b"BEGIN"));
+    for n in 0..=padding / 40 {
+        let mark = builder.mark();
+        builder.write_row(100, 2, &[n as u8; 40]);
+        log.relieve(&mut builder)?;
+        if n % 5 == 4 {
+            builder.truncate(mark);
+            builder.write_row(100, 2, &[id as u8; 40]);
+        }
+    }
+    builder.end_statement();
+    Ok(builder.finish_xid(id))
+}
+
 pub fn options() -> LogOptions {
     let mut options = LogOptions::new(1, UUID, "8.4.8");
     options.background = false;

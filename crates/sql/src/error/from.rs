@@ -47,6 +47,7 @@ impl From<TransactionError> for SqlError {
         match e {
             TransactionError::Lock(e) => e.into(),
             TransactionError::Store(e) => e.into(),
+            TransactionError::Log(e) => e.into(),
             TransactionError::Commit(e) => e.into(),
             TransactionError::TooLarge { limit } => TRANS_CACHE_FULL.with(&[&limit]),
             // Whoever changes rows says which row it was; this is for those that don't.

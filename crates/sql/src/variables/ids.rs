@@ -20,6 +20,7 @@ names! {
     BINLOG_EXPIRE_LOGS_SECONDS = "binlog_expire_logs_seconds";
     BINLOG_GROUP_COMMIT_SYNC_DELAY = "binlog_group_commit_sync_delay";
     BINLOG_GROUP_COMMIT_SYNC_NO_DELAY_COUNT = "binlog_group_commit_sync_no_delay_count";
+    BINLOG_LARGE_COMMIT_THRESHOLD = "binlog_large_commit_threshold";
     BINLOG_PREALLOC_NUM = "binlog_prealloc_num";
     BINLOG_ROW_EVENT_MAX_SIZE = "binlog_row_event_max_size";
     BINLOG_ROWS_QUERY_LOG_EVENTS = "binlog_rows_query_log_events";

@@ -1,6 +1,6 @@
 //! What can go wrong in a transaction.
 
-use binlog::log::CommitError;
+use binlog::log::{CommitError, LogError};
 use binlog::row::RowError;
 
 use crate::error::StoreError;
@@ -29,6 +29,9 @@ pub enum TransactionError {
         /// The setting that bounds them, in bytes.
         limit: usize,
     },
+    /// The file that the events of a large transaction go to can't be written.
+    #[error(transparent)]
+    Log(LogError),
     /// The row was changed without having been read under its lock: an error of the caller's (X3).
     #[error("a row was changed without having been locked")]
     NotLocked,

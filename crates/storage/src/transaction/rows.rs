@@ -20,7 +20,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TransactionError::DuplicateKey`] for the first index that has one of its unique keys already. After any error
-    /// but [`TransactionError::TooLarge`] nothing is changed; locks stay.
+    /// but [`TransactionError::TooLarge`] and [`TransactionError::Log`] nothing is changed; locks stay.
     pub fn insert_row(&mut self, schema: &TableSchema, after: &[u8]) -> Result<(), TransactionError> {
         let keys = schema.keys(after)?;
         self.begin_writing()?;
@@ -120,6 +120,7 @@ impl Transaction {
     ) -> Result<(), TransactionError> {
         row_changes(schema, before, after, &mut self.writes);
         self.rows_changed += 1;
+        self.engine.log().relieve(&mut self.group).map_err(TransactionError::Log)?;
         let limit = self.engine.options().transaction_size_max;
         if self.bytes() > limit { Err(TransactionError::TooLarge { limit }) } else { Ok(()) }
     }

@@ -22,6 +22,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("binlog_group_commit_sync_no_delay_count", 0, 0, 1_000_000)
         .help_text("Transactions that end the wait of binlog_group_commit_sync_delay"),
     switch("binlog_gtid_simple_recovery", true).fixed().read_only().help_text("Always"),
+    uint("binlog_large_commit_threshold", 16 << 20, 1 << 20, 1 << 40)
+        .block(4096)
+        .help_text("Bytes of events from which a transaction has a file of its own that becomes part of the log"),
     uint("binlog_max_flush_queue_time", 0, 0, 100_000).harmless().help_text("No effect"),
     switch("binlog_order_commits", true).fixed().help_text("Log order is commit order"),
     uint("binlog_prealloc_num", 0, 0, 64).help_text("Log files made ahead, so that rotation waits for nothing"),

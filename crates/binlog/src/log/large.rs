@@ -1,0 +1,203 @@
+//! Large transactions: written beside the log while they run, joined to it by a rename.
+//!
+//! 1. begin  A transaction's events have outgrown `binlog_large_commit_threshold`: its session makes a file beside the log,
+//!    laid out as a log file. In front of the events there is room for the header and for the GTID event.
+//! 2. write  The session writes events there as they come, each with its position and checksum as they will be, and flushes
+//!    them in small steps. Rolling back to a savepoint cuts the file; rolling back altogether removes it.
+//! 3. seal   At commit the session writes the last events and flushes them, then joins the queue like any other.
+//! 4. join   The leader finds it at the queue's head, and takes it alone. It fills the room in (header, an ignorable event
+//!    over what is left, the GTID event), flushes that, and lets the file follow the active one as in any rotation. The
+//!    next groups are written behind it.
+//!
+//! What the leader does is the same for a gigabyte as for a kilobyte: its steps, and what a power cut leaves of them, are
+//! those of a rotation (`files.rs`), the file being the one of step a.
+//!
+//! (H1) Before it is named the file is whole and durable, so that a name decides: the transaction is there with it, or not
+//!      at all. A file without a log name is an orphan, which the next start removes.
+//! (H2) What fails before the file is named refuses this transaction alone.
+//! (H3) After a flush that failed the file is of no use, whatever later flushes say.
+
+use super::Shared;
+use super::commit::Leader;
+use super::error::{CommitError, LogError};
+use super::names::Folder;
+use super::rotate::Prepared;
+use crate::event::EncodeEvent;
+use crate::event::PreviousGtids;
+use crate::group::{EventGroup, GtidStamp};
+use crate::gtid::Gtid;
+use crate::position::LogPosition;
+use env::{File, OpenMode};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes written and flushed at a time: what a commit's flush may have to queue behind.
+const STEP: usize = 1 << 20;
+/// Room for header and GTID event, in bytes, beside twice what the GTIDs take when the file begins: enough for a thousand
+/// more intervals of them.
+const HEADER_ROOM: u64 = 16 << 10;
+/// Room ends where a page does.
+const PAGE: u64 = 4096;
+
+/// A file beside the log that a transaction's events are in. Dropping it removes it.
+pub(crate) struct LargeFile {
+    folder: Folder,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    body_start: u64,
+    /// Bytes of events.
+    len: u64,
+    /// A flush failed (H3).
+    failure: Option<LogError>,
+    is_joined: bool,
+}
+
+impl fmt::Debug for LargeFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LargeFile").field("path", &self.path).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl LargeFile {
+    /// The offset of the first byte of events.
+    pub(crate) fn body_start(&self) -> u64 {
+        self.body_start
+    }
+
+    /// Bytes of events.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Where the file ends.
+    fn end(&self) -> u64 {
+        self.body_start + self.len
+    }
+
+    /// Step 2: events behind those that are there. After an error the file holds what it held.
+    pub(crate) fn append(&mut self, events: &[u8]) -> Result<(), LogError> {
+        self.check()?;
+        if self.end() + events.len() as u64 >= LogPosition::OFFSET_MAX {
+            return Err(LogError::Exhausted("room in one file"));
+        }
+        let mut at = self.end();
+        for step in events.chunks(STEP) {
+            self.file.write_at(step, at).map_err(|e| self.error("writing", e))?;
+            self.flush()?;
+            at += step.len() as u64;
+        }
+        self.len += events.len() as u64;
+        Ok(())
+    }
+
+    /// Reads events back, from `offset` among them on.
+    pub(crate) fn read(&self, events: &mut [u8], offset: u64) -> Result<(), LogError> {
+        self.check()?;
+        self.file.read_exact_at(events, self.body_start + offset).map_err(|e| self.error("reading", e))
+    }
+
+    /// Forgets the events behind the first `len` bytes.
+    pub(crate) fn cut(&mut self, len: u64) {
+        assert!(len <= self.len, "a cut makes the file no longer");
+        self.len = len;
+        // Only to give the room back at once: the length is set again when the file is sealed.
+        let _ = self.file.set_len(self.end());
+    }
+
+    /// Step 3. What follows the events, if a step failed half-way or a cut did, goes.
+    pub(crate) fn seal(&mut self) -> Result<(), LogError> {
+        self.check()?;
+        let set = self
+            .file
+            .len()
+            .and_then(|len| if len == self.end() { Ok(()) } else { self.file.set_len(self.end()) });
+        set.map_err(|e| self.error("cutting", e))?;
+        self.flush()
+    }
+
+    /// Step 4, its first half: fills the room in.
+    pub(super) fn put_header(&mut self, header: &[u8]) -> Result<Prepared, LogError> {
+        assert_eq!(header.len() as u64, self.body_start, "header and GTID event fill their room");
+        self.check()?;
+        self.file.write_at(header, 0).map_err(|e| self.error("writing", e))?;
+        self.flush()?;
+        Ok(Prepared::with_transaction(self.path.clone(), self.file.clone(), self.end()))
+    }
+
+    fn flush(&mut self) -> Result<(), LogError> {
+        self.file.sync_data().map_err(|e| {
+            let error = self.error("flushing", e);
+            self.failure = Some(error.clone());
+            error
+        })
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    fn error(&self, doing: &str, error: io::Error) -> LogError {
+        LogError::io(format!("{doing} {}", self.path.display()), error)
+    }
+}
+
+impl Drop for LargeFile {
+    fn drop(&mut self) {
+        // An orphan if this fails; the next start removes it.
+        if !self.is_joined {
+            let _ = self.folder.env.remove_file(&self.path);
+        }
+    }
+}
+
+impl Shared {
+    /// Step 1.
+    pub(super) fn begin_large(&self) -> Result<LargeFile, LogError> {
+        self.progress.check()?;
+        let mut previous = Vec::new();
+        PreviousGtids(self.executed.lock().clone()).encode_body(&mut previous);
+        let body_start = (HEADER_ROOM + 2 * previous.len() as u64).next_multiple_of(PAGE);
+        let folder = self.files.folder.clone();
+        let path = folder.large_file(self.large_serial.fetch_add(1, Relaxed));
+        let file = folder.env.open(&path, OpenMode::CreateNew);
+        let file = file.map_err(|e| LogError::io(format!("making {}", path.display()), e))?;
+        self.status.large_files.add(1);
+        Ok(LargeFile { folder, path, file, body_start, len: 0, failure: None, is_joined: false })
+    }
+
+    /// Step 4. `ordered` is called when the transaction's place is fixed, before anybody can see it.
+    pub(super) fn join(
+        &self,
+        leader: &mut Leader,
+        group: &mut EventGroup,
+        gtid: Gtid,
+        ordered: &mut dyn FnMut(LogPosition),
+    ) -> Result<LogPosition, CommitError> {
+        let number = self.next_number(leader).map_err(CommitError::Refused)?;
+        let stamp = GtidStamp {
+            gtid: Some(gtid),
+            last_committed: 0,
+            sequence_number: 1,
+            commit_timestamp: self.env.now(),
+        };
+        let prepared =
+            self.maker.prepare_large(&leader.gtids, group, &stamp).map_err(CommitError::Refused)?;
+        self.follow(leader, &prepared, number).map_err(|e| match e {
+            LogError::Latched(_) => CommitError::Unknown(e),
+            _ => CommitError::Refused(e),
+        })?;
+        if let Some(large) = group.large_file() {
+            large.is_joined = true;
+        }
+        self.status.large_joined.add(1);
+        let end = LogPosition::new(number, prepared.end());
+        leader.gtids.add(gtid);
+        ordered(end);
+        self.executed.lock().add(gtid);
+        self.switch_to(leader, prepared, number);
+        Ok(end)
+    }
+}
