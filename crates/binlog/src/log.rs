@@ -27,6 +27,7 @@ mod rotate;
 mod scan;
 mod status;
 
+pub use background::FLUSH_DELAY;
 pub use commit::{CommitHook, Committed, Ticket};
 pub use error::{CommitError, LogError};
 pub use files::FileInfo;

@@ -43,6 +43,15 @@ pub enum OpenMode {
     CreateNewPrivate,
 }
 
+/// Whose processor time is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// All threads of the process.
+    Process,
+    /// The calling thread.
+    Thread,
+}
+
 /// Microseconds since 1970-01-01 00:00:00 UTC.
 pub type UnixMicros = u64;
 
@@ -56,6 +65,8 @@ pub trait Env: Send + Sync + 'static {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name; handles that are open stay usable.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes a folder, which must be empty.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Full paths of the files and folders directly inside a folder, sorted.
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
     /// True if a file or folder has this name.
@@ -70,6 +81,8 @@ pub trait Env: Send + Sync + 'static {
     fn now(&self) -> UnixMicros;
     /// A clock that never goes back; its zero is arbitrary.
     fn monotonic(&self) -> Duration;
+    /// The processor's time that this process, or the calling thread, took so far.
+    fn processor_time(&self, of: Whose) -> Duration;
     /// Fills `out` with random bytes: from the operating system's secure source on the real side, from the seed on the
     /// simulated one.
     fn random(&self, out: &mut [u8]);
@@ -80,6 +93,17 @@ pub trait Env: Send + Sync + 'static {
         let mut content = vec![0; usize::try_from(file.len()?).map_err(io::Error::other)?];
         file.read_exact_at(&mut content, 0)?;
         Ok(content)
+    }
+
+    /// Removes a folder with all that is in it.
+    fn remove_tree(&self, path: &Path) -> io::Result<()> {
+        for inner in self.read_dir(path)? {
+            match self.read_dir(&inner) {
+                Ok(_) => self.remove_tree(&inner)?,
+                Err(_) => self.remove_file(&inner)?,
+            }
+        }
+        self.remove_dir(path)
     }
 
     /// Replaces a small file's content so that a power cut leaves the old or the new content, and the new one once

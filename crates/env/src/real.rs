@@ -1,7 +1,8 @@
 //! The real machine.
 #![allow(clippy::disallowed_methods, reason = "this module is what the ban points to")]
 
-use crate::{Env, File, OpenMode, UnixMicros};
+use crate::{Env, File, OpenMode, UnixMicros, Whose};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -41,6 +42,10 @@ impl Env for RealEnv {
         fs::remove_file(path)
     }
 
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let mut found = fs::read_dir(path)?.map(|e| e.map(|e| e.path())).collect::<io::Result<Vec<_>>>()?;
         found.sort();
@@ -72,6 +77,14 @@ impl Env for RealEnv {
     fn monotonic(&self) -> Duration {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         START.elapsed()
+    }
+
+    fn processor_time(&self, of: Whose) -> Duration {
+        let time = clock_gettime(match of {
+            Whose::Process => ClockId::ProcessCPUTime,
+            Whose::Thread => ClockId::ThreadCPUTime,
+        });
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
     }
 
     fn random(&self, out: &mut [u8]) {

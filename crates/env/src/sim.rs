@@ -16,7 +16,7 @@
 
 mod disk;
 
-use crate::{Env, File, OpenMode, UnixMicros};
+use crate::{Env, File, OpenMode, UnixMicros, Whose};
 use disk::{FileState, Folder, Inode, NameChange, Node};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
@@ -447,6 +447,16 @@ impl Env for SimEnv {
         state.change_name(path, &folder, NameChange::Remove(name, Node::File(inode)))
     }
 
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let removed = state.folder(path)?;
+        if removed.lock().names().next().is_some() {
+            return Err(ErrorKind::DirectoryNotEmpty.into());
+        }
+        let (folder, name) = state.parent(path)?;
+        state.change_name(path, &folder, NameChange::Remove(name, Node::Folder(removed)))
+    }
+
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let state = self.powered()?;
         let folder = state.folder(path)?;
@@ -488,6 +498,11 @@ impl Env for SimEnv {
         let mut state = self.shared.state.lock();
         state.monotonic += Duration::from_micros(1);
         state.monotonic
+    }
+
+    /// Work takes no time here.
+    fn processor_time(&self, _: Whose) -> Duration {
+        Duration::ZERO
     }
 
     fn random(&self, out: &mut [u8]) {

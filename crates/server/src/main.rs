@@ -9,6 +9,7 @@ const USAGE: &str = "\
 duramen: a database server that speaks MySQL's protocol and whose binary log is its only log.
 
     duramen serve            run the server; 'duramen serve --help' tells its options
+    duramen probe            tell what full durability will cost on this disk; 'duramen probe --help' tells more
     duramen --version        tell the version
     duramen --help           tell this
 ";
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     match args.first().map(String::as_str) {
         Some("serve") => serve(&args[1..]),
+        Some("probe") => probe(&args[1..]),
         Some("--version" | "-V" | "version") => version(),
         Some("--help" | "-h" | "-?" | "help") => {
             print!("{USAGE}");
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Some(other) => {
-            let nearest = stdx::suggest::nearest(other, ["serve", "version", "help"]);
+            let nearest = stdx::suggest::nearest(other, ["serve", "probe", "version", "help"]);
             let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
             eprintln!("duramen: unknown command '{other}'{hint}\n\n{USAGE}");
             ExitCode::FAILURE
@@ -38,6 +40,16 @@ fn main() -> ExitCode {
 fn version() -> ExitCode {
     println!("duramen {}", env!("CARGO_PKG_VERSION"));
     ExitCode::SUCCESS
+}
+
+fn probe(args: &[String]) -> ExitCode {
+    match server::probe::run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("duramen probe: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn serve(args: &[String]) -> ExitCode {

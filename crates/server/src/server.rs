@@ -22,9 +22,10 @@ use sql::admin::binary_log;
 use sql::status::Status;
 use sql::types::Collation;
 use sql::variables::{GlobalVariables, Value, ids};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -100,65 +101,108 @@ impl Server {
 
 /// Runs the server until it is asked to stop.
 pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
-    let started = env.monotonic();
-    let variables = options.variables.clone();
-    error_log::start(env.clone(), variables.uint(ids::LOG_ERROR_VERBOSITY));
-    for warning in &options.warnings {
-        tracing::warn!("{warning}");
-    }
-    tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
-    resources::raise_open_files(&variables);
-    let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
-    state_facts(&variables, &options, &datadir);
-    let identity =
-        Identity::start(env.clone(), datadir.path(), given_certificate(&variables, datadir.path()))?;
-
+    error_log::start(env.clone(), options.variables.uint(ids::LOG_ERROR_VERBOSITY));
     let stop = Stop::default();
     stop.on_signals()?;
-    let status = Arc::<Status>::default();
-    let database = crate::database::open(&env, &options, &datadir, &status, &stop)?;
-    let server = Arc::new(Server {
-        authenticator: Authenticator::new(env.clone(), Some(identity)),
-        connections: Arc::default(),
-        threads: Arc::default(),
-        env,
-        variables,
-        database,
-        status,
-        stop,
-        started,
-        socket_was_asked_for: options.socket_was_asked_for,
-    });
-    status::register(&server);
-    let served = serve(&server, datadir.is_new());
+    Running::start(env, &options, stop)?.wait();
+    Ok(())
+}
+
+/// A server that takes connections.
+pub struct Running {
+    server: Arc<Server>,
+    listeners: Vec<Arc<Listener>>,
+    accepting: Vec<JoinHandle<()>>,
+    /// Ours until the database is closed.
+    _datadir: Datadir,
+}
+
+impl Running {
+    /// Opens the database and listens.
+    pub fn start(env: Arc<dyn Env>, options: &Options, stop: Stop) -> Result<Self, StartError> {
+        let started = env.monotonic();
+        let variables = options.variables.clone();
+        for warning in &options.warnings {
+            tracing::warn!("{warning}");
+        }
+        tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
+        resources::raise_open_files(&variables);
+        let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
+        state_facts(&variables, options, &datadir);
+        let identity =
+            Identity::start(env.clone(), datadir.path(), given_certificate(&variables, datadir.path()))?;
+        let status = Arc::<Status>::default();
+        let database = crate::database::open(&env, options, &datadir, &status, &stop)?;
+        let server = Arc::new(Server {
+            authenticator: Authenticator::new(env.clone(), Some(identity)),
+            connections: Arc::default(),
+            threads: Arc::default(),
+            env,
+            variables,
+            database,
+            status,
+            stop,
+            started,
+            socket_was_asked_for: options.socket_was_asked_for,
+        });
+        status::register(&server);
+        match accept(&server) {
+            Ok((listeners, accepting)) => {
+                announce(&server, &listeners, datadir.is_new());
+                Ok(Self { server, listeners, accepting, _datadir: datadir })
+            }
+            Err(e) => {
+                close(&server);
+                Err(e)
+            }
+        }
+    }
+
+    /// What its connections share.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Where it listens, if it does over TCP.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listeners.iter().find_map(|l| l.address())
+    }
+
+    /// Serves until the stop is requested, every session has ended and the database is closed.
+    pub fn wait(self) {
+        let server = &self.server;
+        let reason = keep_house(server);
+        tracing::info!("stopping: {reason}");
+        for listener in &self.listeners {
+            listener.close();
+        }
+        for thread in self.accepting {
+            // A panic in it was logged, and there is nothing left to accept.
+            let _ = thread.join();
+        }
+        end_sessions(server);
+        server.threads.close();
+        for listener in &self.listeners {
+            listener.remove(&*server.env);
+        }
+        close(server);
+        tracing::info!("stopped");
+    }
+}
+
+type Accepting = (Vec<Arc<Listener>>, Vec<JoinHandle<()>>);
+
+/// Listens, with a thread for each socket that accepts.
+fn accept(server: &Arc<Server>) -> Result<Accepting, StartError> {
+    let listeners = listen(server)?;
+    let threads = listeners.iter().map(|l| l.run(server)).collect::<Result<Vec<_>, _>>()?;
+    Ok((listeners, threads))
+}
+
+fn close(server: &Server) {
     if let Err(e) = crate::database::close(&server.database) {
         tracing::error!("the database was not closed cleanly; the next start recovers: {e}");
     }
-    tracing::info!("stopped");
-    served
-}
-
-/// Listens, and serves until the stop is requested and every session has ended.
-fn serve(server: &Arc<Server>, is_new: bool) -> Result<(), StartError> {
-    let listeners = listen(server)?;
-    let threads = listeners.iter().map(|l| l.run(server)).collect::<Result<Vec<_>, _>>()?;
-    announce(server, &listeners, is_new);
-
-    let reason = keep_house(server);
-    tracing::info!("stopping: {reason}");
-    for listener in &listeners {
-        listener.close();
-    }
-    for thread in threads {
-        // A panic in it was logged, and there is nothing left to accept.
-        let _ = thread.join();
-    }
-    end_sessions(server);
-    server.threads.close();
-    for listener in &listeners {
-        listener.remove(&*server.env);
-    }
-    Ok(())
 }
 
 /// Removes expired log files at the start and after each rotation, until the stop is requested; tells why it was.

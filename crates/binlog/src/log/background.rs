@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// How long written bytes may wait for a background flush to begin.
-const FLUSH_DELAY: Duration = Duration::from_millis(2);
+pub const FLUSH_DELAY: Duration = Duration::from_millis(2);
 /// When what failed (a full disk, mostly) is tried again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 

@@ -264,3 +264,16 @@ fn the_clock_moves_when_told_and_a_seed_repeats_its_randomness() {
     assert_eq!(x, y);
     assert!(a.reboot().monotonic() > a.monotonic());
 }
+
+#[test]
+fn a_tree_is_removed_whole_and_a_folder_only_when_empty() {
+    let env = machine(15);
+    env.create_dir_all(Path::new("/tree/inner")).unwrap();
+    for path in ["/tree/a", "/tree/inner/b"] {
+        env.open(Path::new(path), OpenMode::CreateNew).unwrap();
+    }
+    let error = env.remove_dir(Path::new("/tree")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DirectoryNotEmpty);
+    env.remove_tree(Path::new("/tree")).unwrap();
+    assert!(!env.exists(Path::new("/tree")));
+}

@@ -1,0 +1,203 @@
+//! `duramen probe`: what will full durability cost here?
+//!
+//! 1. disk     Writes and flushes, of several sizes, one at a time and side by side (`disk`).
+//! 2. machine  A server in this process, loaded without waiting for the disk: what a round trip and a commit take of the
+//!    processor (`machine`, `load`).
+//! 3. predict  The [`model`] puts the two together, for each setting and number of clients.
+//! 4. check    With `--server`: the same load on a real server, beside the prediction for its settings.
+//! 5. tell     Tables and a plot (`report`, `plot`).
+//!
+//! (Q1) Time and disk are bounded, and whatever was made is removed, after errors and SIGINT too; a server that is
+//!      checked keeps its settings and loses the probe's database.
+//!
+//! The model is told in docs/probe.md.
+
+mod arguments;
+mod check;
+mod disk;
+mod load;
+mod machine;
+pub mod model;
+mod plot;
+mod report;
+
+pub use arguments::HELP;
+
+use crate::server::StartError;
+use crate::stop::Stop;
+use arguments::Arguments;
+use disk::Times;
+use env::{Env, OpenMode, RealEnv};
+use protocol::client::ClientError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Where a server has its data unless it is told.
+const DATADIR: &str = "duramen-data";
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum ProbeError {
+    /// The command line.
+    #[error("{0}")]
+    Options(String),
+    /// A file.
+    #[error("can't {action} '{}': {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What was said.
+        source: io::Error,
+    },
+    /// The probe's own server.
+    #[error("can't start a server to measure: {0}")]
+    Start(#[from] StartError),
+    /// It has no TCP socket.
+    #[error("can't start a server to measure: it does not listen on loopback")]
+    NoAddress,
+    /// A connection.
+    #[error("can't connect to {address}: {source}")]
+    Connect {
+        /// Where to.
+        address: SocketAddr,
+        /// What was said.
+        source: ClientError,
+    },
+    /// A statement.
+    #[error("{source} (in: {sql})")]
+    Statement {
+        /// What was asked.
+        sql: String,
+        /// What was said.
+        source: ClientError,
+    },
+    /// A commit of the load.
+    #[error("the load broke off: {0}")]
+    Load(ClientError),
+    /// SIGINT or SIGTERM.
+    #[error("interrupted")]
+    Interrupted,
+    /// A fault of the program.
+    #[error("a thread of the measurement panicked")]
+    Panicked,
+}
+
+impl ProbeError {
+    fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
+}
+
+/// Clock, files, and whether to go on.
+#[derive(Clone)]
+struct Watch {
+    env: Arc<dyn Env>,
+    stop: Stop,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { env: Arc::new(RealEnv), stop: Stop::default() }
+    }
+}
+
+impl Watch {
+    fn is_over(&self) -> bool {
+        self.stop.is_requested()
+    }
+
+    fn check(&self) -> Result<(), ProbeError> {
+        if self.is_over() { Err(ProbeError::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// The probe's folder, removed when dropped (Q1).
+struct Folder<'a> {
+    watch: &'a Watch,
+    path: PathBuf,
+}
+
+impl Drop for Folder<'_> {
+    fn drop(&mut self) {
+        if let Err(e) = self.watch.env.remove_tree(&self.path) {
+            eprintln!("duramen probe: can't remove '{}': {e}", self.path.display());
+        }
+    }
+}
+
+/// Does what the arguments behind `duramen probe` ask.
+pub fn run(args: &[String]) -> Result<(), ProbeError> {
+    let Some(mut arguments) = arguments::parse(args)? else {
+        print!("{HELP}");
+        return Ok(());
+    };
+    if arguments.password.is_empty() {
+        arguments.password = std::env::var("MYSQL_PWD").unwrap_or_default();
+    }
+    let watch = Watch::default();
+    let started = watch.stop.on_signals();
+    started.map_err(|e| ProbeError::io("catch signals for", Path::new("the probe"), e))?;
+    probe(&watch, &arguments)
+}
+
+fn probe(watch: &Watch, arguments: &Arguments) -> Result<(), ProbeError> {
+    let target = arguments.server.as_deref().map(|s| check::Checked::of(s, arguments)).transpose()?;
+    if let Some(target) = &target {
+        target.reach(watch)?;
+    }
+    let place = place(watch, &arguments.folder);
+    let folder = Folder { watch, path: place.join(format!("duramen-probe-{}", std::process::id())) };
+    watch.env.create_dir_all(&folder.path).map_err(|e| ProbeError::io("make the folder", &folder.path, e))?;
+    let (on_disk, on_machine) = (arguments.time.mul_f64(0.5), arguments.time.mul_f64(0.4));
+    say(format!("measuring the disk of {} ({:.0} s)", place.display(), on_disk.as_secs_f64()));
+    let disk = disk::measure(watch, &folder.path, on_disk)?;
+    say(format!("measuring round trips and commits ({:.0} s)", on_machine.as_secs_f64()));
+    let measured = machine::measure(watch, &folder.path, &disk, on_machine)?;
+    drop(folder);
+    let forecasts = report::forecasts(&measured.machine);
+    report::print_measured(&place, &disk, &measured);
+    report::print_forecasts(&forecasts);
+    let mut lines = report::lines(&forecasts);
+    if let Some(target) = target {
+        let checked = target.check(watch, &measured.machine, arguments.time)?;
+        report::print_checked(&checked);
+        lines.extend(report::checked_lines(&checked));
+    }
+    println!("\n{}", plot::text(&lines));
+    if let Some(path) = &arguments.svg {
+        write(watch, path, &plot::svg(&lines)).map_err(|e| ProbeError::io("write", path, e))?;
+        println!("\nThe plot is in {}.", path.display());
+    }
+    Ok(())
+}
+
+/// The folder to measure: the one that was asked for, or the data directory if there is one, or this one.
+fn place(watch: &Watch, asked: &Path) -> PathBuf {
+    match asked {
+        path if path != Path::new("") => path.to_owned(),
+        _ if watch.env.exists(Path::new(DATADIR)) => DATADIR.into(),
+        _ => ".".into(),
+    }
+}
+
+/// Progress: on standard error, so that the answer can be kept in a file.
+fn say(text: String) {
+    eprintln!("duramen probe: {text}");
+}
+
+fn write(watch: &Watch, path: &Path, text: &str) -> io::Result<()> {
+    let file = watch.env.open(path, OpenMode::Create)?;
+    file.set_len(0)?;
+    file.write_at(text.as_bytes(), 0)
+}
+
+/// A time that loads share: each of `parts` at least a quarter of a second.
+fn share(time: Duration, parts: usize) -> Duration {
+    (time / parts.max(1) as u32).max(Duration::from_millis(250))
+}

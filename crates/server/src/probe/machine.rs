@@ -1,0 +1,112 @@
+//! What a commit takes of processor and wire: a server of its own, for a moment, in this process.
+//!
+//! Clients and server share the process, so that what it takes of the processor is what a commit costs both; what the
+//! clients' threads take is the clients' part. Flushes that fall into the measurement are taken off, for the model adds
+//! its own.
+
+use super::disk::Disk;
+use super::load::{Load, Target, run};
+use super::model::Machine;
+use super::{ProbeError, Watch};
+use crate::options::{self, Command, Options};
+use crate::server::Running;
+use crate::stop::Stop;
+use binlog::log::{FLUSH_DELAY, LogStatus};
+use env::Whose;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+/// The clients of the measurement with many.
+const MANY: usize = 16;
+
+/// The model's numbers, and those that only the report tells.
+#[derive(Debug, Clone)]
+pub(super) struct Measured {
+    pub(super) machine: Machine,
+    /// A round trip, in seconds.
+    pub(super) round_trip: f64,
+    /// Processor time of the clients for a commit, with many, in seconds.
+    pub(super) client_work: f64,
+}
+
+/// Starts a server in `folder`, measures it for about `time`, and stops it.
+pub(super) fn measure(
+    watch: &Watch,
+    folder: &Path,
+    disk: &Disk,
+    time: Duration,
+) -> Result<Measured, ProbeError> {
+    let stop = Stop::default();
+    let running = Running::start(watch.env.clone(), &options(watch, folder)?, stop.clone())?;
+    let address = running.address().ok_or(ProbeError::NoAddress)?;
+    let server = running.server().clone();
+    let serving = thread::spawn(|| running.wait());
+    let target =
+        Target { address, user: "root".into(), password: String::new(), database: "duramen_probe".into() };
+    let measured = costs(watch, &target, server.database.log().status(), disk, time / 4);
+    stop.request("the probe has what it wants");
+    drop(server);
+    serving.join().map_err(|_| ProbeError::Panicked)?;
+    measured
+}
+
+fn options(watch: &Watch, folder: &Path) -> Result<Options, ProbeError> {
+    let datadir = format!("--datadir={}", folder.join("data").display());
+    let args = [&*datadir, "--port=0", "--bind-address=127.0.0.1"].map(str::to_owned);
+    match options::parse(&*watch.env, &args).map_err(|e| ProbeError::Options(e.to_string()))? {
+        Command::Serve(options) => Ok(options),
+        Command::Help { .. } | Command::Version => Err(ProbeError::NoAddress),
+    }
+}
+
+fn costs(
+    watch: &Watch,
+    target: &Target,
+    log: &LogStatus,
+    disk: &Disk,
+    each: Duration,
+) -> Result<Measured, ProbeError> {
+    target.prepare(watch)?;
+    let (ping, ping_work) = worked(watch, || target.round_trips(watch, each))?;
+    let cost = |clients| -> Result<(Load, f64), ProbeError> {
+        let flushes = log.flushes.get();
+        let (load, work) = worked(watch, || target.commits(watch, clients, each))?;
+        let flushes = (log.flushes.get() - flushes) as f64;
+        let flushing = disk.work * flushes / load.times.count().max(1) as f64;
+        Ok((load, (work - flushing).max(0.0)))
+    };
+    let set = |sync_binlog, trx_commit| {
+        let mut client = target.connect(watch)?;
+        run(&mut client, format!("SET GLOBAL sync_binlog = {sync_binlog}"))?;
+        run(&mut client, format!("SET GLOBAL innodb_flush_log_at_trx_commit = {trx_commit}"))
+    };
+    set(0, 2)?;
+    let (_, commit_alone) = cost(1)?;
+    let (together, commit_together) = cost(MANY)?;
+    set(1, 1)?;
+    let (_, commit_durable) = cost(MANY)?;
+    let round_trip = ping.times.quantile(0.5);
+    let machine = Machine {
+        processors: thread::available_parallelism().map_or(1.0, |n| n.get() as f64),
+        wire: (round_trip - ping_work).max(0.0),
+        commit_alone,
+        commit_together,
+        waking: (commit_durable - commit_together).max(0.0),
+        flush_work: disk.work,
+        flushes: disk.parallel.iter().map(|p| (p.at_a_time, p.times.mean())).collect(),
+        flush_late: disk.parallel.first().map_or(0.0, |p| p.times.quantile(0.99)),
+        overlap: 1,
+        background_pause: FLUSH_DELAY.as_secs_f64(),
+    };
+    Ok(Measured { machine, round_trip, client_work: together.client_work })
+}
+
+/// A load, and the processor time that each of its requests took, the clients' included.
+fn worked(watch: &Watch, load: impl FnOnce() -> Result<Load, ProbeError>) -> Result<(Load, f64), ProbeError> {
+    let before = watch.env.processor_time(Whose::Process);
+    let load = load()?;
+    let took = watch.env.processor_time(Whose::Process).saturating_sub(before).as_secs_f64();
+    let each = took / load.times.count().max(1) as f64;
+    Ok((load, each))
+}

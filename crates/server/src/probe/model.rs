@@ -1,0 +1,201 @@
+//! What rate to expect: a model of the commit path with four measured numbers.
+//!
+//! A client's commit takes its round trip, the processor's time for it, a wait for the next flush to begin, and that
+//! flush. N clients that each send the next commit when the last is answered are a closed queueing network: the processors
+//! are its one queue, all else is delay. Its throughput is found by mean value analysis (Reiser and Lavenberg 1980); several
+//! processors count as one that is as fast as all, and a delay that makes a single job no faster (Seidmann 1987).
+//!
+//! - **Group size** is the rate times the time between two flushes; a flush's own processor time is shared by its group.
+//! - **Overlap**: with k flushes at a time, each takes as long as was measured with k at a time, and one begins k times as
+//!   often. The k is taken that answers soonest.
+//! - **Wait**: whoever comes while no flush may begin yet waits for the rest of the time between two, which is what the
+//!   client's own work leaves of it; half of it at least. One client alone never waits.
+//! - **Durability**: a commit that does not wait for the flush has none of these delays; the background's flush takes
+//!   processor time all the same. What a power cut takes is what was answered since the last flush that is over began.
+//!
+//! (M1) The rate is below clients ÷ (what one commit takes alone), and below processors ÷ processor time.
+//! (M2) More durability is never faster; a faster disk, network or processor is never slower.
+
+/// How often the fixed point of rate and group size is improved.
+const ROUNDS: usize = 64;
+
+/// When a commit is answered, by `sync_binlog` and `innodb_flush_log_at_trx_commit`: the stricter of the two wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is flushed.
+    Every,
+    /// When it is written; each N-th group when it is flushed.
+    Nth(u32),
+    /// When it is written.
+    Never,
+}
+
+impl Durability {
+    /// What the two settings mean together.
+    pub fn of(sync_binlog: u32, trx_commit: u8) -> Self {
+        match (sync_binlog, trx_commit) {
+            (_, 1) | (1, _) => Self::Every,
+            (0, _) => Self::Never,
+            (n, _) => Self::Nth(n),
+        }
+    }
+}
+
+/// What was measured. Times are in seconds.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    /// Processors that server and clients share.
+    pub processors: f64,
+    /// Of a round trip, what is no processor's time.
+    pub wire: f64,
+    /// Processor time of a commit with one client, server's and client's, without its flush.
+    pub commit_alone: f64,
+    /// The same with many clients.
+    pub commit_together: f64,
+    /// What is added where many wait for one flush and are woken.
+    pub waking: f64,
+    /// Processor time of one write and flush.
+    pub flush_work: f64,
+    /// How long a write and flush takes, with how many at a time; ascending, the first with one.
+    pub flushes: Vec<(usize, f64)>,
+    /// A slow flush: 99 % are faster.
+    pub flush_late: f64,
+    /// Flushes that the server has going at a time, at most.
+    pub overlap: usize,
+    /// How long the background leaves written bytes before it flushes them.
+    pub background_pause: f64,
+}
+
+/// What to expect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expected {
+    /// Commits per second.
+    pub rate: f64,
+    /// Commits per flush.
+    pub group: f64,
+    /// Commits that were answered and that a power cut may take, at most.
+    pub lost_commits: f64,
+    /// The seconds before the power cut in which they were answered.
+    pub lost_time: f64,
+}
+
+/// How a commit waits for its flush.
+#[derive(Debug, Clone, Copy)]
+struct Flushing {
+    wait: f64,
+    takes: f64,
+    /// From the start of one to the start of the next.
+    interval: f64,
+}
+
+impl Machine {
+    /// What to expect with so many clients.
+    pub fn predict(&self, durability: Durability, clients: usize) -> Expected {
+        let clients = clients.max(1);
+        // What a turn takes without waiting for the flush.
+        let commit = self.commit(durability, clients);
+        let mut own = self.wire + commit;
+        let mut rate = 1.0 / own;
+        let mut group = 1.0;
+        for _ in 0..ROUNDS {
+            let flushing = self.flushing(clients, own);
+            let per_flush = self.commits_per_flush(durability, rate, flushing, clients);
+            group = (group + per_flush) / 2.0;
+            let work = commit + self.flush_work / group;
+            let delay = self.delay(durability, flushing);
+            rate = (rate + throughput(clients, self.processors, work, self.wire + delay)) / 2.0;
+            own = clients as f64 / rate - delay;
+        }
+        let lost_commits = self.lost_commits(durability, rate, clients);
+        Expected { rate, group, lost_commits, lost_time: lost_commits / rate }
+    }
+
+    /// Processor time of a commit: what it costs alone turns into what it costs among many.
+    fn commit(&self, durability: Durability, clients: usize) -> f64 {
+        let woken = match durability {
+            Durability::Every => self.waking,
+            Durability::Nth(n) => self.waking / f64::from(n),
+            Durability::Never => 0.0,
+        };
+        let alone = 1.0 / clients as f64;
+        alone * self.commit_alone + (1.0 - alone) * (self.commit_together + woken)
+    }
+
+    /// The number of flushes at a time that answers soonest, when a client's own work takes `own` of each turn.
+    fn flushing(&self, clients: usize, own: f64) -> Flushing {
+        let most = self.overlap.min(clients).max(1);
+        let others = 1.0 - 1.0 / clients as f64;
+        let with = |at_a_time: usize| {
+            let takes = self.flush_with(at_a_time);
+            let interval = takes / at_a_time as f64;
+            let wait = others * (interval - own.max(0.0)).max(interval / 2.0);
+            Flushing { wait, takes, interval }
+        };
+        let soonest = |a: &Flushing, b: &Flushing| (a.wait + a.takes).total_cmp(&(b.wait + b.takes));
+        (1..=most).map(with).min_by(soonest).unwrap_or_else(|| with(1))
+    }
+
+    /// How long a flush takes with so many at a time, between the measured numbers by a straight line.
+    fn flush_with(&self, at_a_time: usize) -> f64 {
+        let after = self.flushes.partition_point(|&(n, _)| n < at_a_time);
+        match (after.checked_sub(1).and_then(|i| self.flushes.get(i)), self.flushes.get(after)) {
+            (Some(&(low, fast)), Some(&(high, slow))) => {
+                fast + (slow - fast) * (at_a_time - low) as f64 / (high - low) as f64
+            }
+            (None, Some(&(_, time))) | (Some(&(_, time)), None) => time,
+            (None, None) => 0.0,
+        }
+    }
+
+    fn commits_per_flush(
+        &self,
+        durability: Durability,
+        rate: f64,
+        flushing: Flushing,
+        clients: usize,
+    ) -> f64 {
+        let pause = self.background_pause + flushing.takes;
+        match durability {
+            Durability::Every => (rate * flushing.interval).clamp(1.0, clients as f64),
+            Durability::Nth(n) => (rate * pause).max(1.0).min(f64::from(n) * clients as f64),
+            Durability::Never => (rate * pause).max(1.0),
+        }
+    }
+
+    /// What a commit waits for beside processors and wire. A flush's own processor time is in the work.
+    fn delay(&self, durability: Durability, flushing: Flushing) -> f64 {
+        let whole = flushing.wait + (flushing.takes - self.flush_work).max(0.0);
+        match durability {
+            Durability::Every => whole,
+            Durability::Nth(n) => whole / f64::from(n),
+            Durability::Never => 0.0,
+        }
+    }
+
+    /// A group written just after the background's flush began is safe when that one, the pause and its own are over.
+    /// Of each N groups one waits: less than N of them are answered and not flushed.
+    fn lost_commits(&self, durability: Durability, rate: f64, clients: usize) -> f64 {
+        let unflushed = rate * (self.background_pause + 2.0 * self.flush_late);
+        match durability {
+            Durability::Every => 0.0,
+            Durability::Nth(n) => unflushed.min(f64::from(n.saturating_sub(1)) * clients as f64),
+            Durability::Never => unflushed,
+        }
+    }
+}
+
+/// Turns per second of `clients`, each of which takes `work` of one of the processors and `delay` elsewhere.
+fn throughput(clients: usize, processors: f64, work: f64, delay: f64) -> f64 {
+    let each = work / processors;
+    let delay = delay + work - each;
+    let (mut rate, mut queued) = (0.0, 0.0);
+    for n in 1..=clients {
+        let stay = each * (1.0 + queued);
+        rate = n as f64 / (delay + stay);
+        queued = rate * stay;
+    }
+    rate
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! `duramen probe` as a person runs it: on a disk, beside a server, with mistakes, and interrupted.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{DURAMEN, now, run, start};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Nothing of the probe may be left in a folder.
+fn is_clean(folder: &std::path::Path) -> bool {
+    std::fs::read_dir(folder)
+        .unwrap()
+        .all(|e| !e.unwrap().file_name().to_string_lossy().starts_with("duramen-"))
+}
+
+#[test]
+fn predicts_and_checks_the_prediction_with_a_server() {
+    let server = start(&["--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2", "--max-connections=100"]);
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("plot.svg");
+    let begun = now();
+    let (status, text, progress) = run(&[
+        "probe",
+        "--time=2",
+        &format!("--server=127.0.0.1:{}", server.port),
+        &format!("--svg={}", svg.display()),
+        folder.path().to_str().unwrap(),
+    ]);
+    assert!(status.success(), "{text}{progress}");
+    assert!(now() - begun < Duration::from_secs(60), "bounded time");
+    println!("{text}");
+    for part in
+        ["in space made ahead", "appended", "A round trip over loopback", "full durability", "0/2, 0/0"]
+    {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(text.contains("with sync_binlog=0 and innodb_flush_log_at_trx_commit=2"), "{text}");
+    let table = text.split("predicted/s").nth(1).unwrap();
+    let measured: Vec<_> = table.lines().filter(|l| l.contains(" % ")).collect();
+    assert_eq!(measured.len(), 4, "1, 4, 16 and 64 clients, and the server does not take 256: {table}");
+    assert!(table.contains("not measured: it takes fewer connections"), "{table}");
+    let drawn = std::fs::read_to_string(&svg).unwrap();
+    assert_eq!((drawn.matches("<polyline").count(), drawn.matches("</svg>").count()), (3, 1));
+    assert!(is_clean(folder.path()));
+    assert!(!server.sql("SHOW DATABASES").contains("duramen_probe"), "the probe's database stayed");
+}
+
+#[test]
+fn mistakes_are_told_at_once() {
+    let server = start(&[]);
+    server.sql("CREATE USER bob IDENTIFIED BY 'secret'");
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().to_str().unwrap();
+    let check = |args: &[&str], expected: &str| {
+        let (status, _, error) = run(args);
+        assert!(!status.success() && error.contains(expected), "{args:?}: {error}");
+        assert!(is_clean(folder.path()), "{args:?}");
+    };
+    let at = format!("--server=127.0.0.1:{}", server.port);
+    check(&["probe", "/dev/null/folder"], "can't make the folder '/dev/null/folder/");
+    check(&["probe", "--server=nonsense"], "write --server=HOST:PORT");
+    check(
+        &["probe", "--time=2", here, &at, "--user=bob", "--password=wrong"],
+        "Access denied for user 'bob'",
+    );
+    check(&["probe", "--time=2", here, &at, "--user=bob", "--password=secret"], "CREATE DATABASE");
+    let (status, help, _) = run(&["probe", "--help"]);
+    assert!(status.success() && help.contains("--server=HOST:PORT"));
+}
+
+#[test]
+fn an_interrupted_probe_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    for after in [300, 1500] {
+        let mut probe =
+            Command::new(DURAMEN).args(["probe", "--time=4", path]).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(after));
+        let pid = rustix::process::Pid::from_child(&probe);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        assert!(!probe.wait().unwrap().success());
+        assert!(is_clean(folder.path()), "interrupted after {after} ms");
+    }
+}
