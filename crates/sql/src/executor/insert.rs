@@ -14,11 +14,11 @@ use crate::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp}
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::expression::resolve::Scope;
-use crate::expression::{Expr, Resolver, Row};
-use crate::planner::Query;
+use crate::expression::{Expr, Node, Resolver, Row, cast};
 use crate::planner::plan::{self, Basis};
+use crate::planner::{Body, Query};
 use crate::session::Context;
-use crate::types::{Charset, Type};
+use crate::types::{Charset, DataType, Family, Type};
 use crate::value::{Datum, Decimal};
 
 /// Runs an INSERT or REPLACE.
@@ -120,13 +120,26 @@ impl Insertion {
     ) -> Result<Self> {
         let names = on_duplicate::read_of_query(&table, insert, query);
         let widened = on_duplicate::widened(query, &names);
-        let query = plan::query(cx, basis, widened.as_ref().unwrap_or(query), text)?;
+        let mut query = plan::query(cx, basis, widened.as_ref().unwrap_or(query), text)?;
         if query.columns.len() != columns.len() + names.len() {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
         }
         let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
         let on_duplicate = on_duplicate::resolve(cx, &table, insert, &columns, &read, (basis, text))?;
+        times_as_numbers(&mut query, &table, &columns);
         Ok(Self { table, columns, on_duplicate, values_calls: 0, source: Source::Query(Box::new(query)) })
+    }
+}
+
+/// A column with a time goes into a YEAR as its number, unlike an expression, of which the year is taken.
+fn times_as_numbers(query: &mut Query, table: &TableDef, columns: &[usize]) {
+    let Body::Block(block) = &mut query.body else { return };
+    for (item, &column) in block.items.iter_mut().zip(columns) {
+        let is_time = matches!(item.ty.family, Family::Time | Family::DateTime);
+        if is_time && matches!(item.node, Node::Column { .. }) && table.columns[column].ty == DataType::Year {
+            let time = item.clone();
+            *item = Expr { node: Node::Cast(cast::To::Signed, Box::new(time)), ty: Type::INT };
+        }
     }
 }
 

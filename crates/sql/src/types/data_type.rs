@@ -188,9 +188,13 @@ impl DataType {
 
     /// True for the types that have a character set to name: not BINARY, VARBINARY and BLOB.
     pub fn is_character(&self) -> bool {
+        self.is_string() && self.collation() != Collation::BINARY
+    }
+
+    /// True for texts and byte strings.
+    pub fn is_string(&self) -> bool {
         use DataType::{Char, Enum, Lob, Set, VarChar};
         matches!(self, Char { .. } | VarChar { .. } | Lob { .. } | Enum { .. } | Set { .. })
-            && self.collation() != Collation::BINARY
     }
 
     /// True for UNSIGNED.

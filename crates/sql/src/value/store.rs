@@ -5,12 +5,14 @@
 //! fit, strict sessions fail (1264, 1265, 1292, 1366, 1406) and others go on with the nearest value and a warning of
 //! the same number.
 
+mod copied;
 mod labels;
 mod numbers;
 mod temporal;
 
 use std::borrow::Cow;
 
+pub use copied::copied;
 pub use labels::set_text;
 pub use numbers::integer_range;
 

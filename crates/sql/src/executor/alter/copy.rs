@@ -261,7 +261,7 @@ impl<'a> Copy<'a> {
             cx.warn(error::WARN_DATA_TRUNCATED.with(&[&column.name, &number]));
             return Ok(store::implicit_default(&column.ty));
         }
-        let charset = if before.is_character() { before.collation().charset() } else { Charset::Ascii };
+        let charset = if before.is_string() { before.collation().charset() } else { Charset::Ascii };
         let rules = self.rules;
         let mut target = store::Target {
             column: &column.name,
@@ -270,6 +270,7 @@ impl<'a> Copy<'a> {
             rules,
             diagnostics: &mut cx.diagnostics,
         };
+        let value = store::copied(value, before, &column.ty, &mut target)?;
         store::fit(value, charset, &column.ty, &mut target)
     }
 

@@ -25,8 +25,12 @@ pub(super) fn enumeration<'a>(
         Datum::Bytes(text) | Datum::Label(_, text) => {
             let (text, _) = charset.convert(Cow::Borrowed(text), collation.charset());
             let trimmed = text.trim_ascii_end();
-            // A number in text names a member too.
-            find_member(members, collation, trimmed).map(|i| i as u64 + 1).or_else(|| digits(trimmed))
+            // A number in text names a member too, or none.
+            let number = find_member(members, collation, trimmed).map(|i| i as u64 + 1);
+            match number.or_else(|| digits(trimmed)) {
+                Some(0) => return Ok(label(0, Vec::new())),
+                number => number,
+            }
         }
         other => u64::try_from(cut(other)).ok(),
     };
@@ -36,8 +40,9 @@ pub(super) fn enumeration<'a>(
     }
 }
 
-/// A number in text: digits and nothing else.
+/// A number in text: digits and nothing else, but spaces before them.
 fn digits(text: &[u8]) -> Option<u64> {
+    let text = text.trim_ascii_start();
     std::str::from_utf8(text).ok().filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
 }
 
@@ -73,7 +78,7 @@ pub(super) fn set<'a>(
     let (bits, known) = match v {
         Datum::Bytes(text) | Datum::Label(_, text) => {
             let (text, _) = charset.convert(text, collation.charset());
-            words(text.trim_ascii_end(), members, collation, all)
+            words(&text, members, collation, all)
         }
         other => {
             let bits = cut(&other) as u64;
@@ -84,12 +89,13 @@ pub(super) fn set<'a>(
     if known { Ok(value) } else { to.truncated(value) }
 }
 
-/// The members that a text names, or its number; false if some are not known.
+/// The members that a text names, or its number; false if some are not known. Spaces alone name none, and are not nothing.
 fn words(text: &[u8], members: &[Box<[u8]>], collation: Collation, all: u64) -> (u64, bool) {
-    if text.is_empty() {
-        return (0, true);
+    let named = text.trim_ascii_end();
+    if named.is_empty() {
+        return (0, text.is_empty());
     }
-    let found: Vec<_> = text.split(|&b| b == b',').map(|w| find_member(members, collation, w)).collect();
+    let found: Vec<_> = named.split(|&b| b == b',').map(|w| find_member(members, collation, w)).collect();
     let bits = found.iter().flatten().fold(0, |bits, i| bits | 1 << i);
     match digits(text).filter(|n| n & !all == 0) {
         _ if found.iter().all(Option::is_some) => (bits, true),
