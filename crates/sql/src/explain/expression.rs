@@ -330,7 +330,7 @@ fn type_name(to: &To) -> &'static str {
         To::Binary(_) => "binary",
         To::Date => "date",
         To::Time(_) => "time",
-        To::DateTime(_) => "datetime",
+        To::DateTime(_) | To::Moment(_) => "datetime",
         To::Year => "year",
         To::Json(_) | To::JsonScalar(_) => "json",
     }

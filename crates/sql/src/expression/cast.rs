@@ -31,6 +31,8 @@ pub enum To {
     Time(u8),
     /// DATETIME(fsp).
     DateTime(u8),
+    /// What a result's type implies: DATETIME(fsp) of a date or time, incomplete dates as they are.
+    Moment(u8),
     /// YEAR.
     Year,
     /// JSON, text being read as a document.
@@ -135,6 +137,10 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             Some(d) => Datum::DateTime(d),
             None => Datum::Null,
         },
+        To::Moment(fsp) => match value.to_datetime(cx.today()).and_then(|d| d.round(fsp)) {
+            Some(d) => Datum::DateTime(d),
+            None => Datum::Null,
+        },
         To::Time(fsp) => match time(cx, &value) {
             Some(t) => Datum::Time(t.round(fsp).clamp().0),
             None => Datum::Null,
@@ -184,8 +190,8 @@ pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datu
         (Family::Float, _) => To::Float,
         (Family::Integer, _) if ty.unsigned => To::Unsigned,
         (Family::Integer, _) => To::Signed,
-        (Family::DateTime, Datum::Date(_)) => To::DateTime(ty.decimals),
-        (Family::DateTime, Datum::DateTime(d)) if d.fsp != ty.decimals => To::DateTime(ty.decimals),
+        (Family::DateTime, Datum::Date(_)) => To::Moment(ty.decimals),
+        (Family::DateTime, Datum::DateTime(d)) if d.fsp != ty.decimals => To::Moment(ty.decimals),
         (Family::Time, Datum::Time(t)) if t.fsp != ty.decimals => To::Time(ty.decimals),
         _ => return Ok(value),
     };
@@ -228,7 +234,8 @@ pub fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateT
         return None;
     }
     let found = value.to_datetime(cx.today()).filter(|d| d.date.check(cx.modes().dates));
-    if found.is_none() {
+    // Nothing is wrong with what is a date already, though it may not be used now.
+    if found.is_none() && !matches!(value, Datum::Date(_) | Datum::DateTime(_)) {
         warn_incorrect(cx, value, kind);
     }
     found
@@ -243,7 +250,7 @@ pub fn datetime_parts(cx: &mut Context, value: &Datum<'_>) -> Option<DateTime> {
     let is_stored = matches!(value, Datum::Date(_) | Datum::DateTime(_));
     let rules = DateRules { no_zero_in_date: false, no_zero_date: modes.no_zero_date && !is_stored, ..modes };
     let found = value.to_datetime(cx.today()).filter(|d| d.date.check(rules));
-    if found.is_none() {
+    if found.is_none() && !is_stored {
         warn_incorrect(cx, value, "datetime");
     }
     found
@@ -294,7 +301,7 @@ pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         To::Binary(length) => Type::text(Collation::BINARY, Implicit, length.unwrap_or(of.length)),
         To::Date => Type::DATE,
         To::Time(fsp) => Type::time(fsp),
-        To::DateTime(fsp) => Type::datetime(fsp),
+        To::DateTime(fsp) | To::Moment(fsp) => Type::datetime(fsp),
         To::Year => Type { family: Family::Year, unsigned: true, length: 4, ..Type::INT },
     };
     Type { nullable: true, ..ty }

@@ -41,7 +41,7 @@ use crate::catalog::TableDef;
 use crate::error::{Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::expression::aggregate::Aggregate;
-use crate::expression::{Expr, Resolver};
+use crate::expression::{Expr, Node, Resolver};
 use crate::session::Context;
 use crate::types::Type;
 use crate::value::Datum;
@@ -381,7 +381,7 @@ impl Limit {
 /// Splits a condition into what all must hold.
 pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
     match condition.node {
-        crate::expression::Node::And(list) => list.into_iter().for_each(|e| conjuncts(e, out)),
-        _ => out.push(condition),
+        Node::And(list) => list.into_iter().for_each(|e| conjuncts(e, out)),
+        _ => out.push(simplify::zero_date(condition)),
     }
 }

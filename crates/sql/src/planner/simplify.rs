@@ -1,9 +1,13 @@
-//! Outer joins whose null complement the condition rejects are inner joins.
+//! Conditions that say less or more than they seem to: outer joins whose null complement the condition rejects are inner
+//! joins; IS NULL finds the dates that stand for NULL.
 
 use super::JoinKind;
 use super::from::{Item, ItemKind, List};
 use crate::ast::{BinaryOp, Truth};
+use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
+use crate::types::{Family, Type, code};
+use crate::value::{DateTime, Datum};
 
 /// Turns outer joins into inner ones where the conditions around them accept no row of NULLs.
 pub fn simplify(list: &mut List) {
@@ -24,6 +28,27 @@ pub fn simplify(list: &mut List) {
             simplify(inner);
         }
     }
+}
+
+/// "For DATE and DATETIME columns that are declared as NOT NULL, you can find the special date '0000-00-00' by" IS NULL (the
+/// manual's "Comparison Functions and Operators"): where it has to hold, it asks for that date.
+pub fn zero_date(condition: Expr) -> Expr {
+    let column = match &condition.node {
+        Node::Is(x, Truth::Null, false) => x,
+        Node::Not(not) => match &not.node {
+            Node::Is(x, Truth::Null, true) => x,
+            _ => return condition,
+        },
+        _ => return condition,
+    };
+    let is_date =
+        matches!(column.ty.family, Family::Date | Family::DateTime) && column.ty.code != code::TIMESTAMP;
+    if !is_date || column.ty.nullable || !matches!(column.node, Node::Column { .. }) {
+        return condition;
+    }
+    let zero = Expr::constant(Datum::DateTime(DateTime::ZERO), Type::datetime(0));
+    let pair = Box::new([(**column).clone(), zero]);
+    Expr { node: Node::Compare(BinaryOp::Equal, By::DateTime, pair), ty: Type::BOOL }
 }
 
 /// The sources of which a row of NULLs makes the condition other than true.

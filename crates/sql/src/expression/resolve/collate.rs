@@ -243,7 +243,7 @@ pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
     let other_digits = expr.ty.decimals != ty.decimals;
     let to = match ty.family {
         Family::Time if from == Family::Time && other_digits => cast::To::Time(ty.decimals),
-        Family::DateTime if from == Family::DateTime && other_digits => cast::To::DateTime(ty.decimals),
+        Family::DateTime if from == Family::DateTime && other_digits => cast::To::Moment(ty.decimals),
         _ if from == ty.family && expr.ty.family == from || from == Family::Null => return expr,
         Family::Text if expr.ty.family == Family::Label => return expr,
         Family::Integer if ty.unsigned => cast::To::Unsigned,
@@ -255,10 +255,25 @@ pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
             let charset = charset_of(&expr.ty, typing);
             cast::To::Char(charset, ty.collation.charset(), None)
         }
+        Family::DateTime if from.is_temporal() => cast::To::Moment(ty.decimals),
         Family::DateTime => cast::To::DateTime(ty.decimals),
         _ => return expr,
     };
     Expr { ty: *ty, node: Node::Cast(to, Box::new(expr)) }
+}
+
+/// Gives a decimal's values so many digits behind the point, whichever each of them has.
+pub fn with_digits(expr: &mut Expr, digits: u8) {
+    let is_so = match &expr.node {
+        Node::Column { .. } => expr.ty.decimals == digits,
+        Node::Constant(Datum::Decimal(value)) => value.shown() == digits,
+        _ => expr.ty.family == Family::Null,
+    };
+    if !is_so {
+        let inner = std::mem::replace(expr, Expr::constant(Datum::Null, Type::NULL));
+        let ty = Type { decimals: digits, ..inner.ty };
+        *expr = Expr { node: Node::Cast(cast::To::Decimal(65, digits), Box::new(inner)), ty };
+    }
 }
 
 /// The expression with its values brought to `ty`, character set included.

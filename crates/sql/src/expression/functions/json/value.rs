@@ -102,7 +102,7 @@ fn type_name(to: &cast::To) -> &'static str {
         T::Char(..) | T::Binary(_) => "STRING",
         T::Date => "DATE",
         T::Time(_) => "TIME",
-        T::DateTime(_) => "DATETIME",
+        T::DateTime(_) | T::Moment(_) => "DATETIME",
         T::Year => "YEAR",
         T::Json(_) | T::JsonScalar(_) => "JSON",
     }
