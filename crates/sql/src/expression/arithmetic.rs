@@ -62,7 +62,7 @@ fn class(ty: &Type) -> Family {
 pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operation, Type) {
     use BinaryOp as B;
     let operation = |numbers| Operation { op, numbers, increment, scale: 0 };
-    if matches!(op, B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight) {
+    if bits::is_bitwise(op) {
         return match bits::bytes_type(op, left, right) {
             Some(ty) => (operation(Numbers::Bytes), ty),
             None => (operation(Numbers::Integer { unsigned: true }), Type::UINT),

@@ -5,10 +5,45 @@
 
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};
-use crate::expression::Expr;
+use crate::expression::cast::To;
+use crate::expression::{Expr, Node};
 use crate::session::Context;
 use crate::types::{Coercibility, Collation, Family, Type};
 use crate::value::Datum;
+
+/// True for the bit operators.
+pub fn is_bitwise(op: BinaryOp) -> bool {
+    use BinaryOp as B;
+    matches!(op, B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight)
+}
+
+/// An operand as bits: a choice between integers that only a decimal holds all of gives the bits of the one that is chosen.
+pub fn by_branch(mut operand: Expr) -> Expr {
+    if operand.ty.family != Family::Decimal {
+        return operand;
+    }
+    match &mut operand.node {
+        Node::Case(case) => {
+            let results = case.branches.iter_mut().map(|(_, then)| then);
+            results.chain(&mut case.otherwise).for_each(as_integer);
+        }
+        Node::Switch(switch) => {
+            let results = switch.branches.iter_mut().map(|(.., then)| then);
+            results.chain(&mut switch.otherwise).for_each(as_integer);
+        }
+        _ => {}
+    }
+    operand
+}
+
+/// The integer that was made a decimal.
+fn as_integer(result: &mut Expr) {
+    if let Node::Cast(To::Decimal(..), inner) = &mut result.node
+        && inner.ty.family == Family::Integer
+    {
+        *result = std::mem::replace(&mut **inner, Expr::constant(Datum::Null, Type::NULL));
+    }
+}
 
 /// True for an operand that is a byte string by itself.
 pub fn is_byte_string(operand: &Expr) -> bool {

@@ -380,6 +380,9 @@ fn in_base<'a>(cx: &mut Context, text: &[u8], from: i64, to: i64) -> Value<'a> {
 fn extreme<'a>(cx: &mut Context, call: Call<'a>, is_better: fn(Ordering) -> bool) -> Value<'a> {
     let by = compare::own_order(call.ty);
     let mut best = call.value(cx, 0)?;
+    if best.is_null() {
+        return Ok(Datum::Null); // what comes behind it is not looked at
+    }
     for i in 1..call.count() {
         let value = call.value(cx, i)?;
         match by.compare(cx, &value, &best)? {

@@ -131,7 +131,10 @@ impl Resolver<'_> {
 
     fn coalesce(&mut self, list: Vec<Expr>) -> Result<Expr> {
         let nullable = list.iter().all(|e| e.ty.nullable);
-        let (list, ty) = self.same_type(list)?;
+        let (mut list, ty) = self.same_type(list)?;
+        if ty.family == Family::Decimal {
+            list.iter_mut().for_each(|e| collate::with_digits(e, ty.decimals));
+        }
         Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })
     }
 

@@ -300,6 +300,7 @@ impl<'c> Resolver<'c> {
                 Expr { node: Node::Negate(Box::new(x)), ty }
             }
             UnaryOp::BitNot => {
+                let x = arithmetic::bits::by_branch(x);
                 let ty = if arithmetic::bits::is_byte_string(&x) { x.ty } else { Type::UINT };
                 Expr { node: Node::BitNot(Box::new(x)), ty }
             }
@@ -327,6 +328,10 @@ impl<'c> Resolver<'c> {
                 self.comparison(BinaryOp::Equal, left, right)
             }
             _ => {
+                let (left, right) = match arithmetic::bits::is_bitwise(op) {
+                    true => (arithmetic::bits::by_branch(left), arithmetic::bits::by_branch(right)),
+                    false => (left, right),
+                };
                 let (operation, ty) =
                     arithmetic::choose(op, &left, &right, self.cx.div_precision_increment());
                 Ok(Expr { node: Node::Arithmetic(operation, Box::new([left, right])), ty })
@@ -397,7 +402,11 @@ impl<'c> Resolver<'c> {
         let x = three[0].ty;
         let other = Other::of(&three[0]);
         three[1..].iter_mut().for_each(|end| adopt(end, other));
-        let by = [1, 2].map(|i: usize| compare::choose(&x, &three[i].ty, collation));
+        let by = if is_between_mixed(&three) {
+            [compare::By::Double; 2]
+        } else {
+            [1, 2].map(|i: usize| compare::choose(&x, &three[i].ty, collation))
+        };
         Ok(boolean(Node::Between(Box::new(three), by, negated)))
     }
 
@@ -637,6 +646,12 @@ impl<'c> Resolver<'c> {
     pub(crate) fn typing(&self) -> super::functions::Typing {
         super::functions::Typing { connection: self.cx.connection_collation() }
     }
+}
+
+/// True for texts and numbers in one BETWEEN: all three compare as doubles then.
+fn is_between_mixed(three: &[Expr; 3]) -> bool {
+    let any = |is: fn(Family) -> bool| three.iter().any(|e| is(e.ty.family));
+    any(|f| f == Family::Text) && any(Family::is_numeric) && !any(|f| f.is_temporal() || f == Family::Label)
 }
 
 fn boolean(node: Node) -> Expr {
