@@ -29,7 +29,8 @@ impl Generator {
 
     fn create_index(&mut self, index: usize, script: &mut Vec<Statement>) {
         let table = self.tables[index].clone();
-        let column = self.pick(&table.columns);
+        let columns = self.indexable(&table);
+        let column = self.pick(&columns);
         let key = self.name("k");
         let part = self.key_part(&column);
         script.push(unordered(text(format!("CREATE INDEX {key} ON {} ({part})", table.name))));
@@ -69,7 +70,7 @@ impl Generator {
 
     fn copy_table(&mut self, index: usize, script: &mut Vec<Statement>) {
         let table = self.tables[index].clone();
-        let copy = Table { name: self.name("t"), indexes: Vec::new(), ..table.clone() };
+        let copy = Table { name: self.name("t"), indexes: Vec::new(), is_temporary: false, ..table.clone() };
         script.push(unordered(text(format!("CREATE TABLE {} LIKE {}", copy.name, table.name))));
         let columns = table.columns.iter().filter(|c| !c.is_generated).map(|c| c.name.as_str());
         let columns = columns.collect::<Vec<_>>().join(", ");
@@ -103,6 +104,7 @@ impl Generator {
         let definition = self.definition_of(&changed);
         script.push(unordered(sql(&format!("ALTER TABLE {} MODIFY COLUMN {{}}", table.name), [definition])));
         // What the type is now depends on the rows; literals of either are good enough.
+        self.tables[index].columns[number].is_vague |= changed.ty.class != column.ty.class && !self.for_mysql;
         if changed.ty.class == column.ty.class && changed.ty.class != Class::Bytes {
             self.tables[index].columns[number] = changed;
         }
@@ -111,6 +113,9 @@ impl Generator {
     fn change_default(&mut self, index: usize, script: &mut Vec<Statement>) {
         let table = self.tables[index].clone();
         let column = self.pick(&table.settable());
+        if column.takes_no_default() && !self.for_mysql {
+            return;
+        }
         let action = match self.below(3) {
             0 => text("DROP DEFAULT"),
             _ => sql("SET DEFAULT {}", [self.good_value(&column.ty)]),

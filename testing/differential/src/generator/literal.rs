@@ -46,6 +46,10 @@ impl Generator {
                 let bound = if wrong { 1_u64 << (bits + 1) } else { 1 << bits };
                 self.below(bound).to_string()
             }
+            // As bits MariaDB's decimals beyond 64 bits are others.
+            Kind::Decimal(20, after) if !self.for_mysql => {
+                self.decimal_value(if wrong { 21 } else { 18 }, after)
+            }
             Kind::Decimal(before, after) => self.decimal_value(before + u32::from(wrong), after),
             Kind::Double => self.quarter(),
             Kind::Text(longest) => self.text_value(longest, wrong),
@@ -101,6 +105,8 @@ impl Generator {
 
     fn integer_value(&mut self, min: i64, max: i64, wrong: bool) -> String {
         match self.below(10) {
+            // Beyond BIGINT UNSIGNED, too.
+            _ if wrong && max == i64::MAX && min == 0 => (u128::from(u64::MAX) + 1).to_string(),
             _ if wrong => (i128::from(max) + 1).to_string(),
             0 => min.to_string(),
             1 => max.to_string(),

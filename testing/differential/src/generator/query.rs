@@ -334,7 +334,7 @@ pub(super) fn visible(table: &Table, alias: &str) -> Vec<Visible> {
         let sql = if matches!(c.ty.kind, Kind::Bit(_)) { format!("({name} + 0)") } else { name };
         Visible { sql, ty: c.ty.clone() }
     };
-    table.columns.iter().map(column).collect()
+    table.columns.iter().filter(|c| !c.is_vague).map(column).collect()
 }
 
 /// Items with names of their own: what servers call an expression is not the question.

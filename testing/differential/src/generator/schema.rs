@@ -89,11 +89,18 @@ pub(super) struct Column {
     pub(super) ty: Type,
     /// It is computed from the others: statements give it nothing but DEFAULT.
     pub(super) is_generated: bool,
+    /// Of what class it is depends on the rows, so that expressions leave it alone.
+    pub(super) is_vague: bool,
 }
 
 impl Column {
     pub(super) fn new(name: String, ty: Type) -> Column {
-        Column { name, ty, is_generated: false }
+        Column { name, ty, is_generated: false, is_vague: false }
+    }
+
+    /// True for a TEXT or BLOB, which MariaDB gives defaults.
+    pub(super) fn takes_no_default(&self) -> bool {
+        ["TEXT", "BLOB"].iter().any(|ty| self.ty.sql.contains(ty))
     }
 }
 
@@ -106,6 +113,7 @@ pub(super) struct Table {
     pub(super) indexes: Vec<String>,
     /// Its key has AUTO_INCREMENT.
     pub(super) counts: bool,
+    pub(super) is_temporary: bool,
 }
 
 impl Table {
@@ -138,7 +146,13 @@ impl Generator {
             let ty = self.column_type();
             columns.push(Column::new(self.name("c"), ty));
         }
-        Table { name: self.name("t"), columns, indexes: Vec::new(), counts: self.percent(30) }
+        Table {
+            name: self.name("t"),
+            columns,
+            indexes: Vec::new(),
+            counts: self.percent(30),
+            is_temporary: self.percent(10),
+        }
     }
 
     fn create_table(&mut self, table: &mut Table) -> Sql {
@@ -159,25 +173,25 @@ impl Generator {
         if self.percent(15) {
             items.push(self.check(table));
         }
-        let temporary = if self.percent(10) { "TEMPORARY " } else { "" };
+        let temporary = if table.is_temporary { "TEMPORARY " } else { "" };
         sql(&format!("CREATE {temporary}TABLE {} ({{}})", table.name), [commas(items)])
     }
 
     /// A column as CREATE and ALTER TABLE have it.
     pub(super) fn definition_of(&mut self, column: &Column) -> Sql {
-        let null = if self.percent(20) && !column.ty.sql.ends_with("NULL") {
-            optional(text(" NOT NULL"))
-        } else {
-            text("")
-        };
+        // IS NULL finds the zero dates that IGNORE lets through, and so does IS NOT NULL: parts are no whole then. What an
+        // ENUM has for such a NULL is another member in MariaDB.
+        let is_date = matches!(column.ty.kind, Kind::Date | Kind::DateTime);
+        let may_be_not_null =
+            !column.ty.sql.ends_with("NULL") && !is_date && (self.for_mysql || column.ty.kind != Kind::Enum);
+        let null = if self.percent(20) && may_be_not_null { optional(text(" NOT NULL")) } else { text("") };
         let default = self.default_of(column);
         sql(&format!("{} {}{{}}{{}}", column.name, column.ty.sql), [null, default])
     }
 
     /// A constant default, at times.
     fn default_of(&mut self, column: &Column) -> Sql {
-        let takes_none = ["TEXT", "BLOB"].iter().any(|ty| column.ty.sql.contains(ty));
-        if takes_none || !self.percent(20) {
+        if column.takes_no_default() || !self.percent(20) {
             return text("");
         }
         let value = self.good_value(&column.ty);
@@ -188,13 +202,13 @@ impl Generator {
     pub(super) fn generated_column(&mut self, table: &Table) -> (Column, Sql) {
         let scope: Vec<_> = visible(table, &table.name)
             .into_iter()
-            .zip(&table.columns)
+            .zip(table.columns.iter().filter(|c| !c.is_vague))
             // MariaDB refuses AUTO_INCREMENT columns too, with another number.
             .filter(|(_, column)| !column.is_generated && column.name != KEY)
             .map(|(visible, _)| visible)
             .collect();
         let ty = self.column_type();
-        let column = Column { name: self.name("g"), ty, is_generated: true };
+        let column = Column { is_generated: true, ..Column::new(self.name("g"), ty) };
         // MariaDB does not look whether a virtual value fits.
         let kind = if self.for_mysql { self.pick(&["VIRTUAL", "STORED"]) } else { "STORED" };
         let value = self.plain_expression(column.ty.class, &scope);
@@ -220,14 +234,20 @@ impl Generator {
         let unique = if self.percent(15) { "UNIQUE " } else { "" };
         let parts = 1 + self.below(2);
         let mut names: Vec<String> = Vec::new();
+        let columns = self.indexable(table);
         for _ in 0..parts {
-            let column = self.pick(&table.columns);
+            let column = self.pick(&columns);
             let part = self.key_part(&column);
             if !names.iter().any(|n| n.starts_with(&column.name)) {
                 names.push(part);
             }
         }
         text(format!("{unique}KEY {} ({})", self.name("k"), names.join(", ")))
+    }
+
+    /// What may stand in a key: MariaDB looks up the empty SET for what is none.
+    pub(super) fn indexable(&self, table: &Table) -> Vec<Column> {
+        table.columns.iter().filter(|c| self.for_mysql || c.ty.kind != Kind::Set).cloned().collect()
     }
 
     /// A column in a key: of TEXT and BLOB a prefix.
