@@ -4,8 +4,9 @@
 //! stays. Blocks of a removed file are never asked for again and age out.
 
 use crate::sstable::block::Block;
+use hashbrown::DefaultHashBuilder;
 use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -39,7 +40,7 @@ impl Weighter<Key, Cached> for Size {
 
 /// The block cache. Shared by all threads; a hit takes a shared latch of one shard.
 pub(crate) struct BlockCache {
-    cache: Cache<Key, Cached, Size>,
+    cache: Cache<Key, Cached, Size, DefaultHashBuilder>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -49,7 +50,8 @@ impl BlockCache {
     pub(crate) fn new(capacity: usize) -> BlockCache {
         // Only a first guess: more would cost memory at once, and time at each start.
         let blocks = (capacity / (8 << 10)).clamp(16, 1024);
-        let cache = Cache::with_weighter(blocks, capacity as u64, Size);
+        let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let cache = Cache::with(blocks, capacity as u64, Size, hasher, lifecycle);
         BlockCache { cache, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 

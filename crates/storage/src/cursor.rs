@@ -192,6 +192,10 @@ impl Cursor {
 
     /// Forward, from where the merged view stands to the first version that is a row.
     fn find_forward(&mut self) -> Result<(), StoreError> {
+        if self.stands_on_row() {
+            self.place = Place::OnRow;
+            return Ok(());
+        }
         let current = self.current.clone();
         let mut run = Run::new(&current.gaps, self.tree, self.at, true);
         // Versions of `self.key` that were passed because they are too new.
@@ -228,10 +232,22 @@ impl Cursor {
         Ok(())
     }
 
+    /// The common case: the merged view stands on a row already. Takes its key then.
+    fn stands_on_row(&mut self) -> bool {
+        let Some(entry) = self.merge.entry() else { return false };
+        let is_seen = entry.position <= self.at && entry.position >= self.floor;
+        if !is_seen || entry.value.is_none() || !entry.key.starts_with(&self.prefix) {
+            return false;
+        }
+        self.key.clear();
+        self.key.extend_from_slice(entry.key);
+        true
+    }
+
     /// Forward, behind all versions of the current key.
     fn pass_key(&mut self) -> Result<(), StoreError> {
         let mut steps = 0;
-        while self.merge.entry().is_some_and(|e| e.key == self.key) {
+        while self.merge.place().is_some_and(|(key, _)| key == self.key) {
             steps += 1;
             if steps == STEPS_MAX {
                 self.merge.skip_to(&self.key, LogPosition::ZERO)?;

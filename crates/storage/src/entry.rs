@@ -66,13 +66,6 @@ pub(crate) struct Entry<'a> {
     pub(crate) value: Option<&'a [u8]>,
 }
 
-impl Entry<'_> {
-    /// Where this entry stands against the place `(key, position)` (O1).
-    pub(crate) fn order(&self, key: &[u8], position: LogPosition) -> Ordering {
-        order(self.key, self.position, key, position)
-    }
-}
-
 /// The order of entries (O1).
 #[inline]
 pub(crate) fn order(a: &[u8], a_position: LogPosition, b: &[u8], b_position: LogPosition) -> Ordering {

@@ -12,6 +12,10 @@
 //! | offsets | u32 each: where the entry starts, counted from the block's start |
 //! | entries | position (u64); rest length × 2, plus 1 for a deletion (varint); rest of the key; value |
 //!
+//! In memory, a block that stays there has a *head* of each entry behind it (u64 each): the first eight bytes of the rest
+//! of its key, filled up with zeros, so that heads are in order where keys are. A search looks at those first, which lie
+//! side by side: an entry that is only looked at and left again costs two misses of the processor's cache.
+//!
 //! An entry ends where the next one starts. All integers are little-endian. The index of a table has the same form: key
 //! and position of a block's last entry, and the block's handle as the value.
 //!
@@ -24,6 +28,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 const HEAD: usize = 8;
+/// Length of an entry's head.
+const ENTRY_HEAD: usize = 8;
 
 /// The block's bytes contradict themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +43,8 @@ pub(crate) struct Block {
     len: usize,
     prefix_len: usize,
     count: usize,
+    /// The entries' heads are in the buffer, right behind the block.
+    has_heads: bool,
 }
 
 /// One entry of a block: where its parts are.
@@ -56,7 +64,17 @@ impl Block {
         if used > len || count == 0 {
             return Err(Damaged);
         }
-        Ok(Block { bytes, len, prefix_len, count })
+        Ok(Block { bytes, len, prefix_len, count, has_heads: false })
+    }
+
+    /// The same block in a buffer of its own, with heads: for one that is searched more than once.
+    pub(crate) fn with_heads(self) -> Result<Block, Damaged> {
+        let mut bytes = Vec::with_capacity(self.len + self.count * ENTRY_HEAD);
+        bytes.extend_from_slice(&self.bytes[..self.len]);
+        for index in 0..self.count {
+            bytes.extend_from_slice(&head_of(self.parts(index)?.rest).to_le_bytes());
+        }
+        Ok(Block { bytes: bytes.into(), has_heads: true, ..self })
     }
 
     /// Number of entries, at least one.
@@ -73,6 +91,7 @@ impl Block {
         &self.bytes[HEAD..HEAD + self.prefix_len]
     }
 
+    #[inline]
     fn parts(&self, index: usize) -> Result<Parts<'_>, Damaged> {
         let table = HEAD + self.prefix_len;
         let start = u32_at(&self.bytes, table + 4 * index)? as usize;
@@ -95,7 +114,10 @@ impl Block {
         let Some(rest) = key.strip_prefix(prefix) else {
             return Ok(if key < prefix { 0 } else { self.count });
         };
-        let (mut low, mut high) = (0, self.count);
+        let (mut low, mut high) = match self.has_heads {
+            true => self.with_head(head_of(rest)),
+            false => (0, self.count),
+        };
         while low < high {
             let middle = low.midpoint(high);
             let parts = self.parts(middle)?;
@@ -105,6 +127,15 @@ impl Block {
             }
         }
         Ok(low)
+    }
+
+    /// From where and to where the first entry lies that is not in front of a key with this head: one place only, unless
+    /// several entries have the head.
+    fn with_head(&self, head: u64) -> (usize, usize) {
+        let heads = self.bytes[self.len..].as_chunks::<ENTRY_HEAD>().0;
+        let low = heads.partition_point(|&other| u64::from_le_bytes(other) < head);
+        let is_one = heads.get(low + 1).is_none_or(|&other| u64::from_le_bytes(other) != head);
+        (low, if is_one { self.count.min(low + 1) } else { self.count })
     }
 
     /// The first entry at or behind `(key, position)`, if it is a version of `key`: its position and where its value
@@ -138,6 +169,17 @@ impl Block {
     /// Where the value of entry `index` lies in [`Self::bytes`]; the entry must have one.
     pub(crate) fn value(&self, index: usize) -> Result<Range<usize>, Damaged> {
         self.parts(index)?.value.ok_or(Damaged)
+    }
+}
+
+/// The first bytes of a key's rest as a number that compares as they do.
+fn head_of(rest: &[u8]) -> u64 {
+    match rest.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => rest
+            .iter()
+            .fold(0, |head, &byte| head << 8 | u64::from(byte))
+            .unbounded_shl(8 * (ENTRY_HEAD - rest.len()) as u32),
     }
 }
 
@@ -231,9 +273,16 @@ impl BlockCursor {
     }
 
     /// The entry that the cursor stands on.
+    #[inline]
     pub(crate) fn entry(&self) -> Entry<'_> {
         let value = self.value.clone().map(|range| &self.block.bytes[range]);
         Entry { key: &self.key, position: self.position, value }
+    }
+
+    /// Key and position of the entry.
+    #[inline]
+    pub(crate) fn place(&self) -> (&[u8], LogPosition) {
+        (&self.key, self.position)
     }
 }
 
@@ -354,6 +403,11 @@ mod tests {
     #[test]
     fn search_finds_the_first_entry_at_or_behind() {
         let block = open(&build(ENTRIES)).unwrap();
+        check_searches(&block);
+        check_searches(&block.with_heads().unwrap());
+    }
+
+    fn check_searches(block: &Block) {
         let search = |key: &[u8], position| block.search(key, at(position)).unwrap();
         assert_eq!([search(b"a", 1), search(b"ke", 1), search(b"key", 10), search(b"key", 9)], [0, 0, 0, 0]);
         assert_eq!([search(b"key", 8), search(b"key", 5), search(b"key", 0)], [1, 1, 3]);
@@ -362,6 +416,33 @@ mod tests {
         assert_eq!(block.get(b"keys", at(4)), Ok(Some((at(3), None))));
         assert_eq!(block.get(b"keys", at(2)), Ok(None));
         assert_eq!(block.get(b"key_", at(2)), Ok(None));
+    }
+
+    /// Rests shorter than a head, as long, longer, and such that only zeros tell from what fills them up.
+    #[test]
+    fn heads_change_no_search() {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for len in 0..=10 {
+            for last in [0_u8, 1, 0xff] {
+                keys.push([vec![0; len], vec![last]].concat());
+                keys.push([vec![7; len], vec![last]].concat());
+            }
+        }
+        keys.sort();
+        keys.dedup();
+        let mut builder = BlockBuilder::default();
+        for key in keys.iter().step_by(2) {
+            for position in [9, 5, 1] {
+                builder.add(&Entry { key, position: at(position), value: Some(key) });
+            }
+        }
+        let plain = open(builder.finish()).unwrap();
+        let headed = plain.clone().with_heads().unwrap();
+        for key in &keys {
+            for position in 0..11 {
+                assert_eq!(headed.search(key, at(position)), plain.search(key, at(position)), "{key:?}");
+            }
+        }
     }
 
     #[test]
@@ -382,6 +463,7 @@ mod tests {
     fn exercise(bytes: &[u8]) {
         let Ok(block) = open(bytes) else { return };
         let _ = block.get(b"key_b", at(7));
+        let _ = block.clone().with_heads().map(|block| block.get(b"key_b", at(7)).is_ok());
         for i in 0..block.count().min(100) {
             if let Ok(cursor) = BlockCursor::new(block.clone(), i) {
                 let _ = cursor.entry();

@@ -32,6 +32,12 @@ impl TableCursor {
         if self.is_valid { self.data.as_ref().map(BlockCursor::entry) } else { None }
     }
 
+    /// Key and position of the entry.
+    #[inline]
+    pub(crate) fn place(&self) -> Option<(&[u8], LogPosition)> {
+        if self.is_valid { self.data.as_ref().map(BlockCursor::place) } else { None }
+    }
+
     /// Moves to the first entry at or behind `(key, position)`.
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         self.is_valid = false;
@@ -156,6 +162,11 @@ impl LevelCursor {
         self.cursor.as_ref().and_then(TableCursor::entry)
     }
 
+    /// Key and position of the entry.
+    pub(crate) fn place(&self) -> Option<(&[u8], LogPosition)> {
+        self.cursor.as_ref().and_then(TableCursor::place)
+    }
+
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         let table = self.tables.partition_point(|t| t.meta.largest.as_slice() < key);
         self.enter(table);
@@ -197,7 +208,7 @@ impl LevelCursor {
     }
 
     fn leave_end_forward(&mut self) -> Result<(), StoreError> {
-        while self.cursor.as_ref().is_some_and(|c| c.entry().is_none()) {
+        while self.cursor.as_ref().is_some_and(|c| c.place().is_none()) {
             self.enter(self.table + 1);
             if let Some(cursor) = &mut self.cursor {
                 cursor.seek(&[], LogPosition::MAX)?;
@@ -207,7 +218,7 @@ impl LevelCursor {
     }
 
     fn leave_end_backward(&mut self) -> Result<(), StoreError> {
-        while self.cursor.as_ref().is_some_and(|c| c.entry().is_none()) {
+        while self.cursor.as_ref().is_some_and(|c| c.place().is_none()) {
             self.enter(self.table.wrapping_sub(1));
             if let Some(cursor) = &mut self.cursor {
                 let largest = self.tables[self.table].meta.largest.clone();

@@ -141,8 +141,9 @@ impl Table {
             return Ok(block);
         }
         let (bytes, len) = self.read(opened, handle)?;
-        let block = Block::new(bytes, len).map_err(|Damaged| self.damaged(handle, "block"))?;
+        let mut block = Block::new(bytes, len).map_err(|Damaged| self.damaged(handle, "block"))?;
         if fill {
+            block = block.with_heads().map_err(|Damaged| self.damaged(handle, "block"))?;
             cache.insert(self.meta.number, handle.offset, Cached::Block(block.clone()));
         }
         Ok(block)
