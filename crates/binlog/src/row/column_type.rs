@@ -135,17 +135,18 @@ impl ColumnType {
         }
     }
 
+    /// What says how long a value is.
+    pub fn width(&self) -> Width {
+        match self.fixed_len() {
+            Some(len) => Width::Fixed(len),
+            None => Width::Counted(self.length_len()),
+        }
+    }
+
     /// Bytes that the value at the start of `bytes` takes, its length included.
     #[inline]
     pub fn value_len(&self, bytes: &[u8]) -> Result<usize, RowError> {
-        let len = match self.fixed_len() {
-            Some(len) => len,
-            None => {
-                let prefix = self.length_len();
-                prefix + read_length(bytes, prefix)?
-            }
-        };
-        if len <= bytes.len() { Ok(len) } else { Err(RowError::Truncated) }
+        self.width().value_len(bytes)
     }
 
     /// Checks that the code is known and `meta` possible, so that the rest of the codec need not.
@@ -168,6 +169,27 @@ impl ColumnType {
             _ => return Err(RowError::UnknownType(self.code)),
         };
         if ok { Ok(()) } else { Err(RowError::BadMetadata(self.code, self.meta)) }
+    }
+}
+
+/// What says how many bytes a column's value takes. Asked of the type once, it is known for all rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// The type: so many.
+    Fixed(usize),
+    /// A length of so many bytes before the value.
+    Counted(usize),
+}
+
+impl Width {
+    /// Bytes that the value at the start of `bytes` takes, its length included.
+    #[inline]
+    pub fn value_len(self, bytes: &[u8]) -> Result<usize, RowError> {
+        let len = match self {
+            Width::Fixed(len) => len,
+            Width::Counted(prefix) => prefix + read_length(bytes, prefix)?,
+        };
+        if len <= bytes.len() { Ok(len) } else { Err(RowError::Truncated) }
     }
 }
 

@@ -17,7 +17,7 @@ pub mod number;
 pub mod temporal;
 pub mod value;
 
-pub use column_type::{ColumnType, code};
+pub use column_type::{ColumnType, Width, code};
 pub use decimal::Decimal;
 pub use image::{Field, Fields, RowImage, RowImageBuilder};
 pub use temporal::{Date, DateTime, Time, Timestamp};

@@ -10,6 +10,7 @@ mod keys;
 use std::sync::{Arc, OnceLock};
 
 use binlog::position::LogPosition;
+use binlog::row::ColumnType;
 use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
@@ -368,6 +369,7 @@ impl Draft {
             database: database.to_owned(),
             name: name.to_owned(),
             column_types: schema.types().to_vec(),
+            widths: schema.types().iter().map(ColumnType::width).collect(),
             columns,
             indexes,
             checks,

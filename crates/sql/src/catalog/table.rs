@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use binlog::position::LogPosition;
-use binlog::row::ColumnType;
+use binlog::row::{ColumnType, Width};
 use storage::layout::Layouts;
 use storage::schema::TableSchema;
 
@@ -30,6 +30,8 @@ pub struct TableDef {
     pub columns: Vec<ColumnDef>,
     /// The columns' types as the row image has them.
     pub column_types: Vec<ColumnType>,
+    /// How long their values are.
+    pub widths: Vec<Width>,
     /// Its indexes, the primary key first.
     pub indexes: Vec<IndexDef>,
     /// Its CHECK constraints, by name.

@@ -2,6 +2,8 @@
 //!
 //! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are tested again. So a
 //!      value that a column can't hold exactly makes no narrower range: the walk goes by the columns before it.
+//! (A2) A condition that the keys settle ([`Access::settled`]) is not tested, if all of them are held exactly, and the row
+//!      that is read is the one that the key led to.
 
 use std::ops::Bound;
 
@@ -30,6 +32,8 @@ pub struct Scan<'p> {
     scan: Option<IndexScan>,
     /// Rows come from the index's entries, and are made here.
     covered: bool,
+    /// The conditions that need no test (A2); those behind the end do.
+    settled: &'p [bool],
     image: Vec<u8>,
 }
 
@@ -54,6 +58,7 @@ impl<'p> Scan<'p> {
             next_range: 0,
             scan: None,
             covered: false,
+            settled: &[],
             image: Vec::new(),
         }
     }
@@ -71,6 +76,7 @@ impl<'p> Scan<'p> {
         self.next_range = 0;
         self.ranges.clear();
         self.point = None;
+        self.settled = &[];
         let path = &self.plan.path;
         if path.is_full() {
             self.ranges.push(KeyRange::all());
@@ -78,7 +84,10 @@ impl<'p> Scan<'p> {
         }
         let mut made = Ranges::new(cx, frame, self.plan);
         made.make()?;
-        let Ranges { point, mut ranges, .. } = made;
+        let Ranges { point, mut ranges, is_exact, .. } = made;
+        if is_exact && point.is_none() && (path.index == 0 || self.mode == Mode::Snapshot) {
+            self.settled = self.plan.settled();
+        }
         if path.direction == Direction::Backward {
             ranges.reverse();
         }
@@ -94,7 +103,7 @@ impl<'p> Scan<'p> {
                 return Ok(false);
             }
             let lock = cx.transaction().engine.row_lock();
-            if super::operators::accepts(cx, &self.plan.filter, frame)? {
+            if self.accepts(cx, frame)? {
                 if self.has_lock() || self.wait_for_row(cx, frame)? {
                     return Ok(true);
                 }
@@ -102,6 +111,17 @@ impl<'p> Scan<'p> {
                 cx.transaction().engine.reject_row(lock);
             }
         }
+    }
+
+    /// True if the conditions hold that the keys have not settled.
+    fn accepts(&self, cx: &mut Context, frame: &Frame) -> Result<bool> {
+        for (number, condition) in self.plan.filter.iter().enumerate() {
+            let is_settled = self.settled.get(number) == Some(&true);
+            if !is_settled && condition.truth(cx, frame.row())? != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn has_lock(&self) -> bool {
@@ -184,7 +204,7 @@ impl<'p> Scan<'p> {
 /// The ranges of a path whose keys read no row.
 pub(crate) fn ranges(cx: &mut Context, table: &TableDef, path: &Path) -> Result<Vec<KeyRange>> {
     let frame = Frame::new(std::iter::empty());
-    let mut made = Ranges { cx, frame: &frame, table, path, point: None, ranges: Vec::new() };
+    let mut made = Ranges { cx, frame: &frame, table, path, point: None, ranges: Vec::new(), is_exact: true };
     made.make()?;
     made.ranges.extend(made.point.map(|key| KeyRange::prefix(&key)));
     Ok(made.ranges)
@@ -198,11 +218,14 @@ struct Ranges<'a> {
     path: &'a Path,
     point: Option<Vec<u8>>,
     ranges: Vec<KeyRange>,
+    /// All values so far are integers that their columns hold exactly.
+    is_exact: bool,
 }
 
 impl<'a> Ranges<'a> {
     fn new(cx: &'a mut Context, frame: &'a Frame, plan: &'a Access) -> Self {
-        Self { cx, frame, table: &plan.table, path: &plan.path, point: None, ranges: Vec::new() }
+        let (table, path) = (&*plan.table, &plan.path);
+        Self { cx, frame, table, path, point: None, ranges: Vec::new(), is_exact: true }
     }
 
     fn make(&mut self) -> Result<()> {
@@ -306,7 +329,10 @@ impl<'a> Ranges<'a> {
         Ok(match self.encoded(column, *by, expr)? {
             Encoded::Is(Some(raw)) => Some(Some(raw)),
             Encoded::Is(None) => None,
-            Encoded::Nowhere | Encoded::Inexact => Some(None),
+            Encoded::Nowhere | Encoded::Inexact => {
+                self.is_exact = false;
+                Some(None)
+            }
         })
     }
 
@@ -316,6 +342,8 @@ impl<'a> Ranges<'a> {
         if value.is_null() {
             return Ok(Encoded::Is(None));
         }
+        let is_integer = matches!(value, Datum::Int(_) | Datum::UInt(_));
+        self.is_exact &= is_integer && matches!(self.table.columns[column].ty, DataType::Integer { .. });
         let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
         encode(self.cx, self.table, column, by, &value, charset)
     }

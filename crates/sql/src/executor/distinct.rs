@@ -3,7 +3,7 @@
 //! The keys of the rows so far are kept. Once they take more memory than there may be, no further ones are: rows with
 //! other keys are put off, and the first of each come when all have been seen.
 
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 use super::spill::put_off::PutOff;
 use super::spill::{Budget, Purpose};

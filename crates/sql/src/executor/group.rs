@@ -8,7 +8,7 @@
 //!
 //! What DISTINCT remembers of one group may itself be too much: then its further values are put off and sorted ([`Values`]).
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use super::distinct::KEY_OVERHEAD;
 use super::spill::sort::Sorter;

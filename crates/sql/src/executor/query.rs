@@ -160,14 +160,14 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let (count, offset) = block.limit.eval(cx)?;
     let types: Vec<Type> =
         if block.distinct { block.items.iter().map(|e| e.ty).collect() } else { Vec::new() };
-    let gate = Gate::new(count, offset, block.distinct.then(|| Distinct::new(cx, &types)));
+    let distinct = (block.distinct && !block.sorts_distinct).then(|| Distinct::new(cx, &types));
+    let gate = Gate::new(count, offset, distinct);
     if gate.is_full() {
         return Ok(0);
     }
-    let kept = if block.distinct { u64::MAX } else { count.saturating_add(offset) };
     let mut out = Out {
         block,
-        sorter: (!block.order.is_empty()).then(|| Sorter::new(cx, &block.order, kept)),
+        sorter: (!block.order.is_empty()).then(|| sorter(cx, block, count.saturating_add(offset))),
         gate,
         values: Vec::with_capacity(block.items.len()),
         each,
@@ -185,6 +185,13 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         profile::note(cx, block, Step::Sort, began, sorted);
     }
     gate.finish(cx, each)
+}
+
+/// The sorter of a block that so many rows are wanted of.
+fn sorter<'p>(cx: &Context, block: &'p Block, wanted: u64) -> Sorter<'p> {
+    let sorter = Sorter::new(cx, &block.order, if block.distinct { u64::MAX } else { wanted });
+    let sorter = sorter.of_items(&block.items);
+    if block.sorts_distinct { sorter.unique() } else { sorter }
 }
 
 /// True if the conditions that read no source let any row through.
@@ -245,7 +252,7 @@ impl Out<'_, '_> {
         {
             return Ok(true);
         }
-        let mut values = recycled(std::mem::take(&mut self.values));
+        let mut values: Vec<Datum<'_>> = std::mem::take(&mut self.values);
         for expr in &self.block.items {
             values.push(expr.eval(cx, row)?);
         }

@@ -3,7 +3,7 @@
 use super::query::recycled;
 use super::spill::{Budget, Purpose, codec, sort};
 use crate::error::Result;
-use crate::expression::{Expr, Row, aggregate};
+use crate::expression::{Expr, Node, Row, aggregate};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::value::Datum;
@@ -11,6 +11,8 @@ use crate::value::Datum;
 /// Sorts rows by their keys; keeps no more than are wanted.
 pub struct Sorter<'p> {
     order: &'p [(Expr, bool)],
+    /// Which of a row's values is the one that it is ordered by.
+    places: Vec<Option<usize>>,
     records: sort::Sorter,
     key: Vec<u8>,
     values: Vec<u8>,
@@ -20,16 +22,32 @@ impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
     pub fn new(cx: &Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
         let records = sort::Sorter::new(Budget::new(cx, Purpose::Sort), limit);
-        Sorter { order, records, key: Vec::new(), values: Vec::new() }
+        Sorter { order, places: vec![None; order.len()], records, key: Vec::new(), values: Vec::new() }
+    }
+
+    /// The same of rows whose values are these expressions': what is a column among them is not read again.
+    pub fn of_items(mut self, items: &[Expr]) -> Self {
+        for ((expr, _), place) in self.order.iter().zip(&mut self.places) {
+            let is_column = matches!(expr.node, Node::Column { .. });
+            *place = items.iter().position(|item| is_column && item.is_same(expr));
+        }
+        self
+    }
+
+    /// The same of rows that differ: of those with equal keys the first. There is no limit then.
+    pub fn unique(self) -> Self {
+        Sorter { records: self.records.unique(), ..self }
     }
 
     /// Takes a row in: `values` is what comes out, `row` what its keys are made from.
     pub fn push(&mut self, cx: &mut Context, row: Row<'_>, values: &[Datum<'_>]) -> Result<()> {
         self.key.clear();
-        for (expr, descending) in self.order {
+        for ((expr, descending), place) in self.order.iter().zip(&self.places) {
             let start = self.key.len();
-            let value = expr.eval(cx, row)?;
-            aggregate::sort_key(&value, &expr.ty, &mut self.key)?;
+            match place.and_then(|place| values.get(place)) {
+                Some(value) => aggregate::sort_key(value, &expr.ty, &mut self.key)?,
+                None => aggregate::sort_key(&expr.eval(cx, row)?, &expr.ty, &mut self.key)?,
+            }
             if *descending {
                 self.key[start..].iter_mut().for_each(|b| *b = !*b);
             }
@@ -50,7 +68,7 @@ impl<'p> Sorter<'p> {
         let mut memory = Vec::new();
         let mut count = 0;
         while let Some((_, row)) = sorted.advance()? {
-            let mut values = recycled(memory);
+            let mut values: Vec<Datum<'_>> = memory;
             codec::take_row(row, &mut values)?;
             count += 1;
             let more = each(cx, &mut values)?;

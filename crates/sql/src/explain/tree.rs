@@ -152,12 +152,16 @@ impl Tree<'_> {
         if block.limit.is_some() {
             step(self, &limit_text(names, &block.limit), output);
         }
-        if block.distinct {
+        if block.distinct && !block.sorts_distinct {
             step(self, "Temporary table with deduplication", output);
         }
         if !block.order.is_empty() {
             let limit = if block.distinct { &Limit::default() } else { &block.limit };
-            step(self, &sort_text(names, &block.order, limit), self.done(block, Step::Sort));
+            let mut what = sort_text(names, &block.order, limit);
+            if block.sorts_distinct {
+                what = what.replacen("Sort", "Sort with duplicate removal", 1);
+            }
+            step(self, &what, self.done(block, Step::Sort));
         }
         if let Some(having) = &block.having {
             step(self, &format!("Filter: {}", text(names, having)), None);

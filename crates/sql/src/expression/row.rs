@@ -46,17 +46,17 @@ impl Offsets {
     /// Finds the columns of `image`.
     pub fn find(&mut self, table: &TableDef, image: &[u8]) -> Result<()> {
         let damaged = || SqlError::internal(format_args!("a row of {} is damaged", table.name));
-        self.0.clear();
-        let mut at = table.column_types.len().div_ceil(8);
-        for (i, ty) in table.column_types.iter().enumerate() {
-            if image.get(i / 8).ok_or_else(damaged)? >> (i % 8) & 1 == 1 {
-                self.0.push(NULL);
+        let mut at = table.widths.len().div_ceil(8);
+        let (nulls, mut rest) = image.split_at_checked(at).ok_or_else(damaged)?;
+        self.0.resize(table.widths.len(), NULL);
+        for (i, (place, width)) in self.0.iter_mut().zip(&table.widths).enumerate() {
+            if nulls[i / 8] >> (i % 8) & 1 == 1 {
+                *place = NULL;
                 continue;
             }
-            let rest = image.get(at..).ok_or_else(damaged)?;
-            let len = ty.value_len(rest).map_err(|_| damaged())?;
-            self.0.push((at as u32, (at + len) as u32));
-            at += len;
+            let len = width.value_len(rest).map_err(|_| damaged())?;
+            *place = (at as u32, (at + len) as u32);
+            (at, rest) = (at + len, &rest[len..]);
         }
         Ok(())
     }

@@ -18,11 +18,11 @@ use terms::{KeyRef, Kind, RangeRef, Term, ranges_of};
 use super::covering::ColumnsRead;
 use super::size::TableSize;
 use super::statistics::selectivity;
-use crate::ast::{IndexHint, IndexHintAction};
+use crate::ast::{BinaryOp, IndexHint, IndexHintAction};
 use crate::catalog::TableDef;
 use crate::error::{self, Result};
-use crate::expression::Expr;
 use crate::expression::compare::By;
+use crate::expression::{Expr, Node};
 
 /// A path to rows.
 #[derive(Debug, Clone)]
@@ -83,6 +83,13 @@ const RANGE_COST: f64 = 0.1;
 /// What a walk over a whole table costs beyond its rows: a small table may have grown when a kept plan runs, and its
 /// rows are locked by those who lock.
 const SCAN_COST: f64 = 10.0;
+
+/// True if both are the same, and have one value for as long as a path is walked.
+fn is_fixed(a: &Expr, b: &Expr) -> bool {
+    let is_fixed =
+        matches!(a.node, Node::Constant(_) | Node::Parameter(_) | Node::Column { .. } | Node::Outer(_));
+    is_fixed && a.is_same(b)
+}
 
 /// A table and what is known before it is read.
 pub struct Candidate<'a> {
@@ -154,6 +161,41 @@ impl Candidate<'_> {
                 && parts.iter().any(|p| p.column == t.column && p.prefix_len.is_none())
         };
         !terms.is_empty() && terms.iter().all(is_key) && path.keys.iter().all(|k| k.len() == 1)
+    }
+
+    /// True if a condition holds for each row of the path, should all values of the path's keys turn out to be integers in
+    /// columns of integers: those are held exactly, and compare as their keys do.
+    pub fn settles(&self, path: &Path, condition: &Expr) -> bool {
+        let parts = &self.table.indexes[path.index].parts;
+        let ranged = parts.get(path.keys.len()).map(|part| part.column);
+        let [range] = path.ranges.as_slice() else { return self.is_key(path, condition) };
+        let is_end =
+            |end: &Option<(By, Expr)>, e: &Expr| end.as_ref().is_some_and(|(_, end)| is_fixed(e, end));
+        match &condition.node {
+            Node::Between(three, [By::Integer, By::Integer], false) => {
+                let [x, low, high] = &**three;
+                self.column(x) == ranged && is_end(&range.lower, low) && is_end(&range.upper, high)
+            }
+            Node::Compare(BinaryOp::GreaterOrEqual, By::Integer, pair) => {
+                self.column(&pair[0]) == ranged && is_end(&range.lower, &pair[1])
+            }
+            // What has no lower end begins with NULL.
+            Node::Compare(BinaryOp::LessOrEqual, By::Integer, pair) => {
+                let is_bounded = range.lower.is_some() || !pair[0].ty.nullable;
+                self.column(&pair[0]) == ranged && is_bounded && is_end(&range.upper, &pair[1])
+            }
+            _ => self.is_key(path, condition),
+        }
+    }
+
+    /// True if a condition is what one of the path's keys was taken from.
+    fn is_key(&self, path: &Path, condition: &Expr) -> bool {
+        let Node::Compare(BinaryOp::Equal, By::Integer, pair) = &condition.node else { return false };
+        let Some(column) = self.column(&pair[0]) else { return false };
+        let parts = &self.table.indexes[path.index].parts;
+        parts.iter().zip(&path.keys).any(|(part, keys)| {
+            part.column == column && matches!(keys.as_slice(), [Key::Value(_, e)] if is_fixed(&pair[1], e))
+        })
     }
 
     /// The share of the path's rows that a condition is expected to accept; all if the path has seen to it.

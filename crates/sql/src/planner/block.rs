@@ -174,6 +174,7 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     if comes_ordered {
         order.clear();
     }
+    let sorts_distinct = distinct && sorts_distinct(&items, &order);
     let names = slots.iter().map(Slot::name).collect();
     let tables = slots.iter().map(|slot| match slot {
         Slot::Table(table, ..) => Some(table.clone()),
@@ -191,10 +192,19 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         order,
         comes_ordered,
         distinct,
+        sorts_distinct,
         limit,
         locks,
     };
     Ok(Query { body: Body::Block(Box::new(block)), columns, order: Vec::new(), limit: Limit::default() })
+}
+
+/// True if rows are sorted by all that they consist of, and nothing else.
+fn sorts_distinct(items: &[Expr], order: &[(Expr, bool)]) -> bool {
+    let is_one = |item: &Expr, e: &Expr| item.is_same(e) && item.ty.collation == e.ty.collation;
+    let is_sorted = |item: &Expr| order.iter().any(|(e, _)| is_one(item, e));
+    let is_item = |e: &Expr| !e.is_volatile() && items.iter().any(|item| is_one(item, e));
+    items.iter().all(is_sorted) && order.iter().all(|(e, _)| is_item(e))
 }
 
 /// What a block is ordered by whose only group needs one row: it asks for nothing but the smallest or largest value of a
@@ -274,6 +284,7 @@ pub fn of_rows(
         order,
         comes_ordered: false,
         distinct: false,
+        sorts_distinct: false,
         limit,
         locks: true,
     };

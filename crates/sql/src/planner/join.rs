@@ -8,6 +8,7 @@
 //!      nest, so that they decide about the null complement, and those of WHERE outside.
 
 use std::cell::RefCell;
+use std::sync::OnceLock;
 
 use storage::LockMode;
 use storage::transaction::Locking;
@@ -215,6 +216,7 @@ impl<'a> Joiner<'a> {
                     accepted: choice.accepted,
                     cost: choice.cost,
                     covering,
+                    settled: OnceLock::new(),
                     filter: conditions,
                     locking: self.locking[slot],
                 }))

@@ -32,7 +32,7 @@ pub mod size;
 pub mod statistics;
 pub mod subquery;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use storage::transaction::Locking;
 
@@ -131,6 +131,8 @@ pub struct Block {
     pub comes_ordered: bool,
     /// SELECT DISTINCT.
     pub distinct: bool,
+    /// ORDER BY and DISTINCT go by the same: of rows that are sorted alike the first is the only one.
+    pub sorts_distinct: bool,
     /// LIMIT.
     pub limit: Limit,
     /// It locks the rows that it reads.
@@ -176,6 +178,8 @@ pub struct Access {
     pub filter: Vec<Expr>,
     /// The columns to be read from the index's entries, if they hold all that the query reads: no row is looked up then.
     pub covering: Option<Box<[usize]>>,
+    /// See [`Self::settled`].
+    pub settled: OnceLock<Box<[bool]>>,
     /// How it locks them; not at all for a plain SELECT.
     pub locking: Option<Locking>,
     /// Rows that the path is expected to give.

@@ -116,17 +116,30 @@ impl Operator {
 }
 
 impl Access {
-    /// True if the path's keys see to all conditions.
-    pub fn is_narrowed_by_keys_only(&self) -> bool {
-        let available = !(1 << self.slot);
-        let candidate = access::Candidate {
+    /// For each condition whether the path's keys see to it that it holds, should all of them turn out to be integers in
+    /// columns of integers ([`access::Candidate::settles`]).
+    pub fn settled(&self) -> &[bool] {
+        self.settled.get_or_init(|| {
+            let candidate = self.candidate();
+            self.filter.iter().map(|e| candidate.settles(&self.path, e)).collect()
+        })
+    }
+
+    /// The table as its path was chosen, with all others read before.
+    fn candidate(&self) -> access::Candidate<'_> {
+        access::Candidate {
             table: &self.table,
             slot: self.slot,
-            available,
+            available: !(1 << self.slot),
             hints: &[],
             forced: false,
             read: None,
-        };
+        }
+    }
+
+    /// True if the path's keys see to all conditions.
+    pub fn is_narrowed_by_keys_only(&self) -> bool {
+        let candidate = self.candidate();
         self.filter.iter().all(|e| candidate.is_key_of(&self.path, e))
     }
 }

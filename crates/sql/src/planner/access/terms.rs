@@ -42,7 +42,7 @@ pub(super) enum KeyRef<'e> {
 
 impl Candidate<'_> {
     /// The column, if the expression is one of this table's.
-    fn column(&self, e: &Expr) -> Option<usize> {
+    pub(super) fn column(&self, e: &Expr) -> Option<usize> {
         match e.node {
             Node::Column { source, column } if source == self.slot => Some(column),
             Node::Column { .. } => None,

@@ -26,7 +26,12 @@ pub(super) struct UnicodeOrder {
     code: KeyCode,
     /// The key's byte for each ASCII character; 0 for those without weight.
     ascii: [u8; 128],
+    /// The same for each byte, with [`UNUSUAL`] for those without weight and those that are not ASCII.
+    bytes: [u16; 256],
 }
+
+/// Marks a byte whose key is not one byte.
+const UNUSUAL: u16 = 0x100;
 
 impl UnicodeOrder {
     pub(super) fn new(table: &'static Table, missing: Missing, levels: u8, pad_space: bool) -> Self {
@@ -42,8 +47,12 @@ impl UnicodeOrder {
         for (c, byte) in (0..).zip(&mut ascii) {
             *byte = primary(c).map_or(0, |weight| code.append(weight, &mut Vec::new()));
         }
+        let mut bytes = [UNUSUAL; 256];
+        for (&weight, byte) in ascii.iter().zip(&mut bytes).filter(|(weight, _)| **weight != 0) {
+            *byte = weight.into();
+        }
         let padding = if pad_space { primary(0x20) } else { None };
-        Self { table, missing, levels, padding, code, ascii }
+        Self { table, missing, levels, padding, code, ascii, bytes }
     }
 
     fn elements(&self, c: u32) -> Elements {
@@ -195,13 +204,13 @@ impl UnicodeOrder {
     fn append_ascii(&self, text: &[u8], out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         out.resize(begin + text.len(), 0);
-        let (mut all_bits, mut has_none) = (0, false);
+        let mut all = 0;
         for (weight, &byte) in out[begin..].iter_mut().zip(text) {
-            *weight = self.ascii[usize::from(byte & 0x7f)];
-            all_bits |= byte;
-            has_none |= *weight == 0;
+            let key = self.bytes[usize::from(byte)];
+            *weight = key as u8;
+            all |= key;
         }
-        let is_done = all_bits.is_ascii() && !has_none;
+        let is_done = all & UNUSUAL == 0;
         if !is_done {
             out.truncate(begin);
         }
