@@ -4,7 +4,7 @@
 //! when its group is, recovery replays it, replicas and change readers read it.
 //!
 //! Reading order:
-//! - [`commit`]: the commit path, with the invariants G1 to G6;
+//! - [`commit`]: the commit path, with the invariants G1 to G6; its stages [`order`] and [`flush`], its roles [`queue`];
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
@@ -17,10 +17,13 @@ mod background;
 mod commit;
 mod error;
 mod files;
+mod flush;
 mod large;
 mod names;
+mod order;
 mod pool;
 mod progress;
+mod queue;
 mod reader;
 mod recovery;
 mod rotate;
@@ -40,13 +43,14 @@ use crate::group::{EventGroup, GroupBuilder};
 use crate::gtid::{Gtid, GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use background::Background;
-use commit::{Leader, Queue, Written};
+use commit::{Leader, Written};
 use env::Env;
 use files::Files;
 use names::Folder;
 use parking_lot::Mutex;
 use pool::Pool;
 use progress::Progress;
+use queue::Queue;
 use recovery::Found;
 use rotate::FileMaker;
 use std::io;
@@ -151,8 +155,10 @@ struct Shared {
     env: Arc<dyn Env>,
     settings: Settings,
     queue: Queue,
-    /// Held by whoever leads a group, rotates or closes (G5).
+    /// Held by whoever orders, takes a group, rotates or closes (G5).
     leader: Mutex<Leader>,
+    /// One write at a time (G5), from the buffer inside.
+    write_turn: Mutex<Vec<u8>>,
     written: Mutex<Written>,
     /// One flush at a time (G4).
     flush_turn: Mutex<()>,
@@ -227,7 +233,7 @@ impl Log {
         self.enqueue(group, hook).wait().map(|committed| committed.position)
     }
 
-    /// Behind the last transaction whose place is fixed. At or before [`Log::end`].
+    /// Behind the last transaction whose place is fixed.
     pub fn ordered(&self) -> LogPosition {
         self.shared.progress.ordered.get()
     }
@@ -262,12 +268,12 @@ impl Log {
         self.shared.progress.wait(&self.shared.progress.visible, position)
     }
 
-    /// Makes the log durable up to a position at or before [`Log::end`], flushing it if it is not.
+    /// Makes the log durable up to a position at or before [`Log::end`] or [`Log::ordered`], flushing it if it is not.
     pub fn ensure_durable(&self, position: LogPosition) -> Result<(), LogError> {
         if self.durable() >= position {
             return Ok(());
         }
-        if position > self.end() {
+        if position > self.end().max(self.ordered()) {
             return Err(LogError::BadPosition(position));
         }
         self.shared.flush_to(position)
@@ -443,6 +449,7 @@ impl Shared {
             queue: Queue::default(),
             written: Mutex::new(Written { file: active.file.clone(), end }),
             leader: Mutex::new(Leader::new(active, executed.clone())),
+            write_turn: Mutex::default(),
             flush_turn: Mutex::new(()),
             progress: Progress::new(end),
             executed: Mutex::new(executed),

@@ -4,17 +4,17 @@
 //!
 //! 1. enqueue  The session has done all that can fail. Its event group joins the log's queue, with a hook that owns
 //!    the batch of changes and the row locks.
-//! 2. ordered  The log's leader has written the group; its place is fixed. The hook puts the batch into the store (a large
-//!    one comes as a memtable of its own, `large.rs`), stamped with the group's position, and then releases the locks
-//!    (C5). It neither blocks nor fails.
+//! 2. ordered  The transaction's place in the log is fixed; its bytes may not be written yet. The hook puts the batch into
+//!    the store (a large one comes as a memtable of its own, `large.rs`), stamped with the transaction's position, and then
+//!    releases the locks (C5), though a flush may be in flight. It neither blocks nor fails.
 //! 3. publish  The log moves its visible position behind the group. Snapshots are taken there.
 //! 4. wait     The session's ticket returns: the transaction is as durable as the settings ask.
 //!
 //! Refused groups were never in the store: their hook only releases the locks.
 //!
-//! (Y1) The store's versions are written by the log's leader alone, or by replay before there is one, in log order.
+//! (Y1) The store's versions are written by whoever orders alone, or by replay before anybody does, in log order.
 //! (Y2) A version is in the store before the lock on its key is released: who gets the lock next sees it.
-//! (Y3) What is written is never taken out of the store again. If the flush fails, the versions stay above the visible
+//! (Y3) What is written is never taken out of the store again. If the write or flush fails, the versions stay above the visible
 //!      position for ever: consistent reads don't see them, and whoever reads one through a lock waits for a position
 //!      that never comes, and gets the log's error.
 //! (Y4) The store's checkpoint is at or before the log's end: it lets the log flush first.

@@ -5,11 +5,11 @@
 //! 2. write  The session writes events there as they come, each with its position and checksum as they will be, and flushes
 //!    them in small steps. Rolling back to a savepoint cuts the file; rolling back altogether removes it.
 //! 3. seal   At commit the session writes the last events and flushes them, then joins the queue like any other.
-//! 4. join   The leader finds it at the queue's head, and takes it alone. It fills the room in (header, an ignorable event
-//!    over what is left, the GTID event), flushes that, and lets the file follow the active one as in any rotation. The
-//!    next groups are written behind it.
+//! 4. join   Whoever orders orders it by itself: fills the room in (header, an ignorable event over what is left, the GTID
+//!    event), flushes that, and lets the file follow the active one as in any rotation. The next groups are written behind
+//!    it.
 //!
-//! What the leader does is the same for a gigabyte as for a kilobyte: its steps, and what a power cut leaves of them, are
+//! What is done there is the same for a gigabyte as for a kilobyte: its steps, and what a power cut leaves of them, are
 //! those of a rotation (`files.rs`), the file being the one of step a.
 //!
 //! (H1) Before it is named the file is whole and durable, so that a name decides: the transaction is there with it, or not
@@ -168,7 +168,8 @@ impl Shared {
         Ok(LargeFile { folder, path, file, body_start, len: 0, failure: None, is_joined: false })
     }
 
-    /// Step 4. `ordered` is called when the transaction's place is fixed, before anybody can see it.
+    /// Step 4. `ordered` is called when the transaction's place is fixed, before anybody can see it; what it adds to the
+    /// ordered members is published with the file.
     pub(super) fn join(
         &self,
         leader: &mut Leader,
@@ -196,7 +197,6 @@ impl Shared {
         let end = LogPosition::new(number, prepared.end());
         leader.gtids.add(gtid);
         ordered(end);
-        self.executed.lock().add(gtid);
         self.switch_to(leader, prepared, number);
         Ok(end)
     }

@@ -2,7 +2,7 @@
 
 use super::LogOptions;
 use super::Shared;
-use super::commit::{Leader, Written};
+use super::commit::Leader;
 use super::error::LogError;
 use super::names::Folder;
 use super::pool::{Pool, PoolFile};
@@ -77,18 +77,19 @@ impl Shared {
         prepared: &Prepared,
         number: FileNumber,
     ) -> Result<(), LogError> {
+        let _turn = self.write_ordered(leader)?;
         let name = self.files.folder.log_name(number);
         let event = RotateEvent { position: FIRST_EVENT, file_name: name.as_bytes() };
         let closed_end = match self.close_file(&mut leader.active, &event) {
             Ok(end) => end,
             Err(e) => return Err(self.take_back(leader, prepared, e)),
         };
-        let turn = self.flush_turn.lock();
+        let flush_turn = self.flush_turn.lock();
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
         self.flush_file(leader.active.file.as_ref())?;
-        drop(turn);
+        drop(flush_turn);
         if let Err(e) = self.maker.name(prepared, number) {
             return Err(self.take_back(leader, prepared, e));
         }
@@ -101,6 +102,7 @@ impl Shared {
     /// Ends the log: Stop event, in-use flag cleared, cut, flushed.
     pub(super) fn stop(&self, leader: &mut Leader) -> Result<(), LogError> {
         self.progress.check()?;
+        let _turn = self.write_ordered(leader)?;
         let end = match self.close_file(&mut leader.active, &StopEvent) {
             Ok(end) => end,
             Err(e) => {
@@ -108,16 +110,17 @@ impl Shared {
                 return Err(e);
             }
         };
-        let _turn = self.flush_turn.lock();
+        let _flush_turn = self.flush_turn.lock();
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
         self.flush_file(leader.active.file.as_ref())?;
+        let ordered = leader.active.position();
         leader.active.end = end;
         self.files.set_last_size(end);
-        let file = leader.active.file.clone();
-        *self.written.lock() = Written { file, end: leader.active.position() };
+        self.set_written(&leader.active);
         self.progress.advance(&self.progress.durable, leader.active.position());
+        self.publish(ordered, false);
         Ok(())
     }
 
@@ -150,17 +153,19 @@ impl Shared {
         }
     }
 
-    /// Step e, in memory. The file list moves before the durable position that leads readers to it (G6).
+    /// Step e, in memory. The file list moves before the durable position that leads readers to it (G6). All that was
+    /// ordered is published: it is in the file that was flushed and closed.
     pub(super) fn switch_to(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
         self.files.push(number, next.end);
         let file = next.file;
         let Prepared { end, allocated, sequence, .. } = next;
         leader.active = Active { number, file, end, allocated, sequence };
         let end = leader.active.position();
-        *self.written.lock() = Written { file: leader.active.file.clone(), end };
-        for mark in [&self.progress.ordered, &self.progress.durable, &self.progress.visible] {
+        self.set_written(&leader.active);
+        for mark in [&self.progress.ordered, &self.progress.durable] {
             self.progress.advance(mark, end);
         }
+        self.publish(end, false);
         self.background.files_soon();
     }
 }

@@ -1,0 +1,104 @@
+//! Making it durable: steps 6 and 7 of [`super::commit`], and flushes for others.
+
+use super::Shared;
+use super::commit::{Leader, Written};
+use super::error::LogError;
+use super::rotate::Active;
+use crate::position::LogPosition;
+use env::File;
+use parking_lot::MutexGuard;
+use std::sync::Arc;
+
+/// What a leader has taken to write: the end of a group, and the bytes that lead to it.
+pub(super) struct Group<'a> {
+    pub(super) end: LogPosition,
+    pub(super) file: Arc<dyn File>,
+    pub(super) turn: MutexGuard<'a, Vec<u8>>,
+}
+
+impl Shared {
+    /// Writes what a leader has taken; the next group may be ordered, but not written meanwhile.
+    pub(super) fn write_group(&self, group: Group<'_>) -> Result<(), LogError> {
+        let Group { end, file, mut turn } = group;
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
+        if !turn.is_empty() {
+            let start = end.offset() - turn.len() as u64;
+            file.write_at(&turn, start)
+                .map_err(|e| self.write_failed(LogError::io("writing the binary log", e)))?;
+            turn.clear();
+            *self.written.lock() = Written { file, end };
+        }
+        Ok(())
+    }
+
+    /// Writes what is ordered and not taken yet. All up to the end is written then, and stays so as long as the caller
+    /// keeps the turn that it gets.
+    pub(super) fn write_ordered(&self, leader: &mut Leader) -> Result<MutexGuard<'_, Vec<u8>>, LogError> {
+        let turn = self.write_turn.lock();
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
+        if !leader.unwritten.is_empty() {
+            leader.write_unwritten().map_err(|e| self.write_failed(e))?;
+            self.set_written(&leader.active);
+        }
+        Ok(turn)
+    }
+
+    /// Others hold positions behind these bytes and have read their rows: it is as if a flush had failed (G4).
+    fn write_failed(&self, error: LogError) -> LogError {
+        self.progress.latch_failure(&error)
+    }
+
+    pub(super) fn set_written(&self, active: &Active) {
+        *self.written.lock() = Written { file: active.file.clone(), end: active.position() };
+    }
+
+    /// Cuts the file at the end that the leader knows, durably; or latches. All up to there is written.
+    pub(super) fn cut_back(&self, active: &mut Active) -> Result<(), LogError> {
+        let _turn = self.flush_turn.lock();
+        self.progress.check()?;
+        active.allocated = active.end;
+        let cut = active.file.set_len(active.end).and_then(|()| active.file.sync_data());
+        cut.map_err(|e| {
+            self.progress.latch_failure(&LogError::io("cutting a refused group off the binary log", e))
+        })?;
+        let flushed = self.written.lock().end;
+        self.progress.advance(&self.progress.durable, flushed);
+        Ok(())
+    }
+
+    /// Makes the log durable up to `wanted` at least, in one flush or none; or latches (G4).
+    pub(super) fn flush_to(&self, wanted: LogPosition) -> Result<(), LogError> {
+        if self.written.lock().end < wanted {
+            drop(self.write_ordered(&mut self.leader.lock())?);
+        }
+        let _turn = self.flush_turn.lock();
+        if self.progress.durable.get() >= wanted {
+            return Ok(());
+        }
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
+        let (file, end) = {
+            let written = self.written.lock();
+            (written.file.clone(), written.end)
+        };
+        assert!(end >= wanted, "nobody knows of a position that is not ordered");
+        self.flush_file(file.as_ref())?;
+        self.progress.advance(&self.progress.durable, end);
+        Ok(())
+    }
+
+    /// One flush, in its turn, counted and timed; latches if it fails.
+    pub(super) fn flush_file(&self, file: &dyn File) -> Result<(), LogError> {
+        let begun = self.env.monotonic();
+        let result = file.sync_data();
+        let took = self.env.monotonic().saturating_sub(begun);
+        self.status.flushes.add(1);
+        self.status.flush_us.record(took.as_micros() as u64);
+        result.map_err(|e| self.progress.latch_failure(&LogError::io("flushing the binary log", e)))
+    }
+}

@@ -1,0 +1,214 @@
+//! Fixing the order: steps 2 to 4 of [`super::commit`].
+
+use super::Shared;
+use super::commit::Leader;
+use super::error::{CommitError, LogError};
+use super::queue::Entry;
+use super::rotate::Active;
+use crate::group::{EventGroup, GtidStamp};
+use crate::gtid::{Gtid, GtidSet, Uuid};
+use crate::position::LogPosition;
+
+/// Ordered bytes are written by whoever orders when they are this many; a transaction larger than this is written from
+/// its own buffer.
+const PIECE: usize = 1 << 20;
+/// Room is made by this many bytes of zeros at a time.
+const ROOM: u64 = 1 << 20;
+/// What is larger than this, in bytes, is written when it is ordered: room for it would be its own size again.
+const LARGE: u64 = ROOM / 8;
+
+impl Shared {
+    /// Steps 2 to 4 for all that is queued.
+    pub(super) fn order_queued(&self, leader: &mut Leader) {
+        let mut entries = self.queue.take();
+        while let Some(first) = entries.first() {
+            let alone = if first.is_large() { Some(1) } else { entries.iter().position(Entry::is_large) };
+            let rest = alone.map_or_else(Vec::new, |at| entries.split_off(at));
+            self.order_together(leader, std::mem::replace(&mut entries, rest));
+        }
+    }
+
+    /// Steps 2 to 4 for some that get the same `last_committed`.
+    fn order_together(&self, leader: &mut Leader, mut entries: Vec<Entry>) {
+        let start = leader.active.position();
+        let ordered = match &mut entries[..] {
+            [entry] if entry.is_large() => self.order_large(leader, entry),
+            entries => self.fix_places(leader, entries).map(|()| self.release(leader, start, entries)),
+        };
+        if let Err(error) = ordered {
+            self.refuse(entries, error);
+        }
+    }
+
+    /// All of a transaction with a file of its own (`large.rs`).
+    fn order_large(&self, leader: &mut Leader, entry: &mut Entry) -> Result<(), CommitError> {
+        let gtid = match entry.gtid {
+            Some(gtid) => gtid,
+            None => next_gtid(&leader.gtids, self.maker.server_uuid).map_err(CommitError::Refused)?,
+        };
+        entry.gtid = Some(gtid);
+        let mut group = entry.group.take().expect("an entry is stamped once");
+        self.join(leader, &mut group, gtid, &mut |position| {
+            entry.end = position;
+            entry.hook.ordered(position);
+            self.queue.add_ordered([entry.as_member()].into_iter());
+        })?;
+        self.status.transactions.add(1);
+        self.status.bytes_written.add(group.stamped_len() as u64);
+        self.status.groups.add(1);
+        self.status.group_size.record(1);
+        Ok(())
+    }
+
+    /// Steps 2 and 3, or nothing of them (G3).
+    fn fix_places(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
+        self.progress.check().map_err(CommitError::Refused)?;
+        let lengths = entries.iter().filter_map(|entry| entry.group.as_ref()).map(EventGroup::stamped_len);
+        let length = lengths.sum::<usize>() as u64;
+        if leader.active.end + length > LogPosition::OFFSET_MAX - ROOM {
+            return Err(CommitError::Refused(LogError::Exhausted("room in one file")));
+        }
+        if length > LARGE {
+            return self.write_through(leader, entries);
+        }
+        let (end, sequence, unwritten) = (leader.active.end, leader.active.sequence, leader.unwritten.len());
+        let fixed = leader
+            .active
+            .make_room(length, self.settings.max_binlog_size())
+            .and_then(|()| self.stamp(leader, entries, |_| Ok(())));
+        if fixed.is_err() {
+            leader.unwritten.truncate(unwritten);
+            (leader.active.end, leader.active.sequence) = (end, sequence);
+            leader.gtids = self.queue.gtids(&self.executed);
+        }
+        fixed.map_err(CommitError::Refused)
+    }
+
+    /// Steps 2, 3 and 6 of large groups: they are written where they belong, and cut off again if they can't be.
+    fn write_through(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
+        let _turn = self.write_ordered(leader).map_err(CommitError::Refused)?;
+        let (end, sequence) = (leader.active.end, leader.active.sequence);
+        let written =
+            self.stamp(leader, entries, Leader::write_large).and_then(|()| leader.write_unwritten());
+        let Err(error) = written else {
+            self.set_written(&leader.active);
+            return Ok(());
+        };
+        leader.unwritten = Vec::new();
+        (leader.active.end, leader.active.sequence) = (end, sequence);
+        leader.gtids = self.queue.gtids(&self.executed);
+        match self.cut_back(&mut leader.active) {
+            Ok(()) => Err(CommitError::Refused(error)),
+            Err(latched) => Err(CommitError::Unknown(latched)),
+        }
+    }
+
+    /// Gives each its GTID, number and position, and its bytes to `unwritten`; `stamped` is called behind each.
+    fn stamp(
+        &self,
+        leader: &mut Leader,
+        entries: &mut [Entry],
+        stamped: fn(&mut Leader) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        let commit_timestamp = self.env.now();
+        let last_committed = leader.active.sequence;
+        for entry in entries {
+            let events = entry.group.take().expect("an entry is stamped once");
+            let gtid = match entry.gtid {
+                Some(gtid) => gtid,
+                None => next_gtid(&leader.gtids, self.maker.server_uuid)?,
+            };
+            leader.gtids.add(gtid);
+            entry.gtid = Some(gtid);
+            leader.active.sequence += 1;
+            let stamp = GtidStamp {
+                gtid: Some(gtid),
+                last_committed,
+                sequence_number: leader.active.sequence,
+                commit_timestamp,
+            };
+            let start = leader.active.end;
+            leader.active.end += events.stamped_len() as u64;
+            entry.end = leader.active.position();
+            if events.stamped_len() <= PIECE {
+                events.stamp(&stamp, start, &mut leader.unwritten);
+            } else {
+                leader.body = events.stamp_in_place(&stamp, start, &mut leader.unwritten);
+            }
+            stamped(leader)?;
+        }
+        Ok(())
+    }
+
+    /// Step 4.
+    fn release(&self, leader: &mut Leader, start: LogPosition, entries: &mut [Entry]) {
+        let end = leader.active.position();
+        assert!(end > self.progress.ordered.get(), "the log only grows (G1)");
+        for entry in entries.iter_mut() {
+            entry.hook.ordered(entry.end);
+        }
+        self.progress.advance(&self.progress.ordered, end);
+        self.status.transactions.add(entries.len() as u64);
+        self.status.bytes_written.add(end.offset() - start.offset());
+        self.queue.add_ordered(entries.iter().map(Entry::as_member));
+        if leader.unwritten.len() >= PIECE {
+            // If it fails the log has latched, and whoever leads their flush tells them.
+            let _ = self.write_ordered(leader);
+        }
+    }
+
+    fn refuse(&self, mut entries: Vec<Entry>, error: CommitError) {
+        self.status.refused.add(entries.len() as u64);
+        self.queue.dismiss(&entries);
+        entries.iter_mut().for_each(|entry| entry.hook.refused());
+        for entry in entries {
+            entry.seat.finish(Err(error.clone()));
+        }
+    }
+}
+
+fn next_gtid(gtids: &GtidSet, uuid: Uuid) -> Result<Gtid, LogError> {
+    let gno = gtids.next_gno(uuid);
+    if gno > Gtid::GNO_MAX { Err(LogError::Exhausted("transaction numbers")) } else { Ok(Gtid { uuid, gno }) }
+}
+
+impl Leader {
+    /// Keeps what waits to be written small.
+    fn write_large(&mut self) -> Result<(), LogError> {
+        if self.unwritten.len() >= PIECE || !self.body.is_empty() { self.write_unwritten() } else { Ok(()) }
+    }
+
+    /// Writes what is ordered, which ends at the active file's end.
+    pub(super) fn write_unwritten(&mut self) -> Result<(), LogError> {
+        let body_at = self.active.end - self.body.len() as u64;
+        self.active.write(&self.unwritten, body_at - self.unwritten.len() as u64)?;
+        self.unwritten.clear();
+        self.active.write(&std::mem::take(&mut self.body), body_at)
+    }
+}
+
+impl Active {
+    fn write(&mut self, bytes: &[u8], at: u64) -> Result<(), LogError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.file.write_at(bytes, at).map_err(|e| LogError::io("writing the binary log", e))?;
+        self.allocated = self.allocated.max(at + bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Sees to it that so many bytes behind the end are zeros of the file (G3): [`ROOM`] of them, as far as `limit`, or
+    /// what is needed if the disk has not got that many. They also spare the next groups' flushes the journal write that
+    /// a changed length costs.
+    fn make_room(&mut self, length: u64, limit: u64) -> Result<(), LogError> {
+        let needed = self.end + length;
+        if needed <= self.allocated {
+            return Ok(());
+        }
+        let wanted = needed.max(limit.min(self.end + ROOM));
+        let zeros = vec![0; (wanted - self.allocated) as usize];
+        let enough = &zeros[..(needed - self.allocated) as usize];
+        let at = self.allocated;
+        self.write(&zeros, at).or_else(|_| self.write(enough, at))
+    }
+}

@@ -1,0 +1,423 @@
+//! Who waits for a commit, and who does the work: the roles of [`super::commit`], given out under one latch.
+//!
+//! A waiting session asks [`Queue::turn`] what to do. It leads a flush, orders what is queued, or sleeps; whenever a role
+//! falls free while only sleepers are left to take it, one of them is called.
+//!
+//! (Q1) An entry is in `entries`, or in the hands of whoever holds the log's `leader`, or a member in `ordered`, or
+//!      finished.
+//! (Q2) While `entries` is not empty somebody orders, leads, or is awake and about to ask for its turn.
+//! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake.
+//! (Q4) Who leads has an entry in the group: no session does others' work after its own.
+
+use super::commit::{CommitHook, Committed};
+use super::error::CommitError;
+use crate::group::EventGroup;
+use crate::gtid::{Gtid, GtidSet};
+use crate::position::LogPosition;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+/// Where a waiting session is found.
+pub(super) struct Seat {
+    /// `WAITING`, `PARKED`, `CALLED` or `DONE`. Changed under the queue's latch, but for `DONE`, which is stored after
+    /// `outcome` (release; the waiter's load acquires) and never overwritten.
+    state: AtomicU8,
+    /// A flush for its entry was begun. Read and written under the queue's latch.
+    taken: AtomicBool,
+    thread: OnceLock<Thread>,
+    outcome: OnceLock<Result<Committed, CommitError>>,
+}
+
+/// Awake, or not waited for yet.
+const WAITING: u8 = 0;
+/// Its thread is parked.
+const PARKED: u8 = 1;
+/// It was woken to take a role.
+const CALLED: u8 = 2;
+/// The outcome is there.
+const DONE: u8 = 3;
+
+/// What a session that waits does next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Order what is queued, and lead the next flush.
+    Lead,
+    /// Order what is queued.
+    Order,
+    /// Sleep until woken, or for as long as it says.
+    Park(Option<Duration>),
+    /// See the outcome.
+    Done,
+}
+
+/// A transaction whose place is not fixed yet.
+pub(super) struct Entry {
+    /// Taken when it is stamped.
+    pub(super) group: Option<EventGroup>,
+    /// The GTID it must have: an applier's. `None` gets the next one of this server.
+    pub(super) gtid: Option<Gtid>,
+    pub(super) hook: Box<dyn CommitHook>,
+    pub(super) seat: Arc<Seat>,
+    pub(super) end: LogPosition,
+}
+
+impl Entry {
+    /// True if its events are in a file of their own.
+    pub(super) fn is_large(&self) -> bool {
+        self.group.as_ref().is_some_and(EventGroup::is_large)
+    }
+
+    /// What it is once it is ordered.
+    pub(super) fn as_member(&self) -> Member {
+        let gtid = self.gtid.expect("each got one when it was stamped");
+        Member { seat: self.seat.clone(), committed: Committed { position: self.end, gtid } }
+    }
+}
+
+/// A transaction whose place is fixed.
+pub(super) struct Member {
+    pub(super) seat: Arc<Seat>,
+    pub(super) committed: Committed,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    latch: Mutex<QueueState>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    entries: Vec<Entry>,
+    /// Somebody orders `entries`, or is about to.
+    ordering: bool,
+    /// Ordered and not published, in log order.
+    ordered: VecDeque<Member>,
+    /// For how many of them, from the back, no flush was begun.
+    unbegun: usize,
+    /// Who begins the next flush as soon as it may.
+    next_leader: Option<Arc<Seat>>,
+    /// When it became that.
+    next_since: Duration,
+    /// Groups being written or flushed.
+    in_flight: usize,
+    /// How many waiting transactions end a delay.
+    wake_at: Option<usize>,
+}
+
+/// Who is to be told after the latch was left.
+#[must_use = "sleepers are woken by whoever takes them out of the queue"]
+pub(super) struct Wake {
+    members: Vec<Member>,
+    called: Option<Arc<Seat>>,
+}
+
+/// What decides when a flush may begin.
+pub(super) struct Moment {
+    /// The monotonic clock.
+    pub(super) now: Duration,
+    /// `binlog_group_commit_sync_delay`, and how many transactions end it.
+    pub(super) delay: Option<(Duration, usize)>,
+}
+
+impl Seat {
+    pub(super) fn new() -> Self {
+        Self {
+            state: AtomicU8::new(WAITING),
+            taken: AtomicBool::new(false),
+            thread: OnceLock::new(),
+            outcome: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn outcome(&self) -> Option<&Result<Committed, CommitError>> {
+        self.outcome.get()
+    }
+
+    /// From here on its thread can't be called; false if it is done.
+    fn is_awake(&self) -> bool {
+        let awake = |state| (state != DONE).then_some(WAITING);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, awake).is_ok()
+    }
+
+    /// Chooses it for a role, if it is parked. Whoever called it must unpark it.
+    fn call(&self) -> bool {
+        self.state.compare_exchange(PARKED, CALLED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn unpark(&self) {
+        self.thread.get().expect("a thread is known before its seat says that it is parked").unpark();
+    }
+
+    pub(super) fn finish(&self, outcome: Result<Committed, CommitError>) {
+        self.outcome.set(outcome).expect("an entry has one outcome");
+        if self.state.swap(DONE, Ordering::AcqRel) == PARKED {
+            self.unpark();
+        }
+    }
+}
+
+impl Wake {
+    /// Calls the next leader first, then tells the members how it went.
+    pub(super) fn wake(self, outcome: &Result<(), CommitError>) {
+        self.called.inspect(|seat| seat.unpark());
+        for Member { seat, committed } in self.members {
+            seat.finish(outcome.clone().map(|()| committed));
+        }
+    }
+}
+
+impl Queue {
+    pub(super) fn enqueue(&self, entry: Entry) {
+        let mut queue = self.latch.lock();
+        queue.entries.push(entry);
+        let called = queue.end_delay();
+        drop(queue);
+        called.inspect(|seat| seat.unpark());
+    }
+
+    /// What the seat's thread does next.
+    ///
+    /// It parks only once its state says so: a seat that is done by then was not woken, for nobody knew that it slept.
+    pub(super) fn turn(&self, seat: &Arc<Seat>, moment: impl FnOnce() -> Moment) -> Turn {
+        let mut queue = self.latch.lock();
+        if !seat.is_awake() {
+            return Turn::Done;
+        }
+        let mut timeout = None;
+        if queue.may_lead(seat) {
+            let moment = moment();
+            timeout = match queue.hold_back(&moment) {
+                Some(timeout) => timeout,
+                None => {
+                    queue.next_leader = None;
+                    queue.wake_at = None;
+                    queue.in_flight += 1;
+                    return Turn::Lead;
+                }
+            };
+            if queue.next_leader.is_none() {
+                (queue.next_leader, queue.next_since) = (Some(seat.clone()), moment.now);
+            }
+        }
+        if !queue.ordering && !queue.entries.is_empty() {
+            queue.ordering = true;
+            return Turn::Order;
+        }
+        // Before the state says that there is someone to wake.
+        seat.thread.get_or_init(thread::current);
+        match seat.state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Acquire) {
+            Err(DONE) => Turn::Done,
+            _ => Turn::Park(timeout),
+        }
+    }
+
+    /// Takes all that is queued; the caller holds the log's `leader`.
+    pub(super) fn take(&self) -> Vec<Entry> {
+        let mut queue = self.latch.lock();
+        let room = Vec::with_capacity(queue.entries.len());
+        std::mem::replace(&mut queue.entries, room)
+    }
+
+    /// Their places are fixed; the caller holds the log's `leader`.
+    pub(super) fn add_ordered(&self, members: impl ExactSizeIterator<Item = Member>) {
+        let mut queue = self.latch.lock();
+        queue.unbegun += members.len();
+        queue.ordered.extend(members);
+    }
+
+    /// Whoever ordered asks whether it may stop: when nothing is queued, or when it is tired and others can go on.
+    pub(super) fn stop_ordering(&self, tired: bool) -> bool {
+        let mut queue = self.latch.lock();
+        if !queue.entries.is_empty() && !tired {
+            return false;
+        }
+        queue.ordering = false;
+        let heir = queue.entries.iter().map(|entry| &entry.seat).find(|seat| seat.call()).cloned();
+        // What was in the caller's hands was not counted meanwhile.
+        let leader = queue.end_delay().or_else(|| queue.call_a_leader());
+        drop(queue);
+        heir.iter().chain(&leader).for_each(|seat| seat.unpark());
+        true
+    }
+
+    /// These entries were refused; the caller finishes them.
+    pub(super) fn dismiss(&self, entries: &[Entry]) {
+        let mut queue = self.latch.lock();
+        queue.replace_leader(|next| entries.iter().any(|entry| Arc::ptr_eq(&entry.seat, next)));
+        let called = queue.call_a_leader();
+        drop(queue);
+        called.inspect(|seat| seat.unpark());
+    }
+
+    /// A flush begins for all that is ordered, of which this many are not in an earlier one. The caller leads, and holds
+    /// the log's `leader`.
+    pub(super) fn begin(&self) -> usize {
+        let mut queue = self.latch.lock();
+        let begun = std::mem::take(&mut queue.unbegun);
+        let from = queue.ordered.len() - begun;
+        queue.ordered.range(from..).for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
+        // It may have asked for its turn while the caller was about to order its entry.
+        queue.replace_leader(|next| next.taken.load(Ordering::Relaxed));
+        begun
+    }
+
+    /// Takes the members up to a position, and adds their GTIDs to `executed`, in log order.
+    pub(super) fn publish(&self, to: LogPosition, executed: &Mutex<GtidSet>, leads: bool) -> Wake {
+        let mut queue = self.latch.lock();
+        let count = queue.ordered.partition_point(|member| member.committed.position <= to);
+        let members: Vec<Member> = queue.ordered.drain(..count).collect();
+        if count > 0 {
+            let mut executed = executed.lock();
+            members.iter().for_each(|member| executed.add(member.committed.gtid));
+        }
+        queue.retire(members, leads)
+    }
+
+    /// Takes all members: the log has failed.
+    pub(super) fn abandon(&self, leads: bool) -> Wake {
+        let mut queue = self.latch.lock();
+        let members = queue.ordered.drain(..).collect();
+        queue.retire(members, leads)
+    }
+
+    /// Those of GTIDs that are ordered and not published, added to those published.
+    pub(super) fn gtids(&self, executed: &Mutex<GtidSet>) -> GtidSet {
+        let queue = self.latch.lock();
+        let mut gtids = executed.lock().clone();
+        queue.ordered.iter().for_each(|member| gtids.add(member.committed.gtid));
+        gtids
+    }
+}
+
+impl QueueState {
+    fn waiting(&self) -> usize {
+        self.entries.len() + self.unbegun
+    }
+
+    /// Q4.
+    fn may_lead(&self, seat: &Arc<Seat>) -> bool {
+        let free = self.next_leader.as_ref().is_none_or(|next| Arc::ptr_eq(next, seat));
+        free && !seat.taken.load(Ordering::Relaxed)
+    }
+
+    /// How long the next flush has to wait before it may begin, if it has to: for the one before it to end, or as
+    /// `binlog_group_commit_sync_delay` asks.
+    fn hold_back(&mut self, moment: &Moment) -> Option<Option<Duration>> {
+        if self.in_flight > 0 {
+            return Some(None);
+        }
+        let (delay, enough) = moment.delay?;
+        let since = if self.next_leader.is_some() { self.next_since } else { moment.now };
+        let rest = (since + delay).saturating_sub(moment.now);
+        if rest.is_zero() || self.waiting() >= enough {
+            return None;
+        }
+        self.wake_at = Some(enough);
+        Some(Some(rest))
+    }
+
+    /// Calls the next leader if it delays and has what it delays for.
+    fn end_delay(&self) -> Option<Arc<Seat>> {
+        let enough = self.wake_at.is_some_and(|n| self.waiting() >= n);
+        if enough { self.call_next_leader() } else { None }
+    }
+
+    fn call_next_leader(&self) -> Option<Arc<Seat>> {
+        self.next_leader.clone().filter(|seat| seat.call())
+    }
+
+    /// Nobody is the next leader if whoever was is gone.
+    fn replace_leader(&mut self, gone: impl Fn(&Arc<Seat>) -> bool) {
+        self.next_leader = self.next_leader.take().filter(|next| !gone(next));
+    }
+
+    /// Q3.
+    fn call_a_leader(&self) -> Option<Arc<Seat>> {
+        if self.next_leader.is_some() {
+            return None;
+        }
+        let from = self.ordered.len() - self.unbegun;
+        self.ordered.range(from..).map(|member| &member.seat).find(|seat| seat.call()).cloned()
+    }
+
+    /// After members were taken out of `ordered`, and a group ended if its leader asks.
+    fn retire(&mut self, members: Vec<Member>, leads: bool) -> Wake {
+        self.in_flight -= usize::from(leads);
+        if self.unbegun > self.ordered.len() {
+            // A rotation or a checkpoint flushed for some that waited for a flush of their own.
+            self.unbegun = self.ordered.len();
+            self.replace_leader(|next| members.iter().any(|member| Arc::ptr_eq(&member.seat, next)));
+        }
+        let next = if self.in_flight == 0 { self.call_next_leader() } else { None };
+        let called = next.or_else(|| self.call_a_leader());
+        Wake { members, called }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gtid::Uuid;
+
+    const COMMITTED: Committed =
+        Committed { position: LogPosition::ZERO, gtid: Gtid { uuid: Uuid([0; 16]), gno: 1 } };
+
+    fn now() -> Moment {
+        Moment { now: Duration::ZERO, delay: None }
+    }
+
+    fn seat() -> Arc<Seat> {
+        Arc::new(Seat::new())
+    }
+
+    /// A session looked for its outcome and found none; the leader then finished it, while a next leader was at work.
+    /// It once parked here, with nobody left to wake it.
+    #[test]
+    fn a_seat_that_was_done_before_it_parked_does_not_park() {
+        let (queue, seat) = (Queue::default(), seat());
+        seat.finish(Ok(COMMITTED));
+        assert_eq!(queue.turn(&seat, now), Turn::Done);
+    }
+
+    /// Its group is about to be finished, and nobody leads the next one: it once led an empty group, with the delay of
+    /// `binlog_group_commit_sync_delay`.
+    #[test]
+    fn a_seat_in_a_group_does_not_lead_another() {
+        let (queue, seat) = (Queue::default(), seat());
+        seat.taken.store(true, Ordering::Relaxed);
+        assert_eq!(queue.turn(&seat, now), Turn::Park(None));
+    }
+
+    /// The second session asked between the first one's turn and its group, which then took the second one's entry as well:
+    /// it once stayed the next leader for ever, and nobody led.
+    #[test]
+    fn a_next_leader_that_is_taken_is_not_waited_for() {
+        let (queue, first, second, third) = (Queue::default(), seat(), seat(), seat());
+        assert_eq!(queue.turn(&first, now), Turn::Lead);
+        assert_eq!(queue.turn(&second, now), Turn::Park(None));
+        let member = |seat: &Arc<Seat>| Member { seat: seat.clone(), committed: COMMITTED };
+        queue.add_ordered([member(&first), member(&second)].into_iter());
+        assert_eq!(queue.begin(), 2);
+        queue.publish(COMMITTED.position, &Mutex::default(), true).wake(&Ok(()));
+        assert_eq!(queue.turn(&second, now), Turn::Done);
+        assert_eq!(queue.turn(&third, now), Turn::Lead);
+    }
+
+    #[test]
+    fn one_leads_one_is_next_and_the_others_park() {
+        let (queue, first, second, third) = (Queue::default(), seat(), seat(), seat());
+        assert_eq!(queue.turn(&first, now), Turn::Lead);
+        assert_eq!(queue.turn(&second, now), Turn::Park(None));
+        assert_eq!(queue.turn(&second, now), Turn::Park(None), "woken for no reason");
+        assert_eq!(queue.turn(&third, now), Turn::Park(None));
+        let wake = queue.abandon(true);
+        assert!(Arc::ptr_eq(wake.called.as_ref().unwrap(), &second));
+        wake.wake(&Ok(()));
+        assert_eq!(queue.turn(&third, now), Turn::Park(None), "woken for no reason");
+        assert_eq!(queue.turn(&second, now), Turn::Lead);
+    }
+}
