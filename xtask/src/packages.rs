@@ -34,6 +34,8 @@ pub const FOR_BENCH: &[Program] = &[
     program("mariadb-install-db", "mariadb-server"),
     program("mariadb-dump", "mariadb-client"),
     program("sysbench", "sysbench"),
+    program("cc", "gcc"),
+    program("valgrind", "valgrind"),
 ];
 
 /// What the drivers of other languages come with.

@@ -49,36 +49,35 @@ impl Address {
         }
     }
 
+    /// The options that say it, as client programs of MariaDB and MySQL have them.
+    pub fn options(&self) -> Vec<String> {
+        let mut options = vec![format!("--user={}", self.user)];
+        match &self.place {
+            Place::Socket(path) => options.push(format!("--socket={}", path.display())),
+            Place::Tcp { host, port } => options.extend([format!("--host={host}"), format!("--port={port}")]),
+        }
+        if !self.password.is_empty() {
+            options.push(format!("--password={}", self.password));
+        }
+        options
+    }
+
     /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen and MySQL offer by default and
     /// MariaDB does not, and which would measure the client.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.args(["--no-defaults", "--skip-ssl"]).arg(format!("--user={}", self.user));
-        match &self.place {
-            Place::Socket(path) => command.arg(format!("--socket={}", path.display())),
-            Place::Tcp { host, port } => {
-                command.args(["--protocol=tcp", &format!("--host={host}"), &format!("--port={port}")])
-            }
-        };
-        if !self.password.is_empty() {
-            command.arg(format!("--password={}", self.password));
+        command.args(["--no-defaults", "--skip-ssl"]).args(self.options());
+        // Without it `localhost` would mean the socket.
+        if self.socket_path().is_none() {
+            command.arg("--protocol=tcp");
         }
         command
     }
 
-    /// The same for sysbench.
+    /// sysbench, told the same.
     pub fn sysbench(&self) -> Command {
         let mut command = Command::new("sysbench");
-        command.arg(format!("--mysql-user={}", self.user));
-        match &self.place {
-            Place::Socket(path) => command.arg(format!("--mysql-socket={}", path.display())),
-            Place::Tcp { host, port } => {
-                command.args([format!("--mysql-host={host}"), format!("--mysql-port={port}")])
-            }
-        };
-        if !self.password.is_empty() {
-            command.arg(format!("--mysql-password={}", self.password));
-        }
+        command.args(self.options().iter().map(|option| option.replacen("--", "--mysql-", 1)));
         command
     }
 

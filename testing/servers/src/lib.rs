@@ -67,13 +67,14 @@ pub struct Launch {
     duramen: Option<PathBuf>,
     args: Vec<String>,
     variables: Vec<(String, String)>,
+    tool: Vec<String>,
 }
 
 impl Launch {
     /// A server whose data and error log are in `folder`, under its own name.
     pub fn new(kind: Kind, folder: &Path) -> Result<Self> {
         let home = std::path::absolute(folder)?.join(kind.name());
-        Ok(Self { kind, home, duramen: None, args: Vec::new(), variables: Vec::new() })
+        Ok(Self { kind, home, duramen: None, args: Vec::new(), variables: Vec::new(), tool: Vec::new() })
     }
 
     /// Runs this binary where the server is Duramen, not the one that lies beside the running program.
@@ -94,6 +95,13 @@ impl Launch {
     #[must_use]
     pub fn variables(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.variables.extend(variables);
+        self
+    }
+
+    /// Runs it under a program that takes the server's command line behind its own, as valgrind does.
+    #[must_use]
+    pub fn under(mut self, tool: impl IntoIterator<Item = String>) -> Self {
+        self.tool = tool.into_iter().collect();
         self
     }
 
@@ -135,21 +143,24 @@ impl Launch {
     }
 
     fn command(&self) -> Result<Command> {
-        Ok(match self.kind {
-            Kind::Duramen => {
-                let mut command = match &self.duramen {
-                    Some(binary) => Command::new(binary),
-                    None => Command::new(duramen()?),
-                };
-                command.arg("serve");
+        let (program, args) = match (self.kind, &self.duramen) {
+            (Kind::Duramen, Some(binary)) => (binary.clone(), vec!["serve"]),
+            (Kind::Duramen, None) => (duramen()?, vec!["serve"]),
+            (Kind::MariaDb, _) => {
+                let program = find("mariadbd").ok_or("mariadbd is not installed")?;
+                (program, [&["--no-defaults"], MARIADB].concat())
+            }
+        };
+        let mut command = match self.tool.split_first() {
+            Some((tool, of_tool)) => {
+                let mut command = Command::new(tool);
+                command.args(of_tool).arg(program);
                 command
             }
-            Kind::MariaDb => {
-                let mut command = Command::new(find("mariadbd").ok_or("mariadbd is not installed")?);
-                command.arg("--no-defaults").args(MARIADB);
-                command
-            }
-        })
+            None => Command::new(program),
+        };
+        command.args(args);
+        Ok(command)
     }
 
     fn data(&self) -> PathBuf {

@@ -1,9 +1,9 @@
 //! Loading a dump: tables that MariaDB makes, written by `mariadb-dump`, read by `mariadb` into both servers.
 
+use super::contender::Contender;
 use super::options::Options;
-use super::workload::{Rate, Workload};
+use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
 use crate::Result;
-use servers::{Kind, Running};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -59,12 +59,17 @@ impl Workload for DumpLoad {
         "MiB"
     }
 
-    fn cases(&self) -> Vec<String> {
-        vec!["mariadb < dump".into()]
+    fn about(&self) -> String {
+        "Tables that MariaDB makes, written by mariadb-dump, read by mariadb; the copies are compared with what was dumped.".into()
     }
 
-    fn prepare(&self, server: &Running) -> Result<()> {
-        if server.kind() != Kind::MariaDb {
+    fn parts(&self) -> Vec<Part> {
+        let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
+        vec![Part::new("", columns.into(), vec![Row::named("mariadb < dump")])]
+    }
+
+    fn prepare(&self, server: &Contender) -> Result<()> {
+        if server.who != Who::MariaDb {
             return Ok(());
         }
         server.sql(SCHEMA)?;
@@ -72,7 +77,7 @@ impl Workload for DumpLoad {
         for from in (0..rows).step_by(STEP as usize) {
             server.sql(&fill(from + 1, (from + STEP).min(rows)))?;
         }
-        let mut dump = server.client("mariadb-dump");
+        let mut dump = server.address().client("mariadb-dump");
         let done = dump.arg("made").stdout(File::create(&self.dump)?).stderr(Stdio::piped()).output()?;
         if !done.status.success() {
             return Err(format!("mariadb-dump: {}", String::from_utf8_lossy(&done.stderr)).into());
@@ -83,27 +88,28 @@ impl Workload for DumpLoad {
         server.sql("DROP DATABASE made").map(drop)
     }
 
-    fn run(&self, server: &Running, _case: usize) -> Result<Vec<Rate>> {
+    fn run(&self, server: &Contender, _part: usize, _row: usize) -> Result<Vec<Outcome>> {
         server.sql("DROP DATABASE IF EXISTS loaded; CREATE DATABASE loaded")?;
         let started = Instant::now();
-        let mut client = server.client("mariadb");
+        let mut client = server.address().client("mariadb");
         let done = client.arg("loaded").stdin(File::open(&self.dump)?).output()?;
         let seconds = started.elapsed().as_secs_f64();
         if !done.status.success() {
             let errors = String::from_utf8_lossy(&done.stderr);
-            return Err(format!("mariadb on {}: {errors}", server.kind().name()).into());
+            return Err(format!("mariadb on {}: {errors}", server.name).into());
         }
         let found = server.sql(&format!("USE loaded; {DIGEST}"))?;
         let made = fs::read_to_string(self.digest_file())?;
         if found != made {
-            return Err(format!("{} holds\n{found}\nand not\n{made}", server.kind().name()).into());
+            return Err(format!("{} holds\n{found}\nand not\n{made}", server.name).into());
         }
         server.sql("DROP DATABASE loaded")?;
-        Ok(vec![Rate::new("mariadb < dump", mebibytes(fs::metadata(&self.dump)?.len()) / seconds)])
+        let rate = mebibytes(fs::metadata(&self.dump)?.len()) / seconds;
+        Ok(vec![Outcome { per_second: rate, ..Outcome::default() }])
     }
 
-    fn clean_up(&self, server: &Running) -> Result<()> {
-        if server.kind() == Kind::MariaDb {
+    fn clean_up(&self, server: &Contender) -> Result<()> {
+        if server.who == Who::MariaDb {
             fs::remove_file(&self.dump)?;
             fs::remove_file(self.digest_file())?;
         }

@@ -1,107 +1,85 @@
-//! `cargo xtask bench`: a named workload, run by the real client programs against Duramen and a MariaDB that is started
-//! here, interleaved, several times, at the same durability, on the same file system.
+//! `cargo xtask bench`: workloads run by the real client programs against Duramen, a MariaDB that is started here, and any
+//! server given by its address; in turn, several times, at the same durability, on the same file system, on this disk or one
+//! that is slower.
 //!
-//! Reading order: [`options`], [`workload`] (what a workload is), [`slap`], [`sysbench`], [`tpcc`], [`dump`] (those there
-//! are), [`report`] (how it is told).
+//! Reading order: [`options`], [`workload`] (what a workload is), [`contender`] (a server that takes part), [`measure`] (how
+//! cells are run), [`results`] (what comes of them), [`report`] (how it is told). Workloads: [`slap`] (W1, W4's inserts),
+//! [`oltp`] (W2, W3, W4's updates, W5, and what durability costs), [`hot_row`], [`one_client`], [`cpu`], [`sysbench`] (its
+//! bundled tests), [`tpcc`], [`dump`]. [`flush`] measures flushes alone, [`callgrind`] counts instructions, [`machine`] says what
+//! all is measured on.
 //!
-//! Rates are told as ratios to MariaDB in the same round: the machine's noise hits both. The terminal shows the rates
-//! too; the files show ratios only, since a rate says more about the machine than about the server.
+//! What counts are ratios of the same round: the machine's noise hits all servers. A rate alone says more about the machine
+//! than about the server.
 
+mod callgrind;
+mod contender;
+mod cpu;
 mod dump;
+mod flush;
+mod hot_row;
+mod machine;
+mod measure;
+mod oltp;
+mod one_client;
 mod options;
 mod report;
+mod results;
 mod slap;
 mod sysbench;
 mod tpcc;
 mod workload;
 
 use crate::{Result, packages};
+use machine::Machine;
+use measure::Progress;
 use options::{HELP, Options};
-use servers::{Kind, Launch, Running};
-use std::path::Path;
+use report::Promises;
 use std::process::Command;
 use workload::Workload;
 
 /// Runs the workloads that `args` name.
 pub fn run(args: &[String]) -> Result<()> {
+    if let [command, rest @ ..] = args
+        && command == flush::COMMAND
+    {
+        return flush::child(rest);
+    }
     let Some(options) = Options::parse(args)? else {
         print!("{HELP}");
         return Ok(());
     };
     let workloads = options.workloads()?;
     packages::ensure(packages::FOR_BENCH)?;
-    let programs = ["build", "--bin", "duramen", "--bin", "tpcc", "--profile"];
-    if !Command::new(env!("CARGO")).args(programs).arg(&options.profile).status()?.success() {
-        return Err("building duramen and tpcc failed".into());
-    }
+    build(&workloads, &options)?;
     std::fs::create_dir_all(&options.out)?;
+    std::fs::create_dir_all("target/bench/servers")?;
+    let machine = Machine::of_this(&options)?;
+    println!("{}", machine.text());
+    let mut progress = Progress::new(&workloads, &options);
+    let (mut promises, mut failed) = (Promises::default(), Vec::new());
     for workload in &workloads {
-        let results = measure(workload.as_ref(), &options)?;
-        report::print(workload.as_ref(), &results);
-        report::write(workload.as_ref(), &results, &options.out)?;
+        // One that fails leaves the figures of the others.
+        let done = measure::measure(workload.as_ref(), &options, &mut progress).and_then(|measured| {
+            report::print(workload.as_ref(), &measured);
+            promises.add(workload.as_ref(), &measured);
+            report::write(workload.as_ref(), &measured, &machine, &options)
+        });
+        if let Err(e) = done {
+            eprintln!("{} failed: {e}", workload.name());
+            failed.push(workload.name());
+        }
     }
+    promises.tell(&machine, &options)?;
     println!("tables and plots are in {}", options.out.display());
-    Ok(())
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
 }
 
-/// One line of the table and its rates, a pair for each round.
-pub struct Measured {
-    label: String,
-    rounds: Vec<Round>,
-}
-
-/// What both servers did per second in one round.
-#[derive(Clone, Copy)]
-pub struct Round {
-    duramen: f64,
-    mariadb: f64,
-}
-
-fn measure(workload: &dyn Workload, options: &Options) -> Result<Vec<Measured>> {
-    let folder = Path::new("target/bench/servers");
-    let start = |kind| Launch::new(kind, folder)?.binary(options.binary("duramen")).start();
-    let (duramen, mariadb) = (start(Kind::Duramen)?, start(Kind::MariaDb)?);
-    println!("\n{}: {} against {}", workload.name(), duramen.version()?, mariadb.version()?);
-    for server in [&duramen, &mariadb] {
-        workload.prepare(server)?;
+/// Builds what is run: the server, and the driver of TPC-C where that is asked for.
+fn build(workloads: &[Box<dyn Workload>], options: &Options) -> Result<()> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet", "--profile", &options.profile, "--bin", "duramen"]);
+    if workloads.iter().any(|w| w.name() == "tpcc") {
+        command.args(["--bin", "tpcc"]);
     }
-    let cases = workload.cases();
-    let mut results: Vec<Vec<Measured>> = cases.iter().map(|_| Vec::new()).collect();
-    for round in 1..=options.rounds {
-        for (case, measured) in results.iter_mut().enumerate() {
-            println!("  round {round}/{}  {}", options.rounds, cases[case]);
-            run_case(workload, case, &duramen, &mariadb, measured)?;
-        }
-    }
-    for server in [duramen, mariadb] {
-        workload.clean_up(&server)?;
-        server.stop()?;
-    }
-    Ok(results.into_iter().flatten().collect())
-}
-
-fn run_case(
-    workload: &dyn Workload,
-    case: usize,
-    duramen: &Running,
-    mariadb: &Running,
-    measured: &mut Vec<Measured>,
-) -> Result<()> {
-    let ours = workload.run(duramen, case)?;
-    let theirs = workload.run(mariadb, case)?;
-    for (i, (our, their)) in ours.into_iter().zip(theirs).enumerate() {
-        let rates = Round { duramen: our.per_second, mariadb: their.per_second };
-        println!(
-            "      {:44} {:>9.1}/s {:>9.1}/s  {:.2} times",
-            our.label,
-            rates.duramen,
-            rates.mariadb,
-            rates.duramen / rates.mariadb
-        );
-        if measured.len() <= i {
-            measured.push(Measured { label: our.label, rounds: Vec::new() });
-        }
-        measured[i].rounds.push(rates);
-    }
-    Ok(())
+    if command.status()?.success() { Ok(()) } else { Err("building what is measured failed".into()) }
 }

@@ -2,33 +2,51 @@
 
 use super::workload::{self, Workload};
 use crate::Result;
+use servers::Address;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 pub const HELP: &str = "\
 cargo xtask bench WORKLOAD ... [OPTIONS]
 
-workloads:
+published measurements (together: published):
   w1                 sync_binlog 0 to 4, mariadb-slap calling a stored function that inserts a 35 kB row (2012)
-  w4-insert          mariadb-slap inserting small rows, with and without preallocated logs
+  w2                 oltp_read_write at full durability and at none (2010)
+  w3                 group commit with 1 to 256 threads, and what the binary log costs (2011)
+  w4-insert, w4-update   small changes, with and without preallocated logs (2012); together: w4 or prealloc
+  w5                 one client's inserts on a network disk (2020)
+  hot-row            64 clients update one row, or many
+promises, each told as met or missed (together: bars):
+  log-is-free        Duramen with its log beside MariaDB without
+  one-client         a commit beside a round trip and a flush
+  slow-flush         clients ÷ flush time, with flushes of 0.6 and 20 ms
+  not-durable        Duramen, durable, beside MariaDB, not durable
+  cpu-per-commit     processor time for each commit as groups grow
+  instructions-per-commit    the same by callgrind's count
+  and w3, w4, hot-row
+others:
   sysbench           each bundled test of sysbench for databases, or one by its name: oltp_point_select, ..
   tpcc               TPC-C by the driver of this project, with the consistency conditions checked after each run
   dump-load          a dump by mariadb-dump, loaded by mariadb
-  all                each of them
+all is published and bars: about 25 minutes, with --quick 6.
 
 for all:
   --rounds N         each case is run N times on each server, in turn (default 3); the median is told
+  --quick            one round of 1 second with 1, 16 and 256 threads, unless other options say otherwise
+  --peer NAME=USER:PASSWORD@HOST:PORT
+                     one more server, wherever it runs; may be given again. It must let the user set global variables; its
+                     flushes cannot be slowed. All servers are then reached over TCP
   --profile NAME     the build that is measured (default release; dev only shows that the harness works)
   --out DIR          where the Markdown tables and the SVG plots go (default target/bench)
 w1, w4-insert:
-  --scale F          the published number of statements times F (default 0.1)
-sysbench, tpcc:
-  --time SECONDS     how long a case runs on each server (default 10)
-sysbench:
-  --threads N,N,..   a case for each number of threads (default 1,16,64)
-  --ps-mode MODE     auto (prepared statements, the default), disable, or both
+  --scale F          the published number of statements times F (default 0.03)
+those of sysbench, tpcc:
+  --time SECONDS     how long a case runs on each server (default 2)
+  --threads N,N,..   a case for each number of threads (default 1,4,16,64,256), where the workload has none of its own
   --tables N         tables (default 4)
-  --table-size N     rows in each (default 50000)
+  --table-size N     rows in each (default 25000)
+sysbench, tpcc:
+  --ps-mode MODE     auto (prepared statements, the default), disable, or both
 tpcc:
   --warehouses N     (default 4)
   --terminals N      (default 16), without think times
@@ -39,6 +57,8 @@ dump-load:
 /// The options of all workloads, and the workloads that were named.
 pub struct Options {
     pub names: Vec<String>,
+    pub quick: bool,
+    pub peers: Vec<Peer>,
     pub rounds: usize,
     pub profile: String,
     pub out: PathBuf,
@@ -53,19 +73,27 @@ pub struct Options {
     pub size: u64,
 }
 
+/// A server that was not started here.
+pub struct Peer {
+    pub name: String,
+    pub address: Address,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             names: Vec::new(),
+            quick: false,
+            peers: Vec::new(),
             rounds: 3,
             profile: "release".into(),
             out: PathBuf::from("target/bench"),
-            scale: 0.1,
-            time: 10,
-            threads: vec![1, 16, 64],
+            scale: 0.03,
+            time: 2,
+            threads: vec![1, 4, 16, 64, 256],
             ps_modes: vec!["auto"],
             tables: 4,
-            table_size: 50_000,
+            table_size: 25_000,
             warehouses: 4,
             terminals: 16,
             size: 256 << 20,
@@ -77,7 +105,10 @@ impl Options {
     /// Reads the arguments; none where help is wanted.
     pub fn parse(args: &[String]) -> Result<Option<Self>> {
         let mut options = Self::default();
-        let mut args = args.iter();
+        if args.iter().any(|arg| arg == "--quick") {
+            options.shorten();
+        }
+        let mut args = args.iter().filter(|arg| *arg != "--quick");
         while let Some(arg) = args.next() {
             if matches!(arg.as_str(), "help" | "--help" | "-h") {
                 return Ok(None);
@@ -97,8 +128,19 @@ impl Options {
         Ok(if options.names.is_empty() || options.rounds == 0 { None } else { Some(options) })
     }
 
+    /// What `--quick` is for: a look, not a figure.
+    fn shorten(&mut self) {
+        self.quick = true;
+        self.rounds = 1;
+        self.time = 1;
+        self.threads = vec![1, 16, 256];
+        self.scale = 0.01;
+        self.table_size = 10_000;
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         match name {
+            "--peer" => self.peers.push(Peer::parse(value)?),
             "--rounds" => self.rounds = number(name, value)?,
             "--profile" => self.profile = value.to_owned(),
             "--out" => self.out = PathBuf::from(value),
@@ -124,15 +166,28 @@ impl Options {
 
     /// The workloads that were named.
     pub fn workloads(&self) -> Result<Vec<Box<dyn Workload>>> {
-        let mut all = Vec::new();
+        let mut all: Vec<Box<dyn Workload>> = Vec::new();
         for name in &self.names {
             let found = workload::named(name, self);
             if found.is_empty() {
                 return Err(format!("no workload is called `{name}`\n{HELP}").into());
             }
-            all.extend(found);
+            for workload in found {
+                if all.iter().all(|w| w.name() != workload.name()) {
+                    all.push(workload);
+                }
+            }
         }
         Ok(all)
+    }
+}
+
+impl Peer {
+    fn parse(text: &str) -> Result<Self> {
+        let (name, address) = text
+            .split_once('=')
+            .ok_or_else(|| format!("--peer wants NAME=USER:PASSWORD@HOST:PORT, not `{text}`"))?;
+        Ok(Self { name: name.to_owned(), address: Address::parse(address)? })
     }
 }
 

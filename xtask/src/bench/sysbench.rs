@@ -1,18 +1,80 @@
-//! sysbench 1.0's bundled tests for databases: prepare, run with several numbers of threads, clean up.
+//! sysbench 1.0: how it is run and read, and a workload of each of its bundled tests for databases.
 
+use super::contender::Contender;
 use super::options::Options;
-use super::workload::{Rate, Workload};
+use super::results::Percentiles;
+use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload, clients};
 use crate::Result;
-use servers::Running;
 use servers::published::{SYSBENCH_BULK, SYSBENCH_OLTP};
-use std::process::Command;
 
 /// Every bundled test that wants a database.
 pub fn tests() -> impl Iterator<Item = &'static str> {
     SYSBENCH_OLTP.into_iter().chain([SYSBENCH_BULK])
 }
 
-/// One test of sysbench.
+/// Runs one command of a test, or of a Lua script of this project, in the database `sbtest`; what it prints. Fails where it
+/// does, with what it says.
+pub fn sysbench<S: AsRef<str>>(server: &Contender, test: &str, command: &str, args: &[S]) -> Result<String> {
+    let done = server
+        .address()
+        .sysbench()
+        .args([test, "--mysql-db=sbtest", "--histogram=on"])
+        .args(args.iter().map(AsRef::as_ref))
+        .arg(command)
+        .output()?;
+    let told = String::from_utf8_lossy(&done.stdout).into_owned();
+    if done.status.success() && !told.contains("FATAL") {
+        return Ok(told);
+    }
+    let said: Vec<_> = told.lines().filter(|l| l.contains("FATAL") || l.contains("Error")).collect();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    Err(format!("sysbench {test} {command} on {}: {}\n{errors}", server.name, said.join("\n")).into())
+}
+
+/// Runs a test for so long.
+pub fn run(server: &Contender, test: &str, threads: u32, seconds: u32, args: &[String]) -> Result<Outcome> {
+    let mut all = vec![format!("--threads={threads}"), format!("--time={seconds}")];
+    all.extend_from_slice(args);
+    read(&sysbench(server, test, "run", &all)?)
+}
+
+/// Makes the tables of the bundled tests anew.
+pub fn make_tables(server: &Contender, tables: u32, table_size: u64) -> Result<()> {
+    server.sql("DROP DATABASE IF EXISTS sbtest; CREATE DATABASE sbtest")?;
+    sysbench(server, "oltp_read_write", "prepare", &tables_of(tables, table_size, 2)).map(drop)
+}
+
+fn tables_of(tables: u32, table_size: u64, threads: u32) -> Vec<String> {
+    vec![format!("--tables={tables}"), format!("--table-size={table_size}"), format!("--threads={threads}")]
+}
+
+/// What sysbench told at the end of a run.
+fn read(told: &str) -> Result<Outcome> {
+    let after = |label: &str| {
+        let line = told.lines().find_map(|l| l.trim().strip_prefix(label));
+        let number = line.and_then(|l| l.trim().trim_end_matches('s').parse::<f64>().ok());
+        number.ok_or_else(|| format!("sysbench did not say `{label}`:\n{told}"))
+    };
+    let events = after("total number of events:")?;
+    Ok(Outcome {
+        label: None,
+        per_second: events / after("total time:")?,
+        events: Some(events),
+        latency: Percentiles::of(&histogram(told)),
+    })
+}
+
+/// Lines of `milliseconds |**** count` behind their heading.
+fn histogram(told: &str) -> Vec<(f64, u64)> {
+    let lines = told.lines().skip_while(|l| !l.starts_with("Latency histogram")).skip(2);
+    let parse = |line: &str| {
+        let (value, rest) = line.split_once('|')?;
+        Some((value.trim().parse().ok()?, rest.split_whitespace().next_back()?.parse().ok()?))
+    };
+    lines.map_while(parse).collect()
+}
+
+/// One bundled test.
 struct Sysbench {
     test: &'static str,
     cases: Vec<Case>,
@@ -52,51 +114,47 @@ impl Workload for Sysbench {
         format!("sysbench {}", self.test)
     }
 
+    fn about(&self) -> String {
+        format!("{} tables of {} rows, sysbench's own distribution of keys.", self.tables, self.table_size)
+    }
+
     fn unit(&self) -> &'static str {
         // An event of bulk_insert is one row of a long INSERT.
         if self.has_own_tables() { "Rows" } else { "Transactions" }
     }
 
-    fn cases(&self) -> Vec<String> {
-        self.cases.iter().map(Case::label).collect()
+    fn parts(&self) -> Vec<Part> {
+        let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
+        let is_one_mode = self.cases.windows(2).all(|pair| pair[0].ps_mode == pair[1].ps_mode);
+        let row = |case: &Case| Row { label: case.label(), threads: is_one_mode.then_some(case.threads) };
+        vec![Part::new("", columns.into(), self.cases.iter().map(row).collect())]
     }
 
-    fn prepare(&self, server: &Running) -> Result<()> {
-        server.sql("DROP DATABASE IF EXISTS sbtest; CREATE DATABASE sbtest")?;
+    fn prepare(&self, server: &Contender) -> Result<()> {
         if self.has_own_tables() {
-            return Ok(());
+            return server.sql("DROP DATABASE IF EXISTS sbtest; CREATE DATABASE sbtest").map(drop);
         }
-        let size = format!("--table-size={}", self.table_size);
-        self.sysbench(server, "prepare", &["--threads=2", &size]).map(drop)
+        make_tables(server, self.tables, self.table_size)
     }
 
-    fn run(&self, server: &Running, case: usize) -> Result<Vec<Rate>> {
-        let case = &self.cases[case];
-        let threads = format!("--threads={}", case.threads);
+    fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
+        let case = &self.cases[row];
+        let mut args = vec![format!("--db-ps-mode={}", case.ps_mode)];
+        let threads = [format!("--threads={}", case.threads)];
         if self.has_own_tables() {
-            self.sysbench(server, "prepare", &[&threads])?;
+            sysbench(server, self.test, "prepare", &threads)?;
+        } else {
+            args.extend(tables_of(self.tables, self.table_size, case.threads));
         }
-        let told = self.sysbench(
-            server,
-            "run",
-            &[
-                &threads,
-                &format!("--time={}", self.time),
-                &format!("--db-ps-mode={}", case.ps_mode),
-                &format!("--table-size={}", self.table_size),
-            ],
-        )?;
+        let outcome = run(server, self.test, case.threads, self.time, &args)?;
         if self.has_own_tables() {
-            self.sysbench(server, "cleanup", &[&threads])?;
+            sysbench(server, self.test, "cleanup", &threads)?;
         }
-        Ok(vec![Rate::new(case.label(), events_per_second(&told)?)])
+        Ok(vec![outcome])
     }
 
-    fn clean_up(&self, server: &Running) -> Result<()> {
-        if self.has_own_tables() {
-            return Ok(());
-        }
-        self.sysbench(server, "cleanup", &[]).map(drop)
+    fn clean_up(&self, server: &Contender) -> Result<()> {
+        server.sql("DROP DATABASE sbtest").map(drop)
     }
 }
 
@@ -105,45 +163,37 @@ impl Sysbench {
     fn has_own_tables(&self) -> bool {
         self.test == SYSBENCH_BULK
     }
-
-    /// Runs one command; what it prints. Fails where it does, with what it says.
-    fn sysbench(&self, server: &Running, command: &str, args: &[&str]) -> Result<String> {
-        let known = |arg: &&&str| !self.has_own_tables() || !arg.starts_with("--table");
-        let tables = format!("--tables={}", self.tables);
-        let done = Command::new("sysbench")
-            .args([self.test, "--mysql-user=root", "--mysql-db=sbtest"])
-            .arg(format!("--mysql-socket={}", server.socket().display()))
-            .args(std::iter::once(&tables.as_str()).chain(args).filter(known))
-            .arg(command)
-            .output()?;
-        let told = String::from_utf8_lossy(&done.stdout).into_owned();
-        if done.status.success() && !told.contains("FATAL") {
-            return Ok(told);
-        }
-        let said: Vec<_> = told.lines().filter(|l| l.contains("FATAL") || l.contains("Error")).collect();
-        let errors = String::from_utf8_lossy(&done.stderr);
-        let name = server.kind().name();
-        Err(format!("sysbench {} {command} on {name}: {}\n{}", self.test, said.join("\n"), errors).into())
-    }
 }
 
 impl Case {
     fn label(&self) -> String {
-        let threads = match self.threads {
-            1 => "1 thread".to_owned(),
-            n => format!("{n} threads"),
-        };
         let how = if self.ps_mode == "disable" { "text" } else { "prepared" };
-        format!("{threads}, {how}")
+        format!("{}, {how}", clients(self.threads))
     }
 }
 
-/// The number of events over the time that sysbench took.
-fn events_per_second(told: &str) -> Result<f64> {
-    let after = |label: &str| {
-        let line = told.lines().find_map(|l| l.trim().strip_prefix(label));
-        let number = line.and_then(|l| l.trim().trim_end_matches('s').parse::<f64>().ok());
-        number.ok_or_else(|| format!("sysbench did not say `{label}`:\n{told}"))
-    };
-    Ok(after("total number of events:")? / after("total time:")?)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_of_a_run_is_read() {
+        let told = "\
+Latency histogram (values are in milliseconds)
+       value  ------------- distribution ------------- count
+       1.044 |****************************************  60
+       2.063 |*                                         40
+
+SQL statistics:
+    total number of events:              100
+
+General statistics:
+    total time:                          2.0000s
+    total number of events:              100
+";
+        let outcome = read(told).unwrap();
+        assert_eq!((outcome.per_second, outcome.events), (50.0, Some(100.0)));
+        assert_eq!(outcome.latency, Some(Percentiles { p50: 1.044, p95: 2.063, p99: 2.063 }));
+        assert!(read("nothing").is_err());
+    }
 }

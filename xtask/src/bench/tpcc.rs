@@ -1,9 +1,9 @@
 //! TPC-C by the driver of this project, `testing/tpcc`: load, the standard mix, the consistency conditions.
 
+use super::contender::Contender;
 use super::options::Options;
-use super::workload::{Rate, Workload};
+use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
 use crate::Result;
-use servers::Running;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -42,58 +42,69 @@ impl Workload for Tpcc {
         "Transactions (and 1 ÷ their times)"
     }
 
-    fn cases(&self) -> Vec<String> {
-        self.ps_modes
-            .iter()
-            .map(|m| if *m == "disable" { "text".to_owned() } else { "prepared".to_owned() })
-            .collect()
+    fn about(&self) -> String {
+        "The standard mix without think times; the consistency conditions of clause 3.3.2 are checked after each run.".into()
     }
 
-    fn prepare(&self, server: &Running) -> Result<()> {
+    fn parts(&self) -> Vec<Part> {
+        let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
+        let rows = (0..self.ps_modes.len()).map(|row| Row::named(self.mode(row))).collect();
+        vec![Part::new("", columns.into(), rows)]
+    }
+
+    fn prepare(&self, server: &Contender) -> Result<()> {
         self.tpcc(server, "load", &[format!("--warehouses={}", self.warehouses)]).map(drop)
     }
 
-    fn run(&self, server: &Running, case: usize) -> Result<Vec<Rate>> {
+    fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
         let mut args = vec![format!("--terminals={}", self.terminals), format!("--time={}", self.time)];
-        if self.ps_modes[case] == "disable" {
+        if self.ps_modes[row] == "disable" {
             args.push("--text".into());
         }
         let told = self.tpcc(server, "run", &args)?;
         self.tpcc(server, "check", &[])?;
-        rates(&told, &self.cases()[case])
+        rates(&told, self.mode(row))
     }
 }
 
 impl Tpcc {
+    fn mode(&self, row: usize) -> &'static str {
+        if self.ps_modes[row] == "disable" { "text" } else { "prepared" }
+    }
+
     /// Runs a command of the driver; what it prints.
-    fn tpcc(&self, server: &Running, command: &str, args: &[String]) -> Result<String> {
-        let socket = format!("--socket={}", server.socket().display());
-        let done = Command::new(&self.driver).args([command, &socket]).args(args).output()?;
+    fn tpcc(&self, server: &Contender, command: &str, args: &[String]) -> Result<String> {
+        let done =
+            Command::new(&self.driver).arg(command).args(server.address().options()).args(args).output()?;
         let told = String::from_utf8_lossy(&done.stdout).into_owned();
         if done.status.success() {
             return Ok(told);
         }
         let errors = String::from_utf8_lossy(&done.stderr);
-        Err(format!("tpcc {command} on {}: {told}{errors}", server.kind().name()).into())
+        Err(format!("tpcc {command} on {}: {told}{errors}", server.name).into())
     }
 }
 
 /// Reads `tpmC <TAB> value`, and of each transaction `name <TAB> number <TAB> .. <TAB> 90th percentile in ms <TAB> ..`.
-fn rates(told: &str, case: &str) -> Result<Vec<Rate>> {
+fn rates(told: &str, mode: &str) -> Result<Vec<Outcome>> {
     let mut rates = Vec::new();
     for line in told.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         match fields[..] {
             ["tpmC", value] => {
                 let per_minute: f64 = value.parse()?;
-                rates.push(Rate::new(format!("New-Order, {case} (tpmC ÷ 60)"), per_minute / 60.0));
+                rates.push(rate(format!("New-Order, {mode} (tpmC ÷ 60)"), per_minute / 60.0));
             }
             [name, count, _, _, ninetieth, ..] if count.parse::<u64>().is_ok() => {
                 let milliseconds: f64 = ninetieth.parse()?;
-                rates.push(Rate::new(format!("1 ÷ 90th percentile, {name}"), 1000.0 / milliseconds));
+                rates.push(rate(format!("1 ÷ 90th percentile, {name}, {mode}"), 1000.0 / milliseconds));
             }
             _ => {}
         }
     }
     Ok(rates)
+}
+
+fn rate(label: String, per_second: f64) -> Outcome {
+    Outcome { label: Some(label), per_second, ..Outcome::default() }
 }

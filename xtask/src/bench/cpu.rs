@@ -1,0 +1,137 @@
+//! What a commit costs the processor, by the number of clients: groups share the work.
+
+use super::callgrind;
+use super::contender::Contender;
+use super::hot_row::{self, ROWS, Update};
+use super::options::Options;
+use super::results::{Bar, Table};
+use super::sysbench;
+use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
+use crate::Result;
+use std::time::Duration;
+
+const CLIENTS: [u32; 3] = [1, 16, 64];
+
+/// The server's processor time for each commit, with 1, 16 and 64 clients.
+pub struct CpuPerCommit {
+    time: u32,
+}
+
+impl CpuPerCommit {
+    pub fn new(options: &Options) -> Self {
+        Self { time: options.time }
+    }
+}
+
+impl Workload for CpuPerCommit {
+    fn name(&self) -> String {
+        "cpu-per-commit".into()
+    }
+
+    fn title(&self) -> String {
+        "Processor time for each commit".into()
+    }
+
+    fn about(&self) -> String {
+        "`UPDATE counters SET n = n + 1` of one of 100,000 rows; what the server's process took of the processors, the kernel's \
+         work for it included, over the number of commits."
+            .into()
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let part = |name, delay| {
+            let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
+            Part::new(name, columns.into(), CLIENTS.map(Row::threads).into()).slowed(delay)
+        };
+        vec![part("this disk", Duration::ZERO), part("0.6 ms", super::oltp::NETWORK)]
+    }
+
+    fn prepare(&self, server: &Contender) -> Result<()> {
+        hot_row::make_counters(server)
+    }
+
+    fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
+        Ok(vec![hot_row::run(server, Update::Spread, CLIENTS[row], self.time)?])
+    }
+
+    fn bars(&self, tables: &[Table]) -> Vec<Bar> {
+        tables.iter().filter_map(falls_as_groups_grow).collect()
+    }
+}
+
+fn falls_as_groups_grow(table: &Table) -> Option<Bar> {
+    let cpu = |threads| table.at(threads)?.spread(0, |s| s.cpu_us).map(|s| s.median);
+    Some(falls(table, "processor time", "µs", [cpu(1)?, cpu(16)?, cpu(64)?]))
+}
+
+fn falls(table: &Table, what: &str, unit: &str, costs: [f64; 3]) -> Bar {
+    Bar {
+        wanted: format!("{}{what} for each commit falls from 1 to 16 to 64 clients", table.prefix()),
+        found: costs.map(|cost| format!("{cost:.0} {unit}")).join(", "),
+        met: costs.is_sorted_by(|before, after| after < before),
+    }
+}
+
+/// The server's instructions for each commit, with 1, 16 and 64 clients.
+pub struct InstructionsPerCommit;
+
+/// A flush so slow that the clients wait for it and not for callgrind, which is some fifty times slower than the processor.
+const FLUSH: Duration = Duration::from_millis(300);
+
+impl InstructionsPerCommit {
+    pub fn new(_options: &Options) -> Self {
+        Self
+    }
+}
+
+impl Workload for InstructionsPerCommit {
+    fn name(&self) -> String {
+        "instructions-per-commit".into()
+    }
+
+    fn title(&self) -> String {
+        "Instructions for each commit".into()
+    }
+
+    fn about(&self) -> String {
+        "The same updates with the server under callgrind, which counts the instructions of its process without the kernel's: those \
+         of a longer run less those of a shorter one, so that connecting does not count, over the commits by which they differ."
+            .into()
+    }
+
+    fn unit(&self) -> &'static str {
+        "Commits for a million instructions, not"
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let columns = vec![Column::new(Who::DuramenCounted, Durability::FULL)];
+        vec![Part::new("", columns, CLIENTS.map(Row::threads).into()).slowed(FLUSH)]
+    }
+
+    fn prepare(&self, server: &Contender) -> Result<()> {
+        hot_row::make_counters(server)
+    }
+
+    fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
+        let (few, many) = (counted(server, CLIENTS[row], 1)?, counted(server, CLIENTS[row], 5)?);
+        let per_commit = (many.0 - few.0) / (many.1 - few.1);
+        Ok(vec![Outcome { per_second: 1e6 / per_commit, ..Outcome::default() }])
+    }
+
+    fn bars(&self, tables: &[Table]) -> Vec<Bar> {
+        let instructions = |table: &Table, threads| Some(1e6 / table.at(threads)?.rate(0)?);
+        let bar = |table: &Table| {
+            let costs = [instructions(table, 1)?, instructions(table, 16)?, instructions(table, 64)?];
+            Some(falls(table, "the number of instructions", "", costs))
+        };
+        tables.iter().filter_map(bar).collect()
+    }
+}
+
+/// Instructions and commits of a run.
+fn counted(server: &Contender, threads: u32, seconds: u32) -> Result<(f64, f64)> {
+    let script = hot_row::script()?;
+    callgrind::instructions(server)?;
+    let done = sysbench::run(server, &script, threads, seconds, &[format!("--rows={ROWS}")])?;
+    Ok((callgrind::instructions(server)? as f64, done.events.unwrap_or(0.0)))
+}

@@ -1,0 +1,83 @@
+//! What the figures were measured on and with: a benchmark without it says nothing.
+
+use super::contender::FILES_AHEAD;
+use super::flush;
+use super::options::Options;
+use crate::Result;
+use std::fs;
+use std::process::Command;
+
+/// The machine and the settings, as a paragraph.
+pub struct Machine {
+    text: String,
+}
+
+impl Machine {
+    /// Looks at this machine; measures its flushes for a second.
+    pub fn of_this(options: &Options) -> Result<Self> {
+        let cpus = std::thread::available_parallelism()?;
+        let flush = flush::of_this_disk()?.latency.unwrap_or_default();
+        let text = format!(
+            "{cpus} processors ({}) for servers and clients together, {} GiB of memory, Linux {}, {}; write and fdatasync of 512 \
+             bytes into space made ahead take {:.3} ms ({:.3} ms at the 99th percentile). sysbench 1.0 and Debian's \
+             mariadb-slap {}. Duramen is the build `{}` of {}. All servers: 512 MiB of buffer pool, log files of 64 MiB, rows in \
+             the log with CRC32; Duramen makes {FILES_AHEAD} files ahead where nothing else is said. {} of {} s each, in turn. \
+             `a/b` stands for sync_binlog=a, innodb_flush_log_at_trx_commit=b. Where a slower flush is named, a preload library \
+             makes each flush of the server take so much longer.",
+            processor()?,
+            memory_gib()?,
+            first_line("uname", &["-r"])?,
+            file_system()?,
+            flush.p50,
+            flush.p99,
+            if options.peers.is_empty() {
+                "connect over Unix sockets, without TLS"
+            } else {
+                "connect over TCP on loopback, without TLS"
+            },
+            options.profile,
+            revision()?,
+            rounds(options.rounds),
+            options.time,
+        );
+        Ok(Self { text })
+    }
+
+    /// The paragraph.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+fn rounds(n: usize) -> String {
+    if n == 1 { "One round".into() } else { format!("{n} rounds, the median of them told,") }
+}
+
+fn processor() -> Result<String> {
+    let info = fs::read_to_string("/proc/cpuinfo")?;
+    let model = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':'));
+    Ok(model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned()))
+}
+
+fn memory_gib() -> Result<u64> {
+    let info = fs::read_to_string("/proc/meminfo")?;
+    let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")).ok_or("no MemTotal")?;
+    let kib: u64 = total.trim().trim_end_matches(" kB").parse()?;
+    Ok((kib + (1 << 19)) >> 20)
+}
+
+fn file_system() -> Result<String> {
+    let kind = first_line("stat", &["--file-system", "--format=%T", "target"])?;
+    Ok(if kind == "ext2/ext3" { "ext4".into() } else { kind })
+}
+
+fn revision() -> Result<String> {
+    let revision = first_line("git", &["rev-parse", "--short", "HEAD"])?;
+    let changed = !first_line("git", &["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Ok(if changed { format!("{revision} with changes") } else { revision })
+}
+
+fn first_line(program: &str, args: &[&str]) -> Result<String> {
+    let done = Command::new(program).args(args).output()?;
+    Ok(String::from_utf8_lossy(&done.stdout).lines().next().unwrap_or_default().trim().to_owned())
+}

@@ -1,0 +1,158 @@
+//! Running workloads: the servers that their columns want, every cell in every round, columns in turn.
+
+use super::contender::Contender;
+use super::options::Options;
+use super::results::{Line, Sample, Table};
+use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
+use crate::Result;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What a workload measured, and what of.
+pub struct Measured {
+    pub versions: Vec<String>,
+    pub tables: Vec<Table>,
+}
+
+/// How far all of it is.
+pub struct Progress {
+    began: Instant,
+    done: usize,
+    all: usize,
+}
+
+impl Progress {
+    /// Before the first of these workloads.
+    pub fn new(workloads: &[Box<dyn Workload>], options: &Options) -> Self {
+        let cells = |part: Part| part.rows.len() * with_peers(&part, options).len();
+        let all = workloads.iter().flat_map(|w| w.parts()).map(cells).sum::<usize>() * options.rounds;
+        Self { began: Instant::now(), done: 0, all }
+    }
+
+    fn step(&mut self) -> String {
+        self.done += 1;
+        let gone = self.began.elapsed();
+        let left = gone.mul_f64(self.all.saturating_sub(self.done) as f64 / self.done as f64);
+        format!("[{}/{}, {} gone, {} to go]", self.done, self.all, clock(gone), clock(left))
+    }
+}
+
+fn clock(time: Duration) -> String {
+    format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+/// Runs a workload.
+pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progress) -> Result<Measured> {
+    let mut parts = workload.parts();
+    for part in &mut parts {
+        part.columns = with_peers(part, options);
+    }
+    let mut servers = BTreeMap::new();
+    // Servers that make something for the others come last among the whole: MariaDB after Duramen, and prepared first.
+    for column in parts.iter().flat_map(|p| &p.columns) {
+        if !servers.contains_key(&column.who) {
+            servers.insert(column.who, Contender::new(column.who, options)?);
+        }
+    }
+    let versions = servers.values().map(Contender::version).collect::<Result<Vec<_>>>()?;
+    println!("\n{}: {}", workload.name(), versions.join(", "));
+    let done = run_rounds(workload, &parts, &servers, options, progress);
+    for (_, server) in servers {
+        server.stop()?;
+    }
+    Ok(Measured { versions, tables: done? })
+}
+
+/// A part's columns, and one for each server given by address beside each of MariaDB's. Such a server cannot be slowed.
+fn with_peers(part: &Part, options: &Options) -> Vec<Column> {
+    let mut columns = part.columns.clone();
+    if !part.delay.is_zero() {
+        return columns;
+    }
+    let named_alike = |c: &Column, name: &str| c.label.replace("MariaDB", name);
+    for (n, peer) in options.peers.iter().enumerate() {
+        let like = part.columns.iter().filter(|c| c.who == Who::MariaDb);
+        columns.extend(like.map(|c| Column {
+            label: named_alike(c, &peer.name),
+            who: Who::Peer(n),
+            durability: c.durability,
+        }));
+    }
+    columns
+}
+
+fn run_rounds(
+    workload: &dyn Workload,
+    parts: &[Part],
+    servers: &BTreeMap<Who, Contender>,
+    options: &Options,
+    progress: &mut Progress,
+) -> Result<Vec<Table>> {
+    // The last is prepared first: what MariaDB makes, Duramen may be compared with.
+    for server in servers.values().rev() {
+        server.set_durability(Durability::NONE)?;
+        workload.prepare(server)?;
+    }
+    let mut tables: Vec<Table> =
+        parts.iter().map(|part| Table { part: part.clone(), lines: Vec::new() }).collect();
+    for round in 0..options.rounds {
+        for (p, part) in parts.iter().enumerate() {
+            for (r, row) in part.rows.iter().enumerate() {
+                for turn in 0..part.columns.len() {
+                    let c = (turn + round) % part.columns.len();
+                    let column = &part.columns[c];
+                    let samples = run_cell(workload, &servers[&column.who], (p, r), part, column)?;
+                    let rate = samples.first().map_or(0.0, |(_, s)| s.per_second);
+                    println!(
+                        "  {} {} {}, {}: {rate:.1}/s",
+                        progress.step(),
+                        part.name,
+                        row.label,
+                        column.label
+                    );
+                    for (outcome, sample) in samples {
+                        tables[p].add(row, &outcome, c, sample);
+                    }
+                }
+            }
+        }
+    }
+    for server in servers.values() {
+        workload.clean_up(server)?;
+    }
+    Ok(tables)
+}
+
+fn run_cell(
+    workload: &dyn Workload,
+    server: &Contender,
+    (part_number, row): (usize, usize),
+    part: &Part,
+    column: &Column,
+) -> Result<Vec<(Outcome, Sample)>> {
+    server.set_durability(column.durability)?;
+    server.delay_flushes(part.delay)?;
+    let before = server.counts()?;
+    let outcomes = workload.run(server, part_number, row);
+    let counts = server.counts()?.since(before);
+    server.delay_flushes(Duration::ZERO)?;
+    Ok(outcomes?
+        .into_iter()
+        .map(|outcome| {
+            let sample = Sample::new(&outcome, &counts);
+            (outcome, sample)
+        })
+        .collect())
+}
+
+impl Table {
+    fn add(&mut self, row: &Row, outcome: &Outcome, column: usize, sample: Sample) {
+        let label = outcome.label.as_ref().unwrap_or(&row.label);
+        let at = self.lines.iter().position(|l| l.label == *label).unwrap_or_else(|| {
+            let cells = vec![Vec::new(); self.part.columns.len()];
+            self.lines.push(Line { label: label.clone(), threads: row.threads, cells });
+            self.lines.len() - 1
+        });
+        self.lines[at].cells[column].push(sample);
+    }
+}

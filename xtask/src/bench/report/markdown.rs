@@ -1,0 +1,158 @@
+//! A workload's results as a page of Markdown.
+
+use super::super::machine::Machine;
+use super::super::measure::Measured;
+use super::super::results::{Bar, Line, Sample, Spread, Table};
+use super::super::workload::Workload;
+use super::{compared, figure, plot_name, title, verdict};
+use crate::Result;
+use std::fmt::Write;
+
+/// The page.
+pub fn section(workload: &dyn Workload, measured: &Measured, machine: &Machine) -> Result<String> {
+    let mut text = String::new();
+    writeln!(text, "# {}\n\n{}\n", workload.title(), workload.about())?;
+    let bars = workload.bars(&measured.tables);
+    if !bars.is_empty() {
+        writeln!(text, "| promised | found | |\n| --- | --- | --- |")?;
+        for bar in &bars {
+            writeln!(text, "| {} | {} | {} |", bar.wanted, bar.found, verdict(bar))?;
+        }
+        writeln!(text)?;
+    }
+    for table in &measured.tables {
+        write_table(&mut text, workload, table)?;
+    }
+    writeln!(text, "## Measured on and with\n")?;
+    writeln!(
+        text,
+        "`cargo xtask bench {}`: {}. {}",
+        workload.name(),
+        measured.versions.join("; "),
+        machine.text()
+    )?;
+    Ok(text)
+}
+
+/// The page of what was promised in all of a run's workloads.
+pub fn promises(bars: &[(String, Bar)], machine: &Machine) -> Result<String> {
+    let mut text = String::from(
+        "# What was promised, and what was found\n\n| | promised | found | |\n| --- | --- | --- | --- |\n",
+    );
+    for (name, bar) in bars {
+        writeln!(text, "| [{name}]({name}.md) | {} | {} | {} |", bar.wanted, bar.found, verdict(bar))?;
+    }
+    writeln!(text, "\n{}", machine.text())?;
+    Ok(text)
+}
+
+fn write_table(text: &mut String, workload: &dyn Workload, table: &Table) -> Result<()> {
+    if !table.part.name.is_empty() {
+        let flush = if table.part.delay.is_zero() { "" } else { " longer for each flush" };
+        writeln!(text, "## {}{flush}\n", capitalized(&table.part.name))?;
+    }
+    writeln!(
+        text,
+        "{} per second, and how many times as fast Duramen was in the same round.\n",
+        workload.unit()
+    )?;
+    let columns = &table.part.columns;
+    let pairs = compared(table);
+    let mut heading: Vec<String> = vec![String::new()];
+    heading.extend(columns.iter().map(|c| c.label.clone()));
+    let is_one_of_ours = pairs.iter().all(|(ours, _)| *ours == 0);
+    heading.extend(pairs.iter().map(|&(ours, other)| {
+        let ours = if is_one_of_ours { "" } else { &columns[ours].label };
+        format!("{ours} ÷ {}", columns[other].label).trim_start().to_owned()
+    }));
+    row(text, &heading)?;
+    row(text, &vec!["---".to_owned(); heading.len()])?;
+    for line in &table.lines {
+        let rates = (0..columns.len()).map(|c| line.rate(c).map_or("-".into(), figure));
+        let ratios = pairs.iter().map(|&(ours, other)| line.ratio(ours, other).map_or("-".into(), times));
+        row(text, &std::iter::once(line.label.clone()).chain(rates).chain(ratios).collect::<Vec<_>>())?;
+    }
+    writeln!(text, "\n![{}]({})\n", title(workload, &table.part), plot_name(workload, &table.part))?;
+    write_notes(text, table)?;
+    write_details(text, table)
+}
+
+/// What the reader must know to read the table rightly.
+fn write_notes(text: &mut String, table: &Table) -> Result<()> {
+    if table.part.delay.is_zero() {
+        return Ok(());
+    }
+    for (c, column) in table.part.columns.iter().enumerate() {
+        let is_seen = table.lines.iter().any(|l| l.spread(c, |s| s.flush_ms).is_some());
+        if !is_seen {
+            writeln!(
+                text,
+                "No flush of {} was seen by the preload library, so that its rates are those of the machine's own disk.\n",
+                column.label
+            )?;
+        }
+    }
+    writeln!(
+        text,
+        "Servers given by address are not of this table: their flushes cannot be slowed from here.\n"
+    )?;
+    Ok(())
+}
+
+/// A figure of a sample, with its heading.
+type Detail = (&'static str, fn(&Sample) -> Option<f64>);
+
+const DETAILS: [Detail; 7] = [
+    ("median ms", |s| s.latency.map(|l| l.p50)),
+    ("95 % ms", |s| s.latency.map(|l| l.p95)),
+    ("99 % ms", |s| s.latency.map(|l| l.p99)),
+    ("in a group of the log", |s| s.group_size),
+    ("for each flush", |s| s.per_flush),
+    ("flush ms", |s| s.flush_ms),
+    ("processor µs", |s| s.cpu_us),
+];
+
+/// The spread of the rates, latencies, and what the server did; columns without any figure are left out.
+fn write_details(text: &mut String, table: &Table) -> Result<()> {
+    let columns = &table.part.columns;
+    let has = |(_, figure): &&Detail| {
+        table.lines.iter().any(|l| (0..columns.len()).any(|c| l.spread(c, figure).is_some()))
+    };
+    let details: Vec<&Detail> = DETAILS.iter().filter(has).collect();
+    writeln!(text, "<details><summary>Rounds, latencies, groups, flushes, processor time</summary>\n")?;
+    let mut heading = vec![String::new(), "server".into(), "lowest to highest rate".into()];
+    heading.extend(details.iter().map(|(name, _)| (*name).to_owned()));
+    row(text, &heading)?;
+    row(text, &vec!["---".to_owned(); heading.len()])?;
+    for line in &table.lines {
+        for (c, column) in columns.iter().enumerate() {
+            row(text, &detail_row(line, c, &column.label, &details))?;
+        }
+    }
+    writeln!(text, "\n</details>\n")?;
+    Ok(())
+}
+
+fn detail_row(line: &Line, column: usize, label: &str, details: &[&Detail]) -> Vec<String> {
+    let rates = line.spread(column, |s| Some(s.per_second));
+    let mut cells = vec![line.label.clone(), label.to_owned()];
+    cells.push(rates.map_or("-".into(), |s| format!("{} to {}", figure(s.low), figure(s.high))));
+    cells.extend(
+        details.iter().map(|(_, of)| line.spread(column, of).map_or("-".into(), |s| figure(s.median))),
+    );
+    cells
+}
+
+fn times(ratio: Spread) -> String {
+    let Spread { low, median, high } = ratio;
+    if low == high { format!("{median:.2}") } else { format!("{median:.2} ({low:.2} to {high:.2})") }
+}
+
+fn row(text: &mut String, cells: &[String]) -> Result<()> {
+    Ok(writeln!(text, "| {} |", cells.join(" | "))?)
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

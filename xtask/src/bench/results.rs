@@ -1,0 +1,196 @@
+//! What was measured: samples, the tables they make, and the bars that are read off them.
+
+use super::contender::Counts;
+use super::workload::{Durability, Outcome, Part, Who};
+
+/// What a workload measured in one part.
+pub struct Table {
+    pub part: Part,
+    pub lines: Vec<Line>,
+}
+
+/// One line of a table.
+pub struct Line {
+    pub label: String,
+    pub threads: Option<u32>,
+    /// By column, then by round.
+    pub cells: Vec<Vec<Sample>>,
+}
+
+/// What one round of one cell gave.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample {
+    pub per_second: f64,
+    pub latency: Option<Percentiles>,
+    /// Transactions in one group of the binary log.
+    pub group_size: Option<f64>,
+    /// Transactions for each flush that the disk saw, and milliseconds of a flush.
+    pub per_flush: Option<f64>,
+    pub flush_ms: Option<f64>,
+    /// Microseconds of the server's processor time for each.
+    pub cpu_us: Option<f64>,
+}
+
+/// Of the time that one transaction takes, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Percentiles {
+    pub p50: f64,
+    pub p95: f64,
+    pub p99: f64,
+}
+
+/// Lowest, median and highest of the rounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    pub low: f64,
+    pub median: f64,
+    pub high: f64,
+}
+
+/// Something that was promised, and what was found.
+pub struct Bar {
+    pub wanted: String,
+    pub found: String,
+    pub met: bool,
+}
+
+impl Sample {
+    /// From what the clients saw and what was counted meanwhile.
+    pub fn new(outcome: &Outcome, counts: &Counts) -> Self {
+        let per = |n: u64| outcome.events.filter(|_| n > 0).map(|events| events / n as f64);
+        let cpu_us = counts.cpu.zip(outcome.events).map(|(cpu, events)| cpu.as_secs_f64() * 1e6 / events);
+        Self {
+            per_second: outcome.per_second,
+            latency: outcome.latency,
+            group_size: (counts.groups > 0).then(|| counts.commits as f64 / counts.groups as f64),
+            per_flush: counts.disk.and_then(|d| per(d.flushes)),
+            flush_ms: counts.disk.and_then(|d| d.mean()).map(|t| t.as_secs_f64() * 1e3),
+            cpu_us,
+        }
+    }
+}
+
+impl Percentiles {
+    /// From a histogram: rising values in milliseconds, and how many had them.
+    pub fn of(histogram: &[(f64, u64)]) -> Option<Self> {
+        let all: u64 = histogram.iter().map(|(_, n)| n).sum();
+        let at = |share: f64| {
+            let mut before = 0;
+            let is_there = |(_, n): &&(f64, u64)| {
+                before += n;
+                before as f64 >= share * all as f64
+            };
+            histogram.iter().find(is_there).map(|(value, _)| *value)
+        };
+        Some(Self { p50: at(0.5)?, p95: at(0.95)?, p99: at(0.99)? })
+    }
+}
+
+impl Spread {
+    /// Of these values; none if there is none.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median =
+            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+        Some(Self { low, median, high })
+    }
+}
+
+impl Line {
+    /// One figure of a cell, over its rounds.
+    pub fn spread(&self, column: usize, figure: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.cells.get(column)?.iter().filter_map(figure))
+    }
+
+    /// The median rate of a cell.
+    pub fn rate(&self, column: usize) -> Option<f64> {
+        self.spread(column, |s| Some(s.per_second)).map(|s| s.median)
+    }
+
+    /// The rate of one column over that of another, round by round.
+    pub fn ratio(&self, column: usize, to: usize) -> Option<Spread> {
+        let rounds = self.cells.get(column)?.iter().zip(self.cells.get(to)?);
+        Spread::of(rounds.map(|(a, b)| a.per_second / b.per_second))
+    }
+}
+
+impl Table {
+    /// The line with this label.
+    pub fn line(&self, label: &str) -> Option<&Line> {
+        self.lines.iter().find(|l| l.label == label)
+    }
+
+    /// The line with so many clients.
+    pub fn at(&self, threads: u32) -> Option<&Line> {
+        self.lines.iter().find(|l| l.threads == Some(threads))
+    }
+
+    /// A bar that Duramen at full durability is to be at least `times` as fast as a column, on each line over threads.
+    pub fn times_as_fast(&self, times: f64, who: Who, durability: Durability) -> Option<Bar> {
+        let ours = self.part.column(Who::Duramen, Durability::FULL)?;
+        let theirs = self.part.column(who, durability)?;
+        let ratios: Vec<(u32, f64)> =
+            self.lines.iter().filter_map(|l| Some((l.threads?, l.ratio(ours, theirs)?.median))).collect();
+        let found: Vec<String> = ratios.iter().map(|(n, ratio)| format!("{ratio:.2} at {n}")).collect();
+        Some(Bar {
+            wanted: format!(
+                "{}at least {times} times {} at each number of clients",
+                self.prefix(),
+                self.part.columns[theirs].label
+            ),
+            found: found.join(", "),
+            met: ratios.iter().all(|(_, ratio)| *ratio >= times),
+        })
+    }
+
+    /// A bar that a column does not fall by more than a tenth from `from` to `to` clients.
+    pub fn does_not_fall(&self, column: usize, from: u32, to: u32) -> Option<Bar> {
+        let kept = self.at(to)?.rate(column)? / self.at(from)?.rate(column)?;
+        Some(Bar {
+            wanted: format!(
+                "{}{} with {to} clients at least 0.9 of the rate with {from}",
+                self.prefix(),
+                self.part.columns[column].label
+            ),
+            found: format!("{kept:.2}"),
+            met: kept >= 0.9,
+        })
+    }
+
+    /// The part's name in front of what is said about it.
+    pub fn prefix(&self) -> String {
+        if self.part.name.is_empty() { String::new() } else { format!("{}: ", self.part.name) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_the_values_that_so_many_do_not_pass() {
+        let histogram = [(1.0, 50), (2.0, 45), (3.0, 3), (4.0, 2)];
+        assert_eq!(Percentiles::of(&histogram), Some(Percentiles { p50: 1.0, p95: 2.0, p99: 4.0 }));
+        assert_eq!(Percentiles::of(&[]), None);
+    }
+
+    #[test]
+    fn a_spread_has_the_median_of_even_and_odd_numbers() {
+        assert_eq!(Spread::of([3.0, 1.0, 2.0]), Some(Spread { low: 1.0, median: 2.0, high: 3.0 }));
+        assert_eq!(Spread::of([4.0, 1.0, 2.0, 3.0]).map(|s| s.median), Some(2.5));
+        assert_eq!(Spread::of([]), None);
+    }
+
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        let sample = |per_second| Sample { per_second, ..Sample::default() };
+        // The second round was twice as fast for both: the ratio stays.
+        let cells = vec![vec![sample(20.0), sample(40.0)], vec![sample(10.0), sample(20.0)]];
+        let line = Line { label: String::new(), threads: Some(1), cells };
+        assert_eq!(line.ratio(0, 1), Some(Spread { low: 2.0, median: 2.0, high: 2.0 }));
+        assert_eq!(line.rate(0), Some(30.0));
+    }
+}
