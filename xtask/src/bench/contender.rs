@@ -62,8 +62,7 @@ impl Contender {
         let is_ours = matches!(who, Who::Duramen | Who::DuramenCounted);
         let kind = if is_ours { Kind::Duramen } else { Kind::MariaDb };
         let disk = Disk::new(&folder.join(format!("{}-disk", kind.name())))?;
-        let mut launch =
-            Launch::new(kind, &folder)?.binary(options.binary("duramen")).variables(disk.variables());
+        let mut launch = Launch::new(kind, &folder)?.binary(options.duramen()).variables(disk.variables());
         launch = match who {
             Who::DuramenCounted => launch.under(callgrind::COMMAND.map(str::to_owned)),
             Who::Duramen => launch.arg(format!("--binlog-prealloc-num={FILES_AHEAD}")),

@@ -20,7 +20,7 @@ impl Machine {
         let text = format!(
             "{cpus} processors ({}) for servers and clients together, {} GiB of memory, Linux {}, {}; write and fdatasync of 512 \
              bytes into space made ahead take {:.3} ms ({:.3} ms at the 99th percentile). sysbench 1.0 and Debian's \
-             mariadb-slap {}. Duramen is the build `{}` of {}. All servers: 512 MiB of buffer pool, log files of 64 MiB, rows in \
+             mariadb-slap {}. Duramen is {}. All servers: 512 MiB of buffer pool, log files of 64 MiB, rows in \
              the log with CRC32; Duramen makes {FILES_AHEAD} files ahead where nothing else is said. {} of {} s each, in turn. \
              `a/b` stands for sync_binlog=a, innodb_flush_log_at_trx_commit=b. Where a slower flush is named, a preload library \
              makes each flush of the server take so much longer.",
@@ -35,8 +35,7 @@ impl Machine {
             } else {
                 "connect over TCP on loopback, without TLS"
             },
-            options.profile,
-            revision()?,
+            build_of(options)?,
             rounds(options.rounds),
             options.time,
         );
@@ -80,4 +79,11 @@ fn revision() -> Result<String> {
 fn first_line(program: &str, args: &[&str]) -> Result<String> {
     let done = Command::new(program).args(args).output()?;
     Ok(String::from_utf8_lossy(&done.stdout).lines().next().unwrap_or_default().trim().to_owned())
+}
+
+fn build_of(options: &Options) -> Result<String> {
+    match &options.duramen {
+        Some(_) => Ok("a binary built before".into()),
+        None => Ok(format!("the build `{}` of {}", options.profile, revision()?)),
+    }
 }

@@ -76,10 +76,17 @@ pub fn run(args: &[String]) -> Result<()> {
 
 /// Builds what is run: the server, and the driver of TPC-C where that is asked for.
 fn build(workloads: &[Box<dyn Workload>], options: &Options) -> Result<()> {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--quiet", "--profile", &options.profile, "--bin", "duramen"]);
-    if workloads.iter().any(|w| w.name() == "tpcc") {
-        command.args(["--bin", "tpcc"]);
+    let mut binaries = Vec::new();
+    if options.duramen.is_none() {
+        binaries.extend(["--bin", "duramen"]);
     }
+    if workloads.iter().any(|w| w.name() == "tpcc") {
+        binaries.extend(["--bin", "tpcc"]);
+    }
+    if binaries.is_empty() {
+        return Ok(());
+    }
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet", "--profile", &options.profile]).args(binaries);
     if command.status()?.success() { Ok(()) } else { Err("building what is measured failed".into()) }
 }

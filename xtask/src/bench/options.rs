@@ -37,6 +37,7 @@ for all:
                      one more server, wherever it runs; may be given again. It must let the user set global variables; its
                      flushes cannot be slowed. All servers are then reached over TCP
   --profile NAME     the build that is measured (default release; dev only shows that the harness works)
+  --duramen PATH     measure this binary, built before, instead of building one
   --out DIR          where the Markdown tables and the SVG plots go (default target/bench)
 w1, w4-insert:
   --scale F          the published number of statements times F (default 0.03)
@@ -61,6 +62,7 @@ pub struct Options {
     pub peers: Vec<Peer>,
     pub rounds: usize,
     pub profile: String,
+    pub duramen: Option<PathBuf>,
     pub out: PathBuf,
     pub scale: f64,
     pub time: u32,
@@ -87,6 +89,7 @@ impl Default for Options {
             peers: Vec::new(),
             rounds: 3,
             profile: "release".into(),
+            duramen: None,
             out: PathBuf::from("target/bench"),
             scale: 0.03,
             time: 2,
@@ -143,6 +146,7 @@ impl Options {
             "--peer" => self.peers.push(Peer::parse(value)?),
             "--rounds" => self.rounds = number(name, value)?,
             "--profile" => self.profile = value.to_owned(),
+            "--duramen" => self.duramen = Some(PathBuf::from(value)),
             "--out" => self.out = PathBuf::from(value),
             "--scale" => self.scale = number(name, value)?,
             "--time" => self.time = number(name, value)?,
@@ -156,6 +160,11 @@ impl Options {
             _ => return Err(format!("no option is called `{name}`\n{HELP}").into()),
         }
         Ok(())
+    }
+
+    /// The server that is measured.
+    pub fn duramen(&self) -> PathBuf {
+        self.duramen.clone().unwrap_or_else(|| self.binary("duramen"))
     }
 
     /// A binary of the profile's build.
