@@ -11,6 +11,7 @@ pub mod dispatch;
 mod dump;
 mod error_log;
 pub mod listener;
+mod metrics;
 pub mod options;
 pub mod probe;
 mod resources;

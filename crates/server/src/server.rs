@@ -10,6 +10,7 @@ use crate::accounts::Accounts;
 use crate::connections::Connections;
 use crate::datadir::{Datadir, DatadirError};
 use crate::listener::Listener;
+use crate::metrics::Endpoint;
 use crate::options::Options;
 use crate::stop::Stop;
 use crate::threads::Threads;
@@ -113,6 +114,7 @@ pub struct Running {
     server: Arc<Server>,
     listeners: Vec<Arc<Listener>>,
     accepting: Vec<JoinHandle<()>>,
+    metrics: Endpoint,
     /// Ours until the database is closed.
     _datadir: Datadir,
 }
@@ -147,9 +149,9 @@ impl Running {
         });
         status::register(&server);
         match accept(&server) {
-            Ok((listeners, accepting)) => {
+            Ok((metrics, listeners, accepting)) => {
                 announce(&server, &listeners, datadir.is_new());
-                Ok(Self { server, listeners, accepting, _datadir: datadir })
+                Ok(Self { server, listeners, accepting, metrics, _datadir: datadir })
             }
             Err(e) => {
                 close(&server);
@@ -180,6 +182,7 @@ impl Running {
             // A panic in it was logged, and there is nothing left to accept.
             let _ = thread.join();
         }
+        self.metrics.end();
         end_sessions(server);
         server.threads.close();
         for listener in &self.listeners {
@@ -190,13 +193,14 @@ impl Running {
     }
 }
 
-type Accepting = (Vec<Arc<Listener>>, Vec<JoinHandle<()>>);
+type Accepting = (Endpoint, Vec<Arc<Listener>>, Vec<JoinHandle<()>>);
 
 /// Listens, with a thread for each socket that accepts.
 fn accept(server: &Arc<Server>) -> Result<Accepting, StartError> {
     let listeners = listen(server)?;
+    let metrics = Endpoint::start(server).map_err(StartError::Listen)?;
     let threads = listeners.iter().map(|l| l.run(server)).collect::<Result<Vec<_>, _>>()?;
-    Ok((listeners, threads))
+    Ok((metrics, listeners, threads))
 }
 
 fn close(server: &Server) {

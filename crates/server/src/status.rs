@@ -16,15 +16,15 @@ pub fn register(server: &Arc<Server>) {
 
 fn add_rows(server: &Server, rows: &mut Rows) {
     let uptime = server.uptime().as_secs();
-    rows.push("Uptime", uptime);
-    rows.push("Uptime_since_flush_status", uptime);
-    rows.push("Threads_connected", server.connections.count());
-    rows.push("Threads_running", server.connections.running());
-    rows.push("Threads_cached", server.threads.cached());
+    rows.gauge("Uptime", uptime);
+    rows.gauge("Uptime_since_flush_status", uptime);
+    rows.gauge("Threads_connected", server.connections.count());
+    rows.gauge("Threads_running", server.connections.running());
+    rows.gauge("Threads_cached", server.threads.cached());
     rows.push("Threads_created", server.threads.created());
-    rows.push("Max_used_connections", server.connections.most());
-    rows.push("Open_tables", 0);
-    rows.push("Opened_tables", 0);
+    rows.gauge("Max_used_connections", server.connections.most());
+    rows.gauge("Open_tables", 0_u64);
+    rows.push("Opened_tables", 0_u64);
 }
 
 /// The line of `mysqladmin status`.

@@ -390,7 +390,7 @@ impl Database {
         let count = prepared.clone();
         options
             .status
-            .add_source(move |rows| rows.push("Prepared_stmt_count", count.load(Ordering::Relaxed)));
+            .add_source(move |rows| rows.gauge("Prepared_stmt_count", count.load(Ordering::Relaxed)));
         let uuids = uuid::Generator::new(&*env);
         let spill = Spill::new(env.clone(), &options.datadir.join(SPILL_FOLDER), options.globals.clone())?;
         let database = Self {

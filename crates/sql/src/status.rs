@@ -10,14 +10,15 @@
 
 mod counter;
 pub mod engine;
+mod rows;
 
 pub use counter::{COUNTERS, Counter};
+pub use rows::{Distribution, Kind, Rows, Value};
 
 use parking_lot::{Mutex, RwLock};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use stdx::histogram::Histogram;
 
 /// What one session, or all ended ones, counted.
 #[derive(Debug)]
@@ -48,31 +49,6 @@ impl Counters {
     fn add_all(&self, other: &Counters) {
         for (sum, n) in self.0.iter().zip(&other.0) {
             sum.fetch_add(n.load(Relaxed), Relaxed);
-        }
-    }
-}
-
-/// Rows of `SHOW STATUS` as they are gathered.
-#[derive(Debug, Default)]
-pub struct Rows(Vec<(Cow<'static, str>, String)>);
-
-impl Rows {
-    /// Adds a row.
-    pub fn push(&mut self, name: impl Into<Cow<'static, str>>, value: impl ToString) {
-        self.0.push((name.into(), value.to_string()));
-    }
-
-    /// Adds a histogram of microseconds or sizes: count, mean, bounds of the 50 %, 99 % and 99.9 % quantiles, and each
-    /// bucket that counted something (`name_below_1024`).
-    pub fn push_histogram(&mut self, name: &str, histogram: &Histogram) {
-        let count = histogram.count();
-        self.push(format!("{name}_count"), count);
-        self.push(format!("{name}_mean"), histogram.sum().checked_div(count).unwrap_or(0));
-        for (quantile, label) in [(0.5, "p50"), (0.99, "p99"), (0.999, "p999")] {
-            self.push(format!("{name}_{label}_below"), histogram.quantile_bound(quantile));
-        }
-        for (bound, n) in histogram.buckets().filter(|&(_, n)| n > 0) {
-            self.push(format!("{name}_below_{bound:020}"), n);
         }
     }
 }
@@ -145,6 +121,11 @@ impl Status {
     ///
     /// What is only counted for the whole server is shown in both, as MySQL does.
     pub fn rows(&self, session: Option<&Counters>) -> Vec<(Cow<'static, str>, String)> {
+        self.gather(session).into_listing()
+    }
+
+    /// What [`Status::rows`] shows, with its kinds, in the order of its making.
+    pub fn gather(&self, session: Option<&Counters>) -> Rows {
         let total = self.total();
         let mut rows = Rows::default();
         for counter in Counter::ALL {
@@ -154,14 +135,14 @@ impl Status {
         for source in &*self.sources.read() {
             source(&mut rows);
         }
-        rows.0.sort_by(|a, b| a.0.cmp(&b.0));
-        rows.0
+        rows
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stdx::histogram::Histogram;
 
     fn value(rows: &[(Cow<'static, str>, String)], name: &str) -> String {
         rows.iter().find(|(n, _)| n == name).map_or("none".into(), |(_, v)| v.clone())
@@ -186,8 +167,8 @@ mod tests {
         let status = Status::default();
         let flushes = Histogram::default();
         flushes.record(100);
-        status.add_source(move |rows| rows.push_histogram("Duramen_flush_us", &flushes));
-        status.add_source(|rows| rows.push("Uptime", 3));
+        status.add_source(move |rows| rows.push_histogram("Duramen_flush_us", "Flushes.", &flushes));
+        status.add_source(|rows| rows.gauge("Uptime", 3_u64));
         let rows = status.rows(None);
         assert!(rows.windows(2).all(|w| w[0].0 < w[1].0), "sorted, and no name twice");
         assert_eq!(value(&rows, "Duramen_flush_us_p99_below"), "128");

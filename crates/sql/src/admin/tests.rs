@@ -244,7 +244,36 @@ fn status_counts_what_was_shown() {
         "SHOW GLOBAL STATUS WHERE Variable_name = 'Com_show_databases'",
         "Variable_name|Value\nCom_show_databases|1",
     );
-    assert!(server.run("SHOW ENGINE INNODB STATUS").starts_with("Type|Name|Status\nInnoDB||----"));
+}
+
+#[test]
+fn the_engine_tells_what_it_is_doing() {
+    let mut server = Server::start();
+    server.run("CREATE DATABASE d\nCREATE TABLE d.t (a INT PRIMARY KEY)\nINSERT INTO d.t VALUES (1)");
+    let report = server.run("SHOW ENGINE DURAMEN STATUS");
+    assert!(report.starts_with("Type|Name|Status\nDuramen||===="), "{report}");
+    for part in [
+        "\nTRANSACTIONS\n",
+        "\nLOG\n---\nWritten up to binlog.000001:",
+        "Every group waits for its flush (sync_binlog=1, innodb_flush_log_at_trx_commit=1)",
+        "\nGROUPS\n",
+        "\nFLUSHES\n",
+        "\nCHECKPOINT\n",
+        "\nMEMTABLES\n",
+        "By level 0: 0, 1: 0",
+        "\nCACHE\n",
+        "0 row locks held; 0 waits now",
+        "\nSNAPSHOTS\n",
+        "\nLARGE TRANSACTIONS\n0 transactions got a file of their own",
+        "\nEND OF DURAMEN MONITOR OUTPUT\n",
+    ] {
+        assert!(report.contains(part), "no {part:?} in {report}");
+    }
+    server.run("SET GLOBAL sync_binlog = 7\nSET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    let report = server.run("SHOW ENGINE InnoDB STATUS");
+    assert!(report.starts_with("Type|Name|Status\nInnoDB||===="), "{report}");
+    assert!(report.contains("INNODB MONITOR OUTPUT") && report.contains("One of 7 groups waits"), "{report}");
+    server.check("SHOW ENGINE nonsense STATUS", "1286 Unknown storage engine 'nonsense'");
 }
 
 #[test]

@@ -31,15 +31,15 @@ fn add_engine(engine: &Engine, rows: &mut Rows) {
 
 fn add_store(store: &Store, rows: &mut Rows) {
     let stats = store.stats();
-    rows.push("Innodb_buffer_pool_bytes_data", stats.cache_bytes);
+    rows.gauge("Innodb_buffer_pool_bytes_data", stats.cache_bytes);
     rows.push("Innodb_buffer_pool_read_requests", stats.cache_hits + stats.cache_misses);
     rows.push("Innodb_buffer_pool_reads", stats.cache_misses);
-    rows.push("Duramen_store_memtable_bytes", stats.memtable_bytes);
-    rows.push("Duramen_store_memtables_frozen", stats.memtables_frozen);
-    rows.push("Duramen_store_tables", stats.tables.iter().sum::<usize>());
-    rows.push("Duramen_store_table_bytes", stats.table_bytes);
-    rows.push("Duramen_store_entries", stats.entries);
-    rows.push("Duramen_store_snapshots", stats.snapshots);
+    rows.gauge("Duramen_store_memtable_bytes", stats.memtable_bytes);
+    rows.gauge("Duramen_store_memtables_frozen", stats.memtables_frozen);
+    rows.gauge("Duramen_store_tables", stats.tables.iter().sum::<usize>());
+    rows.gauge("Duramen_store_table_bytes", stats.table_bytes);
+    rows.gauge("Duramen_store_entries", stats.entries);
+    rows.gauge("Duramen_store_snapshots", stats.snapshots);
     rows.push("Duramen_store_flushes", stats.flushes);
     rows.push("Duramen_store_compactions", stats.compactions);
     rows.push("Duramen_store_compacted_bytes", stats.compacted_bytes);
@@ -51,13 +51,13 @@ fn add_locks(locks: &LockManager, rows: &mut Rows) {
     let status = locks.status();
     let (waits, micros) = (status.waits.load(Relaxed), status.wait_micros.load(Relaxed));
     rows.push("Innodb_deadlocks", status.deadlocks.load(Relaxed));
-    rows.push("Innodb_row_lock_current_waits", status.waiting_now.load(Relaxed));
+    rows.gauge("Innodb_row_lock_current_waits", status.waiting_now.load(Relaxed));
     rows.push("Innodb_row_lock_time", micros / 1000);
-    rows.push("Innodb_row_lock_time_avg", (micros / 1000).checked_div(waits).unwrap_or(0));
-    rows.push("Innodb_row_lock_time_max", status.wait_micros_max.load(Relaxed) / 1000);
+    rows.gauge("Innodb_row_lock_time_avg", (micros / 1000).checked_div(waits).unwrap_or(0));
+    rows.gauge("Innodb_row_lock_time_max", status.wait_micros_max.load(Relaxed) / 1000);
     rows.push("Innodb_row_lock_waits", waits);
     rows.push("Duramen_row_lock_timeouts", status.timeouts.load(Relaxed));
-    rows.push("Duramen_row_locks", locks.len());
+    rows.gauge("Duramen_row_locks", locks.len());
 }
 
 fn add_log(log: &Log, rows: &mut Rows) {
@@ -69,15 +69,15 @@ fn add_log(log: &Log, rows: &mut Rows) {
     rows.push("Duramen_log_flushes", status.flushes.get());
     rows.push("Duramen_log_refused", status.refused.get());
     rows.push("Duramen_log_rotations", status.rotations.get());
-    rows.push("Duramen_prealloc_files", log.pool_files());
+    rows.gauge("Duramen_prealloc_files", log.pool_files());
     rows.push("Duramen_prealloc_hits", status.pool_hits.get());
     rows.push("Duramen_prealloc_made", status.pool_made.get());
     rows.push("Duramen_prealloc_misses", status.pool_misses.get());
-    rows.push_histogram("Duramen_log_flush_us", &status.flush_us);
-    rows.push_histogram("Duramen_log_group_size", &status.group_size);
+    rows.push_histogram("Duramen_log_flush_us", "One flush of the log.", &status.flush_us);
+    rows.push_histogram("Duramen_log_group_size", "Transactions in a group.", &status.group_size);
     let place =
         |position: binlog::LogPosition| format!("{}:{}", log.file_name(position.file()), position.offset());
-    rows.push("Duramen_log_durable_position", place(log.durable()));
-    rows.push("Duramen_log_visible_position", place(log.visible()));
-    rows.push("Duramen_log_end_position", place(log.end()));
+    rows.text("Duramen_log_durable_position", place(log.durable()));
+    rows.text("Duramen_log_visible_position", place(log.visible()));
+    rows.text("Duramen_log_end_position", place(log.end()));
 }

@@ -41,6 +41,7 @@ names! {
     DURAMEN_MEMTABLE_SIZE = "duramen_memtable_size";
     DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
+    DURAMEN_METRICS_ADDRESS = "duramen_metrics_address";
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
     DURAMEN_TRANSACTION_SIZE_MAX = "duramen_transaction_size_max";
     ERROR_COUNT = "error_count";

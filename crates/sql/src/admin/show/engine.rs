@@ -1,86 +1,82 @@
-//! SHOW ENGINE INNODB STATUS: the engine's counters and the deadlock that was found last, as text for people.
+//! SHOW ENGINE .. STATUS: what log, store and locks are doing, in words.
+//!
+//! Each section asks one part of the engine, and is a plain function from it to text. Programs ask for InnoDB's status, and
+//! look for sections by name: they get the same text, and `LATEST DETECTED DEADLOCK` and `TRANSACTIONS` under InnoDB's names.
+
+mod deadlock;
+mod sections;
 
 use std::fmt::Write as _;
 
-use storage::TreeId;
-use storage::lock::{BlockedWait, Deadlock, LockMode, NAMES};
-
 use super::super::listing::{Listing, cells, text};
-use super::{lossy, variables};
-use crate::ast::EngineReport;
-use crate::error::{Result, SqlError};
+use crate::ast::{EngineReport, Ident};
+use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::value::DateTime;
 
-/// The statement's one row.
-pub(super) fn status(cx: &Context, what: EngineReport) -> Result<Listing> {
+/// The statement's one row. `engine` is `None` for ALL.
+pub(super) fn status(cx: &Context, engine: Option<&Ident>, what: EngineReport) -> Result<Listing> {
     if what != EngineReport::Status {
         return Err(SqlError::unsupported("SHOW ENGINE .. MUTEX and LOGS"));
     }
+    let (kind, title) = match engine {
+        Some(name) if name.is("DURAMEN") => ("Duramen", "DURAMEN"),
+        Some(name) if !name.is("INNODB") => return Err(error::UNKNOWN_STORAGE_ENGINE.with(&[name])),
+        _ => ("InnoDB", "INNODB"),
+    };
     let mut out = Listing::new([text("Type", 10), text("Name", 512), text("Status", 65_535)]);
-    let mut report = String::new();
-    if let Some(deadlock) = cx.database.engine().locks().latest_deadlock() {
-        section(&mut report, "LATEST DETECTED DEADLOCK");
-        tell_deadlock(cx, &deadlock, &mut report);
-    }
-    section(&mut report, "COUNTERS");
-    let rows = variables::status(cx, true);
-    for row in rows.rows().iter().filter(|row| is_of_engine(&row[0].to_bytes())) {
-        let _ = writeln!(report, "{} {}", lossy(&row[0].to_bytes()), lossy(&row[1].to_bytes()));
-    }
-    out.push(cells!["InnoDB", "", report.trim_end().to_owned()]);
+    out.push(cells![kind, "", report(cx, title)]);
     Ok(out)
 }
 
-fn is_of_engine(name: &[u8]) -> bool {
-    ["Duramen_", "Innodb_", "Binlog_"].iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+fn report(cx: &Context, title: &str) -> String {
+    let engine = cx.database.engine();
+    let (log, store) = (engine.log(), engine.store());
+    let stats = store.stats();
+    let mut report = Report(String::new());
+    report.frame(&format!("{} {title} MONITOR OUTPUT", now(cx)));
+    if let Some(deadlock) = engine.locks().latest_deadlock() {
+        report.section("LATEST DETECTED DEADLOCK");
+        deadlock::tell(cx, &deadlock, &mut report.0);
+    }
+    let globals = cx.database.globals();
+    report.tell("TRANSACTIONS", sections::transactions(engine));
+    report.tell("LOG", sections::log(log, globals));
+    report.tell("GROUPS", sections::groups(log.status()));
+    report.tell("FLUSHES", sections::flushes(log.status()));
+    report
+        .tell("CHECKPOINT", sections::checkpoint(log, store.checkpoint_position(), &stats, engine.options()));
+    report.tell("MEMTABLES", sections::memtables(&stats, engine.options()));
+    report.tell("TABLES", sections::tables(&stats));
+    report.tell("CACHE", sections::cache(&stats, engine.options()));
+    report.tell("LOCKS", sections::locks(engine.locks()));
+    report.tell("SNAPSHOTS", sections::snapshots(log, &stats));
+    report.tell("LARGE TRANSACTIONS", sections::large(log.status(), globals));
+    report.frame(&format!("END OF {title} MONITOR OUTPUT"));
+    report.0.trim_end().to_owned()
 }
 
-fn section(report: &mut String, title: &str) {
-    let line = "-".repeat(title.len());
-    let _ = writeln!(report, "{line}\n{title}\n{line}");
+fn now(cx: &Context) -> String {
+    let utc = i64::try_from(cx.database.env().now()).unwrap_or(i64::MAX);
+    DateTime::from_unix_micros(cx.zone().to_local(utc), 0).map_or_else(String::new, |at| at.to_string())
 }
 
-/// `(1)` waits for `(2)` and so on, the last for `(1)`.
-fn tell_deadlock(cx: &Context, deadlock: &Deadlock, report: &mut String) {
-    let utc = i64::try_from(deadlock.at).unwrap_or(i64::MAX);
-    if let Some(at) = DateTime::from_unix_micros(cx.zone().to_local(utc), 0) {
-        let _ = writeln!(report, "{at}");
-    }
-    let number = |owner| deadlock.waits.iter().position(|w| w.owner == owner).map_or(0, |n| n + 1);
-    for (at, wait) in deadlock.waits.iter().enumerate() {
-        let _ =
-            writeln!(report, "*** ({}) TRANSACTION {}, {} row(s) changed", at + 1, wait.owner.0, wait.weight);
-        let _ = writeln!(report, "WAITING FOR {}", wanted(cx, wait));
-    }
-    let _ = writeln!(report, "*** WE ROLL BACK TRANSACTION ({})", number(deadlock.victim));
-}
+struct Report(String);
 
-/// Where a transaction waits, in words. Keys are shown as they are stored.
-fn wanted(cx: &Context, wait: &BlockedWait) -> String {
-    if wait.tree == NAMES {
-        let other = wait.key.as_slice().try_into().map_or(0, u64::from_be_bytes);
-        return format!(
-            "THE END OF TRANSACTION {other}: one of the two inserts into a range that the other has read"
-        );
+impl Report {
+    fn frame(&mut self, title: &str) {
+        let line = "=".repeat(title.len());
+        let _ = writeln!(self.0, "{line}\n{title}\n{line}");
     }
-    let mode = match wait.mode {
-        LockMode::Shared => "SHARED",
-        LockMode::Exclusive => "EXCLUSIVE",
-    };
-    let key: String = wait.key.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
-    format!("THE {mode} LOCK of key 0x{key} in {}", index_name(cx, wait.tree))
-}
 
-fn index_name(cx: &Context, tree: TreeId) -> String {
-    let state = cx.database.catalog().state();
-    let tables = state.databases.iter().flat_map(|(name, database)| {
-        database.tables.iter().map(move |(table, definition)| (name, table, definition))
-    });
-    for (database, table, definition) in tables {
-        if let Some(index) = definition.schema.indexes().find(|index| index.tree() == tree) {
-            return format!("index {} of table `{database}`.`{table}`", index.name());
-        }
+    fn section(&mut self, title: &str) {
+        let line = "-".repeat(title.len());
+        let _ = writeln!(self.0, "{line}\n{title}\n{line}");
     }
-    "an index that was dropped".to_owned()
+
+    fn tell(&mut self, title: &str, text: String) {
+        self.section(title);
+        self.0.push_str(text.trim_end());
+        self.0.push('\n');
+    }
 }

@@ -73,7 +73,7 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::CountErrors => server::condition_count(cx, true),
         W::ProcessList { full } => server::processes(cx, *full),
         W::Engines => server::engines(),
-        W::EngineStatus { what, .. } => engine::status(cx, *what)?,
+        W::EngineStatus { engine, what } => engine::status(cx, engine.as_ref(), *what)?,
         W::CharacterSets => server::character_sets(),
         W::Collations => server::collations(),
         W::Plugins => server::plugins(),
@@ -97,10 +97,6 @@ fn limited(cx: &mut Context, errors: bool, given: Option<&Limit>) -> Result<List
     let mut listing = server::conditions(cx, errors);
     listing.limit(skip, count);
     Ok(listing)
-}
-
-fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// LIMIT as rows to skip and rows to show.

@@ -16,6 +16,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("duramen_memtables_max", 4, 2, 64)
         .read_only()
         .help_text("Memtables in memory at most; writers are slowed as this number comes near"),
+    text("duramen_metrics_address", "").read_only().help_text(
+        "Where metrics for Prometheus are answered, [HOST:]PORT, on loopback without a host; empty: nowhere",
+    ),
     uint("duramen_recovery_distance_max", 256 << 20, 1 << 20, 1 << 40)
         .block(4096)
         .read_only()

@@ -1,0 +1,154 @@
+//! Status as metrics, in Prometheus' text format 0.0.4.
+//!
+//! - What has a name of MySQL's has the name that mysqld_exporter gives it: `mysql_global_status_questions`,
+//!   `mysql_global_status_commands_total{command="select"}`.
+//! - What is this server's own is `duramen_...`; counters end in `_total`.
+//! - Histograms of microseconds (`..._us`) are told in seconds. Their buckets are the same ones always, for rates over them
+//!   need that.
+//! - Texts, positions mostly, are no metrics.
+
+use sql::status::{Distribution, Kind, Rows, Value};
+use std::fmt::Write;
+
+/// The exponents of the histograms' bounds: 16 µs to 16 s, and groups of 1 to 1023.
+const MICROS: std::ops::RangeInclusive<u32> = 4..=24;
+const SIZES: std::ops::RangeInclusive<u32> = 1..=10;
+
+/// The whole text.
+pub(super) fn of(rows: &Rows, version: &str) -> String {
+    let mut out = String::with_capacity(32 << 10);
+    head(&mut out, "duramen_info", "gauge", "The server's version.");
+    let _ = writeln!(out, "duramen_info{{version=\"{version}\"}} 1");
+    commands(&mut out, rows);
+    for (name, value) in rows.iter().filter(|(name, _)| !name.starts_with("Com_")) {
+        match value {
+            Value::Number(kind, n) => number(&mut out, name, *kind, *n),
+            Value::Distribution(distribution) => histogram(&mut out, name, distribution),
+            Value::Text(_) => {}
+        }
+    }
+    out
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+/// All of `Com_...` is one metric with a label.
+fn commands(out: &mut String, rows: &Rows) {
+    let name = "mysql_global_status_commands_total";
+    head(out, name, "counter", "Statements by kind: Com_... of SHOW GLOBAL STATUS.");
+    for (row, value) in rows.iter() {
+        if let (Some(command), Value::Number(_, n)) = (row.strip_prefix("Com_"), value) {
+            let _ = writeln!(out, "{name}{{command=\"{command}\"}} {n}");
+        }
+    }
+}
+
+fn number(out: &mut String, row: &str, kind: Kind, value: u64) {
+    let lower = row.to_ascii_lowercase();
+    let (name, kind) = match (lower.strip_prefix("duramen_"), kind) {
+        (Some(_), Kind::Counter) => (format!("{lower}_total"), "counter"),
+        (Some(_), Kind::Gauge) => (lower, "gauge"),
+        (None, Kind::Counter) => (format!("mysql_global_status_{lower}"), "counter"),
+        (None, Kind::Gauge) => (format!("mysql_global_status_{lower}"), "gauge"),
+    };
+    head(out, &name, kind, &format!("{row} of SHOW GLOBAL STATUS."));
+    let _ = writeln!(out, "{name} {value}");
+}
+
+fn histogram(out: &mut String, row: &str, distribution: &Distribution) {
+    let lower = row.to_ascii_lowercase();
+    let micros = lower.strip_suffix("_us");
+    let name = micros.map_or_else(|| lower.clone(), |name| format!("{name}_seconds"));
+    head(out, &name, "histogram", distribution.help);
+    let exponents = if micros.is_some() { MICROS } else { SIZES };
+    for exponent in exponents {
+        let bound = 1_u64 << exponent;
+        let counted = distribution.buckets.iter().filter(|(b, _)| *b <= bound).map(|(_, n)| n).sum::<u64>();
+        // A time below 16 was cut to whole microseconds, and is below 16; a size below 16 is 15 at most.
+        let le = if micros.is_some() { seconds(bound) } else { (bound - 1).to_string() };
+        let _ = writeln!(out, "{name}_bucket{{le=\"{le}\"}} {counted}");
+    }
+    let sum = if micros.is_some() { seconds(distribution.sum) } else { distribution.sum.to_string() };
+    let count = distribution.count;
+    let _ = writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {sum}\n{name}_count {count}");
+}
+
+fn seconds(micros: u64) -> String {
+    format!("{}", micros as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stdx::histogram::Histogram;
+
+    fn text() -> String {
+        let (times, sizes) = (Histogram::default(), Histogram::default());
+        [3, 20, 1_000_000, 100_000_000].iter().for_each(|&v| times.record(v));
+        [1, 1, 2, 5000].iter().for_each(|&v| sizes.record(v));
+        let mut rows = Rows::default();
+        rows.push("Com_select", 7_u64);
+        rows.push("Questions", 9_u64);
+        rows.gauge("Duramen_row_locks", 2_u64);
+        rows.push("Duramen_log_flushes", 4_u64);
+        rows.text("Duramen_log_end_position", "binlog.000001:4");
+        rows.push_histogram("Duramen_log_flush_us", "One flush.", &times);
+        rows.push_histogram("Duramen_log_group_size", "Transactions in a group.", &sizes);
+        of(&rows, "1.2.3")
+    }
+
+    #[test]
+    fn names_are_the_exporters_or_our_own() {
+        let text = text();
+        for line in [
+            "duramen_info{version=\"1.2.3\"} 1",
+            "mysql_global_status_commands_total{command=\"select\"} 7",
+            "# TYPE mysql_global_status_questions counter\nmysql_global_status_questions 9",
+            "# TYPE duramen_row_locks gauge\nduramen_row_locks 2",
+            "duramen_log_flushes_total 4",
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "no {line} in {text}");
+        }
+        assert!(!text.contains("position"));
+    }
+
+    #[test]
+    fn histograms_are_cumulative_with_inclusive_bounds() {
+        let text = text();
+        for line in [
+            "# TYPE duramen_log_flush_seconds histogram",
+            "duramen_log_flush_seconds_bucket{le=\"0.000016\"} 1",
+            "duramen_log_flush_seconds_bucket{le=\"0.000032\"} 2",
+            "duramen_log_flush_seconds_bucket{le=\"16.777216\"} 3",
+            "duramen_log_flush_seconds_bucket{le=\"+Inf\"} 4",
+            "duramen_log_flush_seconds_sum 101.000023",
+            "duramen_log_group_size_bucket{le=\"1\"} 2",
+            "duramen_log_group_size_bucket{le=\"3\"} 3",
+            "duramen_log_group_size_bucket{le=\"1023\"} 3",
+            "duramen_log_group_size_count 4",
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "no {line} in {text}");
+        }
+    }
+
+    #[test]
+    fn every_metric_has_help_and_type_once_before_its_values() {
+        let text = text();
+        let mut told = std::collections::HashSet::new();
+        for line in text.lines() {
+            match line.strip_prefix("# TYPE ").and_then(|l| l.split(' ').next()) {
+                Some(name) => assert!(told.insert(name.to_owned()), "{name} twice"),
+                None if line.starts_with('#') => {}
+                None => {
+                    let name = line.split(['{', ' ']).next().unwrap_or_default();
+                    let of_histogram = |suffix| name.strip_suffix(suffix).is_some_and(|n| told.contains(n));
+                    let known =
+                        told.contains(name) || ["_bucket", "_sum", "_count"].into_iter().any(of_histogram);
+                    assert!(known, "{line} is of no metric");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The metrics as Prometheus scrapes them, and clients that misbehave there.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Server, now, start};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+/// The whole answer to a request.
+fn ask(address: &str, request: &str) -> String {
+    let mut stream = connect(address);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn address(server: &Server) -> String {
+    server.sql("SELECT @@global.duramen_metrics_address").trim().to_owned()
+}
+
+fn scrape(server: &Server) -> String {
+    let answer = ask(&address(server), "GET /metrics HTTP/1.1\r\nHost: duramen\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"), "{answer}");
+    answer
+}
+
+fn value(metrics: &str, name: &str) -> f64 {
+    let line = metrics.lines().find(|l| l.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+    line.and_then(|l| l.rsplit(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("no {name} in {metrics}"))
+}
+
+#[test]
+fn commits_are_counted_and_timed() {
+    let server = start(&["--duramen-metrics-address=0"]);
+    server.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY)");
+    let before = scrape(&server);
+    server.sql("INSERT INTO d.t VALUES (1); INSERT INTO d.t VALUES (2); INSERT INTO d.t VALUES (3)");
+    let after = scrape(&server);
+    let grown = |name: &str| value(&after, name) - value(&before, name);
+    assert_eq!(grown("mysql_global_status_binlog_commits"), 3.0);
+    assert_eq!(grown("mysql_global_status_commands_total{command=\"insert\"}"), 3.0);
+    for name in ["duramen_log_flush_seconds", "duramen_log_group_size"] {
+        assert!(after.contains(&format!("# TYPE {name} histogram\n")));
+        assert_eq!(grown(&format!("{name}_count")), 3.0, "{name}");
+        assert_eq!(grown(&format!("{name}_bucket{{le=\"+Inf\"}}")), 3.0, "{name}");
+        assert!(grown(&format!("{name}_sum")) > 0.0, "{name}");
+    }
+    assert!(value(&after, "mysql_global_status_uptime") >= 0.0);
+}
+
+#[test]
+fn it_listens_on_loopback_and_only_when_told() {
+    let server = start(&["--duramen-metrics-address=0"]);
+    assert!(address(&server).starts_with("127.0.0.1:"));
+    assert!(server.sql_error("SET GLOBAL duramen_metrics_address = '1'").contains("read only"));
+    assert!(ask(&address(&server), "GET /else HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask(&address(&server), "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    assert_eq!(address(&start(&[])), "");
+    let (status, _, error) = common::run(&[
+        "serve",
+        "--port=0",
+        "--duramen-metrics-address=nowhere",
+        &format!("--datadir={}", tempfile::tempdir().unwrap().path().display()),
+    ]);
+    assert!(
+        !status.success() && error.contains("'nowhere' is no value for duramen_metrics_address"),
+        "{error}"
+    );
+}
+
+#[test]
+fn clients_that_misbehave_are_hung_up_on() {
+    let server = start(&["--duramen-metrics-address=0"]);
+    let address = address(&server);
+    let begun = now();
+    let silent = connect(&address);
+    let mut endless = connect(&address);
+    // The endpoint is done with the silent one after two seconds, and then reads this one's head, which never ends.
+    let line = [b'x'; 1000];
+    let ended = loop {
+        if let Err(e) = endless.write_all(&line) {
+            break e;
+        }
+        assert!(now() - begun < Duration::from_secs(30), "it reads without end");
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert!(matches!(ended.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{ended}");
+    drop(silent);
+    assert!(scrape(&server).contains("duramen_info{version="));
+    let (status, messages) = server.terminate();
+    assert!(status.success(), "{messages:?}");
+}
