@@ -327,6 +327,7 @@ catalogue! {
     FUNCTIONAL_INDEX_ON_FIELD = 3762, "HY000", "Functional index on a column is not supported. Consider using a regular index instead.";
     GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED = 3763, "HY000", "Expression of generated column '%' contains a disallowed function: %.";
     DEPENDENT_BY_DEFAULT_GENERATED_VALUE = 3766, "HY000", "Column '%' of table '%' has a default value expression dependency and cannot be dropped or renamed.";
+    DEFAULT_VAL_GENERATED_REF_AUTO_INC = 3768, "HY000", "Default value expression of column '%' cannot refer to an auto-increment column.";
     DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED = 3770, "HY000", "Default value expression of column '%' contains a disallowed function: %.";
     DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED = 3771, "HY000", "Default value expression of column '%' contains a disallowed function.";
     DEFAULT_VAL_GENERATED_NON_PRIOR = 3773, "HY000", "Default value expression of column '%' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";

@@ -212,14 +212,11 @@ fn values(
         .of_columns(&plan.columns);
     let bare = Bare::new(cx);
     let mut computed = computed.iter().peekable();
-    for (number, row) in rows.iter().enumerate() {
+    let outcome = rows.iter().enumerate().try_for_each(|(number, row)| {
         let exprs = match computed.next_if(|(of, _)| *of == number) {
             None => &[][..],
             Some((_, Computed::Values(exprs))) => exprs,
-            Some((_, Computed::Draft(exprs))) => {
-                draft(cx, &mut writer, &plan.columns, exprs)?;
-                continue;
-            }
+            Some((_, Computed::Draft(exprs))) => return draft(cx, &mut writer, &plan.columns, exprs),
         };
         for (at, (ast, &column)) in row.iter().zip(&plan.columns).enumerate() {
             given[column] = match exprs.get(at) {
@@ -227,9 +224,9 @@ fn values(
                 _ => bare.value(cx, ast).ok_or_else(|| SqlError::internal("a value is not bare any more"))?,
             };
         }
-        writer.write(cx, &mut given)?;
-    }
-    writer.finish(cx);
+        writer.write(cx, &mut given)
+    });
+    writer.finish(cx, outcome)?;
     if rows.len() > 1 {
         cx.status.info = writer.info(cx);
     }
@@ -336,18 +333,18 @@ fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Qu
     let (columns, width) = (&plan.columns, plan.table.columns.len());
     let mut writer =
         Writer::new(cx, plan.table.clone(), plan.on_duplicate.clone(), insert.ignore, 0).of_columns(columns);
-    query::run(cx, query, &mut |cx, values| {
+    let outcome = query::run(cx, query, &mut |cx, values| {
         let mut given = selected_row(values, &types, columns, width);
         if values.len() > columns.len() {
             writer.selected = values[columns.len()..].iter().map(|v| v.clone().into_owned()).collect();
         }
         writer.write(cx, &mut given)?;
         Ok(true)
-    })?;
+    });
     if !insert.on_duplicate.is_empty() {
         writer.last_number = 0; // which of them it was is not told
     }
-    writer.finish(cx);
+    writer.finish(cx, outcome.map(drop))?;
     cx.status.info = writer.info(cx);
     Ok(())
 }
@@ -381,10 +378,10 @@ pub(super) fn fill(
     let width = table.columns.len();
     let mut writer = Writer::new(cx, table, on_duplicate, ignore, 0);
     let types: Vec<Type> = query.columns.iter().map(|column| column.ty).collect();
-    query::run(cx, query, &mut |cx, values| {
+    let outcome = query::run(cx, query, &mut |cx, values| {
         writer.write(cx, &mut selected_row(values, &types, &columns, width)).map(|()| true)
-    })?;
-    writer.finish(cx);
+    });
+    writer.finish(cx, outcome.map(drop))?;
     cx.status.info = writer.info(cx);
     Ok(())
 }

@@ -187,39 +187,44 @@ impl<'a> Loading<'a> {
     ) -> Result<()> {
         cx.storing = !self.ignore;
         let replaces = load.on_duplicate == LoadDuplicates::Replace;
-        let mut given = vec![Given::Default; table.columns.len()];
         let mut writer = Writer::new(cx, table, without_update(replaces), self.ignore, 0);
         writer.loads = true;
         let mut lines = Lines::new(pieces, delimiters, cx.max_allowed_packet());
         for _ in 0..load.ignore_lines {
             lines.skip()?;
         }
+        let outcome = self.rows(cx, &mut writer, &mut lines);
+        writer.finish(cx, outcome)?;
+        cx.status.insert_id = 0;
+        cx.status.info = writer.load_info(cx);
+        Ok(())
+    }
+
+    fn rows(&self, cx: &mut Context, writer: &mut Writer, lines: &mut Lines<'_>) -> Result<()> {
+        let mut given = vec![Given::Default; writer.table.columns.len()];
         while lines.next()? {
-            self.count_fields(cx, &writer, lines.fields().len())?;
+            self.count_fields(cx, writer, lines.fields().len())?;
             let mut texts = lines.fields().iter().map(|f| (!f.is_null).then(|| lines.text(*f)));
             if self.assignments.is_empty() {
                 for target in &self.targets {
-                    self.take(cx, &writer, target, texts.next(), &mut given);
+                    self.take(cx, writer, target, texts.next(), &mut given);
                 }
                 writer.write(cx, &mut given)?;
                 continue;
             }
             let mut draft = writer.draft(cx)?;
             for target in &self.targets {
-                self.take(cx, &writer, target, texts.next(), &mut given);
+                self.take(cx, writer, target, texts.next(), &mut given);
                 if let Target::Column(column) = *target {
                     let value = std::mem::replace(&mut given[column], Given::Default);
                     writer.set(cx, &mut draft, column, value)?;
                 }
             }
             for (column, expr) in &self.assignments {
-                set(cx, &mut writer, &mut draft, *column, expr.as_ref())?;
+                set(cx, writer, &mut draft, *column, expr.as_ref())?;
             }
             writer.write_draft(cx, draft)?;
         }
-        writer.finish(cx);
-        cx.status.insert_id = 0;
-        cx.status.info = writer.load_info(cx);
         Ok(())
     }
 

@@ -187,9 +187,14 @@ impl Writer {
         if self.is_unordered || numbered.is_some() {
             self.settle(cx, given, numbered)?;
         }
+        // What is computed of a row may fail it, or leave it out: then it takes no number.
+        let late = numbered.filter(|_| !self.is_plain);
         for ((number, column), given) in table.columns.iter().enumerate().zip(given) {
             let given = std::mem::replace(given, Given::Default);
-            let value = self.value(cx, number, column, given)?;
+            let value = match late {
+                Some(late) if late == number => store::implicit_default(&column.ty),
+                _ => self.value(cx, number, column, given)?,
+            };
             image::push(&mut builder, &value, &column.ty)?;
         }
         builder.finish().map_err(SqlError::internal)?;
@@ -198,17 +203,25 @@ impl Writer {
             computed::complete(cx, &table, &mut image, &self.defaulted, self.rules, how)?
         };
         if complete {
+            if let Some(column) = late {
+                image = self.numbered(cx, column, &image)?;
+            }
             self.counts.records += 1;
             let outcome = self.put(cx, &image);
             self.numbers.promised = self.numbers.promised.saturating_sub(1);
             if outcome? {
                 self.first_generated = self.first_generated.or(self.numbers.generated);
             }
-        } else {
-            self.numbers.give_back();
         }
         self.image = image;
         Ok(())
+    }
+
+    /// The row with its number, which nothing in it could be computed of.
+    fn numbered(&mut self, cx: &mut Context, column: usize, image: &[u8]) -> Result<Vec<u8>> {
+        let table = self.table.clone();
+        let number = self.generate(cx, &table.columns[column])?;
+        rebuild(&table, image, &[(column, number)])
     }
 
     /// Makes the values fit, and then finds the defaults: all but the row's number, for a row that fails takes none.
@@ -435,8 +448,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Tells LAST_INSERT_ID() and the client of the AUTO_INCREMENT numbers.
-    pub(super) fn finish(&self, cx: &mut Context) {
+    /// Tells LAST_INSERT_ID() and the client of the AUTO_INCREMENT numbers, once all rows were written. If one failed,
+    /// LAST_INSERT_ID() is still the first number that a row before it was given.
+    pub(super) fn finish(&self, cx: &mut Context, outcome: Result<()>) -> Result<()> {
+        match (&outcome, self.first_generated) {
+            (Ok(()), _) => self.tell_numbers(cx),
+            (Err(_), Some(id)) => cx.status.last_insert_id = id,
+            (Err(_), None) => {}
+        }
+        outcome
+    }
+
+    fn tell_numbers(&self, cx: &mut Context) {
         let auto = self.table.auto_column.filter(|c| self.table.columns[*c].visible);
         if let (Some(id), Some(_)) = (self.first_generated, auto) {
             cx.status.last_insert_id = id;

@@ -151,7 +151,8 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
             // Trailing spaces are not part of the value, however many there are.
             let value = numbers::in_width(value, usize::from(*length));
             let bytes = trim_end_spaces(transcode(value, charset, *collation, to)?);
-            Ok(Datum::Bytes(limit(bytes, collation.charset(), usize::from(*length), to)?))
+            let bytes = limit(bytes, collation.charset(), usize::from(*length), to)?;
+            Ok(Datum::Bytes(trim_end_spaces(bytes)))
         }
         DataType::VarChar { length, collation } => {
             let value = numbers::in_width(value, usize::from(*length));

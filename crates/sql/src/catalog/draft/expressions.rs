@@ -195,7 +195,10 @@ fn check_column(draft: &Draft, number: usize, place: Place<'_>) -> Result<()> {
         Place::Generated(own) if column.def.generated.is_some() && number >= own => {
             Err(error::GENERATED_COLUMN_NON_PRIOR.plain())
         }
-        Place::Default(own) if is_computed && number >= own || is_auto => {
+        Place::Default(own) if is_auto => {
+            Err(error::DEFAULT_VAL_GENERATED_REF_AUTO_INC.with(&[&draft.columns[own].def.name]))
+        }
+        Place::Default(own) if is_computed && number >= own => {
             Err(error::DEFAULT_VAL_GENERATED_NON_PRIOR.with(&[&draft.columns[own].def.name]))
         }
         Place::Check { name, .. } if is_auto => {

@@ -401,7 +401,10 @@ impl<'c> Resolver<'c> {
             if text && both_text { self.unify(&mut three, "between")? } else { three[0].ty.collation };
         let x = three[0].ty;
         let other = Other::of(&three[0]);
-        three[1..].iter_mut().for_each(|end| adopt(end, other));
+        for end in &mut three[1..] {
+            self.fold(end, other)?;
+            adopt(end, other);
+        }
         let by = if is_between_mixed(&three) {
             [compare::By::Double; 2]
         } else {
