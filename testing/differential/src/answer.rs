@@ -32,7 +32,6 @@ const NO_SUCH_OPERANDS: u16 = 1582;
 
 /// Errors that MariaDB numbers in another way: MySQL's number, MariaDB's.
 const NUMBERS_OF_MARIADB: &[(u16, u16)] = &[
-    (1170, 1071), // a TEXT among the columns of a key, without a length
     (3105, 1906), // a value for a generated column
     (3108, 1054), // a column that a generated one reads is dropped
     (3819, 4025), // a CHECK is violated

@@ -22,6 +22,8 @@ const SESSION: &[&str] = &[
     "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
      ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
     "SET SESSION time_zone = '+00:00' /*M!100400 , sql_mode = CONCAT(@@sql_mode, ',TIME_ROUND_FRACTIONAL') */",
+    // MariaDB's cache takes texts for the same that are so by one collation and not by another.
+    "SET SESSION lock_wait_timeout = 50 /*M!100400 , optimizer_switch = 'subquery_cache=off' */",
     "SET SESSION group_concat_max_len = 1048576",
     "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
     "SET SESSION timestamp = 1700000000",

@@ -100,6 +100,11 @@ impl Generator {
             }
             ty = self.column_type();
         }
+        // A time's number is rounded, not cut as in MariaDB.
+        let is_time = matches!(column.ty.class, Class::Time | Class::DateTime);
+        if is_time && matches!(ty.class, Class::Integer | Class::Decimal) && !self.for_mysql {
+            return;
+        }
         let changed = Column { ty, ..column.clone() };
         let definition = self.definition_of(&changed);
         script.push(unordered(sql(&format!("ALTER TABLE {} MODIFY COLUMN {{}}", table.name), [definition])));
