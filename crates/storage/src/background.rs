@@ -6,10 +6,13 @@
 //!
 //! Writers are slowed down, then stopped, by *pressure*: the fullest of the memory for memtables, the depth of level 0
 //! and the distance to replay, each against its limit. From [`SLOW`] on each writer waits a little, more with
-//! more pressure; from 1 on it waits for a flush or compaction to end.
+//! more pressure; from 1 on it waits for a flush or compaction to end. A transaction that is larger than a memtable presses
+//! as one does, and its way in the log not at all: it is in memory already, and the small ones do not wait for it. The
+//! next one of its kind does, until it is flushed.
 
 use crate::core::Core;
 use crate::error::StoreError;
+use crate::skiplist::SkipList;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -119,9 +122,16 @@ impl Core {
         if view.frozen.is_empty() {
             return depth;
         }
-        let room = self.options.memtable_size.saturating_mul(self.options.memtables_max.max(2));
-        let memory = (view.memtable_bytes() + bytes) as f64 / room as f64;
-        let distance: u64 = view.frozen.iter().map(|f| f.log_distance).sum();
+        let size = self.options.memtable_size;
+        let is_huge = |list: &SkipList| list.bytes() > 2 * size;
+        if bytes > 2 * size && view.lists().any(|list| is_huge(list)) {
+            return 1.0;
+        }
+        let room = size.saturating_mul(self.options.memtables_max.max(2));
+        let taken: usize = view.lists().map(|list| if is_huge(list) { size } else { list.bytes() }).sum();
+        let memory = (taken + bytes.min(size)) as f64 / room as f64;
+        let small = view.frozen.iter().filter(|f| !is_huge(&f.list));
+        let distance: u64 = small.map(|f| f.log_distance).sum();
         let distance = distance as f64 / (2 * self.options.log_distance_max).max(1) as f64;
         depth.max(memory).max(distance)
     }

@@ -6,7 +6,8 @@
 //!    the batch of changes and the row locks.
 //! 2. ordered  The transaction's place in the log is fixed; its bytes may not be written yet. The hook puts the batch into
 //!    the store (a large one comes as a memtable of its own, `large.rs`), stamped with the transaction's position, and then
-//!    releases the locks (C5), though a flush may be in flight. It neither blocks nor fails.
+//!    releases the locks (C5), though a flush may be in flight. It neither blocks nor fails. Where there are very many
+//!    locks it leaves them to the session, so as to take no longer for one transaction than for another.
 //! 3. publish  The log moves its visible position behind the group. Snapshots are taken there.
 //! 4. wait     The session's ticket returns: the transaction is as durable as the settings ask.
 //!
@@ -84,6 +85,9 @@ impl EngineOptions {
         }
     }
 }
+
+/// Row locks that the log's leader releases for a transaction, some 50 ns each.
+const RELEASED_BY_LEADER_MAX: usize = 2000;
 
 /// The folder of the store inside the data directory.
 const STORE_FOLDER: &str = "store";
@@ -387,6 +391,10 @@ impl Engine {
         gtid: Option<Gtid>,
     ) -> PendingCommit {
         let due = self.store.gaps_due(&batch);
+        let (locks, late_locks) = match locks {
+            Some(locks) if locks.len() > RELEASED_BY_LEADER_MAX => (None, Some(locks)),
+            locks => (locks, None),
+        };
         let changes = self.store.make_ready(batch);
         let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), changes, locks });
         let ticket = match gtid {
@@ -394,7 +402,7 @@ impl Engine {
             None => self.log.enqueue(group, hook),
         };
         let learn = (!due.is_empty()).then(|| (self.store.clone(), due));
-        PendingCommit { ticket, shared: self.shared.clone(), learn, temporary: None }
+        PendingCommit { ticket, late_locks, shared: self.shared.clone(), learn, temporary: None }
     }
 
     /// Commits a DDL statement: its text is the event group, and the catalog's changes carry its position. The caller
@@ -474,6 +482,8 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
 #[must_use = "a commit is acknowledged by waiting for it"]
 pub struct PendingCommit {
     ticket: Ticket,
+    /// Released when the ticket is there: too many for the leader.
+    late_locks: Option<TransactionLocks>,
     shared: Arc<Shared>,
     /// The gaps that it is to learn.
     learn: Option<(Arc<Store>, GapsDue)>,
@@ -491,6 +501,7 @@ impl PendingCommit {
     /// Steps 2 to 4: what the transaction has become in the log, once it is published.
     pub fn wait(self) -> Result<Committed, TransactionError> {
         let outcome = self.ticket.wait();
+        drop(self.late_locks);
         let status = &self.shared.status;
         match &outcome {
             Ok(_) => status.committed.fetch_add(1, Ordering::Relaxed),

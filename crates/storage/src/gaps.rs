@@ -96,6 +96,23 @@ impl Gaps {
         }
     }
 
+    /// As [`Self::put`], for so many keys of these trees that looking for each would take too long: no gap of the trees is
+    /// left, and no search of now becomes one.
+    pub(crate) fn put_many(&self, trees: &[TreeId]) {
+        fence(Ordering::SeqCst);
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut all = self.trees.write();
+        for tree in trees {
+            let Some(gaps) = all.get_mut(tree) else { continue };
+            let before = gaps.gaps.len();
+            gaps.gaps.clear();
+            gaps.searches.iter_mut().for_each(|search| search.high.clone_from(&search.low));
+            self.recount(before, 0);
+        }
+    }
+
     /// Counts deleted keys of a tree; true if whoever deletes them is to learn the gap around them.
     pub(crate) fn is_due(&self, tree: TreeId, deleted: usize) -> bool {
         let tally = &self.tallies[tree.0 as usize % TALLIES];
@@ -378,6 +395,24 @@ mod tests {
         assert_eq!(around(&gaps, 129, 50).unwrap().1, key(130));
         assert_eq!(around(&gaps, 131, 50), None);
         assert_eq!(gaps.count.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn many_puts_leave_no_gap_of_their_trees() {
+        let gaps = Gaps::default();
+        pass(&gaps, 1, 90, 7);
+        for is_forward in [true, false] {
+            let mut run = Run::new(&gaps, TREE, at(100), is_forward);
+            for n in 100..140 {
+                run.dead(&key(if is_forward { n } else { 240 - n }), at(7), || true);
+            }
+            gaps.put_many(&[TreeId(TREE.0 + 1)]);
+            assert!(!is_forward || around(&gaps, 40, 50).is_some(), "another tree's");
+            gaps.put_many(&[TREE]);
+            run.end(Some(&key(if is_forward { 141 } else { 99 })));
+            assert!((0..255).all(|n| around(&gaps, n, 50).is_none()), "forward: {is_forward}");
+            assert_eq!(gaps.count.load(Ordering::Relaxed), 0);
+        }
     }
 
     #[test]

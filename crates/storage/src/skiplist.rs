@@ -1,7 +1,8 @@
 //! The ordered list inside a memtable: one writer, readers without any lock.
 //!
 //! A skip list whose nodes lie in an arena. A node is written completely before the first link to it is stored, never
-//! changes after that except for its links (or, before the list is shared, its position), and lives as long as the list.
+//! changes after that except for its links, and lives as long as the list. A list that was filled before its entries'
+//! position was known has that for all of them (S6).
 //! So a reader needs nothing but `Acquire` loads of links, and slices of keys and values stay valid as long as the list is
 //! borrowed or shared.
 //!
@@ -25,6 +26,9 @@
 //! (S5) A version that was put in front of others of its key knows the oldest of them, so that a walk leaves a row with many
 //!      versions in one step. Versions come in the order of the log, hence nothing is put behind the oldest; were it so,
 //!      a walk would meet it.
+//!
+//! (S6) An entry's position is the greater one of its node's and of the list's. A list has one, once and before it is shared,
+//!      only if its nodes have none; nothing is inserted after that. So a large transaction is stamped by one store.
 //!
 //! `crossbeam-skiplist` lost: it allocates each node and each key, counts references on every step, and has no way
 //! back in less than a search. This is the only module of the crate with unsafe code.
@@ -113,9 +117,11 @@ impl Node {
         }
     }
 
+    /// Its entry, in a list of position `stamped` (S6).
+    ///
     /// # Safety
     /// `self` is a linked node (not the head) of a list that lives for `'a`.
-    unsafe fn entry<'a>(self) -> Entry<'a> {
+    unsafe fn entry<'a>(self, stamped: LogPosition) -> Entry<'a> {
         // SAFETY: the header was written before the node was linked (S1) and never changes (S2); key and value lie
         // where the header says, inside the node's allocation.
         unsafe {
@@ -127,7 +133,8 @@ impl Node {
             let key_len = (lengths & KEY_LEN_MASK) as usize;
             let value = (value_len != DELETED)
                 .then(|| std::slice::from_raw_parts(key.add(key_len), value_len as usize));
-            Entry { key: std::slice::from_raw_parts(key, key_len), position, value }
+            let key = std::slice::from_raw_parts(key, key_len);
+            Entry { key, position: position.max(stamped), value }
         }
     }
 
@@ -161,9 +168,9 @@ impl Node {
 
     /// # Safety
     /// As [`Self::entry`].
-    unsafe fn is_before(self, key: &[u8], position: LogPosition) -> bool {
+    unsafe fn is_before(self, key: &[u8], position: LogPosition, stamped: LogPosition) -> bool {
         // SAFETY: passed on to the caller.
-        let entry = unsafe { self.entry() };
+        let entry = unsafe { self.entry(stamped) };
         order(entry.key, entry.position, key, position) == Less
     }
 }
@@ -275,6 +282,8 @@ impl Drop for Arena {
 /// The list. Shared by `Arc` between its writer and readers.
 pub(crate) struct SkipList {
     head: Node,
+    /// The position of all entries, if they have no own (S6).
+    stamped: LogPosition,
     /// The tallest tower so far; a reader that sees an old value only searches longer.
     height: AtomicUsize,
     bytes: AtomicUsize,
@@ -303,6 +312,7 @@ impl SkipList {
         arena.before = [head; HEIGHT_MAX];
         SkipList {
             head,
+            stamped: LogPosition::ZERO,
             height: AtomicUsize::new(1),
             bytes,
             len: AtomicUsize::new(0),
@@ -312,15 +322,7 @@ impl SkipList {
 
     /// Gives all entries, which have none yet, their position.
     pub(crate) fn stamp(&mut self, position: LogPosition) {
-        // SAFETY: all nodes met are linked nodes of this list. Nobody else has the list, so that nobody reads what is
-        // written.
-        unsafe {
-            let mut node = self.head.next(0);
-            while !node.is_none() {
-                node.0.cast::<u64>().write(position.to_u64());
-                node = node.next(0);
-            }
-        }
+        self.stamped = position;
     }
 
     /// Memory taken from the system, in bytes.
@@ -340,6 +342,7 @@ impl SkipList {
 
     /// The right to insert; held by one thread at a time (S4).
     pub(crate) fn writer(&self) -> Writer<'_> {
+        assert!(self.stamped == LogPosition::ZERO, "S6: nothing is inserted into a list with a position");
         Writer { list: self, arena: self.arena.lock() }
     }
 
@@ -347,7 +350,7 @@ impl SkipList {
     pub(crate) fn seek(&self, key: &[u8], position: LogPosition) -> Option<Entry<'_>> {
         let (_, node) = self.around(key, position);
         // SAFETY: a node of this list, which is borrowed for the entry's lifetime.
-        (!node.is_none()).then(|| unsafe { node.entry() })
+        (!node.is_none()).then(|| unsafe { node.entry(self.stamped) })
     }
 
     /// The neighbours of the place `(key, position)`: the last node in front of it, or the head, and the first one at or
@@ -363,7 +366,8 @@ impl SkipList {
                 // SAFETY: as above.
                 unsafe { node.prefetch_below(level) };
                 // SAFETY: `next` is a linked node where it is not none.
-                if next.is_none() || next == behind || !unsafe { next.is_before(key, position) } {
+                if next.is_none() || next == behind || !unsafe { next.is_before(key, position, self.stamped) }
+                {
                     behind = next;
                     break;
                 }
@@ -392,7 +396,7 @@ impl SkipList {
             node = unsafe { node.next(level) };
         }
         // SAFETY: as above; `between` counted this many nodes from the first one on.
-        Some(unsafe { node.entry() })
+        Some(unsafe { node.entry(self.stamped) })
     }
 
     /// The nodes from `first` up to `behind` on the highest level that has enough of them: the first, the level, how many.
@@ -404,12 +408,12 @@ impl SkipList {
             // SAFETY: as in `around`: every node met was reached on this level or a higher one.
             let start = unsafe {
                 let mut next = node.next(level);
-                while !next.is_none() && next.is_before(first, LogPosition::MAX) {
+                while !next.is_none() && next.is_before(first, LogPosition::MAX, self.stamped) {
                     node = next;
                     next = node.next(level);
                 }
                 let start = next;
-                while !next.is_none() && next.is_before(behind, LogPosition::MAX) {
+                while !next.is_none() && next.is_before(behind, LogPosition::MAX, self.stamped) {
                     count += 1;
                     next = next.next(level);
                 }
@@ -479,7 +483,7 @@ impl Writer<'_> {
         // SAFETY: `before` is the head or a linked node; what its link leads to is linked.
         unsafe {
             let behind = self.arena.before[0].next(0);
-            let same = !behind.is_none() && behind.entry().key == key;
+            let same = !behind.is_none() && behind.entry(LogPosition::ZERO).key == key;
             same.then(|| behind.oldest().unwrap_or(behind))
         }
     }
@@ -490,8 +494,8 @@ impl Writer<'_> {
         unsafe {
             let last = self.arena.before[0];
             let behind = last.next(0);
-            let fits = (last == self.list.head || last.is_before(key, position))
-                && (behind.is_none() || !behind.is_before(key, position));
+            let fits = (last == self.list.head || last.is_before(key, position, LogPosition::ZERO))
+                && (behind.is_none() || !behind.is_before(key, position, LogPosition::ZERO));
             if fits {
                 return;
             }
@@ -501,7 +505,7 @@ impl Writer<'_> {
                 loop {
                     let next = node.next(level);
                     node.prefetch_below(level);
-                    if next.is_none() || next == behind || !next.is_before(key, position) {
+                    if next.is_none() || next == behind || !next.is_before(key, position, LogPosition::ZERO) {
                         behind = next;
                         break;
                     }
@@ -574,7 +578,7 @@ impl ListCursor {
     /// The entry that the cursor stands on.
     pub(crate) fn entry(&self) -> Option<Entry<'_>> {
         // SAFETY: a linked node of the list that `self` keeps alive.
-        (!self.node.is_none()).then(|| unsafe { self.node.entry() })
+        (!self.node.is_none()).then(|| unsafe { self.node.entry(self.list.stamped) })
     }
 
     fn set(&mut self, node: Node) {
