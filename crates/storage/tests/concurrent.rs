@@ -40,6 +40,7 @@ fn threaded_options(random: &mut Random) -> EngineOptions {
     options.log.background = true;
     options.log.max_binlog_size = 8 << 10;
     options.log.binlog_prealloc_num = random.below(3) as u32;
+    options.log.binlog_large_commit_threshold = [200, 1 << 20][random.below(2) as usize];
     options.memtable_size = [8 << 10, 64 << 10][random.below(2) as usize];
     options.log_distance_max = 64 << 10;
     options

@@ -424,6 +424,7 @@ fn random_options(random: &mut Random) -> EngineOptions {
     options.log.sync_binlog = choose(&[0, 1, 1, 2, 5]) as u32;
     options.log.trx_commit = choose(&[0, 1, 2]) as u8;
     options.log.binlog_prealloc_num = choose(&[0, 0, 2]) as u32;
+    options.log.binlog_large_commit_threshold = choose(&[300, 2000, 1 << 20]);
     options.memtable_size = choose(&[4 << 10, 16 << 10, 256 << 10]) as usize;
     options.log_distance_max = choose(&[8 << 10, 64 << 10, 1 << 20]);
     options

@@ -1,0 +1,195 @@
+//! A transaction's events when they are complete, and how the leader stamps them.
+
+use std::num::NonZeroU32;
+
+use super::GroupContext;
+use super::spilled::Spilled;
+use crate::event::checksum::crc_at;
+use crate::event::{CHECKSUM_LEN, CommitInfo, EncodeEvent, EventHeader, GtidEvent};
+use crate::gtid::Gtid;
+use crate::log::{LargeFile, LogError};
+
+/// A finished event inside the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Boundary {
+    /// Offset behind the event, checksum included.
+    pub(super) end: usize,
+    /// What its CRC multiplies `end_log_pos` by; `None` in an event so small that the leader sums it.
+    pub(super) factor: Option<NonZeroU32>,
+}
+
+/// What the leader decides about a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GtidStamp {
+    /// The group's GTID; `None` writes an anonymous event.
+    pub gtid: Option<Gtid>,
+    /// The newest `sequence_number` of this file that the group may depend on.
+    pub last_committed: u64,
+    /// The group's own number in this file, from 1.
+    pub sequence_number: u64,
+    /// The moment of commit, microseconds since 1970.
+    pub commit_timestamp: u64,
+}
+
+/// Encoded events of one transaction, complete but for the GTID event, `end_log_pos` and what it does to the CRCs.
+#[derive(Debug)]
+pub struct EventGroup {
+    pub(super) context: GroupContext,
+    pub(super) may_have_statements: bool,
+    /// Bytes behind the GTID event.
+    pub(super) len: usize,
+    pub(super) event_count: usize,
+    pub(super) body: Body,
+}
+
+/// Where the events behind the GTID event are.
+#[derive(Debug)]
+pub(super) enum Body {
+    Memory {
+        bytes: Vec<u8>,
+        events: Vec<Boundary>,
+    },
+    /// In a file of their own, but for the last ones until the group is sealed.
+    Spilled {
+        spilled: Box<Spilled>,
+        rest: Vec<u8>,
+        /// Their ends, in the group.
+        events: Vec<usize>,
+    },
+}
+
+impl EventGroup {
+    /// Bytes the stamped group takes, GTID event and checksums included (B1).
+    pub fn stamped_len(&self) -> usize {
+        self.gtid_event_len() + self.len
+    }
+
+    /// How many events the stamped group has.
+    pub fn event_count(&self) -> usize {
+        self.event_count
+    }
+
+    /// The context it was built with.
+    pub fn context(&self) -> &GroupContext {
+        &self.context
+    }
+
+    /// Appends the whole group for file offset `start` to `out`.
+    ///
+    /// # Panics
+    /// If the group is in a file of its own: the log joins it instead.
+    pub fn stamp(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) {
+        let Body::Memory { bytes, events } = &self.body else { panic!("{NOT_STAMPED}") };
+        out.reserve(self.stamped_len());
+        self.append_gtid_event(stamp, start, out);
+        let at = out.len();
+        out.extend_from_slice(bytes);
+        patch(&mut out[at..], events, start + self.gtid_event_len() as u64);
+    }
+
+    /// Appends the GTID event alone to `gtid_out`, and patches the rest where it is: a large group's own bytes are
+    /// written behind it, without a copy. Returns those bytes.
+    ///
+    /// A group is stamped in place once; the CRCs start from position 0.
+    ///
+    /// # Panics
+    /// As [`Self::stamp`].
+    pub fn stamp_in_place(self, stamp: &GtidStamp, start: u64, gtid_out: &mut Vec<u8>) -> Vec<u8> {
+        self.append_gtid_event(stamp, start, gtid_out);
+        let start = start + self.gtid_event_len() as u64;
+        let Body::Memory { mut bytes, events } = self.body else { panic!("{NOT_STAMPED}") };
+        patch(&mut bytes, &events, start);
+        bytes
+    }
+
+    /// Writes what is left in memory of a group that has a file of its own, and flushes it: its session's last work before
+    /// it joins the queue.
+    pub(crate) fn seal(&mut self) -> Result<(), LogError> {
+        let Body::Spilled { spilled, rest, events } = &mut self.body else { return Ok(()) };
+        spilled.take(&mut std::mem::take(rest), &std::mem::take(events))?;
+        spilled.file_mut().seal()
+    }
+
+    /// The file of its own, if it has one.
+    pub(crate) fn large_file(&mut self) -> Option<&mut LargeFile> {
+        match &mut self.body {
+            Body::Memory { .. } => None,
+            Body::Spilled { spilled, .. } => Some(spilled.file_mut()),
+        }
+    }
+
+    /// True if it has a file of its own.
+    pub fn is_large(&self) -> bool {
+        matches!(self.body, Body::Spilled { .. })
+    }
+
+    pub(crate) fn append_gtid_event(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) {
+        let at = out.len();
+        let length = self.gtid_event_len();
+        let event = GtidEvent {
+            may_have_statements: self.may_have_statements,
+            gtid: stamp.gtid,
+            tag: String::new(),
+            last_committed: stamp.last_committed,
+            sequence_number: stamp.sequence_number,
+            commit: Some(CommitInfo {
+                immediate_commit_timestamp: stamp.commit_timestamp,
+                original_commit_timestamp: self.context.original.map(|o| o.timestamp),
+                transaction_length: self.stamped_len() as u64,
+                immediate_server_version: Some(self.context.server_version),
+                original_server_version: self.context.original.map(|o| o.server_version),
+                commit_group_ticket: 0,
+            }),
+        };
+        let header = EventHeader {
+            timestamp: self.context.timestamp,
+            event_type: event.event_type(),
+            server_id: self.context.server_id,
+            event_length: length as u32,
+            end_log_pos: (start + length as u64) as u32,
+            flags: 0,
+        };
+        out.extend_from_slice(&header.encode());
+        event.encode_body(out);
+        let crc = crc32fast::hash(&out[at..]);
+        out.extend_from_slice(&crc.to_le_bytes());
+        debug_assert_eq!(out.len() - at, length);
+    }
+
+    /// The event holds the group's length, its own included, in as few bytes as that needs.
+    pub(crate) fn gtid_event_len(&self) -> usize {
+        const POST_HEADER: usize = 1 + 16 + 8 + 1 + 8 + 8;
+        let originals = if self.context.original.is_some() { 7 + 4 } else { 0 };
+        let rest = EventHeader::LEN + POST_HEADER + 7 + 4 + originals + CHECKSUM_LEN;
+        let total = (self.len + rest) as u64;
+        let width = match total {
+            ..=249 => 1,
+            250..=0xfffc => 3,
+            0xfffd..=0xff_fffb => 4,
+            _ => 9,
+        };
+        rest + width
+    }
+}
+
+const NOT_STAMPED: &str = "the events of a large group have their positions already";
+
+/// Sets `end_log_pos` and CRC of each event. Offsets beyond 4 GiB wrap, as MySQL's do.
+fn patch(bytes: &mut [u8], events: &[Boundary], start: u64) {
+    let mut from = 0;
+    for event in events {
+        let end_log_pos = (start + event.end as u64) as u32;
+        let at = from + EventHeader::END_LOG_POS_OFFSET;
+        bytes[at..at + 4].copy_from_slice(&end_log_pos.to_le_bytes());
+        let (summed, crc) = bytes[from..event.end].split_at_mut(event.end - from - CHECKSUM_LEN);
+        let sum = match event.factor {
+            None => crc32fast::hash(summed),
+            Some(factor) => {
+                let at_zero = u32::from_le_bytes([crc[0], crc[1], crc[2], crc[3]]);
+                crc_at(at_zero, factor.get(), end_log_pos)
+            }
+        };
+        crc.copy_from_slice(&sum.to_le_bytes());
+        from = event.end;
+    }
+}
