@@ -140,6 +140,11 @@ pub trait File: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
     /// Makes content, length and all other attributes durable (`fsync`).
     fn sync_all(&self) -> io::Result<()>;
+    /// Asks the system to begin writing these bytes to the disk, and does not wait: a hint, which keeps a later flush short
+    /// and the disk free of bursts, and promises nothing (E1).
+    fn begin_writing(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;
     /// Cuts the file, or extends it with zeros.

@@ -120,6 +120,13 @@ impl File for RealFile {
         self.0.sync_all()
     }
 
+    fn begin_writing(&self, offset: u64, len: u64) {
+        // Dirty pages are queued for writing; those that are clean already leave memory, as who asked for it wants: the
+        // system's copy is not what is read next.
+        let len = std::num::NonZeroU64::new(len);
+        let _ = rustix::fs::fadvise(&self.0, offset, len, rustix::fs::Advice::DontNeed);
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

@@ -266,6 +266,8 @@ impl Transaction {
         }
         let batch = self.writes.to_batch();
         let of_temporary = self.writes.to_temporary_batch();
+        // What may be large is not kept twice while the batch becomes a memtable.
+        drop(self.writes);
         let temporary = self.engine.temporary();
         temporary.admit(&of_temporary)?;
         if self.group.is_empty() {

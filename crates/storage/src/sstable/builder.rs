@@ -177,6 +177,8 @@ impl TableBuilder {
 
     fn write_pending(&mut self) -> io::Result<()> {
         self.file.write_at(&self.pending, self.written)?;
+        // So that the flush at the end has little left to do: a burst of it would hold up the log's flushes.
+        self.file.begin_writing(self.written, self.pending.len() as u64);
         self.written += self.pending.len() as u64;
         self.pending.clear();
         Ok(())
