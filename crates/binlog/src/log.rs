@@ -8,6 +8,7 @@
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
+//! - [`stages`]: how long each step took;
 //! - [`progress`], [`background`], [`status`], [`names`], [`error`]: their helpers.
 //!
 //! Deliberately absent: a second log, a flush of anything else at commit, timers in group formation, retries after a
@@ -28,6 +29,7 @@ mod reader;
 mod recovery;
 mod rotate;
 mod scan;
+mod stages;
 mod status;
 
 pub use background::FLUSH_DELAY;
@@ -53,6 +55,7 @@ use progress::Progress;
 use queue::Queue;
 use recovery::Found;
 use rotate::FileMaker;
+use stages::SlowCommits;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,6 +83,8 @@ pub struct LogOptions {
     pub binlog_group_commit_sync_delay: u64,
     /// It waits no longer once this many joined; 0 is no such limit.
     pub binlog_group_commit_sync_no_delay_count: usize,
+    /// From how long on a commit is told in the error log; zero is never.
+    pub slow_commit: Duration,
     /// In the headers of the log's own events.
     pub server_id: u32,
     /// What GTIDs are given out under.
@@ -102,6 +107,7 @@ impl LogOptions {
             trx_commit: 1,
             binlog_group_commit_sync_delay: 0,
             binlog_group_commit_sync_no_delay_count: 0,
+            slow_commit: Duration::ZERO,
             server_id,
             server_uuid,
             server_version: server_version.to_owned(),
@@ -169,6 +175,7 @@ struct Shared {
     maker: FileMaker,
     background: Background,
     status: Arc<LogStatus>,
+    slow_commits: SlowCommits,
     /// A packed position; raised by checkpoints, read by purges, ordering nothing else.
     purge_floor: AtomicU64,
     /// What the next large transaction's file is named by.
@@ -381,6 +388,11 @@ impl Log {
         self.shared.settings.no_delay_count.store(no_delay_count, Relaxed);
     }
 
+    /// Sets from how long on a commit is told in the error log; zero is never.
+    pub fn set_slow_commit(&self, time: Duration) {
+        self.shared.slow_commits.set_from(time);
+    }
+
     /// Does what the background threads do, here and now: flushes what is written, writes the index, fills the pool.
     pub fn maintain(&self) -> Result<(), LogError> {
         self.shared.flush_in_background();
@@ -457,6 +469,7 @@ impl Shared {
             maker,
             background: Background::default(),
             status,
+            slow_commits: SlowCommits::new(options.slow_commit),
             purge_floor: AtomicU64::new(0),
             large_serial: AtomicU64::new(1),
         })

@@ -6,6 +6,7 @@ mod common;
 use common::{Server, now, start};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn connect(address: &str) -> TcpStream {
@@ -98,4 +99,38 @@ fn clients_that_misbehave_are_hung_up_on() {
     assert!(scrape(&server).contains("duramen_info{version="));
     let (status, messages) = server.terminate();
     assert!(status.success(), "{messages:?}");
+}
+
+#[test]
+fn a_slow_commit_is_told_with_the_step_that_was_slow() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = servers::disk::Disk::new(folder.path()).unwrap();
+    let data = Arc::new(tempfile::tempdir().unwrap());
+    let args = ["--duramen-metrics-address=0", "--duramen-slow-commit-time=0.3"];
+    let server = Server::start_with(&data, &args, &disk.variables());
+    server.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY)");
+    disk.delay_flushes(Duration::from_millis(400)).unwrap();
+    let before = scrape(&server);
+    server.sql("INSERT INTO d.t VALUES (1); INSERT INTO d.t VALUES (2)");
+    let after = scrape(&server);
+    let grown = |name: &str| value(&after, name) - value(&before, name);
+    assert_eq!(grown("duramen_log_slow_groups_total"), 2.0);
+    for step in ["queue_wait", "order", "write", "flush", "publish", "reply", "commit"] {
+        assert_eq!(grown(&format!("duramen_log_{step}_seconds_count")), 2.0, "{step}");
+    }
+    assert!(grown("duramen_log_flush_seconds_sum") >= 0.8);
+    assert!(grown("duramen_log_commit_seconds_sum") >= grown("duramen_log_flush_seconds_sum"));
+    let slow = || server.messages().into_iter().filter(|m| m.contains("slow commit")).collect::<Vec<_>>();
+    let told = slow();
+    assert_eq!(told.len(), 1, "one line in five seconds: {told:?}");
+    assert!(told[0].contains("[Warning] [binlog] slow commit: a group of 1 ending at"), "{told:?}");
+    assert!(told[0].contains("most of it flushing the log file to disk (queue wait "), "{told:?}");
+    server.sql("SET GLOBAL duramen_slow_commit_time = 0; INSERT INTO d.t VALUES (3)");
+    assert_eq!(
+        value(&scrape(&server), "duramen_log_slow_groups_total"),
+        value(&after, "duramen_log_slow_groups_total")
+    );
+    assert!(
+        server.sql("SHOW ENGINE DURAMEN STATUS").contains("2 groups were slow (duramen_slow_commit_time)")
+    );
 }

@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{DURAMEN, now, run, start};
+use common::{DURAMEN, Server, now, run, start};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Nothing of the probe may be left in a folder.
@@ -82,4 +83,28 @@ fn an_interrupted_probe_leaves_nothing() {
         assert!(!probe.wait().unwrap().success());
         assert!(is_clean(folder.path()), "interrupted after {after} ms");
     }
+}
+
+/// A disk of 20 ms is slower than all noise: what is predicted for it is what a server on it reaches.
+#[test]
+fn the_prediction_for_an_old_disk_comes_true() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = servers::disk::Disk::new(&folder.path().join("disk")).unwrap();
+    disk.delay_flushes(Duration::from_millis(20)).unwrap();
+    let data = Arc::new(tempfile::tempdir().unwrap());
+    let server = Server::start_with(&data, &[], &disk.variables());
+    let output = Command::new(DURAMEN)
+        .args(["probe", "--time=5", &format!("--server=127.0.0.1:{}", server.port)])
+        .arg(folder.path())
+        .envs(disk.variables())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    println!("{text}");
+    let table = text.split("predicted/s").nth(1).unwrap();
+    let percent = |line: &str| -> f64 { line.split_whitespace().nth(3).unwrap().parse().unwrap() };
+    let reached: Vec<_> = table.lines().filter(|l| l.contains(" % ")).map(percent).collect();
+    // With more clients other work on the machine is felt.
+    assert!(reached[..3].iter().all(|p| (50.0..200.0).contains(p)), "{reached:?}");
 }

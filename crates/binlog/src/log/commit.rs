@@ -37,8 +37,9 @@
 use super::Shared;
 use super::error::CommitError;
 use super::flush::Group;
-use super::queue::{Entry, Moment, Seat, Turn};
+use super::queue::{Entry, Moment, Seat, Since, Turn, Wake};
 use super::rotate::Active;
+use super::stages::Stages;
 use crate::group::EventGroup;
 use crate::gtid::{Gtid, GtidSet};
 use crate::position::LogPosition;
@@ -117,7 +118,7 @@ impl Ticket {
                 return outcome.clone();
             }
             match self.shared.queue.turn(&self.seat, || self.shared.moment()) {
-                Turn::Lead => self.shared.lead(),
+                Turn::Lead(since) => self.shared.lead(since),
                 Turn::Order => self.shared.order(),
                 Turn::Park(None) => thread::park(),
                 Turn::Park(Some(timeout)) => thread::park_timeout(timeout),
@@ -178,7 +179,7 @@ impl Shared {
     }
 
     /// Steps 2 to 9: orders what is queued, and makes all that is ordered durable.
-    fn lead(&self) {
+    fn lead(&self, since: Since) {
         let guard = NoHalfGroup;
         let mut leader = self.leader.lock();
         self.order_queued(&mut leader);
@@ -186,17 +187,27 @@ impl Shared {
         drop(leader);
         match group {
             None => self.publish(LogPosition::ZERO, true),
-            Some((group, waits)) => self.complete(group, waits),
+            Some((group, waits)) => self.complete(group, waits, Stages::begin(since, self.env.monotonic())),
         }
         std::mem::forget(guard);
     }
 
     /// Steps 6 to 9.
-    fn complete(&self, group: Group<'_>, waits: bool) {
-        let end = group.end;
-        let outcome = self.write_group(group).and_then(|()| if waits { self.flush_to(end) } else { Ok(()) });
+    fn complete(&self, group: Group<'_>, waits: bool, mut stages: Stages) {
+        let (end, members) = (group.end, group.members);
+        let written = self.write_group(group);
+        stages.end_step(self.env.monotonic());
+        let outcome = written.and_then(|()| if waits { self.flush_to(end) } else { Ok(()) });
+        stages.end_step(self.env.monotonic());
         match outcome {
-            Ok(()) => self.publish(end, true),
+            Ok(()) => {
+                let wake = self.show(end, true);
+                stages.end_step(self.env.monotonic());
+                wake.wake(&Ok(()));
+                stages.end_step(self.env.monotonic());
+                stages.record(&self.status);
+                self.slow_commits.judge(&stages, members, end, &self.status);
+            }
             Err(latched) => self.queue.abandon(true).wake(&Err(CommitError::Unknown(latched))),
         }
         if !waits {
@@ -208,24 +219,29 @@ impl Shared {
     /// Step 5: all that is ordered, and whether it waits for its flush. Nothing if what the leader ordered was refused, or
     /// published by a rotation.
     fn take_group(&self, leader: &mut Leader) -> Option<(Group<'_>, bool)> {
-        let members = self.queue.begin() as u64;
+        let members = self.queue.begin();
         if members == 0 {
             return None;
         }
         self.status.groups.add(1);
-        self.status.group_size.record(members);
+        self.status.group_size.record(members as u64);
         let waits = self.settings.group_waits(&mut leader.unflushed_groups);
         let mut turn = self.write_turn.lock();
         std::mem::swap(&mut leader.unwritten, &mut turn);
         let (file, end) = (leader.active.file.clone(), leader.active.position());
-        Some((Group { end, file, turn }, waits))
+        Some((Group { end, members, file, turn }, waits))
     }
 
     /// Steps 8 and 9, up to a position; `leads` if the caller leads a group, which ends with it.
     pub(super) fn publish(&self, end: LogPosition, leads: bool) {
+        self.show(end, leads).wake(&Ok(()));
+    }
+
+    /// Step 8.
+    fn show(&self, end: LogPosition, leads: bool) -> Wake {
         let wake = self.queue.publish(end, &self.executed, leads);
         self.progress.advance(&self.progress.visible, end);
-        wake.wake(&Ok(()));
+        wake
     }
 
     /// The members need not wait for it.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// What a leader has taken to write: the end of a group, and the bytes that lead to it.
 pub(super) struct Group<'a> {
     pub(super) end: LogPosition,
+    pub(super) members: usize,
     pub(super) file: Arc<dyn File>,
     pub(super) turn: MutexGuard<'a, Vec<u8>>,
 }
@@ -19,7 +20,7 @@ pub(super) struct Group<'a> {
 impl Shared {
     /// Writes what a leader has taken; the next group may be ordered, but not written meanwhile.
     pub(super) fn write_group(&self, group: Group<'_>) -> Result<(), LogError> {
-        let Group { end, file, mut turn } = group;
+        let Group { end, file, mut turn, .. } = group;
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }

@@ -45,13 +45,20 @@ const DONE: u8 = 3;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Order what is queued, and lead the next flush.
-    Lead,
+    Lead(Since),
     /// Order what is queued.
     Order,
     /// Sleep until woken, or for as long as it says.
     Park(Option<Duration>),
     /// See the outcome.
     Done,
+}
+
+/// A leader's wait for its flush to begin, on the monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Since {
+    pub(super) waited: Duration,
+    pub(super) now: Duration,
 }
 
 /// A transaction whose place is not fixed yet.
@@ -193,10 +200,11 @@ impl Queue {
             timeout = match queue.hold_back(&moment) {
                 Some(timeout) => timeout,
                 None => {
+                    let waited = if queue.next_leader.is_some() { queue.next_since } else { moment.now };
                     queue.next_leader = None;
                     queue.wake_at = None;
                     queue.in_flight += 1;
-                    return Turn::Lead;
+                    return Turn::Lead(Since { waited, now: moment.now });
                 }
             };
             if queue.next_leader.is_none() {
@@ -366,6 +374,8 @@ mod tests {
     const COMMITTED: Committed =
         Committed { position: LogPosition::ZERO, gtid: Gtid { uuid: Uuid([0; 16]), gno: 1 } };
 
+    const LEAD: Turn = Turn::Lead(Since { waited: Duration::ZERO, now: Duration::ZERO });
+
     fn now() -> Moment {
         Moment { now: Duration::ZERO, delay: None }
     }
@@ -397,20 +407,20 @@ mod tests {
     #[test]
     fn a_next_leader_that_is_taken_is_not_waited_for() {
         let (queue, first, second, third) = (Queue::default(), seat(), seat(), seat());
-        assert_eq!(queue.turn(&first, now), Turn::Lead);
+        assert_eq!(queue.turn(&first, now), LEAD);
         assert_eq!(queue.turn(&second, now), Turn::Park(None));
         let member = |seat: &Arc<Seat>| Member { seat: seat.clone(), committed: COMMITTED };
         queue.add_ordered([member(&first), member(&second)].into_iter());
         assert_eq!(queue.begin(), 2);
         queue.publish(COMMITTED.position, &Mutex::default(), true).wake(&Ok(()));
         assert_eq!(queue.turn(&second, now), Turn::Done);
-        assert_eq!(queue.turn(&third, now), Turn::Lead);
+        assert_eq!(queue.turn(&third, now), LEAD);
     }
 
     #[test]
     fn one_leads_one_is_next_and_the_others_park() {
         let (queue, first, second, third) = (Queue::default(), seat(), seat(), seat());
-        assert_eq!(queue.turn(&first, now), Turn::Lead);
+        assert_eq!(queue.turn(&first, now), LEAD);
         assert_eq!(queue.turn(&second, now), Turn::Park(None));
         assert_eq!(queue.turn(&second, now), Turn::Park(None), "woken for no reason");
         assert_eq!(queue.turn(&third, now), Turn::Park(None));
@@ -418,6 +428,6 @@ mod tests {
         assert!(Arc::ptr_eq(wake.called.as_ref().unwrap(), &second));
         wake.wake(&Ok(()));
         assert_eq!(queue.turn(&third, now), Turn::Park(None), "woken for no reason");
-        assert_eq!(queue.turn(&second, now), Turn::Lead);
+        assert_eq!(queue.turn(&second, now), LEAD);
     }
 }

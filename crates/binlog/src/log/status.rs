@@ -47,6 +47,21 @@ pub struct LogStatus {
     pub pool_made: Counter,
     /// Transactions in each group.
     pub group_size: Histogram,
+    /// Groups that took as long as a slow commit.
+    pub slow_groups: Counter,
+    /// Microseconds from the queueing of a group's first transaction, or of the one that leads it, until its flush might
+    /// begin.
+    pub queue_wait_us: Histogram,
+    /// Microseconds of fixing a group's order, waiting for the write before included.
+    pub order_us: Histogram,
+    /// Microseconds of writing a group's bytes.
+    pub write_us: Histogram,
     /// Microseconds of each flush.
     pub flush_us: Histogram,
+    /// Microseconds of making a group visible.
+    pub publish_us: Histogram,
+    /// Microseconds of waking a group's sessions.
+    pub reply_us: Histogram,
+    /// Microseconds of all of it.
+    pub commit_us: Histogram,
 }

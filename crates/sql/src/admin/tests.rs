@@ -264,7 +264,7 @@ fn the_engine_tells_what_it_is_doing() {
         "\nCACHE\n",
         "0 row locks held; 0 waits now",
         "\nSNAPSHOTS\n",
-        "\nLARGE TRANSACTIONS\n0 transactions got a file of their own",
+        "\n0 transactions got a file of their own",
         "\nEND OF DURAMEN MONITOR OUTPUT\n",
     ] {
         assert!(report.contains(part), "no {part:?} in {report}");

@@ -74,6 +74,22 @@ fn add_log(log: &Log, rows: &mut Rows) {
     rows.push("Duramen_prealloc_made", status.pool_made.get());
     rows.push("Duramen_prealloc_misses", status.pool_misses.get());
     rows.push_histogram("Duramen_log_flush_us", "One flush of the log.", &status.flush_us);
+    rows.push("Duramen_log_slow_groups", status.slow_groups.get());
+    let stages = [
+        (
+            "Duramen_log_queue_wait_us",
+            "From a leader's wait for its turn until its flush may begin.",
+            &status.queue_wait_us,
+        ),
+        ("Duramen_log_order_us", "Fixing a group's order.", &status.order_us),
+        ("Duramen_log_write_us", "Writing a group's bytes.", &status.write_us),
+        ("Duramen_log_publish_us", "Making a group visible.", &status.publish_us),
+        ("Duramen_log_reply_us", "Waking a group's sessions to reply.", &status.reply_us),
+        ("Duramen_log_commit_us", "A group from its leader's wait to its last reply.", &status.commit_us),
+    ];
+    for (name, help, histogram) in stages {
+        rows.push_histogram(name, help, histogram);
+    }
     rows.push_histogram("Duramen_log_group_size", "Transactions in a group.", &status.group_size);
     let place =
         |position: binlog::LogPosition| format!("{}:{}", log.file_name(position.file()), position.offset());

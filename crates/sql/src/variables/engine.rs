@@ -7,6 +7,7 @@ use super::value::Value;
 use binlog::gtid::Uuid;
 use binlog::log::{Log, LogOptions};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use storage::EngineOptions;
 
 /// The engine's options as the server starts. `base_name` stands in front of the log files' numbers.
@@ -33,6 +34,7 @@ fn log_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) ->
     options.trx_commit = trx_commit(globals);
     options.binlog_group_commit_sync_delay = globals.uint(ids::BINLOG_GROUP_COMMIT_SYNC_DELAY);
     options.binlog_group_commit_sync_no_delay_count = no_delay_count(globals);
+    options.slow_commit = Duration::from_secs_f64(globals.double(ids::DURAMEN_SLOW_COMMIT_TIME));
     options
 }
 
@@ -46,6 +48,13 @@ pub fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
     on_change(globals, log, ids::BINLOG_LARGE_COMMIT_THRESHOLD, Log::set_large_commit_threshold);
     on_change(globals, log, ids::BINLOG_PREALLOC_NUM, |log, n| {
         log.set_prealloc_num(u32::try_from(n).unwrap_or(u32::MAX));
+    });
+    let slow = Arc::downgrade(log);
+    globals.on_change(ids::DURAMEN_SLOW_COMMIT_TIME, move |value| {
+        if let (Some(log), Value::Double(seconds)) = (Weak::upgrade(&slow), value) {
+            log.set_slow_commit(Duration::from_secs_f64(*seconds));
+        }
+        Ok(())
     });
     let other = Arc::downgrade(globals);
     on_change(globals, log, ids::BINLOG_GROUP_COMMIT_SYNC_DELAY, move |log, micros| {

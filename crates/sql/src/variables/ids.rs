@@ -43,6 +43,7 @@ names! {
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
     DURAMEN_METRICS_ADDRESS = "duramen_metrics_address";
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
+    DURAMEN_SLOW_COMMIT_TIME = "duramen_slow_commit_time";
     DURAMEN_TRANSACTION_SIZE_MAX = "duramen_transaction_size_max";
     ERROR_COUNT = "error_count";
     FOREIGN_KEY_CHECKS = "foreign_key_checks";

@@ -26,6 +26,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("duramen_row_locks_max", 4 << 20, 1024, 1 << 40)
         .read_only()
         .help_text("Row locks that one transaction may hold"),
+    double("duramen_slow_commit_time", 1.0, 0.0, 3600.0).help_text(
+        "Seconds from which a slow commit is told in the error log, with the step that was slow; 0: never",
+    ),
     uint("duramen_transaction_size_max", 1 << 30, 1 << 20, 1 << 40)
         .block(4096)
         .read_only()

@@ -54,7 +54,7 @@ pub(super) fn log(log: &Log, globals: &GlobalVariables) -> String {
 pub(super) fn groups(status: &LogStatus) -> String {
     let (transactions, groups) = (status.transactions.get(), status.groups.get());
     let sizes = &status.group_size;
-    format!(
+    let mut out = format!(
         "{transactions} transactions in {groups} groups, {} in one on the mean; half of the groups have at most {}, 99 % at \
          most {}\n{} transactions refused\n{} of events written\n",
         ratio(transactions, groups),
@@ -62,7 +62,18 @@ pub(super) fn groups(status: &LogStatus) -> String {
         sizes.quantile_bound(0.99).saturating_sub(1),
         status.refused.get(),
         size(status.bytes_written.get()),
-    )
+    );
+    let steps = [
+        ("waiting for the flush before", &status.queue_wait_us),
+        ("fixing the order", &status.order_us),
+        ("writing", &status.write_us),
+        ("publishing", &status.publish_us),
+        ("waking the sessions", &status.reply_us),
+        ("a group in all, its flush included", &status.commit_us),
+    ];
+    steps.iter().for_each(|(what, micros)| out.push_str(&times(what, micros)));
+    let _ = writeln!(out, "{} groups were slow (duramen_slow_commit_time)", status.slow_groups.get());
+    out
 }
 
 pub(super) fn flushes(status: &LogStatus) -> String {
