@@ -84,7 +84,7 @@ fn writer(database: &Database, told: &Told, writer: i64, mut random: Random) {
             }
             Err(TransactionError::Lock(LockError::Deadlock)) => {}
             Err(TransactionError::Commit(CommitError::Refused(_) | CommitError::Unknown(_))) => return,
-            Err(TransactionError::Store(_)) => return, // the power is gone
+            Err(TransactionError::Store(_) | TransactionError::Log(_)) => return, // the power is gone
             Err(error) => panic!("{error}"),
         }
     }

@@ -141,12 +141,17 @@ impl World {
     }
 
     fn enqueue(&mut self, session: Session) -> Result<(), Ended> {
+        // A large transaction is refused by itself, while those behind it in the queue are not.
+        let is_alone = self.faulty && self.options.log.binlog_large_commit_threshold < 1 << 20;
+        if is_alone {
+            self.wait_for_pending()?;
+        }
         let (transaction, after) = session.finish(self.history.last().expect("the empty state is there"));
         match transaction.enqueue() {
             Ok(Some(pending)) => {
                 self.pending.push(pending);
                 self.history.push(after);
-                if self.chance(40) { self.wait_for_pending() } else { Ok(()) }
+                if is_alone || self.chance(40) { self.wait_for_pending() } else { Ok(()) }
             }
             Ok(None) => Ok(()),
             Err(error) => self.failed(&error),
@@ -192,7 +197,7 @@ impl World {
     /// A failure is excused by the power, a latched log, or a full disk.
     fn failed(&mut self, error: &TransactionError) -> Result<(), Ended> {
         match error {
-            TransactionError::Store(_) if self.faulty => Ok(()),
+            TransactionError::Store(_) | TransactionError::Log(_) if self.faulty => Ok(()),
             _ if !self.env.is_powered() => Err(Ended),
             _ => panic!("{error}"),
         }
