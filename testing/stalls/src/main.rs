@@ -97,6 +97,7 @@ fn run(args: &[String]) -> Result<()> {
 fn measure(server: &servers::Running, options: &Options) -> Result<()> {
     let mut control = connect(server.socket())?;
     prepare(&mut control, options)?;
+    settle(server.pid())?;
     let writers = Writers::start(server.socket(), options.writers)?;
     thread::sleep(Duration::from_secs(2));
     let begun = (Instant::now(), writers.count());
@@ -180,6 +181,21 @@ fn prepare(control: &mut Conn, options: &Options) -> Result<()> {
         let values: Vec<String> =
             (first..rows.min(first + 1000)).map(|id| format!("({id},0,REPEAT('x',{TEXT}))")).collect();
         control.query_drop(format!("INSERT INTO big VALUES {}", values.join(",")))?;
+    }
+    Ok(())
+}
+
+/// Waits until the server has written what it had to after the load, for two minutes at the most.
+fn settle(pid: u32) -> Result<()> {
+    let mut written = 0;
+    for _ in 0..120 {
+        let io = std::fs::read_to_string(format!("/proc/{pid}/io"))?;
+        let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")).ok_or("no write_bytes")?;
+        let before = std::mem::replace(&mut written, line.parse::<u64>()?);
+        if written - before < 1 << 20 {
+            break;
+        }
+        thread::sleep(Duration::from_secs(1));
     }
     Ok(())
 }
