@@ -4,14 +4,15 @@
 //! when its group is, recovery replays it, replicas and change readers read it.
 //!
 //! Reading order:
-//! - [`commit`]: the commit path, with the invariants G1 to G6; its stages [`order`] and [`flush`], its roles [`queue`];
+//! - [`commit`]: the commit path, with the invariants G1 to G6; its stages [`order`] and [`flush`], its roles [`queue`] and
+//!   their [`pace`];
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
 //! - [`stages`]: how long each step took;
 //! - [`progress`], [`background`], [`status`], [`names`], [`error`]: their helpers.
 //!
-//! Deliberately absent: a second log, a flush of anything else at commit, timers in group formation, retries after a
+//! Deliberately absent: a second log, a flush of anything else at commit, timers that only make groups larger, retries after a
 //! failed flush, and reading of files that others wrote (the log's own are all in one form: MySQL 8.4's).
 
 mod background;
@@ -22,6 +23,7 @@ mod flush;
 mod large;
 mod names;
 mod order;
+mod pace;
 mod pool;
 mod progress;
 mod queue;
@@ -145,6 +147,11 @@ impl Settings {
         *unflushed == 0
     }
 
+    /// Whether every group waits for its flush.
+    fn always_waits(&self) -> bool {
+        self.trx_commit.load(Relaxed) == 1 || self.sync_binlog.load(Relaxed) == 1
+    }
+
     /// How long a leader waits for how many.
     fn group_delay(&self) -> Option<(Duration, usize)> {
         let delay = self.delay_us.load(Relaxed);
@@ -166,7 +173,7 @@ struct Shared {
     /// One write at a time (G5), from the buffer inside.
     write_turn: Mutex<Vec<u8>>,
     written: Mutex<Written>,
-    /// One flush at a time (G4).
+    /// One flush at a time that is not a group's (G4).
     flush_turn: Mutex<()>,
     progress: Progress,
     /// Every GTID published.

@@ -119,6 +119,9 @@ fn many_threads_on_the_real_disk() {
 fn many_threads_on_the_simulated_disk() {
     for seed in 0..60 {
         let env = SimEnv::new(seed);
+        if seed % 4 == 3 {
+            env.set_sync_time(Duration::from_micros(400));
+        }
         let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 20_000, (seed % 3) as u32);
         hammer(&log, 2 + seed % 15, 30, seed % 2 == 0);
     }
@@ -143,6 +146,67 @@ fn no_wake_up_is_lost() {
             }
         });
         assert_eq!(log.status().transactions.get(), 40_000);
+    }
+}
+
+/// Has the log learn that flushes take long, so that they may overlap.
+fn overlap(env: &SimEnv, log: &Log) {
+    env.set_sync_time(Duration::from_micros(500));
+    for _ in 0..20 {
+        log.commit(group(1_000_000_000, 1), Box::new(())).unwrap();
+    }
+}
+
+/// A commit that comes during a flush is as durable after its own flush, whatever becomes of the first one.
+#[test]
+fn flushes_overlap_and_each_publishes_what_was_written_before_it() {
+    let env = SimEnv::new(4);
+    let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 1 << 30, 0);
+    overlap(&env, &log);
+    env.hold_syncs();
+    thread::scope(|scope| {
+        let first = scope.spawn(|| log.commit(group(1, 1), Box::new(())).unwrap());
+        env.wait_for_held_syncs(1);
+        let second = scope.spawn(|| log.commit(group(2, 1), Box::new(())).unwrap());
+        env.wait_for_held_syncs(2);
+        env.release_sync(2);
+        let second = second.join().unwrap();
+        assert_eq!((log.visible(), log.durable()), (second, second));
+        let found = ids(&open_after_cut(&env));
+        assert!(found.ends_with(&[1, 2]), "{found:?}");
+        env.release_syncs();
+        assert!(first.join().unwrap() < second);
+    });
+}
+
+/// What another machine finds on a disk as it is now, without ending this one.
+fn open_after_cut(env: &SimEnv) -> Arc<Log> {
+    common::open(&env.copy_after_cut(7), &options()).unwrap().0
+}
+
+/// The system tells a failure once for each descriptor: with one for all, the flush that returns first would be believed
+/// although its bytes are lost.
+#[test]
+fn a_failure_reaches_every_flush_in_flight() {
+    for seed in 0..20 {
+        let env = SimEnv::new(seed);
+        let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 1 << 30, 0);
+        overlap(&env, &log);
+        let good = log.visible();
+        env.hold_syncs();
+        env.fail(Fault::Sync, "", 0);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| log.commit(group(1, 1), Box::new(())));
+            env.wait_for_held_syncs(1);
+            let second = scope.spawn(|| log.commit(group(2, 1), Box::new(())));
+            env.wait_for_held_syncs(2);
+            env.release_sync(2);
+            let second = second.join().unwrap();
+            env.release_syncs();
+            assert!(matches!(second, Err(CommitError::Unknown(_))), "seed {seed}");
+            assert!(matches!(first.join().unwrap(), Err(CommitError::Unknown(_))), "seed {seed}");
+        });
+        assert_eq!((log.visible(), log.durable()), (good, good));
     }
 }
 
@@ -214,6 +278,9 @@ fn failures_under_load_reach_every_session() {
         let env = SimEnv::new(seed);
         let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 5_000, (seed % 3) as u32);
         let mut random = Random::new(seed);
+        if seed % 10 == 0 {
+            overlap(&env, &log);
+        }
         let strict = random.chance(2, 3);
         if !strict {
             log.set_sync_binlog(2);
@@ -240,7 +307,7 @@ fn failures_under_load_reach_every_session() {
                                 Err(CommitError::Refused(_)) if !env.is_powered() => break,
                                 Err(e) => panic!("seed {seed}: {e}"),
                             }
-                            if i >= 2000 {
+                            if i >= 1000 {
                                 break; // the fault hit something else
                             }
                         }

@@ -14,7 +14,8 @@
 //! (E3) An unflushed write may survive wholly, in part (any subset of its 512-byte sectors) or not at all, in any order
 //!      with others.
 //! (E4) After a failed sync nothing is known of the unflushed writes, and a later sync that returns `Ok` does not make
-//!      them durable. Callers latch.
+//!      them durable. Callers latch. The failure is told once through each handle that was open before it: of several
+//!      syncs at a time through one handle one learns of it, and no matter which, the others return `Ok`.
 //! (E5) A rename replaces its target atomically: after a power cut either the old or the new file has the name.
 
 mod real;

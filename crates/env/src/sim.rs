@@ -7,7 +7,7 @@
 //!
 //! - [`SimEnv::fail`]: the n-th write or flush fails with EIO.
 //! - [`SimEnv::set_capacity`]: the disk is full at so many bytes; raise it, or remove files, and it works again.
-//! - [`SimEnv::hold_syncs`]: flushes wait at a gate until they are let through.
+//! - [`SimEnv::hold_syncs`]: flushes wait at a gate until they are let through; [`SimEnv::set_sync_time`]: they take time.
 //! - [`SimEnv::counters`]: what was asked of the disk so far.
 //!
 //! The clock stands still unless asked (a microsecond) or told to [`SimEnv::advance`]. Everything is behind one latch:
@@ -24,6 +24,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use stdx::random::Random;
 
@@ -98,6 +99,10 @@ struct State {
     gate: Arc<Condvar>,
     gate_closed: bool,
     at_gate: usize,
+    /// Syncs that have come to the gate since it was closed, and which of them may pass.
+    gate_arrivals: u64,
+    gate_passes: Vec<u64>,
+    sync_time: Duration,
 }
 
 impl SimEnv {
@@ -122,6 +127,9 @@ impl SimEnv {
             gate: Arc::default(),
             gate_closed: false,
             at_gate: 0,
+            gate_arrivals: 0,
+            gate_passes: Vec::new(),
+            sync_time: Duration::ZERO,
         };
         Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }) }
     }
@@ -165,6 +173,13 @@ impl SimEnv {
         SimEnv::with_disk(seed, root, state.monotonic + Duration::from_secs(1))
     }
 
+    /// Another machine with this one's disk as a power cut now would leave it; this one goes on.
+    pub fn copy_after_cut(&self, seed: u64) -> SimEnv {
+        let state = self.shared.state.lock();
+        let root = state.root.lock().reboot(&mut Random::new(seed));
+        SimEnv::with_disk(seed, root, state.monotonic + Duration::from_secs(1))
+    }
+
     /// Lets `after` operations of this kind pass, on files whose path contains `matching`, then fails the next one with
     /// EIO. Several plans may be pending.
     pub fn fail(&self, fault: Fault, matching: &str, after: u64) {
@@ -188,7 +203,22 @@ impl SimEnv {
 
     /// Closes the gate: flushes of files wait there, those of folders don't.
     pub fn hold_syncs(&self) {
-        self.shared.state.lock().gate_closed = true;
+        let mut state = self.shared.state.lock();
+        state.gate_closed = true;
+        state.gate_arrivals = 0;
+        state.gate_passes.clear();
+    }
+
+    /// Lets the n-th flush that came to the gate since it was closed pass (1 is the first).
+    pub fn release_sync(&self, n: u64) {
+        let mut state = self.shared.state.lock();
+        state.gate_passes.push(n);
+        state.gate.notify_all();
+    }
+
+    /// Has each flush of a file take so long, by this machine's clock and by the real one; others go on meanwhile.
+    pub fn set_sync_time(&self, time: Duration) {
+        self.shared.state.lock().sync_time = time;
     }
 
     /// Opens the gate.
@@ -383,7 +413,8 @@ impl SimEnv {
     }
 
     fn handle(&self, path: &Path, inode: Inode, writable: bool) -> Arc<dyn File> {
-        Arc::new(SimFile { env: self.clone(), path: path.into(), inode, writable })
+        let told = AtomicU64::new(inode.lock().failures());
+        Arc::new(SimFile { env: self.clone(), path: path.into(), inode, writable, told })
     }
 }
 
@@ -527,11 +558,29 @@ struct SimFile {
     path: Arc<Path>,
     inode: Inode,
     writable: bool,
+    /// Failures of the file that were told through this handle (E4).
+    told: AtomicU64,
 }
 
 impl SimFile {
     fn writable(&self) -> io::Result<MutexGuard<'_, State>> {
         if self.writable { self.env.powered() } else { Err(ErrorKind::PermissionDenied.into()) }
+    }
+
+    /// True if a sync has failed that this handle was not told of; it is told now (E4).
+    fn learns_of_failure(&self) -> bool {
+        let failures = self.inode.lock().failures();
+        self.told.swap(failures, Ordering::Relaxed) < failures
+    }
+
+    /// Takes the time that a sync takes, without the latch.
+    fn pass_time(state: &mut MutexGuard<'_, State>) -> io::Result<()> {
+        let time = state.sync_time;
+        if !time.is_zero() {
+            MutexGuard::unlocked(state, || std::thread::sleep(time));
+            state.monotonic += time;
+        }
+        state.check_power()
     }
 
     /// Waits at the gate, if it is closed, without the latch.
@@ -540,9 +589,11 @@ impl SimFile {
             return Ok(());
         }
         state.at_gate += 1;
+        state.gate_arrivals += 1;
+        let number = state.gate_arrivals;
         let gate = state.gate.clone();
         gate.notify_all();
-        while state.gate_closed && state.powered {
+        while state.gate_closed && state.powered && !state.gate_passes.contains(&number) {
             gate.wait(state);
         }
         state.at_gate -= 1;
@@ -590,15 +641,20 @@ impl File for SimFile {
         let mut state = self.env.powered()?;
         let upto = self.inode.lock().changes();
         let verdict = state.begin(Fault::Sync, &self.path)?;
-        Self::pass_gate(&mut state)?;
-        match verdict {
-            Verdict::Go => self.inode.lock().sync(upto),
-            Verdict::PowerCut => return state.lose_power(),
-            Verdict::Eio => {
-                self.inode.lock().fail_sync(&mut state.fate);
-                return Err(eio());
-            }
+        if let Verdict::Eio = verdict {
+            self.inode.lock().fail_sync(&mut state.fate);
         }
+        // Told early, so that of two syncs through one handle the one that came first can be the last to return.
+        let failed = self.learns_of_failure();
+        Self::pass_time(&mut state)?;
+        Self::pass_gate(&mut state)?;
+        if let Verdict::PowerCut = verdict {
+            return state.lose_power();
+        }
+        if failed || self.learns_of_failure() {
+            return Err(eio());
+        }
+        self.inode.lock().sync(upto);
         Ok(())
     }
 

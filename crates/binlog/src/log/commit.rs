@@ -7,8 +7,9 @@
 //! 3. **stamp** Their bytes are stamped into one buffer, for which the file has room already.
 //! 4. **release** The hooks are called in order: row versions enter the memtables, row locks are released, so that
 //!    whoever waits for a row goes on at once, and may join the same flush.
-//! 5. **lead** A session whose flush has not begun leads when the one before has ended. All that is ordered by then is
-//!    the group: its size finds itself, there is no timer (but for `binlog_group_commit_sync_delay`).
+//! 5. **lead** A session whose flush has not begun leads: at once if no other flush is in flight, else when that pays
+//!    (`pace.rs`), or when the last one ends. All that is ordered by then is the group, whose size finds itself. (Only
+//!    `binlog_group_commit_sync_delay` makes a commit wait that might go on.)
 //! 6. **write** The buffer is written at once.
 //! 7. **flush** One `fdatasync`, if `sync_binlog` and `innodb_flush_log_at_trx_commit` ask for it; else the background
 //!    flushes within milliseconds.
@@ -32,12 +33,12 @@
 //! [`super::progress`] are leaves.
 //!
 //! Elsewhere: who takes which role (`queue.rs`), steps 2 to 4 (`order.rs`), 6 and 7 (`flush.rs`), rotation
-//! (`rotate.rs`), what a crash leaves (`files.rs`, `recovery.rs`).
+//! (`rotate.rs`), when flushes overlap (`pace.rs`), what a crash leaves (`files.rs`, `recovery.rs`).
 
 use super::Shared;
 use super::error::CommitError;
 use super::flush::Group;
-use super::queue::{Entry, Moment, Seat, Since, Turn, Wake};
+use super::queue::{Entry, Flight, Moment, Seat, Since, Turn, Wake};
 use super::rotate::Active;
 use super::stages::Stages;
 use crate::group::EventGroup;
@@ -161,7 +162,11 @@ impl Shared {
     }
 
     fn moment(&self) -> Moment {
-        Moment { now: self.env.monotonic(), delay: self.settings.group_delay() }
+        Moment {
+            is_strict: self.settings.always_waits(),
+            now: self.env.monotonic(),
+            delay: self.settings.group_delay(),
+        }
     }
 
     /// Steps 2 to 4, while a flush is in flight.
@@ -185,30 +190,48 @@ impl Shared {
         self.order_queued(&mut leader);
         let group = self.take_group(&mut leader);
         drop(leader);
-        match group {
-            None => self.publish(LogPosition::ZERO, true),
-            Some((group, waits)) => self.complete(group, waits, Stages::begin(since, self.env.monotonic())),
-        }
+        self.complete(group, Stages::begin(since, self.env.monotonic()));
         std::mem::forget(guard);
     }
 
+    /// Step 5: all that is ordered. It may be nothing, if what the leader ordered was refused, or published by a rotation.
+    fn take_group(&self, leader: &mut Leader) -> Group<'_> {
+        let flight = self.queue.begin();
+        // What others in flight have promised must not be published without their flush.
+        let waits = flight.members > 0
+            && (self.settings.group_waits(&mut leader.unflushed_groups) || !flight.is_first);
+        let mut turn = self.write_turn.lock();
+        std::mem::swap(&mut leader.unwritten, &mut turn);
+        let flush_file = leader.active.flush_files[flight.slot].clone();
+        let (file, end) = (leader.active.file.clone(), leader.active.position());
+        Group { end, file, turn, flush_file, waits, flight }
+    }
+
     /// Steps 6 to 9.
-    fn complete(&self, group: Group<'_>, waits: bool, mut stages: Stages) {
-        let (end, members) = (group.end, group.members);
-        let written = self.write_group(group);
+    fn complete(&self, group: Group<'_>, mut stages: Stages) {
+        let Group { end, waits, flush_file, mut flight, .. } = group;
+        let members = flight.members;
+        if members == 0 {
+            return self.publish(LogPosition::ZERO, Some(flight));
+        }
+        self.status.groups.add(1);
+        self.status.group_size.record(members as u64);
+        let written = self.write_group(group.file, end, group.turn);
         stages.end_step(self.env.monotonic());
-        let outcome = written.and_then(|()| if waits { self.flush_to(end) } else { Ok(()) });
+        let flushed = written.and_then(|()| {
+            if waits { self.flush_group(&mut flight, flush_file.as_ref(), end) } else { Ok(()) }
+        });
         stages.end_step(self.env.monotonic());
-        match outcome {
+        match flushed {
             Ok(()) => {
-                let wake = self.show(end, true);
+                let wake = self.show(end, Some(flight));
                 stages.end_step(self.env.monotonic());
                 wake.wake(&Ok(()));
                 stages.end_step(self.env.monotonic());
                 stages.record(&self.status);
                 self.slow_commits.judge(&stages, members, end, &self.status);
             }
-            Err(latched) => self.queue.abandon(true).wake(&Err(CommitError::Unknown(latched))),
+            Err(latched) => self.queue.abandon(Some(flight)).wake(&Err(CommitError::Unknown(latched))),
         }
         if !waits {
             self.background.flush_soon();
@@ -216,30 +239,14 @@ impl Shared {
         self.rotate_if_full(end);
     }
 
-    /// Step 5: all that is ordered, and whether it waits for its flush. Nothing if what the leader ordered was refused, or
-    /// published by a rotation.
-    fn take_group(&self, leader: &mut Leader) -> Option<(Group<'_>, bool)> {
-        let members = self.queue.begin();
-        if members == 0 {
-            return None;
-        }
-        self.status.groups.add(1);
-        self.status.group_size.record(members as u64);
-        let waits = self.settings.group_waits(&mut leader.unflushed_groups);
-        let mut turn = self.write_turn.lock();
-        std::mem::swap(&mut leader.unwritten, &mut turn);
-        let (file, end) = (leader.active.file.clone(), leader.active.position());
-        Some((Group { end, members, file, turn }, waits))
-    }
-
-    /// Steps 8 and 9, up to a position; `leads` if the caller leads a group, which ends with it.
-    pub(super) fn publish(&self, end: LogPosition, leads: bool) {
-        self.show(end, leads).wake(&Ok(()));
+    /// Steps 8 and 9, up to a position; `ended` is the caller's own group, if it leads one.
+    pub(super) fn publish(&self, end: LogPosition, ended: Option<Flight>) {
+        self.show(end, ended).wake(&Ok(()));
     }
 
     /// Step 8.
-    fn show(&self, end: LogPosition, leads: bool) -> Wake {
-        let wake = self.queue.publish(end, &self.executed, leads);
+    fn show(&self, end: LogPosition, ended: Option<Flight>) -> Wake {
+        let wake = self.queue.publish(end, &self.executed, ended);
         self.progress.advance(&self.progress.visible, end);
         wake
     }

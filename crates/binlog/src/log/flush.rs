@@ -3,34 +3,62 @@
 use super::Shared;
 use super::commit::{Leader, Written};
 use super::error::LogError;
+use super::queue::Flight;
 use super::rotate::Active;
 use crate::position::LogPosition;
 use env::File;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// What a leader has taken to write: the end of a group, and the bytes that lead to it.
+/// What a leader has taken: the end of a group, and the bytes that lead to it, with the turn to write them.
 pub(super) struct Group<'a> {
     pub(super) end: LogPosition,
-    pub(super) members: usize,
     pub(super) file: Arc<dyn File>,
     pub(super) turn: MutexGuard<'a, Vec<u8>>,
+    /// The file by the group's own descriptor.
+    pub(super) flush_file: Arc<dyn File>,
+    /// As `sync_binlog` and `innodb_flush_log_at_trx_commit` ask.
+    pub(super) waits: bool,
+    pub(super) flight: Flight,
 }
 
 impl Shared {
-    /// Writes what a leader has taken; the next group may be ordered, but not written meanwhile.
-    pub(super) fn write_group(&self, group: Group<'_>) -> Result<(), LogError> {
-        let Group { end, file, mut turn, .. } = group;
+    /// Step 6. The next group may be ordered, but not written meanwhile.
+    pub(super) fn write_group(
+        &self,
+        file: Arc<dyn File>,
+        end: LogPosition,
+        mut turn: MutexGuard<'_, Vec<u8>>,
+    ) -> Result<(), LogError> {
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
         if !turn.is_empty() {
             let start = end.offset() - turn.len() as u64;
-            file.write_at(&turn, start)
-                .map_err(|e| self.write_failed(LogError::io("writing the binary log", e)))?;
+            let written = file.write_at(&turn, start);
+            written.map_err(|e| self.write_failed(LogError::io("writing the binary log", e)))?;
             turn.clear();
             *self.written.lock() = Written { file, end };
         }
+        Ok(())
+    }
+
+    /// Step 7: one flush, of all that was written before it began.
+    pub(super) fn flush_group(
+        &self,
+        flight: &mut Flight,
+        file: &dyn File,
+        end: LogPosition,
+    ) -> Result<(), LogError> {
+        if self.progress.durable.get() >= end {
+            return Ok(());
+        }
+        flight.took = Some(self.flush_file(file)?);
+        if let Some(failure) = self.progress.failure() {
+            return Err(failure);
+        }
+        self.progress.advance(&self.progress.durable, end);
         Ok(())
     }
 
@@ -71,7 +99,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes the log durable up to `wanted` at least, in one flush or none; or latches (G4).
+    /// Makes the log durable up to `wanted` at least, in one flush or none; or latches (G4). Not for groups, which have
+    /// descriptors of their own.
     pub(super) fn flush_to(&self, wanted: LogPosition) -> Result<(), LogError> {
         if self.written.lock().end < wanted {
             drop(self.write_ordered(&mut self.leader.lock())?);
@@ -93,13 +122,14 @@ impl Shared {
         Ok(())
     }
 
-    /// One flush, in its turn, counted and timed; latches if it fails.
-    pub(super) fn flush_file(&self, file: &dyn File) -> Result<(), LogError> {
+    /// One flush, counted and timed; latches if it fails. No two at a time may use one descriptor (G4).
+    pub(super) fn flush_file(&self, file: &dyn File) -> Result<Duration, LogError> {
         let begun = self.env.monotonic();
         let result = file.sync_data();
         let took = self.env.monotonic().saturating_sub(begun);
         self.status.flushes.add(1);
         self.status.flush_us.record(took.as_micros() as u64);
-        result.map_err(|e| self.progress.latch_failure(&LogError::io("flushing the binary log", e)))
+        result.map_err(|e| self.progress.latch_failure(&LogError::io("flushing the binary log", e)))?;
+        Ok(took)
     }
 }

@@ -21,7 +21,6 @@ use super::Shared;
 use super::commit::Leader;
 use super::error::{CommitError, LogError};
 use super::names::Folder;
-use super::rotate::Prepared;
 use crate::event::EncodeEvent;
 use crate::event::PreviousGtids;
 use crate::group::{EventGroup, GtidStamp};
@@ -118,13 +117,13 @@ impl LargeFile {
         self.flush()
     }
 
-    /// Step 4, its first half: fills the room in.
-    pub(super) fn put_header(&mut self, header: &[u8]) -> Result<Prepared, LogError> {
+    /// Step 4, its first half: fills the room in. Returns the whole file, and where it ends.
+    pub(super) fn put_header(&mut self, header: &[u8]) -> Result<(PathBuf, Arc<dyn File>, u64), LogError> {
         assert_eq!(header.len() as u64, self.body_start, "header and GTID event fill their room");
         self.check()?;
         self.file.write_at(header, 0).map_err(|e| self.error("writing", e))?;
         self.flush()?;
-        Ok(Prepared::with_transaction(self.path.clone(), self.file.clone(), self.end()))
+        Ok((self.path.clone(), self.file.clone(), self.end()))
     }
 
     fn flush(&mut self) -> Result<(), LogError> {

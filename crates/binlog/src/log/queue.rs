@@ -8,9 +8,11 @@
 //! (Q2) While `entries` is not empty somebody orders, leads, or is awake and about to ask for its turn.
 //! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake.
 //! (Q4) Who leads has an entry in the group: no session does others' work after its own.
+//! (Q5) No two groups in flight have the same slot, and so the same descriptor to flush through (G4).
 
 use super::commit::{CommitHook, Committed};
 use super::error::CommitError;
+use super::pace::{Pace, SLOTS};
 use crate::group::EventGroup;
 use crate::gtid::{Gtid, GtidSet};
 use crate::position::LogPosition;
@@ -109,8 +111,13 @@ struct QueueState {
     next_leader: Option<Arc<Seat>>,
     /// When it became that.
     next_since: Duration,
-    /// Groups being written or flushed.
+    /// Groups being written or flushed: who leads, or is about to.
     in_flight: usize,
+    /// The slots that they have, as bits (Q5).
+    slots: u32,
+    /// Groups begun so far.
+    flights: u64,
+    pace: Pace,
     /// How many waiting transactions end a delay.
     wake_at: Option<usize>,
 }
@@ -122,8 +129,24 @@ pub(super) struct Wake {
     called: Option<Arc<Seat>>,
 }
 
+const _: () = assert!(SLOTS <= u32::BITS as usize);
+
+/// A group on its way: taken out of the queue with [`Queue::begin`], given back when it is published or has failed.
+pub(super) struct Flight {
+    /// How many members are in it, and in no earlier one.
+    pub(super) members: usize,
+    pub(super) slot: usize,
+    /// No other group was in flight when it began.
+    pub(super) is_first: bool,
+    number: u64,
+    /// How long its flush took, if it had one.
+    pub(super) took: Option<Duration>,
+}
+
 /// What decides when a flush may begin.
 pub(super) struct Moment {
+    /// Every group waits for its flush, so that they may overlap.
+    pub(super) is_strict: bool,
     /// The monotonic clock.
     pub(super) now: Duration,
     /// `binlog_group_commit_sync_delay`, and how many transactions end it.
@@ -204,6 +227,7 @@ impl Queue {
                     queue.next_leader = None;
                     queue.wake_at = None;
                     queue.in_flight += 1;
+                    queue.pace.begin(moment.now);
                     return Turn::Lead(Since { waited, now: moment.now });
                 }
             };
@@ -261,20 +285,25 @@ impl Queue {
         called.inspect(|seat| seat.unpark());
     }
 
-    /// A flush begins for all that is ordered, of which this many are not in an earlier one. The caller leads, and holds
-    /// the log's `leader`.
-    pub(super) fn begin(&self) -> usize {
+    /// A flush begins for all that is ordered. The caller leads, and holds the log's `leader`.
+    pub(super) fn begin(&self) -> Flight {
         let mut queue = self.latch.lock();
-        let begun = std::mem::take(&mut queue.unbegun);
-        let from = queue.ordered.len() - begun;
+        let members = std::mem::take(&mut queue.unbegun);
+        let from = queue.ordered.len() - members;
         queue.ordered.range(from..).for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
         // It may have asked for its turn while the caller was about to order its entry.
         queue.replace_leader(|next| next.taken.load(Ordering::Relaxed));
-        begun
+        let slot = queue.slots.trailing_ones() as usize;
+        assert!(slot < SLOTS, "there are no more groups in flight than slots (Q5)");
+        let is_first = queue.slots == 0;
+        queue.slots |= 1 << slot;
+        queue.flights += 1;
+        Flight { members, slot, is_first, number: queue.flights, took: None }
     }
 
-    /// Takes the members up to a position, and adds their GTIDs to `executed`, in log order.
-    pub(super) fn publish(&self, to: LogPosition, executed: &Mutex<GtidSet>, leads: bool) -> Wake {
+    /// Takes the members up to a position, and adds their GTIDs to `executed`, in log order. `ended` is the caller's own
+    /// group, if it leads one.
+    pub(super) fn publish(&self, to: LogPosition, executed: &Mutex<GtidSet>, ended: Option<Flight>) -> Wake {
         let mut queue = self.latch.lock();
         let count = queue.ordered.partition_point(|member| member.committed.position <= to);
         let members: Vec<Member> = queue.ordered.drain(..count).collect();
@@ -282,14 +311,14 @@ impl Queue {
             let mut executed = executed.lock();
             members.iter().for_each(|member| executed.add(member.committed.gtid));
         }
-        queue.retire(members, leads)
+        queue.retire(members, ended)
     }
 
     /// Takes all members: the log has failed.
-    pub(super) fn abandon(&self, leads: bool) -> Wake {
+    pub(super) fn abandon(&self, ended: Option<Flight>) -> Wake {
         let mut queue = self.latch.lock();
         let members = queue.ordered.drain(..).collect();
-        queue.retire(members, leads)
+        queue.retire(members, ended)
     }
 
     /// Those of GTIDs that are ordered and not published, added to those published.
@@ -312,11 +341,16 @@ impl QueueState {
         free && !seat.taken.load(Ordering::Relaxed)
     }
 
-    /// How long the next flush has to wait before it may begin, if it has to: for the one before it to end, or as
+    /// How long the next flush has to wait before it may begin, if it has to: for others in flight, or as
     /// `binlog_group_commit_sync_delay` asks.
     fn hold_back(&mut self, moment: &Moment) -> Option<Option<Duration>> {
-        if self.in_flight > 0 {
-            return Some(None);
+        let wait = if moment.is_strict {
+            self.pace.hold_back(self.in_flight, moment.now)
+        } else {
+            (self.in_flight > 0).then_some(None)
+        };
+        if wait.is_some() {
+            return wait;
         }
         let (delay, enough) = moment.delay?;
         let since = if self.next_leader.is_some() { self.next_since } else { moment.now };
@@ -338,6 +372,14 @@ impl QueueState {
         self.next_leader.clone().filter(|seat| seat.call())
     }
 
+    fn land(&mut self, flight: &Flight) {
+        self.in_flight -= 1;
+        self.slots &= !(1 << flight.slot);
+        if let Some(took) = flight.took {
+            self.pace.end(took, flight.is_first && flight.number == self.flights);
+        }
+    }
+
     /// Nobody is the next leader if whoever was is gone.
     fn replace_leader(&mut self, gone: impl Fn(&Arc<Seat>) -> bool) {
         self.next_leader = self.next_leader.take().filter(|next| !gone(next));
@@ -352,15 +394,19 @@ impl QueueState {
         self.ordered.range(from..).map(|member| &member.seat).find(|seat| seat.call()).cloned()
     }
 
-    /// After members were taken out of `ordered`, and a group ended if its leader asks.
-    fn retire(&mut self, members: Vec<Member>, leads: bool) -> Wake {
-        self.in_flight -= usize::from(leads);
+    /// After members were taken out of `ordered`, by a leader whose group ended or by somebody else.
+    fn retire(&mut self, members: Vec<Member>, ended: Option<Flight>) -> Wake {
+        let was_full = self.pace.is_full(self.in_flight);
+        if let Some(flight) = ended {
+            self.land(&flight);
+        }
         if self.unbegun > self.ordered.len() {
             // A rotation or a checkpoint flushed for some that waited for a flush of their own.
             self.unbegun = self.ordered.len();
             self.replace_leader(|next| members.iter().any(|member| Arc::ptr_eq(&member.seat, next)));
         }
-        let next = if self.in_flight == 0 { self.call_next_leader() } else { None };
+        let may_begin = self.in_flight == 0 || was_full && !self.pace.is_full(self.in_flight);
+        let next = if may_begin { self.call_next_leader() } else { None };
         let called = next.or_else(|| self.call_a_leader());
         Wake { members, called }
     }
@@ -377,7 +423,7 @@ mod tests {
     const LEAD: Turn = Turn::Lead(Since { waited: Duration::ZERO, now: Duration::ZERO });
 
     fn now() -> Moment {
-        Moment { now: Duration::ZERO, delay: None }
+        Moment { is_strict: true, now: Duration::ZERO, delay: None }
     }
 
     fn seat() -> Arc<Seat> {
@@ -411,8 +457,9 @@ mod tests {
         assert_eq!(queue.turn(&second, now), Turn::Park(None));
         let member = |seat: &Arc<Seat>| Member { seat: seat.clone(), committed: COMMITTED };
         queue.add_ordered([member(&first), member(&second)].into_iter());
-        assert_eq!(queue.begin(), 2);
-        queue.publish(COMMITTED.position, &Mutex::default(), true).wake(&Ok(()));
+        let flight = queue.begin();
+        assert_eq!(flight.members, 2);
+        queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
         assert_eq!(queue.turn(&second, now), Turn::Done);
         assert_eq!(queue.turn(&third, now), LEAD);
     }
@@ -424,7 +471,8 @@ mod tests {
         assert_eq!(queue.turn(&second, now), Turn::Park(None));
         assert_eq!(queue.turn(&second, now), Turn::Park(None), "woken for no reason");
         assert_eq!(queue.turn(&third, now), Turn::Park(None));
-        let wake = queue.abandon(true);
+        let flight = queue.begin();
+        let wake = queue.abandon(Some(flight));
         assert!(Arc::ptr_eq(wake.called.as_ref().unwrap(), &second));
         wake.wake(&Ok(()));
         assert_eq!(queue.turn(&third, now), Turn::Park(None), "woken for no reason");

@@ -5,6 +5,7 @@ use super::Shared;
 use super::commit::Leader;
 use super::error::LogError;
 use super::names::Folder;
+use super::pace::SLOTS;
 use super::pool::{Pool, PoolFile};
 use super::scan::FIRST_EVENT;
 use super::status::LogStatus;
@@ -17,7 +18,7 @@ use crate::gtid::{GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use env::{File, OpenMode};
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the in-use flag's two bytes are in a file.
@@ -27,6 +28,8 @@ const FLAGS_OFFSET: u64 = FIRST_EVENT + EventHeader::FLAGS_OFFSET as u64;
 pub(super) struct Active {
     pub(super) number: FileNumber,
     pub(super) file: Arc<dyn File>,
+    /// It once more by other descriptors, one for each flush in flight (G4). Opened before the first group was written.
+    pub(super) flush_files: FlushFiles,
     /// The true end.
     pub(super) end: u64,
     /// The file's length: zeros between `end` and this.
@@ -41,10 +44,14 @@ impl Active {
     }
 }
 
+/// By the slot of the flush.
+pub(super) type FlushFiles = Arc<[Arc<dyn File>]>;
+
 /// A file with its durable header, before it gets its name.
 pub(super) struct Prepared {
     path: PathBuf,
     file: Arc<dyn File>,
+    flush_files: FlushFiles,
     end: u64,
     allocated: u64,
     /// The last `sequence_number` given out in it.
@@ -120,7 +127,7 @@ impl Shared {
         self.files.set_last_size(end);
         self.set_written(&leader.active);
         self.progress.advance(&self.progress.durable, leader.active.position());
-        self.publish(ordered, false);
+        self.publish(ordered, None);
         Ok(())
     }
 
@@ -158,14 +165,14 @@ impl Shared {
     pub(super) fn switch_to(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
         self.files.push(number, next.end);
         let file = next.file;
-        let Prepared { end, allocated, sequence, .. } = next;
-        leader.active = Active { number, file, end, allocated, sequence };
+        let Prepared { flush_files, end, allocated, sequence, .. } = next;
+        leader.active = Active { number, file, flush_files, end, allocated, sequence };
         let end = leader.active.position();
         self.set_written(&leader.active);
         for mark in [&self.progress.ordered, &self.progress.durable] {
             self.progress.advance(mark, end);
         }
-        self.publish(end, false);
+        self.publish(end, None);
         self.background.files_soon();
     }
 }
@@ -207,7 +214,8 @@ impl FileMaker {
             let _ = self.folder.env.remove_file(&path);
             return Err(LogError::io(format!("writing the header of {}", path.display()), e));
         }
-        Ok(Prepared { path, file, end, allocated: len.max(end), sequence: 0 })
+        let flush_files = self.open_for_flushes(&path)?;
+        Ok(Prepared { path, file, flush_files, end, allocated: len.max(end), sequence: 0 })
     }
 
     /// Step a for a large transaction: its file gets what stands in front of the events.
@@ -226,7 +234,15 @@ impl FileMaker {
         self.append(&mut header, 0, &IgnorableEvent { room: room as usize }, 0);
         group.append_gtid_event(stamp, gtid_start, &mut header);
         let file = group.large_file().expect("only a group with a file of its own is joined");
-        file.put_header(&header)
+        let (path, file, end) = file.put_header(&header)?;
+        let flush_files = self.open_for_flushes(&path)?;
+        Ok(Prepared { path, file, flush_files, end, allocated: end, sequence: 1 })
+    }
+
+    fn open_for_flushes(&self, path: &Path) -> Result<FlushFiles, LogError> {
+        let open = |_| self.folder.env.open(path, OpenMode::ReadWrite);
+        let files: io::Result<_> = (0..SLOTS).map(open).collect();
+        files.map_err(|e| LogError::io(format!("opening {}", path.display()), e))
     }
 
     fn create_file(&self) -> Result<PoolFile, LogError> {
@@ -276,11 +292,6 @@ impl FileMaker {
 }
 
 impl Prepared {
-    /// A file with one transaction, as long as it is.
-    pub(super) fn with_transaction(path: PathBuf, file: Arc<dyn File>, end: u64) -> Self {
-        Self { path, file, end, allocated: end, sequence: 1 }
-    }
-
     /// Where the next group goes.
     pub(super) fn end(&self) -> u64 {
         self.end
@@ -288,8 +299,8 @@ impl Prepared {
 
     /// As the first active file of a log that is being opened.
     pub(super) fn into_active(self, number: FileNumber) -> Active {
-        let Self { file, end, allocated, sequence, .. } = self;
-        Active { number, file, end, allocated, sequence }
+        let Self { file, flush_files, end, allocated, sequence, .. } = self;
+        Active { number, file, flush_files, end, allocated, sequence }
     }
 }
 

@@ -53,6 +53,8 @@ pub(super) struct FileState {
     unflushed: Vec<Change>,
     /// Changes ever made; `unflushed` holds the last `unflushed.len()` of them.
     changes: u64,
+    /// Syncs that failed, of which each handle is told.
+    failures: u64,
 }
 
 #[derive(Debug)]
@@ -118,12 +120,17 @@ impl FileState {
     pub(super) fn fail_sync(&mut self, random: &mut Random) {
         self.durable = self.after_power_cut(random);
         self.unflushed.clear();
+        self.failures += 1;
+    }
+
+    pub(super) fn failures(&self) -> u64 {
+        self.failures
     }
 
     /// Another disk's file, as a power cut now might leave it.
     pub(super) fn reboot(&self, random: &mut Random) -> FileState {
         let durable = self.after_power_cut(random);
-        FileState { live: durable.as_ref().clone(), durable, unflushed: Vec::new(), changes: 0 }
+        FileState { live: durable.as_ref().clone(), durable, unflushed: Vec::new(), changes: 0, failures: 0 }
     }
 
     fn after_power_cut(&self, random: &mut Random) -> Arc<Vec<u8>> {

@@ -1,0 +1,191 @@
+//! When a flush may begin while others are in flight.
+//!
+//! A commit that comes during a flush needs the next one. If that has to wait for the first to end, a client waits for one
+//! and a half to two flushes; if it may begin at once, for one. Most disks flush side by side in the time of one; some, and
+//! some file systems, take one after the other, and on these more flushes only make each of them longer. So it is measured:
+//! what a flush takes alone, and what it takes with others.
+//!
+//! Flushes begin at least a sixteenth of a flush's time apart, so that commits still gather in groups. Where a flush takes
+//! hardly longer than the work of a group there is nothing to win, and they take turns.
+
+use std::time::Duration;
+
+/// The most flushes in flight.
+pub(super) const SLOTS: usize = 16;
+/// The least time between the beginnings of two flushes, in microseconds: about what a group costs the processor. Flushes
+/// that take less than a few times that take turns.
+const APART_MIN_US: u64 = 100;
+/// Overlapping pays as long as a flush takes less than this many halves of what it takes alone: taking turns, a commit
+/// waits for three halves of a flush on average.
+const PAYS_HALVES: u64 = 3;
+/// Flushes alone before overlapping is tried (again); doubled with each trial that fails, up to [`PATIENCE_MAX`]. A trial
+/// costs little: two flushes at a time on a disk that takes one after the other.
+const PATIENCE: u32 = 16;
+const PATIENCE_MAX: u32 = 1024;
+/// Flushes that a judgement needs, at least: the times of a disk that others use too vary a lot.
+const SAMPLE: usize = 16;
+
+/// The measurements, and what they allow.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Flushes that may be in flight: doubled as long as it pays, halved when it does not.
+    limit: usize,
+    /// Smoothed microseconds of flushes that met no other.
+    alone_us: u64,
+    /// Flushes alone since the limit became one.
+    alone_count: u32,
+    patience: u32,
+    /// Microseconds of all flushes that met others, since the limit changed.
+    together_us: u64,
+    together_count: usize,
+    last_begun: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            limit: 1,
+            alone_us: 0,
+            alone_count: 0,
+            patience: PATIENCE,
+            together_us: 0,
+            together_count: 0,
+            last_begun: Duration::ZERO,
+        }
+    }
+}
+
+impl Pace {
+    /// How long the next flush has to wait while `in_flight` others are: not at all (`None`), until one ends, or for
+    /// a time at the most.
+    pub(super) fn hold_back(&self, in_flight: usize, now: Duration) -> Option<Option<Duration>> {
+        if in_flight == 0 {
+            return None;
+        }
+        if self.is_full(in_flight) {
+            return Some(None);
+        }
+        let rest = (self.last_begun + self.apart()).saturating_sub(now);
+        (!rest.is_zero()).then_some(Some(rest))
+    }
+
+    /// True if no more flushes may begin.
+    pub(super) fn is_full(&self, in_flight: usize) -> bool {
+        in_flight >= self.limit
+    }
+
+    fn apart(&self) -> Duration {
+        Duration::from_micros((self.alone_us / SLOTS as u64).max(APART_MIN_US))
+    }
+
+    pub(super) fn begin(&mut self, now: Duration) {
+        self.last_begun = now;
+    }
+
+    /// A flush has taken so long; `alone` if no other was in flight at any time of it.
+    pub(super) fn end(&mut self, took: Duration, alone: bool) {
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX / 16);
+        if alone {
+            self.alone_us = smooth(self.alone_us, took_us);
+            self.alone_count = self.alone_count.saturating_add(1);
+            if self.limit == 1 && self.alone_count >= self.patience && self.alone_us > 3 * APART_MIN_US {
+                self.change_limit(2);
+            }
+        } else {
+            self.together_us = self.together_us.saturating_add(took_us);
+            self.together_count += 1;
+            if self.limit > 1 && self.together_count >= SAMPLE.max(2 * self.limit) {
+                self.judge();
+            }
+        }
+    }
+
+    /// Whether overlapping pays, now that there were enough flushes to tell.
+    fn judge(&mut self) {
+        let took_us = self.together_us / self.together_count as u64;
+        if 2 * took_us < PAYS_HALVES * self.alone_us {
+            self.patience = PATIENCE;
+            self.change_limit((2 * self.limit).min(SLOTS));
+        } else {
+            self.change_limit(self.limit.div_ceil(2));
+            if self.limit == 1 {
+                self.patience = (2 * self.patience).min(PATIENCE_MAX);
+                self.alone_count = 0;
+            }
+        }
+    }
+
+    fn change_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        (self.together_us, self.together_count) = (0, 0);
+    }
+}
+
+/// An eighth of the new, seven of the old.
+fn smooth(old: u64, new: u64) -> u64 {
+    if old == 0 { new } else { old - old / 8 + new / 8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flushes a disk does, one begun as soon as it may; returns how many ended in `seconds`, and the limit then.
+    fn run(pace: &mut Pace, flush: Duration, side_by_side: bool, seconds: u64) -> (usize, usize) {
+        let (mut now, mut ended) = (Duration::ZERO, 0);
+        // When each began and will end, and whether it has met another.
+        let mut flights: Vec<(Duration, Duration, bool)> = Vec::new();
+        while now < Duration::from_secs(seconds) {
+            now += Duration::from_micros(50);
+            flights.retain(|&(begun, end, met)| {
+                let over = end <= now;
+                if over {
+                    pace.end(end - begun, !met);
+                    ended += 1;
+                }
+                !over
+            });
+            if pace.hold_back(flights.len(), now).is_none() {
+                pace.begin(now);
+                let free = flights.iter().map(|f| f.1).max().filter(|_| !side_by_side).unwrap_or(now);
+                let met = !flights.is_empty();
+                flights.iter_mut().for_each(|f| f.2 = true);
+                flights.push((now, free + flush, met));
+            }
+        }
+        (ended, pace.limit)
+    }
+
+    #[test]
+    fn a_disk_that_flushes_side_by_side_is_given_many() {
+        for us in [600, 3_500, 20_000] {
+            let mut pace = Pace::default();
+            let flush = Duration::from_micros(us);
+            run(&mut pace, flush, true, 2);
+            let (ended, limit) = run(&mut pace, flush, true, 2);
+            assert_eq!(limit, SLOTS);
+            let apart = us.div_ceil(16).max(APART_MIN_US) + 50;
+            assert!(ended as u64 >= 2_000_000 / apart * 9 / 10, "{us} us: {ended}");
+        }
+    }
+
+    #[test]
+    fn a_disk_that_flushes_one_by_one_is_given_one() {
+        let mut pace = Pace::default();
+        let flush = Duration::from_millis(20);
+        run(&mut pace, flush, false, 20);
+        let (ended, _) = run(&mut pace, flush, false, 20);
+        assert!(ended >= 900, "no time is lost: {ended}");
+        assert!(pace.patience >= 256, "it is tried less and less: {}", pace.patience);
+    }
+
+    #[test]
+    fn a_fast_disk_takes_turns_and_a_change_is_noticed() {
+        let mut pace = Pace::default();
+        assert_eq!(run(&mut pace, Duration::from_micros(50), true, 1).1, 1);
+        run(&mut pace, Duration::from_millis(3), true, 1);
+        assert_eq!(pace.limit, SLOTS);
+        run(&mut pace, Duration::from_millis(20), false, 20);
+        assert!(pace.patience > PATIENCE);
+    }
+}
