@@ -1,7 +1,8 @@
 //! DISTINCT: of equal rows, the first.
 //!
 //! The keys of the rows so far are kept. Once they take more memory than there may be, no further ones are: rows with
-//! other keys are put off, and the first of each come when all have been seen.
+//! other keys are put off, and the first of each come when all have been seen. Where equal rows come side by side, the last
+//! row's key is all that is kept.
 
 use hashbrown::HashSet;
 
@@ -21,23 +22,44 @@ pub const KEY_OVERHEAD: usize = 64;
 pub struct Distinct<'p> {
     types: &'p [Type],
     seen: HashSet<Vec<u8>>,
+    /// Equal rows come side by side.
+    adjacent: bool,
     budget: Budget,
     put_off: Option<PutOff>,
     key: Vec<u8>,
+    /// The key of the row before, where that is enough; empty before the first.
+    last: Vec<u8>,
 }
 
 impl<'p> Distinct<'p> {
     /// None yet, of rows of these types.
     pub fn new(cx: &Context, types: &'p [Type]) -> Self {
         cx.count(Counter::CreatedTmpTables);
+        Self { adjacent: false, ..Self::adjacent(cx, types) }
+    }
+
+    /// None yet, of rows that come with equal ones side by side.
+    pub fn adjacent(cx: &Context, types: &'p [Type]) -> Self {
         let budget = Budget::new(cx, Purpose::Table);
-        Self { types, seen: HashSet::new(), budget, put_off: None, key: Vec::new() }
+        Self {
+            types,
+            seen: HashSet::new(),
+            adjacent: true,
+            budget,
+            put_off: None,
+            key: Vec::new(),
+            last: Vec::new(),
+        }
     }
 
     /// True if the row is the first of its kind; false if it is not, or is to be waited for.
     pub fn is_new(&mut self, values: &[Datum<'_>]) -> Result<bool> {
         self.key.clear();
         key_of(values, self.types, &mut self.key)?;
+        if self.adjacent {
+            std::mem::swap(&mut self.last, &mut self.key);
+            return Ok(self.last != self.key);
+        }
         if self.seen.contains(&self.key) {
             return Ok(false);
         }

@@ -6,6 +6,9 @@
 //!    groups that were begun.
 //! 3. finish  The groups come out; with rows put off, in the order of their keys, one being made at a time.
 //!
+//! Where the rows of a group come one after the other, each group is finished when the next one begins, and nothing else is
+//! kept.
+//!
 //! What DISTINCT remembers of one group may itself be too much: then its further values are put off and sorted ([`Values`]).
 
 use hashbrown::HashMap;
@@ -38,6 +41,8 @@ pub struct Groups<'p> {
     /// Rows put off: by the group's key its level (4 bytes, little-endian) and the frame.
     put_off: Option<Sorter>,
     record: Vec<u8>,
+    /// The group that the rows are of now, where groups come one after the other.
+    making: Option<Making>,
     /// Values put off, where there is one group.
     values: Option<Values>,
     /// Rows of the groups that were emitted, of each level for each aggregate.
@@ -56,7 +61,9 @@ struct Group {
 impl<'p> Groups<'p> {
     /// No group yet; rows have so many slots.
     pub fn new(cx: &Context, plan: &'p Grouping, slots: usize) -> Self {
-        cx.count(Counter::CreatedTmpTables);
+        if !plan.adjacent {
+            cx.count(Counter::CreatedTmpTables);
+        }
         Self {
             plan,
             slots: (0..slots).collect(),
@@ -68,13 +75,15 @@ impl<'p> Groups<'p> {
             key: Vec::new(),
             put_off: None,
             record: Vec::new(),
+            making: None,
             values: None,
             rows: vec![0; (plan.keys.len() + 1) * plan.aggregates.len()],
         }
     }
 
-    /// Takes the frame's row into its group.
-    pub fn add(&mut self, cx: &mut Context, frame: &Frame) -> Result<()> {
+    /// Takes the frame's row into its group. Where groups come one after the other, one goes to `each` once the next begins;
+    /// false if no more are wanted then.
+    pub fn add(&mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<bool> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
         let mut ends = Vec::new();
@@ -85,6 +94,11 @@ impl<'p> Groups<'p> {
             let value = expr.eval(cx, frame.row())?;
             aggregate::sort_key(&value, &expr.ty, &mut key)?;
         }
+        if self.plan.adjacent {
+            let more = self.add_next(cx, frame, &key, each);
+            self.key = key;
+            return more;
+        }
         self.add_to(cx, frame, &key, self.plan.keys.len())?;
         for (level, end) in ends.into_iter().enumerate().rev() {
             // Behind all values of the key that it is a sum over.
@@ -93,7 +107,32 @@ impl<'p> Groups<'p> {
             self.add_to(cx, frame, &key, level)?;
         }
         self.key = key;
-        Ok(())
+        Ok(true)
+    }
+
+    /// Takes the frame's row into the group at hand, or begins the next one.
+    fn add_next(
+        &mut self,
+        cx: &mut Context,
+        frame: &mut Frame,
+        key: &[u8],
+        each: EachGroup<'_>,
+    ) -> Result<bool> {
+        let mut more = true;
+        if self.making.as_ref().is_none_or(|making| making.key != key) {
+            let group = new_group(self.plan, self.plan.keys.len(), None);
+            let mut next = Making::new(key, group, self.budget.another());
+            frame.put(&self.slots, &mut next.first);
+            if let Some(done) = self.making.take() {
+                more = self.emit_made(cx, frame, done, each)?;
+                frame.take(&self.slots, &next.first)?;
+            }
+            self.making = Some(next);
+        }
+        if let Some(making) = &mut self.making {
+            making.add(cx, self.plan, frame)?;
+        }
+        Ok(more)
     }
 
     /// Takes the frame's row into one group, or puts it off.
@@ -140,6 +179,9 @@ impl<'p> Groups<'p> {
 
     /// Puts each group into the frame, as its first row and its aggregates, and calls `each`, until that says false.
     pub fn finish(mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<()> {
+        if let Some(done) = self.making.take() {
+            return self.emit_made(cx, frame, done, each).map(|_| ());
+        }
         if (self.plan.keys.is_empty() || self.plan.rollup) && self.list.is_empty() {
             // Without GROUP BY there is one group, even of no rows, and WITH ROLLUP there is a sum over all.
             self.list.push(new_group(self.plan, 0, None));
@@ -208,8 +250,9 @@ impl<'p> Groups<'p> {
                     Some((_, number)) => std::mem::take(&mut self.list[number]),
                     None => new_group(self.plan, u32::from_le_bytes(*level) as usize, None),
                 };
-                let budget = self.budget.another();
-                making = Some(Making { key: key.to_vec(), group, first: row.to_vec(), budget, values: None });
+                let mut next = Making::new(key, group, self.budget.another());
+                next.first.extend_from_slice(row);
+                making = Some(next);
             }
             if let Some(making) = &mut making {
                 frame.take(&self.slots, row)?;
@@ -231,7 +274,7 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    /// Emits a group that was made of rows put off.
+    /// Emits a group that was made of rows that came one after the other.
     fn emit_made(
         &mut self,
         cx: &mut Context,
@@ -317,7 +360,7 @@ fn add_row(
     Ok(grown)
 }
 
-/// A group that is made of rows put off.
+/// A group whose rows come one after the other.
 struct Making {
     key: Vec<u8>,
     group: Group,
@@ -328,6 +371,10 @@ struct Making {
 }
 
 impl Making {
+    fn new(key: &[u8], group: Group, budget: Budget) -> Self {
+        Self { key: key.to_vec(), group, first: Vec::new(), budget, values: None }
+    }
+
     fn add(&mut self, cx: &mut Context, plan: &Grouping, frame: &Frame) -> Result<()> {
         let grown = add_row(cx, plan, &mut self.group.states, frame, &mut self.values)?;
         if grown > 0 && !self.budget.charge(grown) && self.values.is_none() {

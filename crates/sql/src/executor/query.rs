@@ -15,7 +15,7 @@ use crate::explain::blame;
 use crate::expression::Row;
 use crate::expression::frame::{Frame, RowSet};
 use crate::expression::subquery::Kept;
-use crate::planner::{Block, Body, Query};
+use crate::planner::{Block, Body, Duplicates, Query};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::types::Type;
@@ -160,7 +160,12 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let (count, offset) = block.limit.eval(cx)?;
     let types: Vec<Type> =
         if block.distinct { block.items.iter().map(|e| e.ty).collect() } else { Vec::new() };
-    let distinct = (block.distinct && !block.sorts_distinct).then(|| Distinct::new(cx, &types));
+    let distinct = match block.duplicates {
+        _ if !block.distinct => None,
+        Duplicates::Anywhere => Some(Distinct::new(cx, &types)),
+        Duplicates::Adjacent => Some(Distinct::adjacent(cx, &types)),
+        Duplicates::Sorted => None,
+    };
     let gate = Gate::new(count, offset, distinct);
     if gate.is_full() {
         return Ok(0);
@@ -191,7 +196,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
 fn sorter<'p>(cx: &Context, block: &'p Block, wanted: u64) -> Sorter<'p> {
     let sorter = Sorter::new(cx, &block.order, if block.distinct { u64::MAX } else { wanted });
     let sorter = sorter.of_items(&block.items);
-    if block.sorts_distinct { sorter.unique() } else { sorter }
+    if block.distinct && block.duplicates == Duplicates::Sorted { sorter.unique() } else { sorter }
 }
 
 /// True if the conditions that read no source let any row through.
@@ -227,19 +232,22 @@ impl Out<'_, '_> {
             }
             return Ok(());
         };
-        let mut groups = Groups::new(cx, group, self.block.slots.len());
-        while from.next(cx, frame)? {
-            groups.add(cx, frame)?;
-            if self.block.first_only {
+        let block = self.block;
+        let mut groups = Groups::new(cx, group, block.slots.len());
+        let (mut made, mut more) = (0, true);
+        let mut each = |cx: &mut Context, frame: &mut Frame| {
+            made += 1;
+            self.emit(cx, frame)
+        };
+        while more && from.next(cx, frame)? {
+            more = groups.add(cx, frame, &mut each)?;
+            if block.first_only {
                 break;
             }
         }
-        let mut made = 0;
-        let block = self.block;
-        groups.finish(cx, frame, &mut |cx, frame| {
-            made += 1;
-            self.emit(cx, frame)
-        })?;
+        if more {
+            groups.finish(cx, frame, &mut each)?;
+        }
         profile::note(cx, block, Step::Groups, began, made);
         Ok(())
     }

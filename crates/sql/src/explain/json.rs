@@ -15,7 +15,7 @@ use super::{Subject, Verb};
 use crate::ast::SetOp;
 use crate::expression::{Expr, Node};
 use crate::planner::access::Candidate;
-use crate::planner::{Access, Block, Body, JoinKind, Maker, Operator, Query, Rows};
+use crate::planner::{Access, Block, Body, Duplicates, JoinKind, Maker, Operator, Query, Rows};
 use storage::transaction::Direction;
 use value::{Object, Value};
 
@@ -357,14 +357,26 @@ fn operations(block: &Block, object: &mut Object, tables: Vec<Table>) {
         outer.append(std::mem::take(&mut inner));
         inner.add(key, outer);
     };
-    if block.group.as_ref().is_some_and(|group| !group.keys.is_empty()) {
-        wrap("grouping_operation", &[("using_temporary_table", true), ("using_filesort", false)]);
+    let with_table = [("using_temporary_table", true), ("using_filesort", false)];
+    match block.group.as_ref().filter(|group| !group.keys.is_empty()) {
+        Some(group) if group.adjacent => wrap("grouping_operation", &with_table[1..]),
+        Some(_) => wrap("grouping_operation", &with_table),
+        None => {}
     }
-    if !block.order.is_empty() || block.comes_ordered {
-        wrap("ordering_operation", &[("using_filesort", !block.order.is_empty())]);
+    let is_sorted = !block.order.is_empty();
+    match &block.group {
+        Some(group) if group.adjacent && is_sorted => {
+            wrap("ordering_operation", &[("using_temporary_table", true), ("using_filesort", true)]);
+        }
+        _ if is_sorted || block.comes_ordered => {
+            wrap("ordering_operation", &[("using_filesort", is_sorted)]);
+        }
+        _ => {}
     }
-    if block.distinct {
-        wrap("duplicates_removal", &[("using_temporary_table", true), ("using_filesort", false)]);
+    match block.duplicates {
+        _ if !block.distinct => {}
+        Duplicates::Adjacent => wrap("duplicates_removal", &with_table[1..]),
+        _ => wrap("duplicates_removal", &with_table),
     }
     object.append(inner);
 }

@@ -8,7 +8,7 @@ use crate::admin::listing::{Column, Listing, cells, text, uint};
 use crate::ast::SetOp;
 use crate::expression::Expr;
 use crate::planner::access::Candidate;
-use crate::planner::{Access, Block, Body, JoinKind, Maker, Operator, Query};
+use crate::planner::{Access, Block, Body, Duplicates, Grouping, JoinKind, Maker, Operator, Query};
 use crate::types::Type;
 use crate::value::Datum;
 use storage::transaction::Direction;
@@ -302,13 +302,18 @@ fn access_row(access: &Access, names: &Names<'_>, filled: u64) -> Row {
 
 /// What a block does with the joined rows, told with its first source.
 fn block_extra(block: &Block, first: &mut Row) {
-    if let Some(len) = first.whole_len.filter(|_| block.comes_ordered) {
+    let adjacent = block.group.as_ref().is_some_and(|g| g.adjacent)
+        || block.distinct && block.duplicates == Duplicates::Adjacent;
+    if let Some(len) = first.whole_len.filter(|_| block.comes_ordered || adjacent) {
         // The table is its primary key.
         first.kind = Some(Kind::IndexScan.name());
         (first.key, first.key_len) = (Some("PRIMARY".to_owned()), Some(len.to_string()));
     }
-    let groups = block.group.as_ref().is_some_and(|g| !g.keys.is_empty());
-    if (groups || block.distinct) && first.table.is_some() {
+    // Groups that come one after the other are kept if they have to be sorted.
+    let keeps = |g: &Grouping| !g.keys.is_empty() && !(g.adjacent && block.order.is_empty());
+    let groups = block.group.as_ref().is_some_and(keeps);
+    let tells_apart = block.distinct && block.duplicates != Duplicates::Adjacent;
+    if (groups || tells_apart) && first.table.is_some() {
         first.extra.push("Using temporary".to_owned());
     }
     if !block.order.is_empty() && first.table.is_some() {

@@ -9,7 +9,9 @@ use super::{Subject, Verb};
 use crate::ast::SetOp;
 use crate::executor::profile::{Actual, Profile, Step};
 use crate::expression::Expr;
-use crate::planner::{Access, Block, Body, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows};
+use crate::planner::{
+    Access, Block, Body, Duplicates, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows,
+};
 use storage::transaction::Direction;
 
 /// The tree of a statement. `closed` tells which blocks' conditions let nothing through.
@@ -152,13 +154,16 @@ impl Tree<'_> {
         if block.limit.is_some() {
             step(self, &limit_text(names, &block.limit), output);
         }
-        if block.distinct && !block.sorts_distinct {
-            step(self, "Temporary table with deduplication", output);
+        match block.duplicates {
+            _ if !block.distinct => {}
+            Duplicates::Anywhere => step(self, "Temporary table with deduplication", output),
+            Duplicates::Adjacent => step(self, "Group (no aggregates)", output),
+            Duplicates::Sorted => {}
         }
         if !block.order.is_empty() {
             let limit = if block.distinct { &Limit::default() } else { &block.limit };
             let mut what = sort_text(names, &block.order, limit);
-            if block.sorts_distinct {
+            if block.distinct && block.duplicates == Duplicates::Sorted {
                 what = what.replacen("Sort", "Sort with duplicate removal", 1);
             }
             step(self, &what, self.done(block, Step::Sort));
@@ -168,9 +173,11 @@ impl Tree<'_> {
         }
         if let Some(group) = &block.group {
             let aggregates: Vec<String> = group.aggregates.iter().map(|a| aggregate(names, a)).collect();
-            let what = match group.keys.is_empty() {
-                true => format!("Aggregate: {}", aggregates.join(", ")),
-                false => "Aggregate using temporary table".to_owned(),
+            let what = match (group.keys.is_empty(), group.adjacent) {
+                (true, _) => format!("Aggregate: {}", aggregates.join(", ")),
+                (false, true) if aggregates.is_empty() => "Group (no aggregates)".to_owned(),
+                (false, true) => format!("Group aggregate: {}", aggregates.join(", ")),
+                (false, false) => "Aggregate using temporary table".to_owned(),
             };
             step(self, &what, self.done(block, Step::Groups));
             if block.first_only {

@@ -2,7 +2,10 @@
 
 use super::covering::ColumnsRead;
 use super::from::{self, List, Slot};
-use super::{Body, Grouping, Limit, Query, grouping, join, order, propagate, semi_join, simplify};
+use super::order::Together;
+use super::{
+    Body, Duplicates, Grouping, Limit, Query, grouping, join, order, propagate, semi_join, simplify,
+};
 use crate::ast::{self, AggregateFunction, LockStrength, LockWait, SelectItem};
 use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
@@ -124,7 +127,7 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
         list,
         items,
         columns,
-        group: groups.then_some(Grouping { keys, aggregates, rollup: select.with_rollup }),
+        group: groups.then_some(Grouping { keys, aggregates, rollup: select.with_rollup, adjacent: false }),
         having,
         order,
         distinct: select.options.distinct,
@@ -147,7 +150,8 @@ fn each_value(e: &mut Expr, aggregates: &[Aggregate]) {
 
 /// Chooses how a bound block runs.
 pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
-    let Bound { mut slots, mut list, items, columns, group, having, mut order, distinct, limit, .. } = bound;
+    let Bound { mut slots, mut list, items, columns, mut group, having, mut order, distinct, limit, .. } =
+        bound;
     let mut locking = bound.locking;
     simplify::simplify(&mut list);
     semi_join::Flattener { resolver, slots: &mut slots, locking: &mut locking }.flatten(&mut list)?;
@@ -168,13 +172,32 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         None => (order.as_slice(), order::wanted(resolver.cx, &limit).filter(|_| !distinct)),
     };
     let cx = std::cell::RefCell::new(&mut *resolver.cx);
-    let mut from = join::Joiner::new(&cx, &slots, &locking, read).plan(list, ordered, wanted)?;
+    let joiner = join::Joiner::new(&cx, &slots, &locking, read);
+    let mut from = joiner.plan(list, ordered, wanted)?;
     let first_only = extreme.is_some_and(|order| finds_first(&mut from, order));
-    let comes_ordered = group.is_none() && !order.is_empty() && order::gives_order(&mut from, &order);
+    let alike = match &group {
+        Some(group) if !group.rollup => group.keys.as_slice(),
+        None if distinct => items.as_slice(),
+        _ => &[],
+    };
+    let together = joiner.bring_together(&mut from, alike, &order);
+    let comes_ordered = !order.is_empty()
+        && match (&group, together) {
+            (_, Together::Ordered) => true,
+            (None, _) => order::gives_order(&mut from, &order),
+            (Some(_), _) => false,
+        };
     if comes_ordered {
         order.clear();
     }
-    let sorts_distinct = distinct && sorts_distinct(&items, &order);
+    let duplicates = match &group {
+        None if together.is_so() && order.is_empty() => Duplicates::Adjacent,
+        _ if sorts_distinct(&items, &order) => Duplicates::Sorted,
+        _ => Duplicates::Anywhere,
+    };
+    if let Some(group) = &mut group {
+        group.adjacent = together.is_so();
+    }
     let names = slots.iter().map(Slot::name).collect();
     let tables = slots.iter().map(|slot| match slot {
         Slot::Table(table, ..) => Some(table.clone()),
@@ -192,14 +215,14 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         order,
         comes_ordered,
         distinct,
-        sorts_distinct,
+        duplicates,
         limit,
         locks,
     };
     Ok(Query { body: Body::Block(Box::new(block)), columns, order: Vec::new(), limit: Limit::default() })
 }
 
-/// True if rows are sorted by all that they consist of, and nothing else.
+/// True if rows are sorted by all that they consist of, and by nothing else.
 fn sorts_distinct(items: &[Expr], order: &[(Expr, bool)]) -> bool {
     let is_one = |item: &Expr, e: &Expr| item.is_same(e) && item.ty.collation == e.ty.collation;
     let is_sorted = |item: &Expr| order.iter().any(|(e, _)| is_one(item, e));
@@ -284,7 +307,7 @@ pub fn of_rows(
         order,
         comes_ordered: false,
         distinct: false,
-        sorts_distinct: false,
+        duplicates: Duplicates::Anywhere,
         limit,
         locks: true,
     };

@@ -131,12 +131,23 @@ pub struct Block {
     pub comes_ordered: bool,
     /// SELECT DISTINCT.
     pub distinct: bool,
-    /// ORDER BY and DISTINCT go by the same: of rows that are sorted alike the first is the only one.
-    pub sorts_distinct: bool,
+    /// Where DISTINCT finds rows that are equal.
+    pub duplicates: Duplicates,
     /// LIMIT.
     pub limit: Limit,
     /// It locks the rows that it reads.
     pub locks: bool,
+}
+
+/// Where DISTINCT finds rows that are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Anywhere among the others.
+    Anywhere,
+    /// ORDER BY goes by the same as DISTINCT: of rows that are sorted alike the first is the only one.
+    Sorted,
+    /// The rows come with equal ones side by side.
+    Adjacent,
 }
 
 /// How a block groups.
@@ -148,6 +159,8 @@ pub struct Grouping {
     pub aggregates: Vec<Aggregate>,
     /// WITH ROLLUP: there are sums over the last of the keys, over the last two, and so on.
     pub rollup: bool,
+    /// The rows of a group come one after the other.
+    pub adjacent: bool,
 }
 
 /// A step of a block's join. Each fills slots of the frame; all of them read what those before it have filled.

@@ -1,12 +1,15 @@
-//! Orders that need no sorting: paths whose rows come as ORDER BY wants them.
+//! Orders that need no sorting: paths whose rows come as ORDER BY wants them, or with those side by side that GROUP BY
+//! puts into one group or that are one for DISTINCT.
 
 use super::access::Choice;
 use super::join::Joiner;
-use super::{Limit, Operator};
+use super::{Access, Limit, Operator};
+use crate::catalog::TableDef;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
+use crate::types::DataType;
 
-/// What sorting a row costs, in rows read.
+/// What sorting a row costs, in rows read, or finding its group among others.
 const SORT_ROW_COST: f64 = 0.3;
 
 /// How much less a walk must cost that hopes to find enough rows early: where those that the conditions accept all lie at
@@ -15,6 +18,23 @@ const HOPE: f64 = 0.5;
 
 /// Rows that LIMIT is taken to want where that is not known yet.
 const ROWS_WANTED: f64 = 100.0;
+
+/// How rows come that GROUP BY or DISTINCT take for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Together {
+    /// Anywhere among the others.
+    No,
+    /// Side by side.
+    Adjacent,
+    /// Side by side, and in the order of ORDER BY.
+    Ordered,
+}
+
+impl Together {
+    pub(super) fn is_so(self) -> bool {
+        self != Together::No
+    }
+}
 
 /// How many rows a LIMIT wants, as far as that is known; nothing without one.
 pub fn wanted(cx: &mut Context, limit: &Limit) -> Option<f64> {
@@ -31,7 +51,7 @@ impl Joiner<'_> {
     pub(super) fn prefer_order(&self, from: &mut Operator, order: &[(Expr, bool)], wanted: Option<f64>) {
         let (rows, cost) = (from.rows(), from.cost());
         let Operator::Access(access) = from.first_mut() else { return };
-        let Some(columns) = order_columns(order, access.slot).filter(|columns| !columns.is_empty()) else {
+        let Some(columns) = order_columns(order, access).filter(|columns| !columns.is_empty()) else {
             return;
         };
         if access.path.clone().gives_order(&access.table, &columns) {
@@ -59,11 +79,88 @@ impl Joiner<'_> {
     }
 }
 
-/// The columns that rows are sorted by, if they are all of one slot.
-fn order_columns(order: &[(Expr, bool)], slot: usize) -> Option<Vec<(usize, bool)>> {
-    let column = |(e, descending): &(Expr, bool)| match e.node {
-        Node::Column { source, column } if source == slot => Some((column, *descending)),
+impl Joiner<'_> {
+    /// Has rows with the same values of `keys` come side by side, if an index has them so and that is no dearer; best of all
+    /// in the order asked for.
+    pub(super) fn bring_together(
+        &self,
+        from: &mut Operator,
+        keys: &[Expr],
+        order: &[(Expr, bool)],
+    ) -> Together {
+        let arrangements = match from.first_mut() {
+            Operator::Access(access) => arrangements(&access.table, access.slot, keys, order),
+            _ => Vec::new(),
+        };
+        for arrangement in arrangements {
+            self.prefer_order(from, &arrangement, None);
+            if gives_order(from, &arrangement) {
+                let is_ordered = arrangement.iter().zip(order).all(|(a, b)| is_same_term(a, b));
+                return if is_ordered { Together::Ordered } else { Together::Adjacent };
+            }
+        }
+        Together::No
+    }
+}
+
+/// The orders that bring equal values of columns together: ORDER BY's, if it goes by them, and those of the table's indexes.
+fn arrangements(
+    table: &TableDef,
+    slot: usize,
+    keys: &[Expr],
+    order: &[(Expr, bool)],
+) -> Vec<Vec<(Expr, bool)>> {
+    // Moments of a TIMESTAMP may look the same that are an hour apart.
+    let is_stable = |column: usize| !matches!(table.columns[column].ty, DataType::Timestamp(_));
+    let is_usable = |e: &Expr| column_of(e, slot, table).is_some_and(is_stable);
+    let mut columns: Vec<&Expr> = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !columns.iter().any(|column| column.is_same(key)) {
+            columns.push(key);
+        }
+    }
+    let mut found = Vec::new();
+    if columns.is_empty() || !columns.iter().all(|e| is_usable(e)) {
+        return found;
+    }
+    if let Some((_, last)) = order.last()
+        && order.iter().all(|(e, _)| columns.iter().any(|column| column.is_same(e)))
+    {
+        let rest = columns.iter().filter(|column| !order.iter().any(|(e, _)| e.is_same(column)));
+        found.push(order.iter().cloned().chain(rest.map(|&column| (column.clone(), *last))).collect());
+    }
+    for index in &table.indexes {
+        let place = |e: &&Expr| {
+            let column = column_of(e, slot, table);
+            index.parts.iter().position(|part| Some(part.column) == column).unwrap_or(usize::MAX)
+        };
+        let mut sorted = columns.clone();
+        sorted.sort_by_key(place);
+        let of_part = |e: &&Expr| index.parts.get(place(e)).is_some_and(|part| part.descending);
+        found.push(sorted.iter().map(|e| ((*e).clone(), of_part(e))).collect());
+    }
+    found
+}
+
+fn is_same_term(a: &(Expr, bool), b: &(Expr, bool)) -> bool {
+    a.0.is_same(&b.0) && a.1 == b.1
+}
+
+/// The column that an expression is, with the column's own collation.
+fn column_of(e: &Expr, slot: usize, table: &TableDef) -> Option<usize> {
+    match e.node {
+        Node::Column { source, column } if source == slot => {
+            let ty = &table.columns[column].ty;
+            (!e.ty.family.is_text() || e.ty.collation == ty.collation()).then_some(column)
+        }
         _ => None,
+    }
+}
+
+/// The columns that rows are sorted by, if they are all of one slot.
+fn order_columns(order: &[(Expr, bool)], access: &Access) -> Option<Vec<(usize, bool)>> {
+    let column = |(e, descending): &(Expr, bool)| {
+        column_of(e, access.slot, &access.table).map(|column| (column, *descending))
     };
     order.iter().map(column).collect()
 }
@@ -71,7 +168,7 @@ fn order_columns(order: &[(Expr, bool)], slot: usize) -> Option<Vec<(usize, bool
 /// True if the rows come in this order already; turns the first table's walk round if needed.
 pub fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
     let given = match from.first_mut() {
-        Operator::Access(access) if !order.is_empty() => match order_columns(order, access.slot) {
+        Operator::Access(access) if !order.is_empty() => match order_columns(order, access) {
             Some(columns) => access.path.gives_order(&access.table, &columns),
             None => false,
         },
