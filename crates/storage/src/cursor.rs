@@ -106,11 +106,14 @@ impl Cursor {
         if !self.valid() {
             return Ok(());
         }
-        if self.place != Place::OnRow || self.is_outdated() {
+        let stands_on_it = self.place == Place::OnRow && !self.is_outdated();
+        self.place = Place::Nowhere;
+        if stands_on_it {
+            self.merge.leave_key()?;
+        } else {
             self.start();
             self.merge.seek(&self.key, LogPosition::ZERO)?;
         }
-        self.place = Place::Nowhere;
         self.pass_key()?;
         self.find_forward()
     }
@@ -186,7 +189,7 @@ impl Cursor {
             self.generation = self.current.generation();
             let view = self.current.peek();
             self.floor = view.drops.floor(self.tree, self.at);
-            self.merge = Merge::new(view.sources(self.tree));
+            self.merge = Merge::of_tree(self.tree, view.sources(self.tree));
         }
     }
 

@@ -4,10 +4,12 @@
 //! top. Moving on moves the top source and sifts it down, unless it still comes before the second one, which is known: a
 //! run of one source costs one comparison a step.
 //!
+//! A view of one tree leaves sources alone that have come to another tree: a memtable holds all of them.
+//!
 //! (M1) Sources are given newest first. Where two stand on the same place, the one given first comes first.
 //! (M2) All sources stand behind the place asked for (forward), or all in front of it (backward); turning round seeks.
 
-use crate::entry::{Entry, order};
+use crate::entry::{Entry, TREE_LEN, TreeId, order};
 use crate::error::StoreError;
 use crate::skiplist::ListCursor;
 use crate::sstable::{LevelCursor, TableCursor};
@@ -104,12 +106,20 @@ pub(crate) struct Merge {
     /// Where in `heap` the source is that comes next behind the top.
     second: usize,
     direction: Direction,
+    /// What the keys of the view begin with: a tree, or nothing for all trees.
+    prefix: Option<[u8; TREE_LEN]>,
 }
 
 impl Merge {
     /// A view that stands nowhere yet.
     pub(crate) fn new(sources: Vec<Source>) -> Merge {
-        Merge { heap: Vec::with_capacity(sources.len()), sources, second: 1, direction: Direction::Forward }
+        let heap = Vec::with_capacity(sources.len());
+        Merge { heap, sources, second: 1, direction: Direction::Forward, prefix: None }
+    }
+
+    /// The same of one tree's entries.
+    pub(crate) fn of_tree(tree: TreeId, sources: Vec<Source>) -> Merge {
+        Merge { prefix: Some(tree.prefix()), ..Merge::new(sources) }
     }
 
     /// Key and position of the entry that the view stands on.
@@ -188,11 +198,19 @@ impl Merge {
     fn rebuild(&mut self, direction: Direction) {
         self.direction = direction;
         self.heap.clear();
-        self.heap.extend((0..self.sources.len()).filter(|&i| self.sources[i].place().is_some()));
+        let mut heap = std::mem::take(&mut self.heap);
+        heap.extend((0..self.sources.len()).filter(|&i| self.is_inside(i)));
+        self.heap = heap;
         for place in (0..self.heap.len() / 2).rev() {
             self.sift_down(place);
         }
         self.find_second();
+    }
+
+    /// True if a source stands on an entry of the view.
+    fn is_inside(&self, source: usize) -> bool {
+        let place = self.sources[source].place();
+        place.is_some_and(|(key, _)| self.prefix.is_none_or(|prefix| key.starts_with(&prefix)))
     }
 
     fn find_second(&mut self) {
@@ -204,7 +222,7 @@ impl Merge {
 
     /// Restores the heap after its top source moved.
     fn settle_top(&mut self) {
-        if self.sources[self.heap[0]].place().is_none() {
+        if !self.is_inside(self.heap[0]) {
             self.heap.swap_remove(0);
         } else if self.heap.get(self.second).is_none_or(|&second| self.comes_first(self.heap[0], second)) {
             return;
