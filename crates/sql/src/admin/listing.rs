@@ -5,10 +5,11 @@
 //! client sees.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::ast::{self, ShowFilter};
 use crate::error::Result;
-use crate::executor::output::{Output, OutputColumn};
+use crate::executor::output::{Described, Output, OutputColumn};
 use crate::expression::{Expr, Node, Resolver, Row, Scope, like};
 use crate::session::Context;
 use crate::sink::ResultSink;
@@ -235,8 +236,8 @@ impl Listing {
 
     /// Sends the columns; the caller sends rows as it finds them.
     pub fn begin<'s>(&self, cx: &Context, sink: &'s mut dyn ResultSink) -> Result<Output<'s>> {
-        let columns = self.columns.iter().map(|c| OutputColumn::computed(&c.name, c.ty)).collect();
-        Output::begin(cx, sink, columns)
+        let columns: Vec<_> = self.columns.iter().map(|c| OutputColumn::computed(&c.name, c.ty)).collect();
+        Output::begin(sink, Arc::new(Described::new(cx.results_charset(), &columns)))
     }
 }
 

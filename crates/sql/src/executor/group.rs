@@ -137,7 +137,10 @@ impl<'p> Groups<'p> {
 
     /// Takes the frame's row into one group, or puts it off.
     fn add_to(&mut self, cx: &mut Context, frame: &Frame, key: &[u8], level: usize) -> Result<()> {
-        let known = self.numbers.get(key).copied();
+        let known = match self.plan.keys.is_empty() {
+            true => self.list.first().map(|_| 0),
+            false => self.numbers.get(key).copied(),
+        };
         if let Some(put_off) = &mut self.put_off
             && (known.is_none() || self.gathers)
         {

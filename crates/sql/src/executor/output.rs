@@ -1,6 +1,7 @@
 //! Result sets: columns described, text brought into the client's character set.
 
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::Result;
@@ -15,10 +16,20 @@ const ALIAS_MAX: usize = 256;
 /// A result set on its way to the client.
 pub struct Output<'s> {
     sink: &'s mut dyn ResultSink,
+    described: Arc<Described>,
+}
+
+/// A result set's columns as a client is told them.
+#[derive(Debug)]
+pub struct Described {
+    /// What the client wants its texts in; as they are if absent.
+    results: Option<Charset>,
+    metas: Vec<ColumnMeta>,
     columns: Vec<Column>,
 }
 
 /// What has to be done to a column's values.
+#[derive(Debug)]
 struct Column {
     /// Conversion from and to these sets.
     convert: Option<(Charset, Charset)>,
@@ -35,7 +46,7 @@ struct Column {
 /// A column of a result set: its description, and its type.
 #[derive(Debug, Clone)]
 pub struct OutputColumn {
-    /// What the client is told; the collation is filled in by [`Output::begin`].
+    /// What the client is told, but for the collation ([`Described`]).
     pub meta: ColumnMeta,
     /// What the values are.
     pub ty: Type,
@@ -124,41 +135,58 @@ fn column_flags(table: &TableDef, number: usize) -> u16 {
         )
 }
 
+impl Described {
+    /// The columns for a client that wants its texts in a character set, or as they are.
+    pub fn new(results: Option<Charset>, columns: &[OutputColumn]) -> Self {
+        let (metas, columns) = columns.iter().map(|column| describe(column, results)).unzip();
+        Self { results, metas, columns }
+    }
+
+    /// The same, kept from an earlier time if it holds still.
+    pub fn kept(cx: &Context, kept: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
+        let results = cx.results_charset();
+        let described = kept.get_or_init(|| Arc::new(Self::new(results, columns)));
+        match described.results == results {
+            true => described.clone(),
+            false => Arc::new(Self::new(results, columns)),
+        }
+    }
+}
+
+fn describe(column: &OutputColumn, results: Option<Charset>) -> (ColumnMeta, Column) {
+    let OutputColumn { meta, ty, zerofill } = column;
+    let mut meta = meta.clone();
+    let from = ty.collation.charset();
+    let is_json = ty.family == Family::Json;
+    let is_text = ty.family.is_text() && from != Charset::Binary || is_json;
+    let to = results.filter(|&to| is_text && to != Charset::Binary);
+    if let Some(to) = to.filter(|_| meta.collation != Collation::BINARY.0) {
+        // JSON fills the field already.
+        meta.length = (meta.length / from.char_len_max()).saturating_mul(to.char_len_max());
+        meta.collation = to.default_collation().0;
+    }
+    let decimal = ty.family == Family::Decimal;
+    let floating = matches!(ty.family, Family::Double | Family::Float);
+    let column = Column {
+        convert: to.filter(|&to| to != from).map(|to| (from, to)),
+        fixed: (floating && ty.decimals < crate::types::expression_type::NOT_FIXED).then_some(ty.decimals),
+        scale: decimal.then_some(ty.decimals),
+        fsp: (ty.family.is_temporal() && ty.decimals > 0).then_some(ty.decimals),
+        zerofill: *zerofill,
+    };
+    (meta, column)
+}
+
 impl<'s> Output<'s> {
     /// Tells the client the columns.
-    pub fn begin(cx: &Context, sink: &'s mut dyn ResultSink, columns: Vec<OutputColumn>) -> Result<Self> {
-        let results = cx.results_charset();
-        let mut metas = Vec::with_capacity(columns.len());
-        let mut conversions = Vec::with_capacity(columns.len());
-        for OutputColumn { mut meta, ty, zerofill } in columns {
-            let from = ty.collation.charset();
-            let is_json = ty.family == Family::Json;
-            let is_text = ty.family.is_text() && from != Charset::Binary || is_json;
-            let to = results.filter(|&to| is_text && to != Charset::Binary);
-            if let Some(to) = to.filter(|_| meta.collation != Collation::BINARY.0) {
-                // JSON fills the field already.
-                meta.length = (meta.length / from.char_len_max()).saturating_mul(to.char_len_max());
-                meta.collation = to.default_collation().0;
-            }
-            let decimal = ty.family == Family::Decimal;
-            let floating = matches!(ty.family, Family::Double | Family::Float);
-            conversions.push(Column {
-                convert: to.filter(|&to| to != from).map(|to| (from, to)),
-                fixed: (floating && ty.decimals < crate::types::expression_type::NOT_FIXED)
-                    .then_some(ty.decimals),
-                scale: decimal.then_some(ty.decimals),
-                fsp: (ty.family.is_temporal() && ty.decimals > 0).then_some(ty.decimals),
-                zerofill,
-            });
-            metas.push(meta);
-        }
-        sink.columns(&metas).map_err(client_gone)?;
-        Ok(Output { sink, columns: conversions })
+    pub fn begin(sink: &'s mut dyn ResultSink, described: Arc<Described>) -> Result<Self> {
+        sink.columns(&described.metas).map_err(client_gone)?;
+        Ok(Output { sink, described })
     }
 
     /// Sends a row.
     pub fn row(&mut self, values: &mut [Datum<'_>]) -> Result<()> {
-        for (column, value) in self.columns.iter().zip(values.iter_mut()) {
+        for (column, value) in self.described.columns.iter().zip(values.iter_mut()) {
             column.finish(value);
         }
         self.sink.row(values).map_err(client_gone)

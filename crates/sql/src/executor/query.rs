@@ -260,20 +260,33 @@ impl Out<'_, '_> {
         {
             return Ok(true);
         }
+        let items = &self.block.items;
+        if items.len() <= FEW {
+            let mut few: [Datum<'_>; FEW] = Default::default();
+            for (value, expr) in few.iter_mut().zip(items) {
+                *value = expr.eval(cx, row)?;
+            }
+            return self.put(cx, row, &mut few[..items.len()]);
+        }
         let mut values: Vec<Datum<'_>> = std::mem::take(&mut self.values);
-        for expr in &self.block.items {
+        for expr in items {
             values.push(expr.eval(cx, row)?);
         }
-        if let Some(sorter) = &mut self.sorter {
-            sorter.push(cx, row, &values)?;
-            self.values = recycled(values);
-            return Ok(true);
-        }
-        let more = self.gate.pass(cx, &mut values, self.each)?;
+        let more = self.put(cx, row, &mut values)?;
         self.values = recycled(values);
         Ok(more)
     }
+
+    fn put(&mut self, cx: &mut Context, row: Row<'_>, values: &mut [Datum<'_>]) -> Result<bool> {
+        match &mut self.sorter {
+            Some(sorter) => sorter.push(cx, row, values).map(|()| true),
+            None => self.gate.pass(cx, values, self.each),
+        }
+    }
 }
+
+/// Rows of so many values have them on the stack.
+pub(super) const FEW: usize = 4;
 
 /// An empty vector in the memory of another one, for values that live otherwise.
 pub(super) fn recycled<'b>(mut values: Vec<Datum<'_>>) -> Vec<Datum<'b>> {

@@ -1,6 +1,6 @@
 //! Sorting rows by ORDER BY's expressions.
 
-use super::query::recycled;
+use super::query::{FEW, recycled};
 use super::spill::{Budget, Purpose, codec, sort};
 use crate::error::Result;
 use crate::expression::{Expr, Node, Row, aggregate};
@@ -16,13 +16,22 @@ pub struct Sorter<'p> {
     records: sort::Sorter,
     key: Vec<u8>,
     values: Vec<u8>,
+    /// How many values a row has.
+    width: usize,
 }
 
 impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
     pub fn new(cx: &Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
         let records = sort::Sorter::new(Budget::new(cx, Purpose::Sort), limit);
-        Sorter { order, places: vec![None; order.len()], records, key: Vec::new(), values: Vec::new() }
+        Sorter {
+            order,
+            places: vec![None; order.len()],
+            records,
+            key: Vec::new(),
+            values: Vec::new(),
+            width: 0,
+        }
     }
 
     /// The same of rows whose values are these expressions': what is a column among them is not read again.
@@ -52,6 +61,7 @@ impl<'p> Sorter<'p> {
                 self.key[start..].iter_mut().for_each(|b| *b = !*b);
             }
         }
+        self.width = values.len();
         self.values.clear();
         codec::put_row(values, &mut self.values);
         self.records.push(&self.key, &self.values)
@@ -68,11 +78,18 @@ impl<'p> Sorter<'p> {
         let mut memory = Vec::new();
         let mut count = 0;
         while let Some((_, row)) = sorted.advance()? {
-            let mut values: Vec<Datum<'_>> = memory;
-            codec::take_row(row, &mut values)?;
             count += 1;
-            let more = each(cx, &mut values)?;
-            memory = recycled(values);
+            let more = if self.width <= FEW {
+                let mut few: [Datum<'_>; FEW] = Default::default();
+                codec::fill_row(row, &mut few[..self.width])?;
+                each(cx, &mut few[..self.width])?
+            } else {
+                let mut values: Vec<Datum<'_>> = memory;
+                codec::take_row(row, &mut values)?;
+                let more = each(cx, &mut values)?;
+                memory = recycled(values);
+                more
+            };
             if !more {
                 break;
             }

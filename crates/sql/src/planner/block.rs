@@ -219,7 +219,7 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         limit,
         locks,
     };
-    Ok(Query { body: Body::Block(Box::new(block)), columns, order: Vec::new(), limit: Limit::default() })
+    Ok(Query::new(Body::Block(Box::new(block)), columns))
 }
 
 /// True if rows are sorted by all that they consist of, and by nothing else.
@@ -311,12 +311,7 @@ pub fn of_rows(
         limit,
         locks: true,
     };
-    Query {
-        body: Body::Block(Box::new(block)),
-        columns: Vec::new(),
-        order: Vec::new(),
-        limit: Limit::default(),
-    }
+    Query::new(Body::Block(Box::new(block)), Vec::new())
 }
 
 /// Conditions that read no source are looked at once.

@@ -39,7 +39,7 @@ use storage::transaction::Locking;
 use crate::ast::{self, QueryBody, SetOp};
 use crate::catalog::TableDef;
 use crate::error::{Result, SqlError};
-use crate::executor::output::OutputColumn;
+use crate::executor::output::{Described, OutputColumn};
 use crate::expression::aggregate::Aggregate;
 use crate::expression::{Expr, Node, Resolver};
 use crate::session::Context;
@@ -54,6 +54,8 @@ pub struct Query {
     pub body: Body,
     /// What they are.
     pub columns: Vec<OutputColumn>,
+    /// The same as clients are told it, once one was.
+    pub described: OnceLock<Arc<Described>>,
     /// ORDER BY of what is no block, over the rows' values.
     pub order: Vec<(Expr, bool)>,
     /// LIMIT of what is no block.

@@ -165,6 +165,12 @@ impl Maker {
 }
 
 impl Query {
+    /// A query of a body's rows, in whatever order they come.
+    pub fn new(body: Body, columns: Vec<OutputColumn>) -> Self {
+        let (order, limit, described) = Default::default();
+        Self { body, columns, described, order, limit }
+    }
+
     /// Calls `f` with each expression in it.
     pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
         self.order.iter().for_each(|(e, _)| f(e));

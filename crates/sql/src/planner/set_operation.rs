@@ -35,7 +35,7 @@ pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
     resolver.scope.sources.clear();
     let limit = Limit::resolve(resolver, query.limit.as_ref())?;
     resolver.scope.reset();
-    Ok(Query { body, columns, order, limit })
+    Ok(Query { order, limit, ..Query::new(body, columns) })
 }
 
 fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {

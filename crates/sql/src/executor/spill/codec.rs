@@ -125,6 +125,11 @@ pub fn take<'a>(bytes: &mut &'a [u8]) -> Result<Datum<'a>> {
     })
 }
 
+/// The values of a row that has as many.
+pub fn fill_row<'a>(mut bytes: &'a [u8], values: &mut [Datum<'a>]) -> Result<()> {
+    values.iter_mut().try_for_each(|value| take(&mut bytes).map(|taken| *value = taken))
+}
+
 /// The values of a row, behind those that `values` holds.
 pub fn take_row<'a>(mut bytes: &'a [u8], values: &mut Vec<Datum<'a>>) -> Result<()> {
     while !bytes.is_empty() {

@@ -205,11 +205,17 @@ impl UnicodeOrder {
         let begin = out.len();
         out.resize(begin + text.len(), 0);
         let mut all = 0;
-        for (weight, &byte) in out[begin..].iter_mut().zip(text) {
+        let mut weigh = |weight: &mut u8, byte: u8| {
             let key = self.bytes[usize::from(byte)];
             *weight = key as u8;
             all |= key;
+        };
+        let (weights, weights_left) = out[begin..].as_chunks_mut::<8>();
+        let (bytes, bytes_left) = text.as_chunks::<8>();
+        for (weights, bytes) in weights.iter_mut().zip(bytes) {
+            (0..8).for_each(|i| weigh(&mut weights[i], bytes[i]));
         }
+        weights_left.iter_mut().zip(bytes_left).for_each(|(weight, &byte)| weigh(weight, byte));
         let is_done = all & UNUSUAL == 0;
         if !is_done {
             out.truncate(begin);
