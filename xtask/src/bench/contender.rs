@@ -32,6 +32,8 @@ pub struct Counts {
     pub disk: Option<Seen>,
     /// The server's processor time, its own and the kernel's for it.
     pub cpu: Option<Duration>,
+    /// The whole machine's: what its processors worked, and could have.
+    pub machine: (u64, u64),
     /// Transactions in the binary log, groups they went in, and their bytes.
     pub commits: u64,
     pub groups: u64,
@@ -135,6 +137,7 @@ impl Contender {
         Ok(Counts {
             disk: local.map(|l| l.disk.seen()).transpose()?,
             cpu: local.map(|l| processor_time(l.running.pid())).transpose()?,
+            machine: ticks_of_the_machine()?,
             commits: value("Binlog_commits"),
             groups: value("Binlog_group_commits"),
             bytes: value("Binlog_bytes_written"),
@@ -157,6 +160,7 @@ impl Counts {
         Self {
             disk: self.disk.zip(before.disk).map(|(now, then)| now.since(then)),
             cpu: self.cpu.zip(before.cpu).map(|(now, then)| now.saturating_sub(then)),
+            machine: (self.machine.0 - before.machine.0, self.machine.1 - before.machine.1),
             commits: self.commits.saturating_sub(before.commits),
             groups: self.groups.saturating_sub(before.groups),
             bytes: self.bytes.saturating_sub(before.bytes),
@@ -183,4 +187,16 @@ fn processor_time(pid: u32) -> Result<Duration> {
         .map(str::parse::<u64>)
         .sum::<std::result::Result<u64, _>>()?;
     Ok(Duration::from_millis(ticks * 10))
+}
+
+/// From the first line of `/proc/stat`, whose fields are ticks: all but the fourth and fifth, idle and waiting for disks, are
+/// work; and all of them.
+fn ticks_of_the_machine() -> Result<(u64, u64)> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().next().ok_or("nothing in /proc/stat")?;
+    // What guests take is counted in the first two already.
+    let ticks: Vec<u64> =
+        line.split_whitespace().skip(1).take(8).map(str::parse).collect::<std::result::Result<_, _>>()?;
+    let (all, idle) = (ticks.iter().sum::<u64>(), ticks.iter().skip(3).take(2).sum::<u64>());
+    Ok((all - idle, all))
 }

@@ -47,7 +47,7 @@ impl Workload for CpuPerCommit {
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
-        hot_row::make_counters(server)
+        hot_row::make_counters(server, ROWS)
     }
 
     fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
@@ -61,13 +61,13 @@ impl Workload for CpuPerCommit {
 
 fn falls_as_groups_grow(table: &Table) -> Option<Bar> {
     let cpu = |threads| table.at(threads)?.spread(0, |s| s.cpu_us).map(|s| s.median);
-    Some(falls(table, "processor time", "µs", [cpu(1)?, cpu(16)?, cpu(64)?]))
+    Some(falls(table, "processor time", " µs", [cpu(1)?, cpu(16)?, cpu(64)?]))
 }
 
 fn falls(table: &Table, what: &str, unit: &str, costs: [f64; 3]) -> Bar {
     Bar {
         wanted: format!("{}{what} for each commit falls from 1 to 16 to 64 clients", table.prefix()),
-        found: costs.map(|cost| format!("{cost:.0} {unit}")).join(", "),
+        found: costs.map(|cost| format!("{cost:.0}{unit}")).join(", "),
         met: costs.is_sorted_by(|before, after| after < before),
     }
 }
@@ -77,6 +77,9 @@ pub struct InstructionsPerCommit;
 
 /// A flush so slow that the clients wait for it and not for callgrind, which is some fifty times slower than the processor.
 const FLUSH: Duration = Duration::from_millis(300);
+
+/// Few, since they are made at callgrind's speed too.
+const COUNTED_ROWS: u32 = 5_000;
 
 impl InstructionsPerCommit {
     pub fn new(_options: &Options) -> Self {
@@ -94,13 +97,13 @@ impl Workload for InstructionsPerCommit {
     }
 
     fn about(&self) -> String {
-        "The same updates with the server under callgrind, which counts the instructions of its process without the kernel's: those \
+        "Such updates, of one of 5,000 rows, with the server under callgrind, which counts the instructions of its process without the kernel's: those \
          of a longer run less those of a shorter one, so that connecting does not count, over the commits by which they differ."
             .into()
     }
 
     fn unit(&self) -> &'static str {
-        "Commits for a million instructions, not"
+        "Commits for a million instructions"
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -109,7 +112,7 @@ impl Workload for InstructionsPerCommit {
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
-        hot_row::make_counters(server)
+        hot_row::make_counters(server, COUNTED_ROWS)
     }
 
     fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
@@ -132,6 +135,6 @@ impl Workload for InstructionsPerCommit {
 fn counted(server: &Contender, threads: u32, seconds: u32) -> Result<(f64, f64)> {
     let script = hot_row::script()?;
     callgrind::instructions(server)?;
-    let done = sysbench::run(server, &script, threads, seconds, &[format!("--rows={ROWS}")])?;
+    let done = sysbench::run(server, &script, threads, seconds, &[format!("--rows={COUNTED_ROWS}")])?;
     Ok((callgrind::instructions(server)? as f64, done.events.unwrap_or(0.0)))
 }

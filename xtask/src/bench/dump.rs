@@ -56,7 +56,7 @@ impl Workload for DumpLoad {
     }
 
     fn unit(&self) -> &'static str {
-        "MiB"
+        "MiB per second"
     }
 
     fn about(&self) -> String {

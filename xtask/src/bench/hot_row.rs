@@ -44,14 +44,14 @@ pub fn script() -> Result<String> {
     Ok(path.into())
 }
 
-/// Makes the counters anew, all zero.
-pub fn make_counters(server: &Contender) -> Result<()> {
+/// Makes so many counters anew, all zero.
+pub fn make_counters(server: &Contender, rows: u32) -> Result<()> {
     server.sql("DROP DATABASE IF EXISTS sbtest; CREATE DATABASE sbtest")?;
     let mut script = String::from(
         "USE sbtest; CREATE TABLE counters (id INT PRIMARY KEY, n BIGINT NOT NULL) ENGINE=InnoDB;\n",
     );
-    for from in (1..=ROWS).step_by(10_000) {
-        let rows: Vec<String> = (from..from + 10_000).map(|id| format!("({id},0)")).collect();
+    for from in (1..=rows).step_by(10_000) {
+        let rows: Vec<String> = (from..=rows.min(from + 9_999)).map(|id| format!("({id},0)")).collect();
         writeln!(script, "INSERT INTO counters VALUES {};", rows.join(","))?;
     }
     server.sql(&script).map(drop)
@@ -96,7 +96,7 @@ impl Workload for HotRow {
     }
 
     fn unit(&self) -> &'static str {
-        "Updates"
+        "Updates per second"
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -109,7 +109,7 @@ impl Workload for HotRow {
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
-        make_counters(server)
+        make_counters(server, ROWS)
     }
 
     fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {

@@ -26,7 +26,7 @@ impl Machine {
              makes each flush of the server take so much longer.",
             processor()?,
             memory_gib()?,
-            first_line("uname", &["-r"])?,
+            kernel()?,
             file_system()?,
             flush.p50,
             flush.p99,
@@ -63,6 +63,12 @@ fn memory_gib() -> Result<u64> {
     let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")).ok_or("no MemTotal")?;
     let kib: u64 = total.trim().trim_end_matches(" kB").parse()?;
     Ok((kib + (1 << 19)) >> 20)
+}
+
+/// The version without what the distribution adds.
+fn kernel() -> Result<String> {
+    let release = first_line("uname", &["-r"])?;
+    Ok(release.split('-').next().unwrap_or_default().to_owned())
 }
 
 fn file_system() -> Result<String> {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 /// What a workload measured, and what of.
 pub struct Measured {
     pub versions: Vec<String>,
+    /// The names of the servers given by address.
+    pub peers: Vec<String>,
     pub tables: Vec<Table>,
 }
 
@@ -48,7 +50,6 @@ pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progre
         part.columns = with_peers(part, options);
     }
     let mut servers = BTreeMap::new();
-    // Servers that make something for the others come last among the whole: MariaDB after Duramen, and prepared first.
     for column in parts.iter().flat_map(|p| &p.columns) {
         if !servers.contains_key(&column.who) {
             servers.insert(column.who, Contender::new(column.who, options)?);
@@ -60,7 +61,8 @@ pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progre
     for (_, server) in servers {
         server.stop()?;
     }
-    Ok(Measured { versions, tables: done? })
+    let peers = options.peers.iter().map(|p| p.name.clone()).collect();
+    Ok(Measured { versions, peers, tables: done? })
 }
 
 /// A part's columns, and one for each server given by address beside each of MariaDB's. Such a server cannot be slowed.

@@ -42,7 +42,7 @@ impl Workload for OneClient {
     }
 
     fn unit(&self) -> &'static str {
-        "Statements, or flushes,"
+        "Statements, or flushes, per second"
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -59,7 +59,7 @@ impl Workload for OneClient {
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
-        hot_row::make_counters(server)
+        hot_row::make_counters(server, hot_row::ROWS)
     }
 
     fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {

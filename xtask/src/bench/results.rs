@@ -29,6 +29,8 @@ pub struct Sample {
     pub flush_ms: Option<f64>,
     /// Microseconds of the server's processor time for each.
     pub cpu_us: Option<f64>,
+    /// The part of the machine's processors that worked, in percent: where it is all, no server goes faster.
+    pub busy: Option<f64>,
 }
 
 /// Of the time that one transaction takes, in milliseconds.
@@ -66,6 +68,7 @@ impl Sample {
             per_flush: counts.disk.and_then(|d| per(d.flushes)),
             flush_ms: counts.disk.and_then(|d| d.mean()).map(|t| t.as_secs_f64() * 1e3),
             cpu_us,
+            busy: Some(counts.machine.0 as f64 / counts.machine.1.max(1) as f64 * 100.0),
         }
     }
 }
@@ -131,16 +134,14 @@ impl Table {
     /// A bar that Duramen at full durability is to be at least `times` as fast as a column, on each line over threads.
     pub fn times_as_fast(&self, times: f64, who: Who, durability: Durability) -> Option<Bar> {
         let ours = self.part.column(Who::Duramen, Durability::FULL)?;
-        let theirs = self.part.column(who, durability)?;
+        let column = self.part.column(who, durability)?;
         let ratios: Vec<(u32, f64)> =
-            self.lines.iter().filter_map(|l| Some((l.threads?, l.ratio(ours, theirs)?.median))).collect();
+            self.lines.iter().filter_map(|l| Some((l.threads?, l.ratio(ours, column)?.median))).collect();
         let found: Vec<String> = ratios.iter().map(|(n, ratio)| format!("{ratio:.2} at {n}")).collect();
+        let than = if times == 1.0 { "as fast as".to_owned() } else { format!("{times} times") };
+        let theirs = &self.part.columns[column].label;
         Some(Bar {
-            wanted: format!(
-                "{}at least {times} times {} at each number of clients",
-                self.prefix(),
-                self.part.columns[theirs].label
-            ),
+            wanted: format!("{}at least {than} {theirs}, at each number of clients", self.prefix()),
             found: found.join(", "),
             met: ratios.iter().all(|(_, ratio)| *ratio >= times),
         })

@@ -60,7 +60,7 @@ impl Workload for Slap {
     }
 
     fn unit(&self) -> &'static str {
-        "Statements"
+        "Statements per second"
     }
 
     fn parts(&self) -> Vec<Part> {

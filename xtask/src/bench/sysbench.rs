@@ -120,7 +120,7 @@ impl Workload for Sysbench {
 
     fn unit(&self) -> &'static str {
         // An event of bulk_insert is one row of a long INSERT.
-        if self.has_own_tables() { "Rows" } else { "Transactions" }
+        if self.has_own_tables() { "Rows per second" } else { "Transactions per second" }
     }
 
     fn parts(&self) -> Vec<Part> {

@@ -39,7 +39,7 @@ impl Workload for Tpcc {
     }
 
     fn unit(&self) -> &'static str {
-        "Transactions (and 1 ÷ their times)"
+        "Transactions per second (and 1 ÷ their times in seconds)"
     }
 
     fn about(&self) -> String {

@@ -20,9 +20,9 @@ pub trait Workload {
     /// What is done and what it is to show, for the reader of the tables.
     fn about(&self) -> String;
 
-    /// What the rates count.
+    /// What the rates are.
     fn unit(&self) -> &'static str {
-        "Transactions"
+        "Transactions per second"
     }
 
     /// Its tables.

@@ -21,7 +21,7 @@ pub fn section(workload: &dyn Workload, measured: &Measured, machine: &Machine) 
         writeln!(text)?;
     }
     for table in &measured.tables {
-        write_table(&mut text, workload, table)?;
+        write_table(&mut text, workload, table, &measured.peers)?;
     }
     writeln!(text, "## Measured on and with\n")?;
     writeln!(
@@ -46,18 +46,16 @@ pub fn promises(bars: &[(String, Bar)], machine: &Machine) -> Result<String> {
     Ok(text)
 }
 
-fn write_table(text: &mut String, workload: &dyn Workload, table: &Table) -> Result<()> {
+fn write_table(text: &mut String, workload: &dyn Workload, table: &Table, peers: &[String]) -> Result<()> {
     if !table.part.name.is_empty() {
         let flush = if table.part.delay.is_zero() { "" } else { " longer for each flush" };
         writeln!(text, "## {}{flush}\n", capitalized(&table.part.name))?;
     }
-    writeln!(
-        text,
-        "{} per second, and how many times as fast Duramen was in the same round.\n",
-        workload.unit()
-    )?;
     let columns = &table.part.columns;
     let pairs = compared(table);
+    let and =
+        if pairs.is_empty() { "" } else { ", and how many times as fast Duramen was in the same round" };
+    writeln!(text, "{}{and}.\n", workload.unit())?;
     let mut heading: Vec<String> = vec![String::new()];
     heading.extend(columns.iter().map(|c| c.label.clone()));
     let is_one_of_ours = pairs.iter().all(|(ours, _)| *ours == 0);
@@ -73,12 +71,12 @@ fn write_table(text: &mut String, workload: &dyn Workload, table: &Table) -> Res
         row(text, &std::iter::once(line.label.clone()).chain(rates).chain(ratios).collect::<Vec<_>>())?;
     }
     writeln!(text, "\n![{}]({})\n", title(workload, &table.part), plot_name(workload, &table.part))?;
-    write_notes(text, table)?;
+    write_notes(text, table, peers)?;
     write_details(text, table)
 }
 
 /// What the reader must know to read the table rightly.
-fn write_notes(text: &mut String, table: &Table) -> Result<()> {
+fn write_notes(text: &mut String, table: &Table, peers: &[String]) -> Result<()> {
     if table.part.delay.is_zero() {
         return Ok(());
     }
@@ -92,17 +90,17 @@ fn write_notes(text: &mut String, table: &Table) -> Result<()> {
             )?;
         }
     }
-    writeln!(
-        text,
-        "Servers given by address are not of this table: their flushes cannot be slowed from here.\n"
-    )?;
+    if !peers.is_empty() {
+        let peers = peers.join(", ");
+        writeln!(text, "Not of this table, since their flushes cannot be slowed from here: {peers}.\n")?;
+    }
     Ok(())
 }
 
 /// A figure of a sample, with its heading.
 type Detail = (&'static str, fn(&Sample) -> Option<f64>);
 
-const DETAILS: [Detail; 7] = [
+const DETAILS: [Detail; 8] = [
     ("median ms", |s| s.latency.map(|l| l.p50)),
     ("95 % ms", |s| s.latency.map(|l| l.p95)),
     ("99 % ms", |s| s.latency.map(|l| l.p99)),
@@ -110,6 +108,7 @@ const DETAILS: [Detail; 7] = [
     ("for each flush", |s| s.per_flush),
     ("flush ms", |s| s.flush_ms),
     ("processor µs", |s| s.cpu_us),
+    ("machine busy %", |s| s.busy),
 ];
 
 /// The spread of the rates, latencies, and what the server did; columns without any figure are left out.

@@ -72,7 +72,7 @@ struct Panel {
 
 fn panels(unit: &str) -> Vec<Panel> {
     vec![
-        Panel { caption: format!("{unit} per second"), figures: vec![|s| Some(s.per_second)] },
+        Panel { caption: unit.into(), figures: vec![|s| Some(s.per_second)] },
         Panel {
             caption: "milliseconds each: median, and 99th percentile (dashed)".into(),
             figures: vec![|s| s.latency.map(|l| l.p50), |s| s.latency.map(|l| l.p99)],
@@ -204,18 +204,16 @@ fn draw_bars(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> 
     let height = 66 + 40 + group * i32::try_from(table.lines.len())?;
     let root = SVGBackend::new(path, (1000, u32::try_from(height)?)).into_drawing_area();
     let below = head(&root, workload, table)?;
+    // Work of different kinds, as round trips and flushes are, is not compared.
+    let has_one_scale = highest(&table.lines) / lowest(&table.lines) < 200.0;
     for (l, line) in table.lines.iter().enumerate() {
         let top = 10 + group * i32::try_from(l)?;
         let middle = top + (group - GAP) / 2;
         below.draw(&Text::new(line.label.clone(), (282, middle), text(14, HPos::Right)))?;
-        // Each line has a scale of its own: work of different kinds is not compared.
-        let widest = (0..columns)
-            .filter_map(|c| line.spread(c, |s| Some(s.per_second)))
-            .map(|s| s.high)
-            .fold(0.0, f64::max);
+        let widest = if has_one_scale { highest(&table.lines) } else { highest(std::slice::from_ref(line)) };
         for c in 0..columns {
             let Some(rate) = line.spread(c, |s| Some(s.per_second)) else { continue };
-            let x = |value: f64| 290 + (value / widest.max(f64::MIN_POSITIVE) * 600.0) as i32;
+            let x = |value: f64| 290 + (value / widest * 600.0) as i32;
             let y = top + BAR * i32::try_from(c)?;
             let bar = [(290, y + 2), (x(rate.median), y + BAR - 2)];
             below.draw(&Rectangle::new(bar, colour(&table.part.columns, c).filled()))?;
@@ -228,8 +226,23 @@ fn draw_bars(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> 
             ))?;
         }
     }
-    let unit = format!("{} per second", workload.unit());
+    let scale = if has_one_scale { "" } else { "; each group on a scale of its own" };
+    let unit = format!("{}{scale}", workload.unit());
     below.draw(&Text::new(unit, (290, height - 66 - 18), text(13, HPos::Left)))?;
     root.present()?;
     Ok(())
+}
+
+fn rates(lines: &[Line]) -> impl Iterator<Item = Spread> {
+    let of_line =
+        |l: &Line| (0..l.cells.len()).filter_map(|c| l.spread(c, |s| Some(s.per_second))).collect::<Vec<_>>();
+    lines.iter().flat_map(of_line)
+}
+
+fn highest(lines: &[Line]) -> f64 {
+    rates(lines).map(|s| s.high).fold(f64::MIN_POSITIVE, f64::max)
+}
+
+fn lowest(lines: &[Line]) -> f64 {
+    rates(lines).map(|s| s.low).fold(f64::INFINITY, f64::min)
 }
