@@ -26,8 +26,9 @@ pub struct Progress {
 impl Progress {
     /// Before the first of these workloads.
     pub fn new(workloads: &[Box<dyn Workload>], options: &Options) -> Self {
-        let cells = |part: Part| part.rows.len() * with_peers(&part, options).len();
-        let all = workloads.iter().flat_map(|w| w.parts()).map(cells).sum::<usize>() * options.rounds;
+        let cells = |part: &Part| part.rows.len() * with_peers(part, options).len();
+        let of = |w: &dyn Workload| w.parts().iter().map(cells).sum::<usize>() * w.rounds(options.rounds);
+        let all = workloads.iter().map(|w| of(w.as_ref())).sum();
         Self { began: Instant::now(), done: 0, all }
     }
 
@@ -97,7 +98,7 @@ fn run_rounds(
     }
     let mut tables: Vec<Table> =
         parts.iter().map(|part| Table { part: part.clone(), lines: Vec::new() }).collect();
-    for round in 0..options.rounds {
+    for round in 0..workload.rounds(options.rounds) {
         for (p, part) in parts.iter().enumerate() {
             for (r, row) in part.rows.iter().enumerate() {
                 for turn in 0..part.columns.len() {

@@ -64,9 +64,9 @@ impl Workload for OneClient {
 
     fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
         Ok(vec![match row {
-            0 => hot_row::run(server, Update::Nothing, 1, self.time)?,
+            0 => hot_row::run(server, Update::Nothing, 1, 1)?,
             1 => hot_row::run(server, Update::Spread, 1, self.time)?,
-            _ => flush::alone(server, bytes_of_a_commit(server)?, self.time)?,
+            _ => flush::alone(server, bytes_of_a_commit(server)?, 1)?,
         }])
     }
 

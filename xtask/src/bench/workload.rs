@@ -28,6 +28,11 @@ pub trait Workload {
     /// Its tables.
     fn parts(&self) -> Vec<Part>;
 
+    /// How often its cells are run; fewer where rounds do not differ.
+    fn rounds(&self, asked: usize) -> usize {
+        asked
+    }
+
     /// Makes what every cell needs, while flushes are as fast as the machine's.
     fn prepare(&self, server: &Contender) -> Result<()>;
 
