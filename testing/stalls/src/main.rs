@@ -33,6 +33,7 @@ stalls [OPTIONS]
   --load PERCENT             of the quiet rate, for the moments at which commits are due (default 50)
   --size MIB                 about what the large transaction writes to the log (default 256)
   --prealloc N               binlog_prealloc_num (default 0)
+  --threshold MIB            binlog_large_commit_threshold (default 16): a file of its own for what is larger
 ";
 
 /// A row of the table that the large transaction changes has so many bytes of text.
@@ -46,6 +47,7 @@ struct Options {
     load: f64,
     size: usize,
     prealloc: u32,
+    threshold: u64,
 }
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn run(args: &[String]) -> Result<()> {
         load: 50.0,
         size: 256,
         prealloc: 0,
+        threshold: 16,
     };
     if !arguments::options(args, HELP, |name, value| options.set(name, value))? {
         return Ok(());
@@ -79,6 +82,7 @@ fn run(args: &[String]) -> Result<()> {
     if options.kind == Kind::Duramen {
         launch = launch
             .arg(format!("--binlog-prealloc-num={}", options.prealloc))
+            .arg(format!("--binlog-large-commit-threshold={}M", options.threshold))
             .arg("--duramen-transaction-size-max=16G")
             .arg("--duramen-row-locks-max=16000000");
     }
@@ -221,6 +225,7 @@ impl Options {
             "--load" => self.load = value.parse()?,
             "--size" => self.size = value.parse()?,
             "--prealloc" => self.prealloc = value.parse()?,
+            "--threshold" => self.threshold = value.parse()?,
             _ => return Ok(false),
         }
         Ok(true)
