@@ -6,9 +6,10 @@ use super::workload::{Durability, Who};
 use crate::Result;
 use servers::disk::{Disk, Seen};
 use servers::{Address, Kind, Launch, Running};
+use std::cell::Cell;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A server that takes part.
 pub struct Contender {
@@ -18,6 +19,8 @@ pub struct Contender {
     local: Option<Local>,
     /// What a server given by address had before.
     before: Option<String>,
+    /// What [`set_files_ahead`](Self::set_files_ahead) was told last.
+    files_ahead: Cell<Option<u32>>,
 }
 
 struct Local {
@@ -38,10 +41,14 @@ pub struct Counts {
     pub commits: u64,
     pub groups: u64,
     pub bytes: u64,
+    /// New log files that were to come from those made ahead, and did, and did not.
+    pub pool_hits: u64,
+    pub pool_misses: u64,
 }
 
 /// Files that Duramen makes ahead, except where a workload says otherwise.
 pub const FILES_AHEAD: u32 = 2;
+const FILES_MADE_WITHIN: Duration = Duration::from_secs(120);
 
 impl Contender {
     /// Starts it, or finds it at its address.
@@ -54,7 +61,14 @@ impl Contender {
             let before = address
                 .sql("SELECT CONCAT('SET GLOBAL sync_binlog=', @@sync_binlog, ', innodb_flush_log_at_trx_commit=', @@innodb_flush_log_at_trx_commit)")
                 .map_err(|e| format!("{name}: {e}"))?;
-            return Ok(Self { who, name, address, local: None, before: Some(before) });
+            return Ok(Self {
+                who,
+                name,
+                address,
+                local: None,
+                before: Some(before),
+                files_ahead: Cell::new(None),
+            });
         }
         let folder = folder.join(match who {
             Who::DuramenCounted => "counted",
@@ -67,13 +81,19 @@ impl Contender {
         let mut launch = Launch::new(kind, &folder)?.binary(options.duramen()).variables(disk.variables());
         launch = match who {
             Who::DuramenCounted => launch.under(callgrind::COMMAND.map(str::to_owned)),
-            Who::Duramen => launch.arg(format!("--binlog-prealloc-num={FILES_AHEAD}")),
             Who::MariaDbWithoutLog => launch.arg("--skip-log-bin"),
             _ => launch,
         };
         let running = launch.start()?;
         let address = if options.peers.is_empty() { running.address().clone() } else { tcp(&running)? };
-        Ok(Self { who, name, address, local: Some(Local { running, disk }), before: None })
+        Ok(Self {
+            who,
+            name,
+            address,
+            local: Some(Local { running, disk }),
+            before: None,
+            files_ahead: Cell::new(None),
+        })
     }
 
     /// What client programs are told.
@@ -109,12 +129,30 @@ impl Contender {
         self.sql(&script).map(drop)
     }
 
-    /// Has Duramen make so many files ahead, from now on; the others have nothing like it.
+    /// Has Duramen make so many files ahead, and begin one of them, or a plain one where there are none; waits until they are
+    /// there. The others have nothing like it.
     pub fn set_files_ahead(&self, files: u32) -> Result<()> {
         if self.who != Who::Duramen {
             return Ok(());
         }
-        self.sql(&format!("SET GLOBAL binlog_prealloc_num={files}")).map(drop)
+        if self.files_ahead.replace(Some(files)) != Some(files) {
+            self.sql(&format!("SET GLOBAL binlog_prealloc_num={files}"))?;
+            self.wait_for_files(files)?;
+            self.sql("FLUSH BINARY LOGS")?;
+        }
+        self.wait_for_files(files)
+    }
+
+    fn wait_for_files(&self, files: u32) -> Result<()> {
+        let began = Instant::now();
+        while began.elapsed() < FILES_MADE_WITHIN {
+            let status = self.sql("SHOW GLOBAL STATUS LIKE 'Duramen_prealloc_files'")?;
+            if status.split_whitespace().next_back() == Some(&files.to_string()) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Err(format!("{} has not made {files} files in {} s", self.name, FILES_MADE_WITHIN.as_secs()).into())
     }
 
     /// Each flush takes so much longer from now on. A server given by address cannot be slowed.
@@ -128,7 +166,8 @@ impl Contender {
 
     /// What was counted so far.
     pub fn counts(&self) -> Result<Counts> {
-        let status = self.sql("SHOW GLOBAL STATUS LIKE 'Binlog\\_%'")?;
+        let status = self
+            .sql("SHOW GLOBAL STATUS LIKE 'Binlog\\_%'; SHOW GLOBAL STATUS LIKE 'Duramen\\_prealloc\\_%'")?;
         let value = |name: &str| {
             let row = status.lines().filter_map(|l| l.split_once('\t')).find(|(n, _)| *n == name);
             row.and_then(|(_, v)| v.parse().ok()).unwrap_or(0)
@@ -141,6 +180,8 @@ impl Contender {
             commits: value("Binlog_commits"),
             groups: value("Binlog_group_commits"),
             bytes: value("Binlog_bytes_written"),
+            pool_hits: value("Duramen_prealloc_hits"),
+            pool_misses: value("Duramen_prealloc_misses"),
         })
     }
 
@@ -164,6 +205,8 @@ impl Counts {
             commits: self.commits.saturating_sub(before.commits),
             groups: self.groups.saturating_sub(before.groups),
             bytes: self.bytes.saturating_sub(before.bytes),
+            pool_hits: self.pool_hits.saturating_sub(before.pool_hits),
+            pool_misses: self.pool_misses.saturating_sub(before.pool_misses),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Running workloads: the servers that their columns want, every cell in every round, columns in turn.
 
-use super::contender::Contender;
+use super::contender::{Contender, FILES_AHEAD};
 use super::options::Options;
 use super::results::{Line, Sample, Table};
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
@@ -95,6 +95,7 @@ fn run_rounds(
     for server in servers.values().rev() {
         server.set_durability(Durability::NONE)?;
         workload.prepare(server)?;
+        server.set_files_ahead(FILES_AHEAD)?;
     }
     let mut tables: Vec<Table> =
         parts.iter().map(|part| Table { part: part.clone(), lines: Vec::new() }).collect();

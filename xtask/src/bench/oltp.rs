@@ -113,7 +113,7 @@ fn w3(options: &Options) -> Oltp {
 }
 
 fn w4_update(options: &Options) -> Oltp {
-    let cases = [(50, 0), (50, 10), (100, 0), (100, 10)];
+    let cases = [(50, 0), (100, 0), (50, 10), (100, 10)];
     let (rows, runs) = cases
         .map(|(threads, files_ahead)| {
             let row = Row::named(format!("{}, {files_ahead} files ahead", clients(threads)));

@@ -31,6 +31,9 @@ pub struct Sample {
     pub cpu_us: Option<f64>,
     /// The part of the machine's processors that worked, in percent: where it is all, no server goes faster.
     pub busy: Option<f64>,
+    /// Log files that came from those made ahead, and that did not though they should.
+    pub pool_hits: u64,
+    pub pool_misses: u64,
 }
 
 /// Of the time that one transaction takes, in milliseconds.
@@ -69,6 +72,8 @@ impl Sample {
             flush_ms: counts.disk.and_then(|d| d.mean()).map(|t| t.as_secs_f64() * 1e3),
             cpu_us,
             busy: Some(counts.machine.0 as f64 / counts.machine.1.max(1) as f64 * 100.0),
+            pool_hits: counts.pool_hits,
+            pool_misses: counts.pool_misses,
         }
     }
 }

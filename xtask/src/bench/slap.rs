@@ -158,7 +158,8 @@ const W4_INSERT: Published = Published {
 
 fn w4_parts() -> Vec<(Part, Vec<Case>)> {
     let case = |clients, files_ahead| Case { clients, sync_binlog: 1, files_ahead, share: 1 };
-    let cases = vec![case(1, 10), case(4, 10), case(50, 0), case(50, 10), case(100, 0), case(100, 10)];
+    // Files are made once in a round.
+    let cases = vec![case(50, 0), case(100, 0), case(1, 10), case(4, 10), case(50, 10), case(100, 10)];
     let label = |c: &Case| format!("{}, {} files ahead", clients(c.clients), c.files_ahead);
     let rows = cases.iter().map(|c| Row::named(label(c))).collect();
     let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
@@ -198,7 +199,20 @@ pub fn prealloc_gain(tables: &[Table]) -> Vec<Bar> {
             met: gain > 1.0,
         })
     };
-    tables.iter().flat_map(|t| [gain(t, 50), gain(t, 100)]).flatten().collect()
+    tables.iter().flat_map(|t| [gain(t, 50), gain(t, 100), no_wait_for_files(t)]).flatten().collect()
+}
+
+/// With ten files ahead, each new file is one of them.
+fn no_wait_for_files(table: &Table) -> Option<Bar> {
+    let lines = table.lines.iter().filter(|l| l.label.contains(", 10 files"));
+    let rounds: Vec<_> = lines.filter_map(|l| l.cells.first()).flatten().collect();
+    let (hits, misses) =
+        rounds.iter().fold((0, 0), |(hits, misses), s| (hits + s.pool_hits, misses + s.pool_misses));
+    Some(Bar {
+        wanted: "with 10 files ahead no commit waits for a file to be made".into(),
+        found: format!("{misses} of {} new files were not there", hits + misses),
+        met: misses == 0,
+    })
 }
 
 fn scaled(published: u64, scale: f64, least: u64) -> u64 {
