@@ -5,12 +5,12 @@ use crate::{Result, packages};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the program of this name. `--profile NAME` chooses the build: `checked` unless it is said.
-pub fn run(name: &str, args: &[String]) -> Result<()> {
+/// Runs the program of this name. `--profile NAME` chooses another build than `profile`.
+pub fn run(name: &str, profile: &str, args: &[String]) -> Result<()> {
     packages::ensure(packages::FOR_TESTS)?;
     let (profile, args) = match args {
         [flag, profile, rest @ ..] if flag == "--profile" => (profile.as_str(), rest),
-        all => ("checked", all),
+        all => (profile, all),
     };
     let build = ["build", "--profile", profile, "--bin", "duramen", "--bin", name];
     if !Command::new(env!("CARGO")).args(build).status()?.success() {

@@ -7,7 +7,7 @@ use binlog::event::{
     Event, EventHeader, EventType, FormatDescription, OptionalMetadata, QueryEvent, TableMapEvent, decode,
 };
 use binlog::group::{GroupBuilder, GroupContext, Mark};
-use binlog::log::{CommitError, Log, LogError, LogOptions};
+use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions};
 use binlog::position::LogPosition;
 use binlog::row::{ColumnType, code};
 use common::{DIR, Told, group, ids, large_group, open, options};
@@ -16,6 +16,8 @@ use env::{Env, SimEnv};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 use stdx::random::Random;
 
 fn with_threshold(bytes: u64) -> LogOptions {
@@ -234,6 +236,33 @@ fn a_join_that_fails_is_taken_back_or_latches() {
         }
     }
     assert!(taken_back > 0 && latched > 0, "{taken_back} taken back, {latched} latched");
+}
+
+/// The store's flush once asked for a position that its memtable had from a hook, while the log's marks were still behind it:
+/// there was no such position, and writers were refused for a while.
+#[test]
+fn a_position_that_a_hook_has_told_can_be_made_durable_at_once() {
+    struct Telling(Sender<LogPosition>);
+    impl CommitHook for Telling {
+        fn ordered(&mut self, position: LogPosition) {
+            self.0.send(position).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let env = SimEnv::new(1);
+    let (log, _) = open(&env, &with_threshold(1000)).unwrap();
+    let (tell, told) = channel();
+    let ask = |told: Receiver<LogPosition>| told.iter().for_each(|p| log.ensure_durable(p).unwrap());
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(told));
+        for id in 1..=6 {
+            let group = if id % 2 == 0 { large_group(&log, id, 3000).unwrap() } else { group(id, 100) };
+            log.commit(group, Box::new(Telling(tell.clone()))).unwrap();
+        }
+        drop(tell);
+        asking.join().unwrap();
+    });
+    assert!(log.ensure_durable(LogPosition::new(log.end().file().next(), 4)).is_err());
 }
 
 /// The file is one that others read: `mariadb-binlog` verifies each checksum, skips the room behind the header, and prints
