@@ -289,6 +289,10 @@ impl Workload for Oltp {
         Ok(vec![outcome])
     }
 
+    fn limit(&self, table: &Table) -> Option<f64> {
+        table.line(ALONE)?.rate(0)
+    }
+
     fn bars(&self, tables: &[Table]) -> Vec<Bar> {
         (self.bars)(tables)
     }

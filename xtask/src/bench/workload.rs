@@ -45,6 +45,11 @@ pub trait Workload {
         Ok(())
     }
 
+    /// What each client's rate cannot exceed, whatever the server, if that was measured.
+    fn limit(&self, _table: &Table) -> Option<f64> {
+        None
+    }
+
     /// What was promised, beside what was found.
     fn bars(&self, _tables: &[Table]) -> Vec<Bar> {
         Vec::new()

@@ -5,6 +5,7 @@ use super::super::workload::{Column, Who, Workload};
 use super::{figure, title};
 use crate::Result;
 use plotters::coord::Shift;
+use plotters::coord::combinators::LogCoord;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::path::Path;
@@ -13,6 +14,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const FONT: &str = "sans-serif";
 const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
+const LIMIT: RGBColor = RGBColor(0xc4, 0xc4, 0xc4);
 
 /// Draws a table.
 pub fn draw(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> {
@@ -68,27 +70,36 @@ struct Panel {
     caption: String,
     /// The first is drawn as a line, the second dashed.
     figures: Vec<fn(&Sample) -> Option<f64>>,
+    /// For each client, drawn grey.
+    limit: Option<f64>,
 }
 
-fn panels(unit: &str) -> Vec<Panel> {
+fn panels(unit: &str, limit: Option<f64>) -> Vec<Panel> {
     vec![
-        Panel { caption: unit.into(), figures: vec![|s| Some(s.per_second)] },
+        Panel {
+            caption: format!("{unit}{}", if limit.is_some() { "; grey: clients ÷ flush time" } else { "" }),
+            figures: vec![|s| Some(s.per_second)],
+            limit,
+        },
         Panel {
             caption: "milliseconds each: median, and 99th percentile (dashed)".into(),
             figures: vec![|s| s.latency.map(|l| l.p50), |s| s.latency.map(|l| l.p99)],
+            limit: None,
         },
         Panel {
             caption: "for each flush, and in a group of the log (dashed)".into(),
             figures: vec![|s| s.per_flush, |s| s.group_size],
+            limit: None,
         },
-        Panel { caption: "milliseconds of a flush".into(), figures: vec![|s| s.flush_ms] },
+        Panel { caption: "milliseconds of a flush".into(), figures: vec![|s| s.flush_ms], limit: None },
     ]
 }
 
 fn draw_lines(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> {
     let root = SVGBackend::new(path, (1000, 746)).into_drawing_area();
     let below = head(&root, workload, table)?;
-    for (area, panel) in below.split_evenly((2, 2)).iter().zip(panels(workload.unit())) {
+    for (area, panel) in below.split_evenly((2, 2)).iter().zip(panels(workload.unit(), workload.limit(table)))
+    {
         draw_panel(area, table, &panel)?;
     }
     root.present()?;
@@ -109,56 +120,91 @@ fn points(table: &Table, column: usize, figure: fn(&Sample) -> Option<f64>) -> V
     table.lines.iter().filter_map(point).collect()
 }
 
-fn draw_panel(area: &Area<'_>, table: &Table, panel: &Panel) -> Result<()> {
-    let threads: Vec<f64> = table.lines.iter().filter_map(|l| l.threads).map(f64::from).collect();
-    let (first, last) = (threads.first().copied().unwrap_or(1.0), threads.last().copied().unwrap_or(1.0));
-    let columns = 0..table.part.columns.len();
-    let all: Vec<Point> =
-        columns.clone().flat_map(|c| panel.figures.iter().flat_map(move |f| points(table, c, *f))).collect();
-    let low = all.iter().map(|p| p.spread.low).fold(f64::INFINITY, f64::min);
-    let high = all.iter().map(|p| p.spread.high).fold(0.0, f64::max);
-    if all.is_empty() {
-        area.draw(&Text::new(format!("{}: not counted", panel.caption), (60, 30), text(14, HPos::Left)))?;
-        return Ok(());
+type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
+
+/// What a panel's axes go over.
+struct Axes {
+    threads: Vec<f64>,
+    left: f64,
+    right: f64,
+    bottom: f64,
+    top: f64,
+    ticks: Vec<f64>,
+}
+
+impl Axes {
+    /// Around every figure of the panel; none where there is none.
+    fn of(table: &Table, panel: &Panel) -> Option<Self> {
+        let threads: Vec<f64> = table.lines.iter().filter_map(|l| l.threads).map(f64::from).collect();
+        let columns = 0..table.part.columns.len();
+        let all = columns.flat_map(|c| panel.figures.iter().flat_map(move |f| points(table, c, *f)));
+        let spread = all.map(|p| p.spread).reduce(|a, b| Spread {
+            low: a.low.min(b.low),
+            high: a.high.max(b.high),
+            ..a
+        })?;
+        let (bottom, top) = decades(spread.low, spread.high);
+        let (left, right) = (threads.first()? * 0.9, threads.last()? * 1.1);
+        Some(Self { threads, left, right, bottom, top, ticks: ticks(bottom, top) })
     }
-    let (bottom, top) = decades(low, high);
-    let mut chart = ChartBuilder::on(area)
+}
+
+fn draw_panel(area: &Area<'_>, table: &Table, panel: &Panel) -> Result<()> {
+    let Some(axes) = Axes::of(table, panel) else {
+        let text = Text::new(format!("{}: not counted", panel.caption), (60, 30), text(14, HPos::Left));
+        return Ok(area.draw(&text)?);
+    };
+    let mut chart: Chart<'_> = ChartBuilder::on(area)
         .caption(&panel.caption, (FONT, 15))
         .margin(10)
         .x_label_area_size(36)
         .y_label_area_size(58)
-        .build_cartesian_2d((first * 0.9..last * 1.1).log_scale(), (bottom..top).log_scale())?;
-    let ticks = ticks(bottom, top);
-    // The grid is drawn by hand: numbers of clients are no powers of ten.
-    let grid = threads.iter().map(|&x| vec![(x, bottom), (x, top)]);
-    let grid = grid.chain(ticks.iter().map(|&y| vec![(first * 0.9, y), (last * 1.1, y)]));
-    chart.draw_series(grid.map(|ends| PathElement::new(ends, GRID)))?;
-    for c in columns {
-        let colour = colour(&table.part.columns, c);
-        for (n, figure) in panel.figures.iter().enumerate() {
-            let points = points(table, c, *figure);
-            let line: Vec<(f64, f64)> = points.iter().map(|p| (p.threads, p.spread.median)).collect();
-            if n == 0 {
-                chart.draw_series(LineSeries::new(line.clone(), colour.stroke_width(2)))?;
-                chart.draw_series(line.iter().map(|p| Circle::new(*p, 3, colour.filled())))?;
-                let spread =
-                    points.iter().map(|p| vec![(p.threads, p.spread.low), (p.threads, p.spread.high)]);
-                chart.draw_series(spread.map(|ends| PathElement::new(ends, colour.stroke_width(1))))?;
-            } else {
-                chart.draw_series(DashedLineSeries::new(line, 5, 4, colour.stroke_width(1)))?;
-            }
-        }
+        .build_cartesian_2d((axes.left..axes.right).log_scale(), (axes.bottom..axes.top).log_scale())?;
+    draw_axes(area, &mut chart, &axes)?;
+    if let Some(limit) = panel.limit {
+        let (first, last) = (axes.left.max(axes.bottom / limit), axes.right.min(axes.top / limit));
+        let ends = vec![(first, first * limit), (last, last * limit)];
+        chart.draw_series([PathElement::new(ends, LIMIT.stroke_width(3))])?;
     }
-    for x in &threads {
-        let (x_at, y_at) = area_of(area, chart.backend_coord(&(*x, bottom)));
+    for c in 0..table.part.columns.len() {
+        draw_column(&mut chart, table, panel, c)?;
+    }
+    Ok(())
+}
+
+/// Grid and labels, drawn by hand: numbers of clients are no powers of ten.
+fn draw_axes(area: &Area<'_>, chart: &mut Chart<'_>, axes: &Axes) -> Result<()> {
+    let Axes { left, right, bottom, top, .. } = *axes;
+    let upright = axes.threads.iter().map(|&x| vec![(x, bottom), (x, top)]);
+    let level = axes.ticks.iter().map(|&y| vec![(left, y), (right, y)]);
+    chart.draw_series(upright.chain(level).map(|ends| PathElement::new(ends, GRID)))?;
+    for &x in &axes.threads {
+        let (x_at, y_at) = area_of(area, chart.backend_coord(&(x, bottom)));
         area.draw(&Text::new(format!("{x}"), (x_at, y_at + 12), text(12, HPos::Center)))?;
     }
-    for y in ticks {
-        let (x_at, y_at) = area_of(area, chart.backend_coord(&(first * 0.9, y)));
+    for &y in &axes.ticks {
+        let (x_at, y_at) = area_of(area, chart.backend_coord(&(left, y)));
         area.draw(&Text::new(tick(y), (x_at - 6, y_at), text(12, HPos::Right)))?;
     }
-    let (x_at, y_at) = area_of(area, chart.backend_coord(&((first * last).sqrt(), bottom)));
-    area.draw(&Text::new("clients", (x_at, y_at + 27), text(12, HPos::Center)))?;
+    let (x_at, y_at) = area_of(area, chart.backend_coord(&((left * right).sqrt(), bottom)));
+    Ok(area.draw(&Text::new("clients", (x_at, y_at + 27), text(12, HPos::Center)))?)
+}
+
+/// A server's figures: the first with the spread of its rounds.
+fn draw_column(chart: &mut Chart<'_>, table: &Table, panel: &Panel, column: usize) -> Result<()> {
+    let colour = colour(&table.part.columns, column);
+    for (n, figure) in panel.figures.iter().enumerate() {
+        let points = points(table, column, *figure);
+        let line: Vec<(f64, f64)> = points.iter().map(|p| (p.threads, p.spread.median)).collect();
+        if n > 0 {
+            chart.draw_series(DashedLineSeries::new(line, 5, 4, colour.stroke_width(1)))?;
+            continue;
+        }
+        chart.draw_series(line.iter().map(|p| Circle::new(*p, 3, colour.filled())))?;
+        chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
+        let spread = points.iter().map(|p| vec![(p.threads, p.spread.low), (p.threads, p.spread.high)]);
+        chart.draw_series(spread.map(|ends| PathElement::new(ends, colour.stroke_width(1))))?;
+    }
     Ok(())
 }
 
