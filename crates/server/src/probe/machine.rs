@@ -28,6 +28,8 @@ pub(super) struct Measured {
     pub(super) round_trip: f64,
     /// Processor time of the clients for a commit, with many, in seconds.
     pub(super) client_work: f64,
+    /// Processors of the machine; the model has those that were to be had.
+    pub(super) installed: usize,
 }
 
 /// Starts a server in `folder`, measures it for about `time`, and stops it.
@@ -69,12 +71,14 @@ fn costs(
 ) -> Result<Measured, ProbeError> {
     target.prepare(watch)?;
     let (ping, ping_work) = worked(watch, || target.round_trips(watch, each))?;
-    let cost = |clients| -> Result<(Load, f64), ProbeError> {
+    // A load, the processor time of each commit, and the processors that all of it kept busy.
+    let cost = |clients| -> Result<(Load, f64, f64), ProbeError> {
         let flushes = log.flushes.get();
         let (load, work) = worked(watch, || target.commits(watch, clients, each))?;
         let flushes = (log.flushes.get() - flushes) as f64;
         let flushing = disk.work * flushes / load.times.count().max(1) as f64;
-        Ok((load, (work - flushing).max(0.0)))
+        let busy = work * load.rate;
+        Ok((load, (work - flushing).max(0.0), busy))
     };
     let set = |sync_binlog, trx_commit| {
         let mut client = target.connect(watch)?;
@@ -82,13 +86,14 @@ fn costs(
         run(&mut client, format!("SET GLOBAL innodb_flush_log_at_trx_commit = {trx_commit}"))
     };
     set(0, 2)?;
-    let (_, commit_alone) = cost(1)?;
-    let (together, commit_together) = cost(MANY)?;
+    let (_, commit_alone, _) = cost(1)?;
+    let (together, commit_together, busy) = cost(MANY)?;
     set(1, 1)?;
-    let (_, commit_durable) = cost(MANY)?;
+    let (_, commit_durable, _) = cost(MANY)?;
+    let installed = thread::available_parallelism().map_or(1, |n| n.get());
     let round_trip = ping.times.quantile(0.5);
     let machine = Machine {
-        processors: thread::available_parallelism().map_or(1.0, |n| n.get() as f64),
+        processors: to_be_had(installed, busy),
         wire: (round_trip - ping_work).max(0.0),
         commit_alone,
         commit_together,
@@ -99,7 +104,14 @@ fn costs(
         overlap: 1,
         background_pause: FLUSH_DELAY.as_secs_f64(),
     };
-    Ok(Measured { machine, round_trip, client_work: together.client_work })
+    Ok(Measured { machine, round_trip, client_work: together.client_work, installed })
+}
+
+/// Other work on the machine takes its share of the processors: what is left is what many clients who wait for nothing kept
+/// busy, where they are enough for all.
+fn to_be_had(installed: usize, busy: f64) -> f64 {
+    let all = installed as f64;
+    if 2 * installed <= MANY { busy.clamp(0.1, all) } else { all }
 }
 
 /// A load, and the processor time that each of its requests took, the clients' included.
@@ -109,4 +121,16 @@ fn worked(watch: &Watch, load: impl FnOnce() -> Result<Load, ProbeError>) -> Res
     let took = watch.env.processor_time(Whose::Process).saturating_sub(before).as_secs_f64();
     let each = took / load.times.count().max(1) as f64;
     Ok((load, each))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_work_takes_its_share_of_the_processors() {
+        assert_eq!(to_be_had(2, 0.7), 0.7);
+        assert_eq!(to_be_had(2, 2.3), 2.0);
+        assert_eq!(to_be_had(64, 9.0), 64.0, "the clients are too few to tell");
+    }
 }

@@ -75,12 +75,13 @@ fn measured_text(place: &Path, disk: &Disk, measured: &Measured) -> String {
     let _ = writeln!(
         out,
         "\nA round trip over loopback takes {}. A commit takes {} of a processor with one client, {} with many, of\n\
-         which the client itself takes {}; {} processors are there for both.",
+         which the client itself takes {}; {:.1} of {} processors were to be had for both.",
         time(measured.round_trip),
         time(machine.commit_alone),
         time(machine.commit_together + machine.waking),
         time(measured.client_work),
         machine.processors,
+        measured.installed,
     );
     out
 }
