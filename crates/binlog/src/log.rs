@@ -39,6 +39,7 @@ pub use commit::{CommitHook, Committed, Ticket};
 pub use error::{CommitError, LogError};
 pub use files::FileInfo;
 pub(crate) use large::LargeFile;
+pub use pace::SLOTS as FLUSHES_MAX;
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
 pub use status::{Counter, LogStatus};

@@ -190,7 +190,7 @@ impl Shared {
         self.order_queued(&mut leader);
         let group = self.take_group(&mut leader);
         drop(leader);
-        self.complete(group, Stages::begin(since, self.env.monotonic()));
+        self.complete(group, Stages::begin(since));
         std::mem::forget(guard);
     }
 
@@ -217,11 +217,12 @@ impl Shared {
         self.status.groups.add(1);
         self.status.group_size.record(members as u64);
         let written = self.write_group(group.file, end, group.turn);
-        stages.end_step(self.env.monotonic());
+        let now = self.env.monotonic();
+        stages.end_step(now);
         let flushed = written.and_then(|()| {
             if waits { self.flush_group(&mut flight, flush_file.as_ref(), end) } else { Ok(()) }
         });
-        stages.end_step(self.env.monotonic());
+        stages.end_step(now + flight.took.unwrap_or_default());
         match flushed {
             Ok(()) => {
                 let wake = self.show(end, Some(flight));

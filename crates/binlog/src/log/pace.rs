@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 /// The most flushes in flight.
-pub(super) const SLOTS: usize = 16;
+pub const SLOTS: usize = 16;
 /// The least time between the beginnings of two flushes, in microseconds: about what a group costs the processor. Flushes
 /// that take less than a few times that take turns.
 const APART_MIN_US: u64 = 100;

@@ -5,8 +5,7 @@
 //! | step | from | to |
 //! | --- | --- | --- |
 //! | queue wait | the leader-to-be looks for its turn | its flush may begin |
-//! | order | then | the order is fixed, and the write before is over |
-//! | write | then | its bytes are with the operating system |
+//! | write | then | the order is fixed, and its bytes are with the operating system |
 //! | flush | then | they are on disk; no time where the settings don't wait |
 //! | publish | then | it is visible |
 //! | reply | then | every member's session was woken to reply |
@@ -23,10 +22,9 @@ use std::time::Duration;
 const SLOW_PAUSE: Duration = Duration::from_secs(5);
 
 /// The steps of a group, in their order.
-const STEPS: [(&str, &str); 6] = [
+const STEPS: [(&str, &str); 5] = [
     ("queue wait", "waiting for the flush before it"),
-    ("order", "fixing the order, or waiting for the write before it"),
-    ("write", "writing the log file"),
+    ("write", "fixing the order and writing the log file"),
     ("flush", "flushing the log file to disk"),
     ("publish", "making it visible"),
     ("reply", "waking its sessions"),
@@ -41,11 +39,10 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// A group whose leader had its turn at `since.now`, and which is ordered now.
-    pub(super) fn begin(since: Since, now: Duration) -> Self {
+    /// A group whose leader has its turn.
+    pub(super) fn begin(since: Since) -> Self {
         let mut stages = Self { times: [since.waited; STEPS.len() + 1], taken: 1 };
         stages.end_step(since.now);
-        stages.end_step(now);
         stages
     }
 
@@ -67,9 +64,8 @@ impl Stages {
 
     /// Counts a group that went through all steps. Flushes count themselves.
     pub(super) fn record(&self, status: &LogStatus) {
-        let [queue_wait, order, write, _, publish, reply] = self.steps().map(micros);
+        let [queue_wait, write, _, publish, reply] = self.steps().map(micros);
         status.queue_wait_us.record(queue_wait);
-        status.order_us.record(order);
         status.write_us.record(write);
         status.publish_us.record(publish);
         status.reply_us.record(reply);
@@ -165,9 +161,9 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// Queued at 10 ms; 1 of waiting, 4 of ordering, 2 of writing, 1200 of flushing, 0 of publishing, 3 of waking.
+    /// Queued at 10 ms; 1 of waiting, 6 of writing, 1200 of flushing, 0 of publishing, 3 of waking.
     fn stages() -> Stages {
-        let mut stages = Stages::begin(Since { waited: ms(10), now: ms(11) }, ms(15));
+        let mut stages = Stages::begin(Since { waited: ms(10), now: ms(11) });
         [17, 1217, 1217, 1220].map(ms).into_iter().for_each(|now| stages.end_step(now));
         stages
     }
@@ -176,8 +172,8 @@ mod tests {
     fn the_slow_step_is_named() {
         assert_eq!(
             stages().to_string(),
-            "took 1210.0 ms, most of it flushing the log file to disk (queue wait 1.0 ms, order 4.0 ms, write 2.0 ms, flush \
-             1200.0 ms, publish 0.0 ms, reply 3.0 ms)"
+            "took 1210.0 ms, most of it flushing the log file to disk (queue wait 1.0 ms, write 6.0 ms, flush 1200.0 ms, \
+             publish 0.0 ms, reply 3.0 ms)"
         );
     }
 
@@ -185,9 +181,8 @@ mod tests {
     fn each_step_is_counted() {
         let status = LogStatus::default();
         stages().record(&status);
-        let sums =
-            [&status.queue_wait_us, &status.order_us, &status.write_us, &status.publish_us, &status.reply_us];
-        assert_eq!(sums.map(Histogram::sum), [1000, 4000, 2000, 0, 3000]);
+        let sums = [&status.queue_wait_us, &status.write_us, &status.publish_us, &status.reply_us];
+        assert_eq!(sums.map(Histogram::sum), [1000, 6000, 0, 3000]);
         assert_eq!((status.commit_us.sum(), status.flush_us.count()), (1_210_000, 0));
     }
 

@@ -52,9 +52,7 @@ pub struct LogStatus {
     /// Microseconds from the queueing of a group's first transaction, or of the one that leads it, until its flush might
     /// begin.
     pub queue_wait_us: Histogram,
-    /// Microseconds of fixing a group's order, waiting for the write before included.
-    pub order_us: Histogram,
-    /// Microseconds of writing a group's bytes.
+    /// Microseconds of fixing a group's order and writing its bytes.
     pub write_us: Histogram,
     /// Microseconds of each flush.
     pub flush_us: Histogram,

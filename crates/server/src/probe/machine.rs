@@ -11,7 +11,7 @@ use super::{ProbeError, Watch};
 use crate::options::{self, Command, Options};
 use crate::server::Running;
 use crate::stop::Stop;
-use binlog::log::{FLUSH_DELAY, LogStatus};
+use binlog::log::{FLUSH_DELAY, FLUSHES_MAX, LogStatus};
 use env::Whose;
 use std::path::Path;
 use std::thread;
@@ -101,7 +101,7 @@ fn costs(
         flush_work: disk.work,
         flushes: disk.parallel.iter().map(|p| (p.at_a_time, p.times.mean())).collect(),
         flush_late: disk.parallel.first().map_or(0.0, |p| p.times.quantile(0.99)),
-        overlap: 1,
+        overlap: FLUSHES_MAX,
         background_pause: FLUSH_DELAY.as_secs_f64(),
     };
     Ok(Measured { machine, round_trip, client_work: together.client_work, installed })

@@ -7,7 +7,7 @@
 //!
 //! - **Group size** is the rate times the time between two flushes; a flush's own processor time is shared by its group.
 //! - **Overlap**: with k flushes at a time, each takes as long as was measured with k at a time, and one begins k times as
-//!   often. The k is taken that answers soonest.
+//!   often, but not more often than the server lets them. The k is taken that answers soonest.
 //! - **Wait**: whoever comes while no flush may begin yet waits for the rest of the time between two, which is what the
 //!   client's own work leaves of it; half of it at least. One client alone never waits.
 //! - **Durability**: a commit that does not wait for the flush has none of these delays; the background's flush takes
@@ -127,7 +127,8 @@ impl Machine {
         let others = 1.0 - 1.0 / clients as f64;
         let with = |at_a_time: usize| {
             let takes = self.flush_with(at_a_time);
-            let interval = takes / at_a_time as f64;
+            let apart = if at_a_time > 1 { self.flush_with(1) / self.overlap as f64 } else { 0.0 };
+            let interval = (takes / at_a_time as f64).max(apart);
             let wait = others * (interval - own.max(0.0)).max(interval / 2.0);
             Flushing { wait, takes, interval }
         };

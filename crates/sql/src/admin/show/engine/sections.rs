@@ -65,8 +65,7 @@ pub(super) fn groups(status: &LogStatus) -> String {
     );
     let steps = [
         ("waiting for the flush before", &status.queue_wait_us),
-        ("fixing the order", &status.order_us),
-        ("writing", &status.write_us),
+        ("fixing the order and writing", &status.write_us),
         ("publishing", &status.publish_us),
         ("waking the sessions", &status.reply_us),
         ("a group in all, its flush included", &status.commit_us),
