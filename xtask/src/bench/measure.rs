@@ -160,3 +160,22 @@ impl Table {
         self.lines[at].cells[column].push(sample);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::Peer;
+    use super::*;
+    use servers::Address;
+
+    #[test]
+    fn a_server_given_by_address_is_beside_mariadb_where_nothing_is_slowed() {
+        let mut options = Options::default();
+        options.peers.push(Peer { name: "other".into(), address: Address::tcp("127.0.0.1", 3306, "a", "b") });
+        let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
+        let part = Part::new("", columns.into(), vec![Row::threads(1)]);
+        let labels =
+            |part: &Part| with_peers(part, &options).into_iter().map(|c| c.label).collect::<Vec<_>>();
+        assert_eq!(labels(&part), ["Duramen 1/1", "MariaDB 1/1", "other 1/1"]);
+        assert_eq!(labels(&part.slowed(Duration::from_millis(20))), ["Duramen 1/1", "MariaDB 1/1"]);
+    }
+}

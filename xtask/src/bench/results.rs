@@ -174,6 +174,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use super::super::workload::{Column, Row};
     use super::*;
 
     #[test]
@@ -198,5 +199,35 @@ mod tests {
         let line = Line { label: String::new(), threads: Some(1), cells };
         assert_eq!(line.ratio(0, 1), Some(Spread { low: 2.0, median: 2.0, high: 2.0 }));
         assert_eq!(line.rate(0), Some(30.0));
+    }
+
+    /// Duramen and MariaDB at full durability, one round, with these rates by the number of clients.
+    fn table(rates: &[(u32, f64, f64)]) -> Table {
+        let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
+        let rows = rates.iter().map(|(n, ..)| Row::threads(*n)).collect();
+        let cell = |per_second| vec![Sample { per_second, ..Sample::default() }];
+        let line = |&(n, ours, theirs): &(u32, f64, f64)| Line {
+            label: String::new(),
+            threads: Some(n),
+            cells: vec![cell(ours), cell(theirs)],
+        };
+        Table { part: Part::new("", columns.into(), rows), lines: rates.iter().map(line).collect() }
+    }
+
+    #[test]
+    fn a_bar_is_met_only_where_each_number_of_clients_meets_it() {
+        let all = table(&[(1, 20.0, 10.0), (64, 30.0, 10.0)]);
+        assert!(all.times_as_fast(2.0, Who::MariaDb, Durability::FULL).unwrap().met);
+        let one = table(&[(1, 19.0, 10.0), (64, 30.0, 10.0)]);
+        let bar = one.times_as_fast(2.0, Who::MariaDb, Durability::FULL).unwrap();
+        assert_eq!((bar.met, bar.found.as_str()), (false, "1.90 at 1, 3.00 at 64"));
+        assert!(one.times_as_fast(2.0, Who::MariaDbWithoutLog, Durability::FULL).is_none());
+    }
+
+    #[test]
+    fn a_fall_of_more_than_a_tenth_is_told() {
+        assert!(table(&[(64, 100.0, 1.0), (256, 90.0, 1.0)]).does_not_fall(0, 64, 256).unwrap().met);
+        assert!(!table(&[(64, 100.0, 1.0), (256, 89.0, 1.0)]).does_not_fall(0, 64, 256).unwrap().met);
+        assert!(table(&[(64, 100.0, 1.0)]).does_not_fall(0, 64, 256).is_none());
     }
 }

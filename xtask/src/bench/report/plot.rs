@@ -292,3 +292,18 @@ fn highest(lines: &[Line]) -> f64 {
 fn lowest(lines: &[Line]) -> f64 {
     rates(lines).map(|s| s.low).fold(f64::INFINITY, f64::min)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logarithmic_axis_ends_at_round_figures_around_the_values() {
+        let (bottom, top) = decades(23.0, 4100.0);
+        assert!((bottom..23.0).contains(&20.0) && (4100.0..top).contains(&5000.0), "{bottom} to {top}");
+        assert_eq!(ticks(bottom, top), [20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0]);
+        let (bottom, top) = decades(7.0, 7.0);
+        assert!(bottom < 5.0 && top > 10.0, "one value has an axis too: {bottom} to {top}");
+        assert_eq!([0.05, 0.5, 20.0, 5000.0].map(tick), ["0.05", "0.5", "20", "5k"]);
+    }
+}
