@@ -30,6 +30,9 @@ pub const KNOWN: &[Known] = &[
     Known { name: "Operands that are not needed", applies: operands_not_needed },
     Known { name: "No member of an ENUM", applies: no_member },
     Known { name: "Keys of TEXT columns", applies: |case| case.duramen.error() == Some(1170) },
+    Known { name: "Digits of CASE as texts", applies: digits_of_case },
+    Known { name: "Years in temporary tables", applies: years_of_three_digits },
+    Known { name: "Digits of NULL and a number", applies: digits_beside_null },
     Known { name: "Negative zero", applies: negative_zero },
     Known { name: "Digits of NULL and an interval", applies: digits_of_null },
     Known { name: "Zero dates in data changes", applies: zero_dates },
@@ -243,6 +246,22 @@ fn dropped_column(case: &Case<'_>) -> bool {
     case.reference.error() == Some(1072) && case.names(&[" DROP COLUMN "])
 }
 
+/// A text of what CASE and IF give has the digits of the branch that was taken, in MySQL.
+fn digits_of_case(case: &Case<'_>) -> bool {
+    case.names(&["IF(", "CASE "])
+        && case.names(&[" AS CHAR", " AS BINARY"])
+        && case.is_same_with(without_trailing_zeros)
+}
+
+/// MariaDB's temporary tables have the digits of the smaller type for a choice between a year and another number.
+fn years_of_three_digits(case: &Case<'_>) -> bool {
+    let has_cut = |answer: &Answer| match answer {
+        Answer::Rows(rows) => rows.iter().flatten().any(|value| value.as_deref() == Some(b"999")),
+        _ => false,
+    };
+    has_cut(case.reference) && !has_cut(case.duramen) && case.names(&[" AS SIGNED)"])
+}
+
 /// MySQL evaluates no further operands once one is NULL, MariaDB does, and fails a change for them.
 fn operands_not_needed(case: &Case<'_>) -> bool {
     case.reference.error() == Some(1365) && matches!(case.duramen, Answer::Done(_)) && case.names(&["(NULL,"])
@@ -322,6 +341,15 @@ fn digits_of_quotient(case: &Case<'_>) -> bool {
             Ok(Ok(number)) if value.contains(&b'.') => format!("{:.2e}", number).into_bytes(),
             _ => value.to_vec(),
         })
+}
+
+/// MariaDB takes the digits of a product from NULL, and leaves some of the number's out.
+fn digits_beside_null(case: &Case<'_>) -> bool {
+    let digits = |value: &[u8]| match std::str::from_utf8(value).map(str::parse::<f64>) {
+        Ok(Ok(number)) if value.contains(&b'.') => format!("{number:.0e}").into_bytes(),
+        _ => value.to_vec(),
+    };
+    case.names(&["NULL"]) && case.names(&["GREATEST(", "LEAST("]) && case.is_same_with(digits)
 }
 
 /// `NULL + INTERVAL 1 DAY` and other dates and times made of NULL have six digits after the seconds in MySQL, which COALESCE and the like take over.
