@@ -23,6 +23,7 @@ pub mod build;
 pub mod collations;
 pub mod computed;
 pub mod ddl;
+pub mod deprecated;
 pub mod draft;
 pub mod metadata_lock;
 pub mod objects;

@@ -245,6 +245,7 @@ catalogue! {
     XA_RBDEADLOCK = 1614, "XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     WARN_OPTION_IGNORED = 1618, "HY000", "<%> option ignored";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
+    WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
@@ -319,6 +320,7 @@ catalogue! {
     REGEXP_STACK_OVERFLOW = 3698, "HY000", "Overflow in the regular expression backtrack stack.";
     REGEXP_TIME_OUT = 3699, "HY000", "Timeout exceeded in regular expression match.";
     REGEXP_PATTERN_TOO_BIG = 3700, "HY000", "The regular expression pattern exceeds limits on size or complexity.";
+    DEPRECATED_UTF8_ALIAS = 3719, "HY000", "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future release. Please consider using UTF8MB4 in order to be unambiguous.";
     FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION = 3753, "HY000", "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
     FUNCTIONAL_INDEX_REF_AUTO_INCREMENT = 3754, "HY000", "Functional index '%' cannot refer to an auto-increment column.";
     FUNCTIONAL_INDEX_PRIMARY_KEY = 3756, "HY000", "The primary key cannot be a functional index";
@@ -331,6 +333,7 @@ catalogue! {
     DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED = 3770, "HY000", "Default value expression of column '%' contains a disallowed function: %.";
     DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED = 3771, "HY000", "Default value expression of column '%' contains a disallowed function.";
     DEFAULT_VAL_GENERATED_NON_PRIOR = 3773, "HY000", "Default value expression of column '%' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";
+    DEPRECATED_UTF8MB3_COLLATION = 3778, "HY000", "'%' is a collation of the deprecated character set UTF8MB3. Please consider using UTF8MB4 with an appropriate collation instead.";
     FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED = 3800, "HY000", "Expression of functional index '%' cannot refer to a row value.";
     COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN = 3813, "HY000", "Column check constraint '%' references other column.";
     CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED = 3814, "HY000", "An expression of a check constraint '%' contains disallowed function: %.";

@@ -6,8 +6,9 @@ use binlog::position::LogPosition;
 use storage::build::FIRST_BUILT;
 
 use super::{Plan, Settings, check_name, check_not_system};
-use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition};
+use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition, TableOption};
 use crate::catalog::build::{self, Numbers, Trees};
+use crate::catalog::deprecated;
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
 use crate::catalog::record::Change;
@@ -69,7 +70,10 @@ pub(super) fn create(
         }
     };
     let warnings = match &create.content {
-        TableContent::Definition(_) => repeated_indexes(&table, |_| true),
+        TableContent::Definition(definition) => {
+            let types = definition.columns.iter().flat_map(|c| deprecated::warnings_of(&c.ty));
+            types.chain(deprecated_options(definition)).chain(repeated_indexes(&table, |_| true)).collect()
+        }
         TableContent::Like(_) => Vec::new(),
     };
     let logged = (table.has_generated_key() || table.has_key_parts() || !is_clear)
@@ -79,6 +83,14 @@ pub(super) fn create(
         false => put(table, state),
     };
     Ok(Plan { logged, warnings, ..Plan::one(change) })
+}
+
+fn deprecated_options(definition: &TableDefinition) -> impl Iterator<Item = SqlError> {
+    definition.options.iter().filter_map(|option| match option {
+        TableOption::Charset(name) => deprecated::of_charset_name(name),
+        TableOption::Collation(name) => deprecated::of_collation_name(name),
+        _ => None,
+    })
 }
 
 pub(super) fn provisional(

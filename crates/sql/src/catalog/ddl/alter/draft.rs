@@ -5,6 +5,7 @@ use crate::ast::{
     self, AlterAction as A, AlterTable, ColumnDefault, ColumnPlace, KeyKind, ObjectName, TableOption,
 };
 use crate::catalog::build::{self, GENERATED_KEY, Options};
+use crate::catalog::deprecated;
 use crate::catalog::draft::{Draft, DraftColumn, DraftKey};
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
@@ -80,6 +81,7 @@ impl Changed {
             A::AddColumns(columns) => {
                 for (definition, place) in columns {
                     self.draft.add_column(definition)?;
+                    self.warnings.extend(deprecated::warnings_of(&definition.ty));
                     self.new_checks |= definition.attributes.checks.iter().any(|c| c.enforced);
                     let last = self.draft.columns.len() - 1;
                     self.place(old, last, place)?;
@@ -206,6 +208,7 @@ impl Changed {
             self.draft.auto_column = None;
         }
         let mut column = self.draft.column(definition)?;
+        self.warnings.extend(deprecated::warnings_of(&definition.ty));
         let before = self.draft.columns[number].def.clone();
         let is_virtual = |def: &ColumnDef| def.generated.as_ref().is_some_and(|g| !g.stored);
         // A stored one may become an ordinary column, and the other way round.
