@@ -1,6 +1,5 @@
 //! Result sets: columns described, text brought into the client's character set.
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use crate::catalog::{ColumnDef, TableDef};
@@ -228,12 +227,7 @@ impl Column {
         if let Some(width) = self.zerofill
             && !value.is_null()
         {
-            let digits = value.to_bytes();
-            if digits.len() < width {
-                let mut padded = vec![b'0'; width - digits.len()];
-                padded.extend_from_slice(&digits);
-                *value = Datum::Bytes(Cow::Owned(padded));
-            }
+            *value = Datum::Bytes(text::zero_filled(value.to_bytes(), width).into_owned().into());
         }
     }
 }

@@ -326,7 +326,7 @@ fn type_name(to: &To) -> &'static str {
         To::Decimal(..) => "decimal",
         To::Float => "float",
         To::Double => "double",
-        To::Char(..) => "char",
+        To::Char(..) | To::ZeroFilled(_) => "char",
         To::Binary(_) => "binary",
         To::Date => "date",
         To::Time(_) => "time",

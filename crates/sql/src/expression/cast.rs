@@ -6,7 +6,7 @@ use crate::session::Context;
 use crate::types::{Charset, Collation, DataType, Family, Type};
 use crate::value::json::{self, convert, convert::Origin};
 use crate::value::temporal::DateRules;
-use crate::value::{DateTime, Datum, Decimal, Time, temporal_text};
+use crate::value::{DateTime, Datum, Decimal, Time, temporal_text, text};
 
 /// What a value is cast to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum To {
     Double,
     /// CHAR in a character set (from, to), cut to a number of characters.
     Char(Charset, Charset, Option<u32>),
+    /// The text of a ZEROFILL column's number: as many digits.
+    ZeroFilled(u8),
     /// BINARY, cut or padded with zero bytes to a number of bytes.
     Binary(Option<u32>),
     /// DATE.
@@ -116,6 +118,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             }
             Datum::Bytes(bytes)
         }
+        To::ZeroFilled(width) => Datum::Bytes(text::zero_filled(value.into_bytes(), width.into())),
         To::Binary(length) => {
             let mut bytes = value.into_bytes();
             if let Some(n) = length.map(|n| n as usize)
@@ -289,7 +292,7 @@ pub(super) fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
 
 /// The type that a cast gives.
 pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
-    use crate::types::Coercibility::Implicit;
+    use crate::types::Coercibility::{self, Implicit};
     let ty = match *to {
         To::Json(_) | To::JsonScalar(_) => Type::JSON,
         To::Signed => Type::INT,
@@ -298,6 +301,7 @@ pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         To::Float => Type { family: Family::Float, length: 12, ..Type::DOUBLE },
         To::Double => Type::DOUBLE,
         To::Char(_, _, length) => Type::text(collation, Implicit, length.unwrap_or(of.length)),
+        To::ZeroFilled(width) => Type::text(collation, Coercibility::Numeric, width.into()),
         To::Binary(length) => Type::text(Collation::BINARY, Implicit, length.unwrap_or(of.length)),
         To::Date => Type::DATE,
         To::Time(fsp) => Type::time(fsp),

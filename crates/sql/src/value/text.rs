@@ -1,5 +1,6 @@
 //! How values print: the text protocol's form, which is also what string functions see.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use super::Datum;
@@ -73,6 +74,16 @@ pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
         }
         None => {}
     }
+}
+
+/// A number's digits with zeros before them, as ZEROFILL shows it.
+pub fn zero_filled(digits: Cow<'_, [u8]>, width: usize) -> Cow<'_, [u8]> {
+    if digits.len() >= width {
+        return digits;
+    }
+    let mut padded = vec![b'0'; width - digits.len()];
+    padded.extend_from_slice(&digits);
+    Cow::Owned(padded)
 }
 
 /// Rewrites `d.ddde[-]x`.

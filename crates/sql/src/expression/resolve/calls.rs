@@ -53,6 +53,9 @@ impl Resolver<'_> {
         }
         if function.unify {
             arguments.iter_mut().for_each(super::json::as_text);
+            if !matches!(function.name, "greatest" | "least" | "field") {
+                arguments.iter_mut().for_each(|e| self.as_digits(e));
+            }
             match function.name {
                 // They compare, and need one collation; the others only join, search and choose.
                 "find_in_set" | "strcmp" => self.unify(&mut arguments, function.name)?,

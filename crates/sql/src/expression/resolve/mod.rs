@@ -210,7 +210,8 @@ impl<'c> Resolver<'c> {
             ExprKind::ConvertUsing { operand, charset } => {
                 let charset =
                     Charset::by_name(charset).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[charset]))?;
-                let operand = self.expr(operand)?;
+                let mut operand = self.expr(operand)?;
+                self.as_digits(&mut operand);
                 let from = collate::charset_of(&operand.ty, self.typing());
                 let length = operand.ty.length;
                 let ty = Type::text(charset.default_collation(), Coercibility::Implicit, length);
@@ -238,6 +239,7 @@ impl<'c> Resolver<'c> {
                 };
                 let mut pair = [operand, remove];
                 pair.iter_mut().for_each(json::as_text);
+                self.as_digits(&mut pair[0]);
                 let collation = collate::join(&mut pair, self.typing())?;
                 let ty = Type::text(collation, pair[0].ty.coercibility, pair[0].ty.length);
                 Ok(Expr { node: Node::Trim(*side, Box::new(pair)), ty })
@@ -461,6 +463,7 @@ impl<'c> Resolver<'c> {
     ) -> Result<Expr> {
         let mut pair = [self.expr(operand)?, self.expr(pattern)?];
         pair.iter_mut().for_each(json::as_text);
+        pair.iter_mut().for_each(|e| self.as_digits(e));
         let collation = self.unify(&mut pair, "like")?;
         let escape = match escape {
             Some(escape) => {
@@ -600,10 +603,13 @@ impl<'c> Resolver<'c> {
         if ty.array || ty.time_zone.is_some() {
             return Err(SqlError::unsupported("CAST .. ARRAY and AT TIME ZONE"));
         }
-        let x = self.expr(operand)?;
+        let mut x = self.expr(operand)?;
         let connection = self.cx.connection_collation();
         let mut collation = connection;
         use ast::DataType as D;
+        if let D::Char { .. } | D::Binary { .. } = &ty.ty {
+            self.as_digits(&mut x);
+        }
         let to = match &ty.ty {
             D::Integer { sign, .. } if sign.unsigned => cast::To::Unsigned,
             D::Integer { .. } => cast::To::Signed,

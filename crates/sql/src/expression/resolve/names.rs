@@ -4,7 +4,7 @@ use super::{Columns, Resolver, Scope, Source};
 use crate::ast::{self, Literal};
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result};
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, cast};
 use crate::types::{Charset, Coercibility, Collation, Type};
 use crate::value::{Datum, Decimal, temporal_text};
 
@@ -215,7 +215,36 @@ impl Scope {
     }
 }
 
+impl Resolver<'_> {
+    /// A ZEROFILL column that is asked for as a text has its zeros.
+    pub(super) fn as_digits(&self, expr: &mut Expr) {
+        let Node::Column { source, column } = expr.node else { return };
+        let width = self.scope.sources.iter().find_map(|s| s.zero_filled(source, column));
+        let Some(width) = width.and_then(|w| u8::try_from(w).ok()) else { return };
+        let to = cast::To::ZeroFilled(width);
+        let ty = cast::result_type(&to, &expr.ty, self.cx.connection_collation());
+        let inner = std::mem::replace(expr, Expr::constant(Datum::Null, ty));
+        expr.node = Node::Cast(to, Box::new(inner));
+    }
+}
+
 impl Source {
+    /// How many digits a ZEROFILL column of this slot has, if it is this source's.
+    fn zero_filled(&self, slot: usize, column: usize) -> Option<usize> {
+        match &self.columns {
+            Columns::Merged(columns, exprs) => {
+                let is_it = |e: &Expr| matches!(e.node, Node::Column { source, column: c } if (source, c) == (slot, column));
+                columns.get(exprs.iter().position(is_it)?)?.zerofill
+            }
+            _ if self.slot != slot => None,
+            Columns::Table(table) => {
+                let ty = &table.columns.get(column)?.ty;
+                ty.is_zerofill().then(|| ty.display_length() as usize)
+            }
+            Columns::Made(columns) => columns.get(column)?.zerofill,
+        }
+    }
+
     /// The column of this name, in any case.
     pub fn find(&self, name: &str) -> Option<usize> {
         match &self.columns {

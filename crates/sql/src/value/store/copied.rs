@@ -6,7 +6,7 @@
 use super::Target;
 use crate::error::{self, Result};
 use crate::types::DataType;
-use crate::value::{Datum, number};
+use crate::value::{Datum, number, text};
 
 /// A value of a column of type `before` as it is on its way into `after`.
 ///
@@ -19,6 +19,9 @@ pub fn copied<'a>(
     to: &mut Target<'_>,
 ) -> Result<Datum<'a>> {
     use DataType as D;
+    if before.is_zerofill() && after.is_string() {
+        return Ok(Datum::Bytes(text::zero_filled(value.into_bytes(), before.display_length() as usize)));
+    }
     match (before, after) {
         (D::Char { .. } | D::VarChar { .. }, D::Bit(_)) => integer_of_text(&value, to),
         (D::Lob { .. }, D::Bit(_)) => Ok(leading_integer(&value)),

@@ -99,7 +99,7 @@ fn type_name(to: &cast::To) -> &'static str {
         T::Decimal(..) => "DECIMAL",
         T::Float => "FLOAT",
         T::Double => "DOUBLE",
-        T::Char(..) | T::Binary(_) => "STRING",
+        T::Char(..) | T::ZeroFilled(_) | T::Binary(_) => "STRING",
         T::Date => "DATE",
         T::Time(_) => "TIME",
         T::DateTime(_) | T::Moment(_) => "DATETIME",
