@@ -146,8 +146,8 @@ impl Expr {
             Node::And(list) => all(list, true, cx, row),
             Node::Or(list) => all(list, false, cx, row),
             Node::Xor(pair) => {
-                let (a, b) = (pair[0].truth(cx, row)?, pair[1].truth(cx, row)?);
-                Ok(a.zip(b).map(|(a, b)| a != b))
+                let Some(a) = pair[0].truth(cx, row)? else { return Ok(None) };
+                Ok(pair[1].truth(cx, row)?.map(|b| a != b))
             }
             Node::Not(x) => Ok(x.truth(cx, row)?.map(|t| !t)),
             Node::Is(x, test, negated) => {
@@ -231,6 +231,10 @@ fn is_between(
 fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
     let value = x.eval(cx, row)?;
     if value.is_null() {
+        // The others are looked at all the same: they may fail.
+        for (_, candidate) in list.iter().filter(|(_, c)| c.as_constant().is_none()) {
+            candidate.eval(cx, row)?;
+        }
         return Ok(None);
     }
     let mut unknown = false;

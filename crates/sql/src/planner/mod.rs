@@ -401,6 +401,12 @@ impl Limit {
 pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
     match condition.node {
         Node::And(list) => list.into_iter().for_each(|e| conjuncts(e, out)),
+        Node::Not(not) if matches!(not.node, Node::Or(_)) => {
+            if let Node::Or(list) = not.node {
+                let negated = |e| Expr { node: Node::Not(Box::new(e)), ty: Type::BOOL };
+                list.into_iter().for_each(|e| conjuncts(negated(e), out));
+            }
+        }
         _ => out.push(simplify::zero_date(condition)),
     }
 }
