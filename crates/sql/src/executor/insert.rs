@@ -131,12 +131,19 @@ impl Insertion {
     }
 }
 
-/// A column with a time goes into a YEAR as its number, unlike an expression, of which the year is taken.
+/// A column with a time goes into a YEAR as its number, and a YEAR into a text, unlike expressions, of which the year and the
+/// four digits are taken.
 fn times_as_numbers(query: &mut Query, table: &TableDef, columns: &[usize]) {
     let Body::Block(block) = &mut query.body else { return };
     for (item, &column) in block.items.iter_mut().zip(columns) {
-        let is_time = matches!(item.ty.family, Family::Time | Family::DateTime);
-        if is_time && matches!(item.node, Node::Column { .. }) && table.columns[column].ty == DataType::Year {
+        let is_number = match item.ty.family {
+            Family::Time | Family::DateTime => table.columns[column].ty == DataType::Year,
+            Family::Year => {
+                matches!(table.columns[column].ty, DataType::Char { .. } | DataType::VarChar { .. })
+            }
+            _ => false,
+        };
+        if is_number && matches!(item.node, Node::Column { .. }) {
             let time = item.clone();
             *item = Expr { node: Node::Cast(cast::To::Signed, Box::new(time)), ty: Type::INT };
         }

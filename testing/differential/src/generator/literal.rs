@@ -46,9 +46,9 @@ impl Generator {
                 let bound = if wrong { 1_u64 << (bits + 1) } else { 1 << bits };
                 self.below(bound).to_string()
             }
-            // As bits MariaDB's decimals beyond 64 bits are others.
+            // As bits and in HEX() MariaDB's decimals beyond what a double holds are others.
             Kind::Decimal(20, after) if !self.for_mysql => {
-                self.decimal_value(if wrong { 21 } else { 18 }, after)
+                self.decimal_value(if wrong { 21 } else { 15 }, after)
             }
             Kind::Decimal(before, after) => self.decimal_value(before + u32::from(wrong), after),
             Kind::Double => self.quarter(),
