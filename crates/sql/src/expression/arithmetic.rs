@@ -117,6 +117,11 @@ fn decimal_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type 
 }
 
 impl Operation {
+    /// True if the right operand is evaluated though the left one is NULL: of decimals it is not.
+    pub fn looks_at_both(self) -> bool {
+        matches!(self.numbers, Numbers::Integer { .. } | Numbers::Double) && !bits::is_bitwise(self.op)
+    }
+
     /// Applies it; NULL if either operand is.
     pub fn apply<'a>(self, cx: &mut Context, left: &Datum<'_>, right: &Datum<'_>) -> Result<Datum<'a>> {
         if left.is_null() || right.is_null() {

@@ -49,6 +49,9 @@ impl Expr {
             Node::Arithmetic(operation, pair) => {
                 let left = pair[0].eval(cx, row)?;
                 if left.is_null() {
+                    if operation.looks_at_both() {
+                        pair[1].eval(cx, row)?; // it may fail
+                    }
                     return Ok(Datum::Null);
                 }
                 let right = pair[1].eval(cx, row)?;
