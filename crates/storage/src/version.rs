@@ -78,16 +78,17 @@ impl Version {
     /// The newest version of `key` (a full key) at or below `at`.
     pub(crate) fn newest(&self, key: &[u8], at: LogPosition) -> Result<Found, StoreError> {
         let hash = key_hash(key);
+        let deepest = self.levels.iter().rposition(|tables| !tables.is_empty());
         for table in self.levels[0].iter().filter(|t| t.meta.overlaps(key, key)) {
-            let found = table.get(key, hash, at)?;
+            let found = table.get(key, hash, at, false)?;
             if found.is_some() {
                 return Ok(found);
             }
         }
-        for tables in &self.levels[1..] {
+        for (level, tables) in self.levels.iter().enumerate().skip(1) {
             let index = tables.partition_point(|t| t.meta.largest.as_slice() < key);
             if let Some(table) = tables.get(index).filter(|t| t.meta.smallest.as_slice() <= key) {
-                let found = table.get(key, hash, at)?;
+                let found = table.get(key, hash, at, Some(level) == deepest)?;
                 if found.is_some() {
                     return Ok(found);
                 }

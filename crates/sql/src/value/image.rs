@@ -109,20 +109,10 @@ pub(super) fn from_row_datetime(t: row::DateTime) -> DateTime {
 /// The value whose bytes are `raw`. `zone` is the session's.
 pub fn read<'a>(raw: &'a [u8], column_type: &ColumnType, ty: &'a DataType, zone: Zone) -> Result<Datum<'a>> {
     // What most columns are, without the way round by a value of the log's.
-    match (column_type.code, raw) {
-        (code::LONG, &[a, b, c, d]) => {
-            let bytes = [a, b, c, d];
-            return Ok(match column_type.unsigned {
-                true => Datum::UInt(u32::from_le_bytes(bytes).into()),
-                false => Datum::Int(i32::from_le_bytes(bytes).into()),
-            });
-        }
-        (code::STRING | code::VARCHAR, &[len, ref text @ ..])
-            if column_type.meta <= 255 && text.len() == usize::from(len) =>
-        {
-            return Ok(Datum::Bytes(padded(text, ty)));
-        }
-        _ => {}
+    if matches!(column_type.code, code::STRING | code::VARCHAR)
+        && let Some(text) = raw.get(if column_type.meta > 255 { 2 } else { 1 }..)
+    {
+        return Ok(Datum::Bytes(padded(text, ty)));
     }
     let value = Value::decode(column_type, raw)
         .map_err(|e| SqlError::internal(format_args!("a stored row is damaged: {e}")))?;

@@ -81,17 +81,29 @@ impl Table {
         self.is_retired.store(true, Ordering::Release);
     }
 
-    /// The newest version of `key` at or below `at`.
-    pub(crate) fn get(&self, key: &[u8], hash: u64, at: LogPosition) -> Result<Found, StoreError> {
+    /// The newest version of `key` at or below `at`. A key that is not in any table before is `expected`: its filter is asked
+    /// only before a block has to be read from disk.
+    pub(crate) fn get(
+        &self,
+        key: &[u8],
+        hash: u64,
+        at: LogPosition,
+        expected: bool,
+    ) -> Result<Found, StoreError> {
         let opened = self.opened()?;
-        if !filter::may_contain(&self.filter(opened)?, hash) {
+        let may_contain = || self.filter(opened).map(|filter| filter::may_contain(&filter, hash));
+        if !expected && !may_contain()? {
             return Ok(None);
         }
         let index = self.entries_block(opened, opened.index, true)?;
         let place = index.get_behind(key, at).map_err(|_| self.damaged(opened.index, "index"))?;
         let Some(range) = place else { return Ok(None) };
         let handle = self.handle(&index.bytes()[range])?;
-        let block = self.entries_block(opened, handle, true)?;
+        let block = match self.context.cache.get(self.meta.number, handle.offset) {
+            Some(Cached::Block(block)) => block,
+            _ if expected && !may_contain()? => return Ok(None),
+            _ => self.read_block(opened, handle, true)?,
+        };
         let found = block.get(key, at).map_err(|_| self.damaged(handle, "block"))?;
         Ok(found.map(|(position, range)| {
             (position, range.map(|range| Value::shared(block.bytes().clone(), range)))
@@ -137,14 +149,19 @@ impl Table {
 
     fn entries_block(&self, opened: &Opened, handle: Handle, fill: bool) -> Result<Block, StoreError> {
         let cache = &self.context.cache;
-        if let Some(Cached::Block(block)) = cache.get(self.meta.number, handle.offset) {
-            return Ok(block);
+        match cache.get(self.meta.number, handle.offset) {
+            Some(Cached::Block(block)) => Ok(block),
+            _ => self.read_block(opened, handle, fill),
         }
+    }
+
+    /// A block from disk; with `fill` into the cache.
+    fn read_block(&self, opened: &Opened, handle: Handle, fill: bool) -> Result<Block, StoreError> {
         let (bytes, len) = self.read(opened, handle)?;
         let mut block = Block::new(bytes, len).map_err(|Damaged| self.damaged(handle, "block"))?;
         if fill {
             block = block.with_heads().map_err(|Damaged| self.damaged(handle, "block"))?;
-            cache.insert(self.meta.number, handle.offset, Cached::Block(block.clone()));
+            self.context.cache.insert(self.meta.number, handle.offset, Cached::Block(block.clone()));
         }
         Ok(block)
     }
