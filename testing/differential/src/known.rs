@@ -152,7 +152,7 @@ fn first_error(case: &Case<'_>) -> bool {
     let is_value = |answer: &Answer| {
         matches!(
             answer.error(),
-            Some(1048 | 1138 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1411 | 1441 | 1916)
+            Some(1048 | 1138 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1411 | 1441 | 1916 | 3819)
         )
     };
     is_value(case.duramen) && is_value(case.reference) || first_of_many_rows(case)
