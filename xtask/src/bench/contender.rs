@@ -46,6 +46,10 @@ pub struct Counts {
     pub pool_misses: u64,
 }
 
+/// What workloads make.
+const DROP_ALL: &str = "DROP DATABASE IF EXISTS sbtest; DROP DATABASE IF EXISTS zwx; \
+                        DROP DATABASE IF EXISTS test_case_9; DROP DATABASE IF EXISTS mysqlslap";
+
 /// Files that Duramen makes ahead, except where a workload says otherwise.
 pub const FILES_AHEAD: u32 = 2;
 const FILES_MADE_WITHIN: Duration = Duration::from_secs(120);
@@ -189,7 +193,7 @@ impl Contender {
     pub fn stop(self) -> Result<()> {
         match (self.local, self.before) {
             (Some(local), _) => local.running.stop(),
-            (None, Some(before)) => self.address.sql(&before).map(drop),
+            (None, Some(before)) => self.address.sql(&format!("{DROP_ALL}; {before}")).map(drop),
             (None, None) => Ok(()),
         }
     }

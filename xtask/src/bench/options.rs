@@ -35,7 +35,8 @@ for all:
   --quick            one round of 1 second with 1, 16 and 256 threads, unless other options say otherwise
   --peer NAME=USER:PASSWORD@HOST:PORT
                      one more server, wherever it runs; may be given again. It must let the user set global variables; its
-                     flushes cannot be slowed. All servers are then reached over TCP
+                     flushes cannot be slowed. All servers are then reached over TCP. Its databases sbtest, zwx, test_case_9
+                     and mysqlslap are made anew and dropped
   --profile NAME     the build that is measured (default release; dev only shows that the harness works)
   --duramen PATH     measure this binary, built before, instead of building one
   --out DIR          where the Markdown tables and the SVG plots go (default target/bench)
