@@ -130,6 +130,7 @@ pub(super) fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<D
         Datum::Decimal(d) if d.is_negative() => return to.out_of_range(Datum::UInt(0)),
         // Cut to an integer, or to the ends of its range.
         Datum::Double(n) => Some(*n as i64 as u64),
+        Datum::Float(n) => Some(*n as i64 as u64),
         other => {
             let n = other.to_integer().value;
             // Negative numbers are their two's complement.
