@@ -123,7 +123,11 @@ fn measure(server: &servers::Running, options: &Options) -> Result<()> {
         Ok(())
     };
     let time = options.time;
-    window("quiet", &mut || Ok(thread::sleep(time)))?;
+    let rest = |time: Duration| {
+        thread::sleep(time);
+        Ok(())
+    };
+    window("quiet", &mut || rest(time))?;
     window("rotation, twice a second", &mut || {
         every(time, Duration::from_millis(500), &mut || Ok(control.query_drop("FLUSH BINARY LOGS")?))
     })?;
@@ -152,10 +156,10 @@ fn measure(server: &servers::Running, options: &Options) -> Result<()> {
         let begun = Instant::now();
         control.query_drop("COMMIT")?;
         took = begun.elapsed();
-        Ok(thread::sleep(Duration::from_millis(100)))
+        rest(Duration::from_millis(100))
     })?;
     println!("    (it took {:.1} s)", took.as_secs_f64());
-    window("behind it", &mut || Ok(thread::sleep(time)))?;
+    window("behind it", &mut || rest(time))?;
     writers.stop()
 }
 

@@ -6,6 +6,7 @@ use super::results::{Line, Sample, Table};
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
 use crate::Result;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::{Duration, Instant};
 
 /// What a workload measured, and what of.
@@ -52,8 +53,8 @@ pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progre
     }
     let mut servers = BTreeMap::new();
     for column in parts.iter().flat_map(|p| &p.columns) {
-        if !servers.contains_key(&column.who) {
-            servers.insert(column.who, Contender::new(column.who, options)?);
+        if let Entry::Vacant(new) = servers.entry(column.who) {
+            new.insert(Contender::new(column.who, options)?);
         }
     }
     let versions = servers.values().map(Contender::version).collect::<Result<Vec<_>>>()?;

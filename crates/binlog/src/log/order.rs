@@ -153,7 +153,7 @@ impl Shared {
         self.queue.add_ordered(entries.iter().map(Entry::as_member));
         if leader.unwritten.len() >= PIECE {
             // If it fails the log has latched, and whoever leads their flush tells them.
-            let _ = self.write_ordered(leader);
+            drop(self.write_ordered(leader));
         }
     }
 

@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(queue.turn(&third, now), Turn::Park(None));
         let flight = queue.begin();
         let wake = queue.abandon(Some(flight));
-        assert!(Arc::ptr_eq(wake.called.as_ref().unwrap(), &second));
+        assert!(wake.called.as_ref().is_some_and(|called| Arc::ptr_eq(called, &second)));
         wake.wake(&Ok(()));
         assert_eq!(queue.turn(&third, now), Turn::Park(None), "woken for no reason");
         assert_eq!(queue.turn(&second, now), LEAD);

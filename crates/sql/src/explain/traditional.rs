@@ -310,7 +310,7 @@ fn block_extra(block: &Block, first: &mut Row) {
         (first.key, first.key_len) = (Some("PRIMARY".to_owned()), Some(len.to_string()));
     }
     // Groups that come one after the other are kept if they have to be sorted.
-    let keeps = |g: &Grouping| !g.keys.is_empty() && !(g.adjacent && block.order.is_empty());
+    let keeps = |g: &Grouping| !g.keys.is_empty() && (!g.adjacent || !block.order.is_empty());
     let groups = block.group.as_ref().is_some_and(keeps);
     let tells_apart = block.distinct && block.duplicates != Duplicates::Adjacent;
     if (groups || tells_apart) && first.table.is_some() {
