@@ -116,19 +116,29 @@ fn make_ahead(watch: &Watch, path: &Path) -> io::Result<Arc<dyn File>> {
 
 /// Writes and flushes until the time is over or the file is full.
 fn one_by_one(watch: &Watch, file: &dyn File, bytes: usize, time: Duration) -> io::Result<Times> {
-    let content = vec![1; bytes];
+    let end = watch.env.monotonic() + time;
+    Ok(Times::new(flushes(watch, file, &vec![1; bytes], (0..FILE).step_by(bytes), end)?))
+}
+
+/// Writes at one place after the other and flushes each time, once at least, until `end`; the seconds that each took.
+fn flushes(
+    watch: &Watch,
+    file: &dyn File,
+    content: &[u8],
+    places: impl Iterator<Item = u64>,
+    end: Duration,
+) -> io::Result<Vec<f64>> {
     let mut times = Vec::new();
-    let begun = watch.env.monotonic();
-    for at in (0..FILE).step_by(bytes).take(WRITES_MAX) {
+    for at in places.take(WRITES_MAX) {
         let before = watch.env.monotonic();
-        if before.saturating_sub(begun) >= time && !times.is_empty() || watch.is_over() {
+        if before >= end && !times.is_empty() || watch.is_over() {
             break;
         }
-        file.write_at(&content, at)?;
+        file.write_at(content, at)?;
         file.sync_data()?;
         times.push(watch.env.monotonic().saturating_sub(before).as_secs_f64());
     }
-    Ok(Times::new(times))
+    Ok(times)
 }
 
 /// As many threads, each with a handle of its own on the same file and a part of it to itself.
@@ -137,18 +147,8 @@ fn side_by_side(watch: &Watch, path: &Path, at_a_time: usize, time: Duration) ->
     let begun = watch.env.monotonic();
     let flush = |from: u64| -> io::Result<Vec<f64>> {
         let file = watch.env.open(path, OpenMode::ReadWrite)?;
-        let content = vec![2; GROUP];
-        let mut times = Vec::new();
-        for at in (from..from + part).step_by(GROUP).cycle().take(WRITES_MAX) {
-            let before = watch.env.monotonic();
-            if before.saturating_sub(begun) >= time && !times.is_empty() || watch.is_over() {
-                break;
-            }
-            file.write_at(&content, at)?;
-            file.sync_data()?;
-            times.push(watch.env.monotonic().saturating_sub(before).as_secs_f64());
-        }
-        Ok(times)
+        let places = (from..from + part).step_by(GROUP).cycle();
+        flushes(watch, file.as_ref(), &[2; GROUP], places, begun + time)
     };
     let times = thread::scope(|scope| {
         let threads: Vec<_> = (0..at_a_time as u64).map(|n| scope.spawn(move || flush(n * part))).collect();
