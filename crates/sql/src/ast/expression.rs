@@ -261,7 +261,13 @@ impl BinaryOp {
     /// True for `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`.
     pub fn is_comparison(self) -> bool {
         use BinaryOp::*;
-        matches!(self, Equal | NullSafeEqual | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)
+        self.is_ordering() || matches!(self, Equal | NullSafeEqual | NotEqual)
+    }
+
+    /// True for `<`, `<=`, `>`, `>=`.
+    pub fn is_ordering(self) -> bool {
+        use BinaryOp::*;
+        matches!(self, Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 }
 

@@ -72,7 +72,7 @@ pub fn kept_rows(
     let stacked = parameters.clone();
     let rows = Arc::new(cx.with_parameters(stacked, |cx| rows(cx, plan, None))?);
     if !is_volatile {
-        cx.kept_results().insert(id, Kept { parameters, rows: rows.clone(), keys: None });
+        cx.kept_results().insert(id, Kept { parameters, rows: rows.clone(), ..Kept::default() });
     }
     Ok(rows)
 }

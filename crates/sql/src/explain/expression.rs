@@ -278,7 +278,7 @@ impl Printer<'_, '_> {
                 self.separated(list.iter().map(|c| &c.operand));
                 self.put(" in (subquery))");
             }
-            Test::Quantified(op, candidate, all) => {
+            Test::Quantified(op, candidate, all) | Test::Extreme(op, candidate, all) => {
                 self.put("(");
                 self.expr(&candidate.operand);
                 self.put(unparse::binary_text(*op));

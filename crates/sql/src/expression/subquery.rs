@@ -51,6 +51,8 @@ pub enum Test {
     In(Vec<Candidate>),
     /// Whether the operand compares so with one row, or (true) with all.
     Quantified(BinaryOp, Box<Candidate>, bool),
+    /// The same, asked of the row alone that comes first or last in the order of texts.
+    Extreme(BinaryOp, Box<Candidate>, bool),
 }
 
 /// An operand and the subquery's column that it is compared with.
@@ -73,6 +75,8 @@ pub struct Kept {
     pub rows: Arc<RowSet>,
     /// The keys of rows without NULL, for IN; and whether a row has a NULL.
     pub keys: Option<(Arc<KeySet>, bool)>,
+    /// The first or last text, if there is one; and whether a row has a NULL.
+    pub extreme: Option<(Option<Datum<'static>>, bool)>,
 }
 
 /// A number that no other subquery or derived table has.
@@ -86,7 +90,9 @@ impl Subquery {
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         let candidates = match &self.test {
             Test::In(list) => list.as_slice(),
-            Test::Quantified(_, candidate, _) => std::slice::from_ref(&**candidate),
+            Test::Quantified(_, candidate, _) | Test::Extreme(_, candidate, _) => {
+                std::slice::from_ref(&**candidate)
+            }
             _ => &[],
         };
         candidates.iter().map(|c| &c.operand)
@@ -96,10 +102,24 @@ impl Subquery {
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         let candidates = match &mut self.test {
             Test::In(list) => list.as_mut_slice(),
-            Test::Quantified(_, candidate, _) => std::slice::from_mut(&mut **candidate),
+            Test::Quantified(_, candidate, _) | Test::Extreme(_, candidate, _) => {
+                std::slice::from_mut(&mut **candidate)
+            }
             _ => &mut [],
         };
         candidates.iter_mut().map(|c| &mut c.operand).chain(&mut self.parameters).collect()
+    }
+
+    /// Makes a comparison of a number with texts one with the first or last text, as a WHERE clause wants it in MySQL.
+    /// Which texts those are their own order says, so that `9.5 < ANY (SELECT text ..)` misses '10' if '9' is there too.
+    pub fn look_at_extreme(&mut self) {
+        let is_once = self.parameters.is_empty() && !self.is_volatile;
+        let Test::Quantified(op, candidate, all) = &mut self.test else { return };
+        let is_number = matches!(candidate.by, By::Integer | By::Decimal | By::Double);
+        if is_once && is_number && op.is_ordering() && candidate.column.ty.family.is_text() {
+            candidate.by = By::Double;
+            self.test = Test::Extreme(*op, candidate.clone(), *all);
+        }
     }
 
     /// Its value for the outer row.
@@ -121,6 +141,7 @@ impl Subquery {
             Test::Exists => Ok(Some(!self.rows(cx, row, Some(1))?.rows.is_empty())),
             Test::In(list) => self.is_in(cx, row, list),
             Test::Quantified(op, candidate, all) => self.quantified(cx, row, *op, candidate, *all),
+            Test::Extreme(op, candidate, all) => self.beside_extreme(cx, row, *op, candidate, *all),
         }
     }
 
@@ -150,7 +171,7 @@ impl Subquery {
         }
         let stacked = parameters.clone();
         let rows = cx.with_parameters(stacked, |cx| query::rows(cx, &self.plan, limit))?;
-        let kept = Kept { parameters, rows: Arc::new(rows), keys: None };
+        let kept = Kept { parameters, rows: Arc::new(rows), ..Kept::default() };
         if !self.is_volatile {
             cx.kept_results().insert(self.id, kept.clone());
         }
@@ -242,6 +263,65 @@ impl Subquery {
         }
         Ok(if unknown { None } else { Some(all) })
     }
+
+    fn beside_extreme(
+        &self,
+        cx: &mut Context,
+        row: Row<'_>,
+        op: BinaryOp,
+        candidate: &Candidate,
+        all: bool,
+    ) -> Result<Option<bool>> {
+        let kept = self.rows(cx, row, None)?;
+        let (extreme, has_null) = match kept.extreme {
+            Some(extreme) => extreme,
+            None => self.find_extreme(cx, &kept.rows, &candidate.column, wants_least(op, all))?,
+        };
+        let holds = match extreme {
+            None => Some(all),
+            Some(other) => {
+                let value = candidate.operand.eval(cx, row)?;
+                candidate.by.compare(cx, &value, &other)?.map(|order| holds(op, order))
+            }
+        };
+        Ok(holds.filter(|&holds| holds != all || !has_null))
+    }
+
+    /// The first or last text as a number, kept with the rows.
+    fn find_extreme(
+        &self,
+        cx: &mut Context,
+        rows: &Arc<RowSet>,
+        column: &Expr,
+        least: bool,
+    ) -> Result<(Option<Datum<'static>>, bool)> {
+        let collation = column.ty.collation;
+        let mut reader = RowReader::default();
+        let (mut found, mut has_null) = (None::<Vec<u8>>, false);
+        for number in 0..rows.len() {
+            let value = column.eval(cx, Row::Values(rows.read(number, &mut reader)?))?;
+            if value.is_null() {
+                has_null = true;
+                continue;
+            }
+            let text = value.to_bytes();
+            if found.as_ref().is_none_or(|best| collation.compare(&text, best).is_lt() == least) {
+                found = Some(text.into_owned());
+            }
+        }
+        let extreme = (found.map(|text| Datum::Double(Datum::Bytes(text.into()).to_f64().value)), has_null);
+        if let Some(kept) = cx.kept_results().get_mut(&self.id)
+            && Arc::ptr_eq(&kept.rows, rows)
+        {
+            kept.extreme = Some(extreme.clone());
+        }
+        Ok(extreme)
+    }
+}
+
+/// True if the least value decides whether a comparison holds for one, or for all.
+fn wants_least(op: BinaryOp, all: bool) -> bool {
+    matches!(op, BinaryOp::Less | BinaryOp::LessOrEqual) == all
 }
 
 fn unknown_or_false(

@@ -95,7 +95,8 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     resolver.scope.aliases_first = true;
     let aliases = resolver.scope.aliases.clone();
     resolver.scope.aliases.retain(|(alias, expr)| !is_hidden(alias, expr, &select.group_by, &keys));
-    let mut having = select.having.as_ref().map(|h| resolver.expr(h)).transpose()?;
+    let having = select.having.as_ref().map(|h| resolver.expr(h)).transpose()?;
+    let mut having = having.map(super::subquery::by_extremes);
     resolver.scope.aliases = aliases;
 
     resolver.scope.clause = "order clause";

@@ -407,6 +407,6 @@ pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
                 list.into_iter().for_each(|e| conjuncts(negated(e), out));
             }
         }
-        _ => out.push(simplify::zero_date(condition)),
+        _ => out.push(simplify::zero_date(subquery::by_extremes(condition))),
     }
 }

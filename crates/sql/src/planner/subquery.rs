@@ -64,6 +64,20 @@ fn plan(
     }
 }
 
+/// A condition that has to hold, its ANY and ALL made to look at the first or last row where MySQL's do.
+pub(super) fn by_extremes(mut condition: Expr) -> Expr {
+    fn look(e: &mut Expr) {
+        match &mut e.node {
+            Node::And(list) | Node::Or(list) => list.iter_mut().for_each(look),
+            Node::Not(inner) => look(inner),
+            Node::Subquery(subquery) => subquery.look_at_extreme(),
+            _ => {}
+        }
+    }
+    look(&mut condition);
+    condition
+}
+
 /// Error 1241.
 fn operand_columns(count: usize) -> error::SqlError {
     error::OPERAND_COLUMNS.with(&[&count])

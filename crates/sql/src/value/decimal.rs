@@ -264,7 +264,7 @@ impl Decimal {
         self.add(&other.negate())
     }
 
-    /// The product, with at most 30 digits behind the point; `None` beyond 65 digits.
+    /// The product, with at most 30 digits behind the point; `None` beyond 65 digits before it.
     pub fn mul(&self, other: &Self) -> Option<Self> {
         let (mut a, mut b) = (*self, *other);
         let product = loop {
@@ -279,7 +279,10 @@ impl Decimal {
         };
         let shown = (self.shown + other.shown).min(SCALE_MAX);
         let product = Self::new(product, a.scale + b.scale);
-        let kept = product.scale.min(SCALE_MAX + 9);
+        // The fraction gives way to the digits before the point.
+        let whole = product.digits().saturating_sub(product.scale.into());
+        let room = u32::from(PRECISION_MAX).saturating_sub(whole) as u8;
+        let kept = product.scale.min(SCALE_MAX + 9).min(room);
         product.round(kept).shown_as(shown).checked()
     }
 

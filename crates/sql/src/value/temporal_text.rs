@@ -61,6 +61,16 @@ pub fn parse_datetime(text: &[u8]) -> Option<Read<DateTime>> {
     }
 }
 
+/// True if a text that is a date has a time of day too: digits behind the day.
+pub fn has_time(text: &[u8]) -> bool {
+    let mut runs = text.split(|b| !b.is_ascii_digit()).filter(|run| !run.is_empty());
+    match runs.next().map_or(0, <[u8]>::len) {
+        0..5 => runs.nth(2).is_some(),
+        5..9 => runs.next().is_some(),
+        _ => true,
+    }
+}
+
 /// Takes the offset off a date with a time of day such as `2024-01-02 03:04:05+02:00`, in minutes east of UTC.
 pub fn split_offset(text: &[u8]) -> (&[u8], Option<i32>) {
     let text = text.trim_ascii_end();

@@ -291,9 +291,16 @@ pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> 
     if call.count() == 0 {
         return Ok(Datum::Int(cx.now_utc().unix_micros().unwrap_or(0) / SECOND));
     }
-    let local = not_null!(datetime_argument(cx, call, 0));
-    let micros = local.unix_micros().map_or(0, |us| cx.zone().to_utc(us).micros);
-    // Beyond what it knows it is 0, as MySQL's.
+    let value = call.value(cx, 0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    // Of what is no moment, or one beyond what it knows, it is 0, as MySQL's.
+    let local = match value {
+        Datum::Int(0) | Datum::UInt(0) => None,
+        _ => cast::datetime(cx, &value, "datetime").and_then(|local| local.unix_micros()),
+    };
+    let micros = local.map_or(0, |us| cx.zone().to_utc(us).micros);
     let micros = if (0..=32_536_771_199 * SECOND).contains(&micros) { micros } else { 0 };
     if call.ty.family == Family::Integer {
         return Ok(Datum::Int(micros / SECOND));

@@ -6,7 +6,7 @@ use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result};
 use crate::expression::{Expr, Node, cast};
 use crate::types::{Charset, Coercibility, Collation, Type};
-use crate::value::{Datum, Decimal, temporal_text};
+use crate::value::{DateTime, Datum, Decimal, temporal_text};
 
 pub(super) fn integer(value: Datum<'static>, unsigned: bool) -> Expr {
     let digits = value.to_bytes().len() as u32;
@@ -58,9 +58,9 @@ impl Resolver<'_> {
             Literal::Hex { bytes, introducer } | Literal::Bit { bytes, introducer } => {
                 self.string(bytes, introducer.as_deref())?
             }
-            Literal::Date(text) => match temporal_text::parse_datetime(text) {
-                Some(read) if !read.truncated && read.value.micros == 0 => {
-                    Expr::constant(Datum::Date(read.value.date), Type::DATE.not_null())
+            Literal::Date(text) => match self.date_literal(text) {
+                Some(read) if !temporal_text::has_time(text) => {
+                    Expr::constant(Datum::Date(read.date), Type::DATE.not_null())
                 }
                 _ => return Err(error::WRONG_VALUE.with(&[&"DATE", &text.to_str_lossy()])),
             },
@@ -70,13 +70,19 @@ impl Resolver<'_> {
                 }
                 _ => return Err(error::WRONG_VALUE.with(&[&"TIME", &text.to_str_lossy()])),
             },
-            Literal::Timestamp(text) => match temporal_text::parse_datetime(text) {
-                Some(read) if !read.truncated => {
-                    Expr::constant(Datum::DateTime(read.value), Type::datetime(read.value.fsp).not_null())
+            Literal::Timestamp(text) => match self.date_literal(text) {
+                Some(read) if temporal_text::has_time(text) => {
+                    Expr::constant(Datum::DateTime(read), Type::datetime(read.fsp).not_null())
                 }
                 _ => return Err(error::WRONG_VALUE.with(&[&"DATETIME", &text.to_str_lossy()])),
             },
         })
+    }
+
+    /// A date, with a time or without, that the SQL mode allows.
+    fn date_literal(&self, text: &[u8]) -> Option<DateTime> {
+        let read = temporal_text::parse_datetime(text).filter(|read| !read.truncated)?;
+        read.value.date.check(self.cx.modes().dates).then_some(read.value)
     }
 
     /// Without introducer the bytes are the client's, brought into the connection's set.

@@ -38,7 +38,9 @@ pub fn copied<'a>(
             Ok(wide_integer(value.to_integer().value))
         }
         (D::Year | D::Json, D::Date | D::Time(_) | D::DateTime(_) | D::Timestamp(_))
-        | (D::Floating { .. }, D::Char { .. } | D::VarChar { .. } | D::Enum { .. } | D::Set { .. }) => {
+        | (D::Floating { .. }, D::Char { .. } | D::VarChar { .. })
+        // With a fraction it is the text of no member.
+        | (D::Floating { .. } | D::Decimal { .. }, D::Enum { .. } | D::Set { .. }) => {
             Ok(Datum::Bytes(value.into_bytes()))
         }
         (
