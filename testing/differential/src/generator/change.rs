@@ -1,7 +1,6 @@
 //! Changes of rows.
 
 use super::Generator;
-use super::query::visible;
 use super::schema::{Column, KEY, TRUE, Table};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
@@ -101,7 +100,7 @@ impl Generator {
     }
 
     fn insert_select(&mut self, table: &Table) -> Sql {
-        let scope = visible(table, "a");
+        let scope = self.seen(table, "a");
         let filter = self.filter(&scope);
         let columns = table.settable();
         let names: Vec<_> = columns.iter().map(|c| c.name.as_str()).collect();
@@ -121,7 +120,7 @@ impl Generator {
     }
 
     fn update(&mut self, table: &Table) -> Sql {
-        let scope = visible(table, &table.name);
+        let scope = self.seen(table, &table.name);
         let mut sets = Vec::new();
         for _ in 0..1 + self.below(2) {
             let column = self.pick(&table.settable());
@@ -140,7 +139,7 @@ impl Generator {
     fn update_joined(&mut self, table: &Table) -> Sql {
         let tables = self.tables.clone();
         let other = self.pick(&tables);
-        let scope = [visible(table, "a"), visible(&other, "b")].concat();
+        let scope = [self.seen(table, "a"), self.seen(&other, "b")].concat();
         let column = self.pick(&table.settable());
         let new = self.expression(column.ty.class, &scope, 1);
         let filter = self.filter(&scope);
@@ -154,7 +153,7 @@ impl Generator {
     fn delete_joined(&mut self, table: &Table) -> Sql {
         let tables = self.tables.clone();
         let other = self.pick(&tables);
-        let scope = [visible(table, "a"), visible(&other, "b")].concat();
+        let scope = [self.seen(table, "a"), self.seen(&other, "b")].concat();
         let condition = self.condition(&scope, 1);
         let how = self.pick(&["JOIN", "LEFT JOIN"]);
         let pattern = format!(
@@ -167,7 +166,7 @@ impl Generator {
     }
 
     fn delete(&mut self, table: &Table) -> Sql {
-        let scope = visible(table, &table.name);
+        let scope = self.seen(table, &table.name);
         let condition = self.condition(&scope, 2);
         // Not too many: queries want rows.
         let condition =

@@ -291,7 +291,7 @@ impl Generator {
     }
 
     /// A table's columns in a query. MariaDB shows a YEAR with four digits wherever it comes by, so that it gets a number.
-    fn seen(&self, table: &Table, alias: &str) -> Vec<Visible> {
+    pub(super) fn seen(&self, table: &Table, alias: &str) -> Vec<Visible> {
         let mut columns = visible(table, alias);
         for column in columns.iter_mut().filter(|c| matches!(c.ty.kind, Kind::Year) && !self.for_mysql) {
             column.sql = format!("CAST({} AS SIGNED)", column.sql);

@@ -1,0 +1,98 @@
+//! A statement that was answered differently, and what a rule may ask of the two answers.
+
+use crate::answer::{Answer, Row};
+
+/// A statement that both answered differently.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The statement.
+    pub sql: &'a str,
+    /// True if the order of rows counts.
+    pub is_ordered: bool,
+    /// Duramen's answer.
+    pub duramen: &'a Answer,
+    /// That of what it is compared with.
+    pub reference: &'a Answer,
+}
+
+impl Case<'_> {
+    /// True if the statement puts rows into a table.
+    pub(super) fn inserts(&self) -> bool {
+        ["INSERT", "REPLACE"].iter().any(|word| self.sql.starts_with(word))
+    }
+
+    /// True if the statement has one of these words.
+    pub(super) fn names(&self, words: &[&str]) -> bool {
+        words.iter().any(|w| self.sql.contains(w))
+    }
+
+    /// True if both gave rows, the other server more of them.
+    pub(super) fn reference_finds_more(&self) -> bool {
+        match (self.duramen, self.reference) {
+            (Answer::Rows(duramen), Answer::Rows(reference)) => duramen.len() < reference.len(),
+            _ => false,
+        }
+    }
+
+    /// True if both gave rows, the other server more of them, or values where Duramen has NULL.
+    pub(super) fn reference_knows_more(&self) -> bool {
+        let nulls = |rows: &[Row]| rows.iter().flatten().filter(|value| value.is_none()).count();
+        match (self.duramen, self.reference) {
+            (Answer::Rows(duramen), Answer::Rows(reference)) => {
+                self.reference_finds_more() || nulls(duramen) > nulls(reference)
+            }
+            _ => false,
+        }
+    }
+
+    /// True if both gave rows that are the same once each value is changed so.
+    pub(super) fn is_same_with(&self, normal: fn(&[u8]) -> Vec<u8>) -> bool {
+        self.is_same_as(|value| value.map(normal))
+    }
+
+    /// The same with NULLs.
+    pub(super) fn is_same_as(&self, normal: impl Fn(Option<&[u8]>) -> Option<Vec<u8>>) -> bool {
+        let (Answer::Rows(duramen), Answer::Rows(reference)) = (self.duramen, self.reference) else {
+            return false;
+        };
+        let all = |rows: &[Row]| {
+            let value = |v: &Option<Vec<u8>>| normal(v.as_deref());
+            Answer::Rows(rows.iter().map(|row| row.iter().map(value).collect()).collect())
+        };
+        all(duramen).agrees_with(&all(reference), self.is_ordered)
+    }
+}
+
+pub(super) fn without_sign_of_zero(value: &[u8]) -> Vec<u8> {
+    match value {
+        [b'-', digits @ ..] if digits.iter().all(|b| b"0.".contains(b)) => digits.to_vec(),
+        _ => value.to_vec(),
+    }
+}
+
+/// MariaDB makes NULL of them in CASE and the like.
+pub(super) fn without_zero_dates(value: Option<&[u8]>) -> Option<Vec<u8>> {
+    value.filter(|v| !v.starts_with(b"0000-00-00")).map(<[u8]>::to_vec)
+}
+
+/// Numbers as doubles, but for their last digits.
+pub(super) fn as_number(value: &[u8]) -> Vec<u8> {
+    match std::str::from_utf8(value).map(str::parse::<f64>) {
+        Ok(Ok(number)) => format!("{number:.13e}").into_bytes(),
+        _ => value.to_vec(),
+    }
+}
+
+/// Times, and dates with one, without a fraction of zero.
+pub(super) fn without_zero_fraction(value: &[u8]) -> Vec<u8> {
+    if value.contains(&b':') { without_trailing_zeros(value) } else { value.to_vec() }
+}
+
+/// Of numbers and times.
+pub(super) fn without_trailing_zeros(value: &[u8]) -> Vec<u8> {
+    let is_decimal = value.contains(&b'.') && value.iter().all(|b| b.is_ascii_digit() || b"-.: ".contains(b));
+    match std::str::from_utf8(value) {
+        Ok(text) if is_decimal => text.trim_end_matches('0').trim_end_matches('.').as_bytes().to_vec(),
+        _ => value.to_vec(),
+    }
+}
