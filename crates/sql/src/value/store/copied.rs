@@ -19,6 +19,9 @@ pub fn copied<'a>(
     to: &mut Target<'_>,
 ) -> Result<Datum<'a>> {
     use DataType as D;
+    if value.is_null() {
+        return Ok(value);
+    }
     if before.is_zerofill() && after.is_string() {
         return Ok(Datum::Bytes(text::zero_filled(value.into_bytes(), before.display_length() as usize)));
     }
