@@ -48,6 +48,8 @@ pub const KNOWN: &[Known] = &[
     Known { name: "Texts in columns that are altered", applies: altered_texts },
     Known { name: "Numbers that become members", applies: altered_numbers },
     Known { name: "Keys of other numbers", applies: keys_of_other_numbers },
+    Known { name: "Years of dates", applies: years_of_dates },
+    Known { name: "Order of an ENUM's key", applies: order_of_members },
     Known { name: "Hours of three digits", applies: hours_of_three_digits },
     Known { name: "Decimals below one as texts", applies: cut_decimals },
     Known { name: "Digits of a quotient", applies: digits_of_quotient },
@@ -76,6 +78,7 @@ pub const KNOWN_TO_MYSQL: &[Known] = &[
     Known { name: "Rows that are not asked for", applies: rows_not_asked_for },
     Known { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
     Known { name: "NULLs that stay NULL", applies: nulls_that_stay },
+    Known { name: "Order of an ENUM's key", applies: order_of_members },
 ];
 
 /// MySQL 9 gives NULL, or error 6527 where data is changed; before, ADDTIME() and SUBTIME() gave the largest time.
@@ -191,8 +194,8 @@ fn rows_not_asked_for(case: &Case<'_>) -> bool {
         Some(1365) => divides,
         error => error == Some(1690),
     };
-    // Of a change only where a subquery is asked, or not.
-    (case.sql.starts_with("SELECT") || case.names(&["(SELECT "]))
+    // Of a change only where a subquery or another table is asked, or not.
+    (case.sql.starts_with("SELECT") || case.names(&["(SELECT ", " JOIN "]))
         && is_range(case.duramen) != is_range(case.reference)
         && case.names(&[
             " JOIN ",
@@ -300,7 +303,8 @@ fn dropped_with_check(case: &Case<'_>) -> bool {
 
 /// What had its default dropped has none in MySQL, and NULL in MariaDB.
 fn dropped_default(case: &Case<'_>) -> bool {
-    case.duramen.error() == Some(1364) && matches!(case.reference, Answer::Done(_)) && case.inserts()
+    let goes_on = matches!(case.reference, Answer::Done(_) | Answer::Error { number: 1062, .. });
+    case.duramen.error() == Some(1364) && goes_on && case.inserts()
 }
 
 /// A row that a CHECK refuses is left out under IGNORE; MariaDB fails the statement.
@@ -334,7 +338,8 @@ fn conversions_beside_subqueries(case: &Case<'_>) -> bool {
 /// sign go around.
 fn large_choices(case: &Case<'_>) -> bool {
     let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
-    both && case.names(&["GREATEST(", "LEAST("]) && case.names(&[" & ", " | ", " ^ ", " << ", " >> "])
+    both && case.names(&["GREATEST(", "LEAST(", "COALESCE(", "IFNULL(", "IF(", "CASE "])
+        && case.names(&[" & ", " | ", " ^ ", " << ", " >> "])
 }
 
 /// MariaDB's temporary tables have six digits for TO_DAYS(), and five for PERIOD_ADD().
@@ -365,16 +370,29 @@ fn altered_numbers(case: &Case<'_>) -> bool {
         && case.names(&[" SET(", " ENUM("])
 }
 
-/// Where MariaDB's subqueries look a number up in a key, it is made the key's type before: -3 is 0 in an unsigned one, 1.5 is 2.
+/// Where MariaDB looks a number up in a key, it is made the key's type before: -3 is 0 in an unsigned one, 1.5 is 2.
 fn keys_of_other_numbers(case: &Case<'_>) -> bool {
-    let is_other = |part: &[u8]| match part {
-        [b'-', digit] => digit.is_ascii_digit(),
-        [a, b'.', b] => a.is_ascii_digit() && b.is_ascii_digit(),
+    let is_other = |word: &str| word.parse().is_ok_and(|n: f64| n < 0.0 || n.fract() != 0.0);
+    let compares = |word: &str| matches!(word, "=" | "<>" | "<=>" | "IN" | "NOT");
+    let words: Vec<_> = case.sql.split([' ', '(', ')', ',']).filter(|word| !word.is_empty()).collect();
+    let is_compared = |pair: &[&str]| match pair {
+        [a, b] => is_other(a) && compares(b) || compares(a) && is_other(b),
         _ => false,
     };
-    let sql = case.sql.as_bytes();
-    let has_other = sql.windows(2).any(is_other) || sql.windows(3).any(is_other);
-    has_other && case.names(&["(SELECT "]) && case.reference_knows_more()
+    case.reference_knows_more() && words.windows(2).any(is_compared)
+}
+
+/// A date is no YEAR in MariaDB's strict sessions.
+fn years_of_dates(case: &Case<'_>) -> bool {
+    let is_refused = matches!(case.reference, Answer::Error { number: 1292, message }
+        if message.starts_with("Incorrect date") && message.contains("for column"));
+    is_refused && matches!(case.duramen, Answer::Done(_)) && case.inserts() && case.names(&[" SELECT "])
+}
+
+/// ANY and ALL of a column are its MIN() or MAX() in both, and those of an ENUM the first or last of its key, if it has one.
+fn order_of_members(case: &Case<'_>) -> bool {
+    let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
+    both && case.names(&[" > ALL (SELECT s.", " < ANY (SELECT s.", " >= ANY (SELECT s."])
 }
 
 /// Both reckon two digits for an hour where they make a temporary table for TIME_FORMAT(), and cut what comes behind.
@@ -438,6 +456,15 @@ mod tests {
         let error = Answer::Error { number: 1365, message: String::new() };
         assert!(found("DELETE FROM t WHERE 1 / 0", &error, &Answer::Done(0)).is_some());
         assert!(found("SELECT 1 FROM t WHERE 1 / 0", &error, &one("1")).is_none());
+
+        let (none, nothing) = (Answer::Rows(Vec::new()), Answer::Rows(vec![vec![None]]));
+        let key = "SELECT (SELECT MIN(s.id) FROM t AS s WHERE (s.c = 1.5))";
+        assert_eq!(found(key, &nothing, &one("8")), Some("Keys of other numbers"));
+        assert!(found(key, &one("8"), &nothing).is_none());
+        assert!(found(&key.replace("1.5", "1"), &nothing, &one("8")).is_none());
+        let times = "SELECT 1 FROM t WHERE (TIME(t.a) <> CAST(t.a AS TIME))";
+        assert_eq!(found(times, &one("1"), &none), Some("Times taken for equal"));
+        assert!(found(&times.replace("CAST(t.a", "CAST(t.b"), &one("1"), &none).is_none());
     }
 
     #[test]

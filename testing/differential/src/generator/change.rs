@@ -1,7 +1,7 @@
 //! Changes of rows.
 
 use super::Generator;
-use super::schema::{Column, KEY, TRUE, Table};
+use super::schema::{Class, Column, KEY, TRUE, Table};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
 /// Keys are drawn below this, so that some are there already.
@@ -16,7 +16,7 @@ impl Generator {
             0 => self.insert_some(&table),
             1..=4 => {
                 let rows = self.some_rows(&table);
-                let ignore = if self.percent(15) { "IGNORE " } else { "" };
+                let ignore = if self.percent(15) && self.may_ignore(&table) { "IGNORE " } else { "" };
                 sql(&format!("INSERT {ignore}INTO {} VALUES {{}}", table.name), [rows])
             }
             5 | 6 => self.insert_or_update(&table),
@@ -31,6 +31,12 @@ impl Generator {
             17 => self.delete_joined(&table),
             _ => self.delete(&table),
         }
+    }
+
+    /// MariaDB's generated dates read the zero date that a wrong one becomes as NULL.
+    fn may_ignore(&self, table: &Table) -> bool {
+        let is_date = |c: &Column| c.is_generated && matches!(c.ty.class, Class::Date | Class::DateTime);
+        self.for_mysql || !table.columns.iter().any(is_date)
     }
 
     fn some_rows(&mut self, table: &Table) -> Sql {
@@ -72,6 +78,7 @@ impl Generator {
         }
         let words = &["INSERT", "INSERT IGNORE", "REPLACE"];
         let word = self.pick(if self.for_mysql || !table.is_temporary { words } else { &words[..2] });
+        let word = if word == "INSERT IGNORE" && !self.may_ignore(table) { "INSERT" } else { word };
         if self.percent(40) {
             let sets = columns.iter().map(|c| sql(&format!("{} = {{}}", c.name), [self.value_of(c, true)]));
             let sets = commas(sets.collect());
