@@ -2,6 +2,7 @@
 //! `docs/differences-to-mariadb.md` has what MySQL's manual says of each.
 
 mod case;
+mod mysql;
 
 use crate::answer::Answer;
 pub use case::Case;
@@ -30,7 +31,7 @@ pub const KNOWN: &[Known] = &[
     Known { name: "Negative zero", applies: negative_zero },
     Known { name: "Digits of NULL and an interval", applies: digits_of_null },
     Known { name: "Zero dates in data changes", applies: zero_dates },
-    Known { name: "Zero dates in expressions", applies: |case| case.is_same_as(without_zero_dates) },
+    Known { name: "Zero dates in expressions", applies: chosen_zero_dates },
     Known { name: "Conversions beside subqueries", applies: conversions_beside_subqueries },
     Known { name: "Bits of large choices", applies: large_choices },
     Known { name: "Days in temporary tables", applies: days_of_six_digits },
@@ -48,6 +49,8 @@ pub const KNOWN: &[Known] = &[
     Known { name: "Texts in columns that are altered", applies: altered_texts },
     Known { name: "Numbers that become members", applies: altered_numbers },
     Known { name: "Keys of other numbers", applies: keys_of_other_numbers },
+    Known { name: "Case of QUOTE(NULL)", applies: case_of_quoted_null },
+    Known { name: "Columns that become NOT NULL", applies: altered_in_place },
     Known { name: "Years of dates", applies: years_of_dates },
     Known { name: "Order of an ENUM's key", applies: order_of_members },
     Known { name: "Hours of three digits", applies: hours_of_three_digits },
@@ -71,39 +74,15 @@ pub const KNOWN: &[Known] = &[
 /// Where Duramen keeps to MySQL 8.4 and its manual, and a newer MySQL does otherwise; `docs/differences-to-mysql.md` has the
 /// words.
 pub const KNOWN_TO_MYSQL: &[Known] = &[
-    Known { name: "Times and dates out of range", applies: out_of_range },
-    Known { name: "Digits of CASE and IF", applies: digits_of_choice },
-    Known { name: "Numbers of conversion errors", applies: conversion_errors },
-    Known { name: "Temporary tables read twice", applies: temporary_twice },
+    Known { name: "Times and dates out of range", applies: mysql::out_of_range },
+    Known { name: "Digits of CASE and IF", applies: mysql::digits_of_choice },
+    Known { name: "Numbers of conversion errors", applies: mysql::conversion_errors },
+    Known { name: "Temporary tables read twice", applies: mysql::temporary_twice },
     Known { name: "Rows that are not asked for", applies: rows_not_asked_for },
     Known { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
     Known { name: "NULLs that stay NULL", applies: nulls_that_stay },
     Known { name: "Order of an ENUM's key", applies: order_of_members },
 ];
-
-/// MySQL 9 gives NULL, or error 6527 where data is changed; before, ADDTIME() and SUBTIME() gave the largest time.
-fn out_of_range(case: &Case<'_>) -> bool {
-    case.reference.error() == Some(6527) || case.names(&["ADDTIME(", "SUBTIME(", "TIMEDIFF("])
-}
-
-/// MySQL can't read a temporary table twice in one statement.
-fn temporary_twice(case: &Case<'_>) -> bool {
-    case.reference.error() == Some(1137)
-}
-
-/// Both refuse a statement, one because something can't be converted.
-fn conversion_errors(case: &Case<'_>) -> bool {
-    let is_conversion = |answer: &Answer| {
-        matches!(answer.error(), Some(1048 | 1264 | 1265 | 1292 | 1366 | 1406 | 1411 | 1441 | 1525))
-    };
-    let both = case.duramen.error().is_some() && case.reference.error().is_some();
-    both && (is_conversion(case.duramen) || is_conversion(case.reference))
-}
-
-/// MySQL shows what CASE, IF and NULLIF give with the digits of the branch that was taken, unless a temporary table is made.
-fn digits_of_choice(case: &Case<'_>) -> bool {
-    case.names(&["IF(", "CASE "]) && case.is_same_with(without_trailing_zeros)
-}
 
 /// The known difference that a case is of.
 pub fn find(case: &Case<'_>, is_mysql: bool) -> Option<&'static Known> {
@@ -192,7 +171,7 @@ fn rows_not_asked_for(case: &Case<'_>) -> bool {
     let divides = case.names(&[" / ", " % ", " DIV ", "MOD("]);
     let is_range = |answer: &Answer| match answer.error() {
         Some(1365) => divides,
-        error => error == Some(1690),
+        error => matches!(error, Some(1690 | 1441)),
     };
     // Of a change only where a subquery or another table is asked, or not.
     (case.sql.starts_with("SELECT") || case.names(&["(SELECT ", " JOIN "]))
@@ -233,7 +212,8 @@ fn unsigned_difference(case: &Case<'_>) -> bool {
 fn rows_not_in(case: &Case<'_>) -> bool {
     let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
     let counts = both && case.names(&["COUNT("]) && case.names(&[") NOT IN (SELECT "]);
-    counts || case.reference_finds_more() && case.names(&[" NOT IN (SELECT ", " <> ALL (SELECT "])
+    let done = matches!((case.duramen, case.reference), (Answer::Done(a), Answer::Done(b)) if a < b);
+    counts || (done || case.reference_finds_more()) && case.names(&[" NOT IN (SELECT ", " <> ALL (SELECT "])
 }
 
 /// Where a key is looked up, its column's digits of a second are all that is compared.
@@ -382,6 +362,25 @@ fn keys_of_other_numbers(case: &Case<'_>) -> bool {
     case.reference_knows_more() && words.windows(2).any(is_compared)
 }
 
+/// QUOTE(NULL) has bytes in MariaDB, where a text has no upper or lower case then.
+fn case_of_quoted_null(case: &Case<'_>) -> bool {
+    case.names(&["QUOTE("])
+        && case.names(&["LOWER(", "UPPER("])
+        && case.is_same_with(<[u8]>::to_ascii_lowercase)
+}
+
+/// A zero date that CASE and the like give is NULL in MariaDB, which the statement may ask for.
+fn chosen_zero_dates(case: &Case<'_>) -> bool {
+    let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
+    case.is_same_as(without_zero_dates) || both && case.asks_choice_for_null()
+}
+
+/// Where a stored column is generated of one that becomes NOT NULL, MariaDB copies the table and counts its rows.
+fn altered_in_place(case: &Case<'_>) -> bool {
+    let both = matches!((case.duramen, case.reference), (Answer::Done(0), Answer::Done(1..)));
+    both && case.names(&[" MODIFY COLUMN "]) && case.names(&[" NOT NULL"])
+}
+
 /// A date is no YEAR in MariaDB's strict sessions.
 fn years_of_dates(case: &Case<'_>) -> bool {
     let is_refused = matches!(case.reference, Answer::Error { number: 1292, message }
@@ -462,6 +461,10 @@ mod tests {
         assert_eq!(found(key, &nothing, &one("8")), Some("Keys of other numbers"));
         assert!(found(key, &one("8"), &nothing).is_none());
         assert!(found(&key.replace("1.5", "1"), &nothing, &one("8")).is_none());
+        let choice =
+            "SELECT (CASE WHEN 1 THEN a.d END IS NULL), (COALESCE((a.d), a.e) IS NOT NULL) FROM t AS a";
+        assert!(found(choice, &one("0"), &one("1")).is_some());
+        assert!(found("SELECT (COALESCE(1, 2) = 1), (3 IS NULL)", &one("0"), &one("1")).is_none());
         let times = "SELECT 1 FROM t WHERE (TIME(t.a) <> CAST(t.a AS TIME))";
         assert_eq!(found(times, &one("1"), &none), Some("Times taken for equal"));
         assert!(found(&times.replace("CAST(t.a", "CAST(t.b"), &one("1"), &none).is_none());

@@ -10,7 +10,7 @@ const KEYS: u64 = 40;
 impl Generator {
     /// A change of rows.
     pub(super) fn change(&mut self) -> Sql {
-        let tables = self.tables.clone();
+        let tables = self.changeable();
         let table = self.pick(&tables);
         match self.below(20) {
             0 => self.insert_some(&table),
@@ -31,6 +31,13 @@ impl Generator {
             17 => self.delete_joined(&table),
             _ => self.delete(&table),
         }
+    }
+
+    /// Where MariaDB's temporary tables lose rows, in the ROLLBACK of a DELETE and an INSERT, others are changed if there are any.
+    fn changeable(&self) -> Vec<Table> {
+        let may_lose = self.in_transaction && !self.for_mysql;
+        let lasting: Vec<_> = self.tables.iter().filter(|t| !may_lose || !t.is_temporary).cloned().collect();
+        if lasting.is_empty() { self.tables.clone() } else { lasting }
     }
 
     /// MariaDB's generated dates read the zero date that a wrong one becomes as NULL.
@@ -120,7 +127,7 @@ impl Generator {
         let shift = 40 + self.below(1000);
         let (into, of) = (names.join(", "), values.join(", "));
         let pattern = format!(
-            "INSERT INTO {0} ({KEY}, {into}) SELECT a.{KEY} + {shift}, {of} FROM {0} AS a{{}}",
+            "INSERT INTO {0} ({KEY}, {into}) SELECT a.{KEY} + {shift}, {of} FROM {0} AS a{{}} ORDER BY a.{KEY}",
             table.name
         );
         sql(&pattern, [filter])

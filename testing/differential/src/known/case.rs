@@ -21,6 +21,16 @@ impl Case<'_> {
         ["INSERT", "REPLACE"].iter().any(|word| self.sql.starts_with(word))
     }
 
+    /// True if the statement asks whether what CASE, COALESCE and the like give is NULL.
+    pub(super) fn asks_choice_for_null(&self) -> bool {
+        self.sql.match_indices(" IS N").any(|(end, _)| {
+            let before = &self.sql[..end];
+            let call = opening(before).map(|start| &before[..start]);
+            let choices = ["COALESCE", "IFNULL", "NULLIF", "IF", "GREATEST", "LEAST"];
+            before.ends_with(" END") || call.is_some_and(|name| choices.iter().any(|c| name.ends_with(c)))
+        })
+    }
+
     /// True if the statement has one of these words.
     pub(super) fn names(&self, words: &[&str]) -> bool {
         words.iter().any(|w| self.sql.contains(w))
@@ -61,6 +71,16 @@ impl Case<'_> {
         };
         all(duramen).agrees_with(&all(reference), self.is_ordered)
     }
+}
+
+/// Where the parenthesis begins that a text ends with.
+fn opening(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    text.ends_with(')').then_some(())?;
+    text.bytes().rposition(|b| {
+        depth += i32::from(b == b')') - i32::from(b == b'(');
+        depth == 0
+    })
 }
 
 pub(super) fn without_sign_of_zero(value: &[u8]) -> Vec<u8> {
