@@ -326,8 +326,9 @@ pub(super) fn substr<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn substring_index<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
-    let delimiter = not_null!(call.text(cx, 1));
-    let count = not_null!(call.int(cx, 2));
+    // What is wrong with the count is an error beside a delimiter of NULL too.
+    let (delimiter, count) = (call.text(cx, 1)?, call.int(cx, 2)?);
+    let (Some(delimiter), Some(count)) = (delimiter, count) else { return Ok(Datum::Null) };
     if count == 0 || delimiter.is_empty() {
         return Ok(Datum::borrowed(b""));
     }
