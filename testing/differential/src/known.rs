@@ -317,9 +317,12 @@ fn conversions_beside_subqueries(case: &Case<'_>) -> bool {
 /// As integers, decimals beyond 64 bits end at the largest signed one in MySQL; MariaDB's choices between numbers without a
 /// sign go around.
 fn large_choices(case: &Case<'_>) -> bool {
-    let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
-    both && case.names(&["GREATEST(", "LEAST(", "COALESCE(", "IFNULL(", "IF(", "CASE "])
-        && case.names(&[" & ", " | ", " ^ ", " << ", " >> "])
+    let is_large = |value: &Vec<u8>| value.len() >= 19 && value.iter().all(u8::is_ascii_digit);
+    let (Answer::Rows(_), Answer::Rows(theirs)) = (case.duramen, case.reference) else { return false };
+    let shows_large = theirs.iter().flatten().flatten().any(is_large);
+    let chooses = case.names(&["GREATEST(", "LEAST("])
+        || shows_large && case.names(&["COALESCE(", "IFNULL(", "IF(", "CASE "]);
+    chooses && case.names(&[" & ", " | ", " ^ ", " << ", " >> "])
 }
 
 /// MariaDB's temporary tables have six digits for TO_DAYS(), and five for PERIOD_ADD().
@@ -369,10 +372,15 @@ fn case_of_quoted_null(case: &Case<'_>) -> bool {
         && case.is_same_with(<[u8]>::to_ascii_lowercase)
 }
 
-/// A zero date that CASE and the like give is NULL in MariaDB, which the statement may ask for.
+/// A zero date that CASE and the like give is NULL in MariaDB, which the statement may ask for; so is its time of day.
 fn chosen_zero_dates(case: &Case<'_>) -> bool {
     let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
-    case.is_same_as(without_zero_dates) || both && case.asks_choice_for_null()
+    let chosen = case.names(&["CASE ", "COALESCE(", "IF(", "IFNULL(", "GREATEST(", "LEAST("]);
+    let without_midnight =
+        |value: Option<&[u8]>| value.filter(|v| !v.starts_with(b"00:00:00")).map(<[u8]>::to_vec);
+    case.is_same_as(without_zero_dates)
+        || both && case.asks_choice_for_null()
+        || chosen && case.is_same_as(without_midnight)
 }
 
 /// Where a stored column is generated of one that becomes NOT NULL, MariaDB copies the table and counts its rows.
