@@ -151,7 +151,9 @@ impl World {
             Ok(Some(pending)) => {
                 self.pending.push(pending);
                 self.history.push(after);
-                if is_alone || self.chance(40) { self.wait_for_pending() } else { Ok(()) }
+                // A large transaction writes before it is queued, so the power may have gone.
+                let is_over = !self.env.is_powered();
+                if is_over || is_alone || self.chance(40) { self.wait_for_pending() } else { Ok(()) }
             }
             Ok(None) => Ok(()),
             Err(error) => self.failed(&error),
