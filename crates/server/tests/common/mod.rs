@@ -166,6 +166,12 @@ impl Server {
         let pid = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let status = self.process.wait().unwrap();
+        // The last messages may still be in the pipe: whoever collects them lets go behind them.
+        let begun = now();
+        while Arc::strong_count(&self.messages) > 1 {
+            assert!(now() - begun < PATIENCE, "somebody else has the server's standard error");
+            std::thread::sleep(Duration::from_millis(1));
+        }
         (status, self.messages())
     }
 
