@@ -2,10 +2,12 @@
 //!
 //! - [`cursor`]: checked reading of little-endian bytes from untrusted input.
 //! - [`histogram`]: lock-free latency and size histograms.
+//! - [`percentile`]: percentiles of values that were kept.
 //! - [`random`]: a small seeded generator for tests.
 //! - [`suggest`]: the nearest right name for a mistyped one.
 
 pub mod cursor;
 pub mod histogram;
+pub mod percentile;
 pub mod random;
 pub mod suggest;

@@ -1,6 +1,7 @@
 //! Times of commits, and how they are told.
 
 use std::time::Duration;
+use stdx::percentile::percentile;
 
 /// The times of one window's commits, in microseconds.
 #[derive(Debug, Default, Clone)]
@@ -31,10 +32,7 @@ impl Times {
 fn percentiles(times: &[u32]) -> [f64; 4] {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    SHARES.map(|share| {
-        let at = (sorted.len() as f64 * share).ceil() as usize;
-        sorted.get(at.saturating_sub(1)).map_or(0.0, |&micros| f64::from(micros) / 1e3)
-    })
+    SHARES.map(|share| percentile(&sorted, share).map_or(0.0, |micros| f64::from(micros) / 1e3))
 }
 
 /// The table's head.

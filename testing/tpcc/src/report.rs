@@ -3,6 +3,7 @@
 use crate::transactions::Kind;
 use std::fmt;
 use std::time::Duration;
+use stdx::percentile::percentile;
 
 /// One transaction that ended.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +68,7 @@ impl fmt::Display for Outcome {
             let samples: Vec<_> = self.samples.iter().filter(|s| s.kind == kind).collect();
             let mut times: Vec<_> = samples.iter().map(|s| s.time).collect();
             times.sort_unstable();
-            let at = |share: f64| percentile(&times, share).as_secs_f64() * 1000.0;
+            let at = |share: f64| percentile(&times, share).unwrap_or_default().as_secs_f64() * 1000.0;
             let rolled_back = samples.iter().filter(|s| s.is_rolled_back).count();
             let retries: u32 = samples.iter().map(|s| s.retries).sum();
             writeln!(
@@ -83,25 +84,5 @@ impl fmt::Display for Outcome {
             )?;
         }
         write!(f, "tpmC\t{:.1}", self.tpm_c())
-    }
-}
-
-/// The least time that this share of the sorted `times` does not exceed.
-fn percentile(times: &[Duration], share: f64) -> Duration {
-    let rank = (times.len() as f64 * share).ceil() as usize;
-    times.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles() {
-        let times: Vec<_> = (1..=10).map(Duration::from_millis).collect();
-        assert_eq!(percentile(&times, 0.5), Duration::from_millis(5));
-        assert_eq!(percentile(&times, 0.9), Duration::from_millis(9));
-        assert_eq!(percentile(&times, 0.99), Duration::from_millis(10));
-        assert_eq!(percentile(&[], 0.9), Duration::ZERO);
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use stdx::percentile::percentile;
 
 /// The sizes that are written, in bytes.
 pub(super) const SIZES: [usize; 4] = [512, 4 << 10, 16 << 10, 64 << 10];
@@ -37,8 +38,7 @@ impl Times {
 
     /// The `q`-quantile (0 to 1); 0 if nothing was measured.
     pub(super) fn quantile(&self, q: f64) -> f64 {
-        let last = self.0.len().saturating_sub(1) as f64;
-        self.0.get((last * q).round() as usize).copied().unwrap_or(0.0)
+        percentile(&self.0, q).unwrap_or(0.0)
     }
 
     pub(super) fn mean(&self) -> f64 {

@@ -278,11 +278,11 @@ impl Printer<'_, '_> {
                 self.separated(list.iter().map(|c| &c.operand));
                 self.put(" in (subquery))");
             }
-            Test::Quantified(op, candidate, all) | Test::Extreme(op, candidate, all) => {
+            Test::Quantified(asked) | Test::Extreme(asked) => {
                 self.put("(");
-                self.expr(&candidate.operand);
-                self.put(unparse::binary_text(*op));
-                self.put(if *all { "all (subquery))" } else { "any (subquery))" });
+                self.expr(&asked.candidate.operand);
+                self.put(unparse::binary_text(asked.op));
+                self.put(if asked.all { "all (subquery))" } else { "any (subquery))" });
             }
         }
     }

@@ -49,10 +49,21 @@ pub enum Test {
     Exists,
     /// Whether one of the rows equals the operands.
     In(Vec<Candidate>),
-    /// Whether the operand compares so with one row, or (true) with all.
-    Quantified(BinaryOp, Box<Candidate>, bool),
+    /// Whether the operand compares so with one row, or with all.
+    Quantified(Box<Quantifier>),
     /// The same, asked of the row alone that comes first or last in the order of texts.
-    Extreme(BinaryOp, Box<Candidate>, bool),
+    Extreme(Box<Quantifier>),
+}
+
+/// `operand op ANY|ALL (subquery)`.
+#[derive(Debug, Clone)]
+pub struct Quantifier {
+    /// A comparison.
+    pub op: BinaryOp,
+    /// What is compared.
+    pub candidate: Candidate,
+    /// ALL; else ANY.
+    pub all: bool,
 }
 
 /// An operand and the subquery's column that it is compared with.
@@ -90,9 +101,7 @@ impl Subquery {
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         let candidates = match &self.test {
             Test::In(list) => list.as_slice(),
-            Test::Quantified(_, candidate, _) | Test::Extreme(_, candidate, _) => {
-                std::slice::from_ref(&**candidate)
-            }
+            Test::Quantified(asked) | Test::Extreme(asked) => std::slice::from_ref(&asked.candidate),
             _ => &[],
         };
         candidates.iter().map(|c| &c.operand)
@@ -102,9 +111,7 @@ impl Subquery {
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         let candidates = match &mut self.test {
             Test::In(list) => list.as_mut_slice(),
-            Test::Quantified(_, candidate, _) | Test::Extreme(_, candidate, _) => {
-                std::slice::from_mut(&mut **candidate)
-            }
+            Test::Quantified(asked) | Test::Extreme(asked) => std::slice::from_mut(&mut asked.candidate),
             _ => &mut [],
         };
         candidates.iter_mut().map(|c| &mut c.operand).chain(&mut self.parameters).collect()
@@ -114,11 +121,12 @@ impl Subquery {
     /// Which texts those are their own order says, so that `9.5 < ANY (SELECT text ..)` misses '10' if '9' is there too.
     pub fn look_at_extreme(&mut self) {
         let is_once = self.parameters.is_empty() && !self.is_volatile;
-        let Test::Quantified(op, candidate, all) = &mut self.test else { return };
+        let Test::Quantified(asked) = &mut self.test else { return };
+        let candidate = &mut asked.candidate;
         let is_number = matches!(candidate.by, By::Integer | By::Decimal | By::Double);
-        if is_once && is_number && op.is_ordering() && candidate.column.ty.family.is_text() {
+        if is_once && is_number && asked.op.is_ordering() && candidate.column.ty.family.is_text() {
             candidate.by = By::Double;
-            self.test = Test::Extreme(*op, candidate.clone(), *all);
+            self.test = Test::Extreme(asked.clone());
         }
     }
 
@@ -140,8 +148,8 @@ impl Subquery {
             }
             Test::Exists => Ok(Some(!self.rows(cx, row, Some(1))?.rows.is_empty())),
             Test::In(list) => self.is_in(cx, row, list),
-            Test::Quantified(op, candidate, all) => self.quantified(cx, row, *op, candidate, *all),
-            Test::Extreme(op, candidate, all) => self.beside_extreme(cx, row, *op, candidate, *all),
+            Test::Quantified(asked) => self.quantified(cx, row, asked),
+            Test::Extreme(asked) => self.beside_extreme(cx, row, asked),
         }
     }
 
@@ -240,14 +248,8 @@ impl Subquery {
         Ok(keys)
     }
 
-    fn quantified(
-        &self,
-        cx: &mut Context,
-        row: Row<'_>,
-        op: BinaryOp,
-        candidate: &Candidate,
-        all: bool,
-    ) -> Result<Option<bool>> {
+    fn quantified(&self, cx: &mut Context, row: Row<'_>, asked: &Quantifier) -> Result<Option<bool>> {
+        let &Quantifier { op, ref candidate, all } = asked;
         let kept = self.rows(cx, row, None)?;
         let value = candidate.operand.eval(cx, row)?;
         let mut unknown = false;
@@ -264,14 +266,8 @@ impl Subquery {
         Ok(if unknown { None } else { Some(all) })
     }
 
-    fn beside_extreme(
-        &self,
-        cx: &mut Context,
-        row: Row<'_>,
-        op: BinaryOp,
-        candidate: &Candidate,
-        all: bool,
-    ) -> Result<Option<bool>> {
+    fn beside_extreme(&self, cx: &mut Context, row: Row<'_>, asked: &Quantifier) -> Result<Option<bool>> {
+        let &Quantifier { op, ref candidate, all } = asked;
         let kept = self.rows(cx, row, None)?;
         let (extreme, has_null) = match kept.extreme {
             Some(extreme) => extreme,

@@ -6,7 +6,7 @@ use super::merge::within;
 use super::semi_join;
 use crate::ast::{self, BinaryOp};
 use crate::error::{self, Result};
-use crate::expression::subquery::{Candidate, Subquery, Test, new_id};
+use crate::expression::subquery::{Candidate, Quantifier, Subquery, Test, new_id};
 use crate::expression::{Expr, Node, Resolver};
 use crate::types::Type;
 
@@ -154,7 +154,7 @@ impl Resolver<'_> {
             return Err(operand_columns(1));
         }
         let candidate = self.candidate(operands.swap_remove(0), planned.column(0), "=")?;
-        Ok(planned.with(Test::Quantified(op, Box::new(candidate), all), Type::BOOL))
+        Ok(planned.with(Test::Quantified(Box::new(Quantifier { op, candidate, all })), Type::BOOL))
     }
 
     fn candidate(&mut self, operand: Expr, column: Expr, operation: &str) -> Result<Candidate> {
