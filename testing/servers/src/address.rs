@@ -49,6 +49,19 @@ impl Address {
         }
     }
 
+    /// Its host and port, if it is reached by those.
+    pub fn host_and_port(&self) -> Option<(&str, u16)> {
+        match &self.place {
+            Place::Socket(_) => None,
+            Place::Tcp { host, port } => Some((host, *port)),
+        }
+    }
+
+    /// Who logs in, and with which password.
+    pub fn login(&self) -> (&str, &str) {
+        (&self.user, &self.password)
+    }
+
     /// The options that say it, as client programs of MariaDB and MySQL have them.
     pub fn options(&self) -> Vec<String> {
         let mut options = vec![format!("--user={}", self.user)];

@@ -1,0 +1,138 @@
+//! A MariaDB replica: how it is started, pointed at a source, watched and compared.
+
+use crate::{Result, await_that, compare, connect};
+use mysql::Row;
+use mysql::prelude::Queryable;
+use servers::{Kind, Launch, Running};
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// How the replica remembers where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Positions {
+    /// File and offset.
+    File,
+    /// `MASTER_USE_GTID=slave_pos`
+    Gtid,
+}
+
+/// How the replica applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apply {
+    /// One transaction after the other.
+    InOrder,
+    /// Those of one group commit at a time, `slave_parallel_mode=conservative`.
+    Conservative,
+    /// All at a time, and again where they collide, `slave_parallel_mode=optimistic`.
+    Optimistic,
+}
+
+/// A replica that runs.
+#[derive(Debug)]
+pub struct Replica {
+    server: Running,
+}
+
+impl Replica {
+    /// A fresh server with a log of its own.
+    pub fn start(folder: &Path, apply: Apply) -> Result<Self> {
+        let (threads, mode) = match apply {
+            Apply::InOrder => (0, "conservative"),
+            Apply::Conservative => (4, "conservative"),
+            Apply::Optimistic => (4, "optimistic"),
+        };
+        let launch = Launch::new(Kind::MariaDb, folder)?
+            .arg("--server-id=2")
+            .arg("--log-slave-updates=ON")
+            // Whatever the applier reads was received whole, also after a kill.
+            .arg("--relay-log-recovery=ON")
+            .arg("--sync-binlog=0")
+            .arg("--max-allowed-packet=1G")
+            .arg("--slave-net-timeout=10")
+            .arg("--innodb-buffer-pool-size=128M")
+            .arg("--innodb-log-file-size=64M")
+            .arg("--slave-transaction-retries=1000")
+            .arg(format!("--slave-parallel-threads={threads}"))
+            .arg(format!("--slave-parallel-mode={mode}"));
+        Ok(Self { server: launch.start()? })
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Running {
+        &self.server
+    }
+
+    /// Follows the server on `port` from the start of its log on.
+    pub fn follow(&self, port: u16, positions: Positions) -> Result<()> {
+        let place = match positions {
+            Positions::File => "MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no",
+            Positions::Gtid => "MASTER_USE_GTID=slave_pos",
+        };
+        self.server.sql(&format!(
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', MASTER_PASSWORD='',
+             MASTER_CONNECT_RETRY=1, MASTER_HEARTBEAT_PERIOD=0.5, {place};
+             START SLAVE;"
+        ))?;
+        Ok(())
+    }
+
+    /// `SHOW SLAVE STATUS`, by column.
+    pub fn status(&self) -> Result<HashMap<String, String>> {
+        let mut conn = connect(self.server.address())?;
+        let row: Row = conn.query_first("SHOW SLAVE STATUS")?.ok_or("it is no replica")?;
+        let names: Vec<String> = row.columns_ref().iter().map(|c| c.name_str().into_owned()).collect();
+        let values = row.unwrap().into_iter().map(|v| match v {
+            mysql::Value::NULL => "NULL".into(),
+            mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            other => other.as_sql(true),
+        });
+        Ok(names.into_iter().zip(values).collect())
+    }
+
+    /// An error where replication has stopped.
+    pub fn check(&self) -> Result<()> {
+        let status = self.status()?;
+        for (number, text) in [("Last_IO_Errno", "Last_IO_Error"), ("Last_SQL_Errno", "Last_SQL_Error")] {
+            // A lost connection is made again; 0 is none.
+            let passing = ["0", "2002", "2003", "2013", "2026", "1158", "1159", "1160", "1161"];
+            if !passing.contains(&status[number].as_str()) {
+                return Err(format!("{text} {}: {}", status[number], status[text]).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may not lag.
+    pub fn await_source(&self, source: &Running, patience: Duration) -> Result<()> {
+        let end = source.sql("SHOW BINARY LOG STATUS")?;
+        let mut columns = end.split('\t');
+        let (file, position) = (columns.next().unwrap_or(""), columns.next().unwrap_or(""));
+        let there = format!("SELECT MASTER_POS_WAIT('{file}', {position}, 1)");
+        let waited = await_that(&format!("at {file}:{position}"), patience, || {
+            self.check()?;
+            Ok(!["-1", "NULL"].contains(&self.server.sql(&there)?.as_str()))
+        });
+        waited.map_err(|e| format!("{e}; {:?}", self.status()))?;
+        await_that("no lag", Duration::from_secs(10), || {
+            self.check()?;
+            Ok(self.status()?["Seconds_Behind_Master"] == "0")
+        })
+    }
+
+    /// What differs from the tables of `source`.
+    pub fn differences(&self, source: &Running) -> Result<Vec<String>> {
+        compare::differences(&mut connect(source.address())?, &mut connect(self.server.address())?)
+    }
+
+    /// Kills it in the middle of whatever it does and starts it again on what it left behind; it follows on by itself.
+    pub fn crash(mut self) -> Result<Self> {
+        self.server.kill()?;
+        Ok(Self { server: self.server.restart()? })
+    }
+
+    /// Ends it as an operator would and starts it again.
+    pub fn restart(self) -> Result<Self> {
+        Ok(Self { server: self.server.restart()? })
+    }
+}
