@@ -168,8 +168,18 @@ impl GtidSet {
 
     /// True when `gtid` is in the set.
     pub fn contains(&self, gtid: Gtid) -> bool {
-        let list = self.intervals_of(gtid.uuid);
-        list[..list.partition_point(|i| i.start <= gtid.gno)].last().is_some_and(|i| gtid.gno < i.end)
+        is_in(self.intervals_of(gtid.uuid), gtid.gno)
+    }
+
+    /// True when the source's transaction of this number is in the set.
+    pub fn contains_of(&self, source: &Source, gno: u64) -> bool {
+        self.sources.get(source).is_some_and(|list| is_in(list, gno))
+    }
+
+    /// The part that one server committed first, under whatever tags.
+    pub fn of_server(&self, uuid: Uuid) -> GtidSet {
+        let own = self.sources.iter().filter(|(source, _)| source.uuid == uuid);
+        GtidSet { sources: own.map(|(source, list)| (source.clone(), list.clone())).collect() }
     }
 
     /// The smallest number that the server has not used: what the next automatic GTID gets.
@@ -276,11 +286,16 @@ impl GtidSet {
         // The counts are not trusted: each step reads bytes, so the input's length bounds the work.
         for _ in 0..n {
             let source = decode_source(&mut c, tagged)?;
+            let mut last = 0;
             for _ in 0..c.u64()? {
                 let interval = Interval { start: c.u64()?, end: c.u64()? };
-                if interval.start == 0 || interval.start >= interval.end || interval.end > Gtid::GNO_MAX + 1 {
+                if interval.start <= last
+                    || interval.start >= interval.end
+                    || interval.end > Gtid::GNO_MAX + 1
+                {
                     return Err(GtidError::Malformed);
                 }
+                last = interval.end - 1;
                 set.add_interval(source.clone(), interval);
             }
         }
@@ -304,6 +319,11 @@ fn decode_source(c: &mut Cursor<'_>, tagged: bool) -> Result<Source, GtidError> 
         String::new()
     };
     Ok(Source { uuid, tag })
+}
+
+/// True when one of the sorted, disjoint intervals holds the number.
+fn is_in(list: &[Interval], gno: u64) -> bool {
+    list[..list.partition_point(|i| i.start <= gno)].last().is_some_and(|i| gno < i.end)
 }
 
 /// `list` without `gone`, both sorted and disjoint.
@@ -447,6 +467,9 @@ mod tests {
         assert_eq!(set("A:2").next_gno(uuid), 1);
         assert!(s.contains(Gtid { uuid, gno: 8 }) && !s.contains(Gtid { uuid, gno: 9 }));
         assert_eq!(s.count(), 15);
+        assert!(set("A:t:4-6").contains_of(&Source { uuid, tag: "t".to_owned() }, 5));
+        assert!(!set("A:t:4-6").contains_of(&uuid.into(), 5));
+        assert_eq!(text(&set("A:1:t:4-6,B:1").of_server(uuid)), "A:1:t:4-6");
     }
 
     #[test]

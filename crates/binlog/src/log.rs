@@ -9,6 +9,7 @@
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
+//! - [`gtids`]: which transactions are where;
 //! - [`stages`]: how long each step took;
 //! - [`progress`], [`background`], [`status`], [`names`], [`error`]: their helpers.
 //!
@@ -20,6 +21,7 @@ mod commit;
 mod error;
 mod files;
 mod flush;
+mod gtids;
 mod large;
 mod names;
 mod order;
@@ -268,11 +270,6 @@ impl Log {
         self.shared.written.lock().end
     }
 
-    /// Every GTID published here, and in the files before.
-    pub fn gtid_executed(&self) -> GtidSet {
-        self.shared.executed.lock().clone()
-    }
-
     /// Waits until a transaction is durable; something flushes it within milliseconds.
     pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
         self.shared.progress.wait(&self.shared.progress.durable, position)
@@ -338,6 +335,11 @@ impl Log {
     /// The name of a file of this number, without folder.
     pub fn file_name(&self, number: FileNumber) -> String {
         self.shared.files.folder.log_name(number)
+    }
+
+    /// The clock of the log's environment, monotonic.
+    pub fn monotonic(&self) -> Duration {
+        self.shared.env.monotonic()
     }
 
     /// Counters.

@@ -6,7 +6,7 @@
 use super::Shared;
 use super::error::LogError;
 use super::recovery::from_stream;
-use super::scan::{self, EventStream, FIRST_EVENT};
+use super::scan::{self, EventStream, FIRST_EVENT, FileHeader};
 use crate::event::{EventHeader, EventType, FormatDescription};
 use crate::gtid::Gtid;
 use crate::position::{FileNumber, LogPosition};
@@ -73,13 +73,10 @@ impl LogReader {
         }
         let mut reader = Self::open_file(shared, from.file())?;
         if from.offset() > FIRST_EVENT {
-            let (limit, number) = (reader.limit()?, from.file());
-            let header = scan::read_file_header(&mut reader.stream, limit);
-            let header = header.map_err(|e| from_stream(&reader.shared.files.folder, number, 0, e))?;
-            if from.offset() > limit {
+            reader.fde = reader.file_header()?.fde;
+            if from.offset() > reader.limit()? {
                 return Err(LogError::BadPosition(from));
             }
-            reader.fde = header.fde;
             reader.stream.seek(from.offset());
             reader.unproven = true;
         }
@@ -101,6 +98,25 @@ impl LogReader {
         };
         let fde = FormatDescription::new(&shared.maker.server_version, 0);
         Ok(Self { shared, number, stream: EventStream::new(file, FIRST_EVENT), fde, unproven: false })
+    }
+
+    /// What the file's first two events say; the reader stands behind them.
+    pub(super) fn file_header(&mut self) -> Result<FileHeader, LogError> {
+        let limit = self.limit()?;
+        let header = scan::read_file_header(&mut self.stream, limit);
+        header.map_err(|e| from_stream(&self.shared.files.folder, self.number, 0, e))
+    }
+
+    /// Goes on at `end`, where a group ends that begins with the event given last. Its other events are not read.
+    ///
+    /// # Errors
+    /// [`LogError::BadPosition`] if this file's durable part does not reach as far.
+    pub fn skip_to(&mut self, end: LogPosition) -> Result<(), LogError> {
+        if end.file() != self.number || end < self.position() || end.offset() > self.limit()? {
+            return Err(LogError::BadPosition(end));
+        }
+        self.stream.seek(end.offset());
+        Ok(())
     }
 
     /// Where the next event starts.
