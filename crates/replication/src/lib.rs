@@ -1,7 +1,7 @@
 //! The log as a stream.
 //!
 //! [`source`] sends the log to replicas and to `mysqlbinlog`. No packets live here: `server` hands in a [`Stream`].
-//! Not here yet: positions by GTID, the replica's side, semi-synchronous replication.
+//! Not here yet: the replica's side, semi-synchronous replication.
 
 pub mod source;
 

@@ -1,22 +1,26 @@
-//! Dump: a replica names a place in the log and is sent every event from there on.
+//! Dump: a replica names a place in the log, or the transactions that it has, and is sent every event from there on.
 //!
-//! 1. check     the file and the position must exist; else error 1236 with the words that MySQL's replicas know.
-//! 2. preamble  for each file: an artificial Rotate (its name and where reading starts), then its format description.
-//! 3. events    as they are in the file, byte by byte, checksums and all.
+//! 1. start     the file and the position must exist, or the files of all that the reader lacks; else error 1236 with the
+//!    words that MySQL's replicas know (`start.rs`).
+//! 2. preamble  for each file: an artificial Rotate (its name and where reading starts), then its format description
+//!    (`own.rs`).
+//! 3. events    as they are in the file, byte by byte, checksums and all, but for groups that the reader has (`skip.rs`).
 //! 4. the end   a reader that does not wait is told so; one that waits gets a heartbeat when nothing came for its period.
 //!
 //! (D1) Nothing is sent that this server could still lose: the reader below stops at the durable position (C3).
 //! (D2) The stream is flushed before it waits, so no event is held back.
 //! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's leaving, heartbeats or not.
-//!
-//! The preamble follows MySQL: artificial events have `end_log_pos` 0, so that a replica's own position does not move,
-//! and a format description that is sent in the middle of a file also says that no server started there.
 
-use binlog::event::{
-    ChecksumAlgorithm, EncodeEvent, EventHeader, EventType, HeartbeatEvent, RotateEvent, flags,
-};
+mod own;
+mod skip;
+mod start;
+
+use binlog::event::EventType;
+use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogError, LogReader};
 use binlog::{FileNumber, LogPosition};
+use own::{Own, Place};
+use skip::Skip;
 use std::io;
 use std::time::Duration;
 use thiserror::Error;
@@ -25,9 +29,8 @@ use thiserror::Error;
 const PATIENCE: Duration = Duration::from_millis(200);
 /// The first event's offset: the format description follows four magic bytes.
 const FIRST_EVENT: u64 = 4;
-/// Header, binary log version and server version stand before the create timestamp.
-const CREATE_TIMESTAMP: usize = EventHeader::LEN + 2 + 50;
-const CHECKSUM_LEN: usize = 4;
+/// MySQL's largest `max_allowed_packet`, and so the longest event that a replica takes.
+const EVENT_MAX: usize = 1 << 30;
 
 /// What the reader said of checksums before it asked (`@source_binlog_checksum`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,16 +46,20 @@ pub enum ChecksumWish {
 /// Where and how to read.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// A log file's name; empty for the oldest.
+    /// A log file's name; empty for the oldest, or for the one that `has` leads to.
     pub file: &'a [u8],
     /// Offset of the first event in it.
     pub offset: u64,
+    /// The transactions that the reader has, if it goes by these (auto-position): they are not sent.
+    pub has: Option<GtidSet>,
     /// At the end: wait for more, or be done.
     pub wait: bool,
     /// Whether the first event has a checksum.
     pub checksum: ChecksumWish,
     /// After how much silence to send a sign of life.
     pub heartbeat: Option<Duration>,
+    /// It reads heartbeats of the second version, whose positions have 64 bits.
+    pub heartbeat_v2: bool,
     /// This server's id, for the events that are not in the log.
     pub server_id: u32,
 }
@@ -94,12 +101,20 @@ impl From<LogError> for DumpError {
 }
 
 const NO_SUCH_FILE: &str = "Could not find first log file name in binary log index file";
+const TOO_LONG: &str = "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on source";
 
 /// Sends the log. Returns at its end, if the request does not wait there.
 pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result<(), DumpError> {
-    let from = start(log, request)?;
+    let start = start::find(log, request)?;
+    let from = start.position;
     let mut reader = log.reader(from)?;
-    let mut dump = Dump { log, request, stream, checksum: request.checksum == ChecksumWish::Crc32 };
+    let own = Own {
+        server_id: request.server_id,
+        checksum: request.checksum == ChecksumWish::Crc32,
+        heartbeat_v2: request.heartbeat_v2,
+    };
+    let place = if start.resumes { Place::Resumed } else { Place::Start };
+    let mut dump = Dump { log, request, stream, own, place, skip: Skip::new(request.has.as_ref()) };
     if from.offset() > FIRST_EVENT {
         dump.announce(from.file(), from.offset())?;
         dump.old_format_description(from.file())?;
@@ -109,6 +124,7 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
         if dump.events(&mut reader)? {
             silence = Duration::ZERO;
         }
+        dump.tell_skipped()?;
         dump.stream.flush()?;
         if !request.wait {
             return Ok(());
@@ -133,34 +149,14 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
     }
 }
 
-/// The place that the request names.
-fn start(log: &Log, request: &Request<'_>) -> Result<LogPosition, DumpError> {
-    let fatal = |text: &str| DumpError::Fatal(text.into());
-    let files = log.files();
-    let wanted = |name: &str| request.file.is_empty() || name.as_bytes() == request.file;
-    let file = files.iter().find(|f| wanted(&f.name)).ok_or_else(|| fatal(NO_SUCH_FILE))?;
-    if request.offset < FIRST_EVENT {
-        return Err(fatal("Client requested source to start replication from position < 4"));
-    }
-    let durable = log.durable();
-    let end = if durable.file() == file.number { durable.offset() } else { file.size };
-    if request.offset > end {
-        return Err(fatal("Client requested source to start replication from position > file size"));
-    }
-    if request.checksum == ChecksumWish::Unknown {
-        return Err(fatal(
-            "Replica can not handle replication events with the checksum that source is configured to log",
-        ));
-    }
-    Ok(LogPosition::new(file.number, request.offset))
-}
-
 struct Dump<'a> {
     log: &'a Log,
     request: &'a Request<'a>,
     stream: &'a mut dyn Stream,
-    /// The next event of our own has a checksum.
-    checksum: bool,
+    own: Own,
+    /// Where in its file the reader starts, for the next format description.
+    place: Place,
+    skip: Skip<'a>,
 }
 
 impl Dump<'_> {
@@ -176,14 +172,25 @@ impl Dump<'_> {
         Ok(any)
     }
 
-    /// Sends the next event, if there is one within `patience`.
+    /// Sends the next event, or skips the next group, if there is one within `patience`.
     fn await_more(&mut self, reader: &mut LogReader, patience: Duration) -> Result<bool, DumpError> {
         let Some(event) = reader.next(patience)? else { return Ok(false) };
+        if let Some(end) = self.skip.group_end(&event).map_err(|e| DumpError::Fatal(e.to_string()))? {
+            reader.skip_to(end)?;
+            if self.skip.skipped(end, self.log.monotonic(), self.request.heartbeat) {
+                self.tell_skipped()?;
+                self.stream.flush()?;
+            }
+            return Ok(true);
+        }
+        self.tell_skipped()?;
+        if event.bytes.len() > EVENT_MAX {
+            return Err(DumpError::Fatal(TOO_LONG.into()));
+        }
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
             self.announce(event.file, FIRST_EVENT)?;
-            let mut bytes = event.bytes.to_vec();
-            close_file(&mut bytes);
-            self.send_format_description(&bytes, event.fde.checksum)?;
+            let place = std::mem::replace(&mut self.place, Place::Start);
+            self.stream.event(&self.own.format_description(event.bytes, event.fde.checksum, place))?;
         } else {
             self.stream.event(event.bytes)?;
         }
@@ -192,69 +199,31 @@ impl Dump<'_> {
 
     /// The artificial Rotate in front of a file.
     fn announce(&mut self, file: FileNumber, position: u64) -> Result<(), DumpError> {
-        let name = self.log.file_name(file);
-        self.send_own(&RotateEvent { position, file_name: name.as_bytes() }, 0)
+        Ok(self.stream.event(&self.own.rotate(&self.log.file_name(file), position))?)
     }
 
     /// The format description of a file that is read from its middle.
     fn old_format_description(&mut self, file: FileNumber) -> Result<(), DumpError> {
         let mut reader = self.log.reader(LogPosition::new(file, FIRST_EVENT))?;
         let event = reader.next(Duration::ZERO)?.ok_or_else(|| DumpError::Fatal(NO_SUCH_FILE.into()))?;
-        let mut bytes = event.bytes.to_vec();
-        close_file(&mut bytes);
-        bytes[EventHeader::END_LOG_POS_OFFSET..][..4].fill(0);
-        if let Some(created) = bytes.get_mut(CREATE_TIMESTAMP..CREATE_TIMESTAMP + 4) {
-            created.fill(0);
-        }
-        let body = bytes.len().saturating_sub(CHECKSUM_LEN);
-        let crc = crc32fast::hash(&bytes[..body]);
-        bytes[body..].copy_from_slice(&crc.to_le_bytes());
-        self.send_format_description(&bytes, event.fde.checksum)
+        Ok(self.stream.event(&self.own.format_description(event.bytes, event.fde.checksum, Place::Middle))?)
     }
 
-    fn send_format_description(
-        &mut self,
-        bytes: &[u8],
-        checksum: ChecksumAlgorithm,
-    ) -> Result<(), DumpError> {
-        // From here on the file's own setting rules.
-        self.checksum = checksum == ChecksumAlgorithm::Crc32;
-        Ok(self.stream.event(bytes)?)
+    /// Tells the reader of the place behind what it was not sent.
+    fn tell_skipped(&mut self) -> Result<(), DumpError> {
+        match self.skip.take_untold() {
+            Some(end) => {
+                Ok(self.stream.event(&self.own.heartbeat(&self.log.file_name(end.file()), end.offset()))?)
+            }
+            None => Ok(()),
+        }
     }
 
     /// A sign of life, with the place that the stream has reached.
     fn heartbeat(&mut self, at: LogPosition) -> Result<(), DumpError> {
-        let name = self.log.file_name(at.file());
-        let event = HeartbeatEvent { file_name: name.as_bytes(), position: at.offset(), v2: false };
-        self.send_own(&event, at.offset() as u32)?;
+        self.stream.event(&self.own.heartbeat(&self.log.file_name(at.file()), at.offset()))?;
         Ok(self.stream.flush()?)
     }
-
-    /// Sends an event that is in no file.
-    fn send_own(&mut self, event: &impl EncodeEvent, end_log_pos: u32) -> Result<(), DumpError> {
-        let mut bytes = vec![0; EventHeader::LEN];
-        event.encode_body(&mut bytes);
-        let length = bytes.len() + if self.checksum { CHECKSUM_LEN } else { 0 };
-        let header = EventHeader {
-            timestamp: 0,
-            event_type: event.event_type(),
-            server_id: self.request.server_id,
-            event_length: u32::try_from(length).expect("a file name is short"),
-            end_log_pos,
-            flags: flags::ARTIFICIAL | event.header_flags(),
-        };
-        bytes[..EventHeader::LEN].copy_from_slice(&header.encode());
-        if self.checksum {
-            let crc = crc32fast::hash(&bytes);
-            bytes.extend_from_slice(&crc.to_le_bytes());
-        }
-        Ok(self.stream.event(&bytes)?)
-    }
-}
-
-/// Clears the flag of an open file. The checksum is computed without it.
-fn close_file(format_description: &mut [u8]) {
-    format_description[EventHeader::FLAGS_OFFSET] &= !(flags::BINLOG_IN_USE as u8);
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use binlog::event::FormatDescription;
-use binlog::event::{Event, QueryEvent, decode, decode_format_description, split};
+use binlog::event::{
+    ChecksumAlgorithm, Event, FormatDescription, QueryEvent, decode, decode_format_description, flags, split,
+};
 use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::Uuid;
 use binlog::log::{CommitHook, LogOptions};
@@ -87,9 +88,23 @@ impl Stream for Replica {
     }
 }
 
+/// Auto-position: what a replica asks that has these transactions.
+fn auto_position(has: &str) -> Request<'static> {
+    let uuid = Uuid([7; 16]).to_string();
+    Request { has: Some(has.replace('U', &uuid).parse().unwrap()), ..request("", 4) }
+}
+
 fn request(file: &str, offset: u64) -> Request<'_> {
-    let (checksum, heartbeat) = (ChecksumWish::None, None);
-    Request { file: file.as_bytes(), offset, wait: false, checksum, heartbeat, server_id: 1 }
+    Request {
+        file: file.as_bytes(),
+        offset,
+        has: None,
+        wait: false,
+        checksum: ChecksumWish::None,
+        heartbeat: None,
+        heartbeat_v2: false,
+        server_id: 1,
+    }
 }
 
 fn lines(log: &Log, request: &Request<'_>) -> Result<Vec<String>, String> {
@@ -191,4 +206,72 @@ fn a_reader_that_left_is_noticed_while_it_waits() {
     let error = dump(&log, &Request { wait: true, ..request("", 4) }, &mut replica).unwrap_err();
     assert!(matches!(error, DumpError::Stream(_)));
     assert_eq!(replica.lines.last().unwrap(), "xid 11");
+}
+
+#[test]
+fn a_replica_that_goes_by_gtids_is_sent_what_it_lacks() {
+    let log = log();
+    let first_end = commit(&log, 11).offset();
+    let second_end = commit(&log, 12).offset();
+    commit(&log, 13);
+    log.rotate().unwrap();
+    let last_end = commit(&log, 14).offset();
+    let found = |has: &str| {
+        let lines = lines(&log, &auto_position(has)).unwrap();
+        lines.into_iter().filter(|l| !l.starts_with("format")).collect::<Vec<_>>()
+    };
+    let heartbeat = |file, end| format!("heartbeat binlog.00000{file} {end}");
+    let (one, two) = ("rotate binlog.000001 4 (own)".to_owned(), "rotate binlog.000002 4 (own)".to_owned());
+    let rotate = "rotate binlog.000002 4".to_owned();
+    let xid = |n| format!("xid {n}");
+    let whole = [one.clone(), xid(11), xid(12), xid(13), rotate.clone(), two.clone(), xid(14)];
+    assert_eq!(found(""), whole);
+    assert_eq!(found("00000000-0000-0000-0000-000000000001:1-9"), whole, "others' transactions say nothing");
+    // The place moves over what is skipped: before the next event, and at the end.
+    let from_third = [one.clone(), heartbeat(1, second_end), xid(13), rotate.clone(), two.clone(), xid(14)];
+    assert_eq!(found("U:1-2"), from_third);
+    let hole = [one, xid(11), heartbeat(1, second_end), xid(13), rotate, two.clone(), heartbeat(2, last_end)];
+    assert_eq!(found("U:2:4"), hole);
+    assert_eq!(found("U:1-3"), [two.clone(), xid(14)]);
+    assert_eq!(found("U:1-4"), [two, heartbeat(2, last_end)]);
+    // With a file's name, the place is this and the transactions are skipped all the same.
+    let named = Request { file: b"binlog.000001", offset: first_end, ..auto_position("U:2-4") };
+    let named = lines(&log, &named).unwrap();
+    assert!(!named.iter().any(|line| line.starts_with("xid")), "{named:?}");
+}
+
+#[test]
+fn a_file_that_is_gone_on_with_was_not_made_now() {
+    let log = log();
+    commit(&log, 11);
+    let format = |has: &str| lines(&log, &auto_position(has)).unwrap()[1].clone();
+    assert_ne!(format(""), "format 0");
+    assert_eq!(format("U:1"), "format 0");
+}
+
+#[test]
+fn heartbeats_of_the_second_version_have_the_place_too() {
+    let log = log();
+    let end = commit(&log, 11).offset();
+    let request = Request { heartbeat_v2: true, ..auto_position("U:1") };
+    let found = lines(&log, &request).unwrap();
+    assert_eq!(found.last().unwrap(), &format!("heartbeat binlog.000001 {end}"));
+}
+
+#[test]
+fn what_cannot_be_sent_any_more_is_refused() {
+    let log = log();
+    commit(&log, 11);
+    log.rotate().unwrap();
+    let kept = commit(&log, 12);
+    log.set_purge_floor(kept);
+    log.purge_to(kept.file()).unwrap();
+    let refused = |has: &str| lines(&log, &auto_position(has)).unwrap_err();
+    let uuid = Uuid([7; 16]);
+    let sets =
+        format!("The GTID set sent by the replica is '', and the missing transactions are '{uuid}:1'.");
+    assert!(refused("").starts_with("Cannot replicate because the source purged required binary logs. "));
+    assert!(refused("").ends_with(&sets), "{}", refused(""));
+    assert!(lines(&log, &auto_position("U:1")).is_ok());
+    assert!(refused("U:1-3").starts_with("Replica has more GTIDs than the source has"));
 }

@@ -1,0 +1,48 @@
+//! Transactions that the reader has: not sent, and not even read.
+//!
+//! A reader whose position should move all the same is told of the place behind them by a heartbeat: before the next event
+//! that it gets, at the end of what there is, and whenever its heartbeat period has passed.
+
+use binlog::LogPosition;
+use binlog::event::{self, Event, EventError, EventType};
+use binlog::gtid::{GtidSet, Source};
+use binlog::log::LogEvent;
+use std::time::Duration;
+
+/// What is left out of a stream.
+pub(super) struct Skip<'a> {
+    has: Option<&'a GtidSet>,
+    /// Behind the groups that were skipped since the last event, and since when (monotonic).
+    untold: Option<(LogPosition, Duration)>,
+}
+
+impl<'a> Skip<'a> {
+    pub(super) fn new(has: Option<&'a GtidSet>) -> Self {
+        Self { has, untold: None }
+    }
+
+    /// The end of the group that this event begins, if the reader has it.
+    pub(super) fn group_end(&self, event: &LogEvent<'_>) -> Result<Option<LogPosition>, EventError> {
+        let Some(has) = self.has else { return Ok(None) };
+        if !matches!(event.header.event_type, EventType::GTID | EventType::GTID_TAGGED) {
+            return Ok(None);
+        }
+        let Event::Gtid(gtid) = event::decode(event.bytes, event.fde)? else { return Ok(None) };
+        let (Some(id), Some(commit)) = (gtid.gtid, gtid.commit) else { return Ok(None) };
+        let is_there = has.contains_of(&Source { uuid: id.uuid, tag: gtid.tag }, id.gno);
+        let end = event.start.saturating_add(commit.transaction_length).min(LogPosition::OFFSET_MAX);
+        Ok(is_there.then(|| LogPosition::new(event.file, end)))
+    }
+
+    /// A group was skipped. True if the reader has heard nothing for so long that it should be told at once.
+    pub(super) fn skipped(&mut self, end: LogPosition, now: Duration, heartbeat: Option<Duration>) -> bool {
+        let since = self.untold.map_or(now, |(_, since)| since);
+        self.untold = Some((end, since));
+        heartbeat.is_some_and(|heartbeat| now.saturating_sub(since) >= heartbeat)
+    }
+
+    /// The place that the reader is to be told of, once.
+    pub(super) fn take_untold(&mut self) -> Option<LogPosition> {
+        self.untold.take().map(|(end, _)| end)
+    }
+}
