@@ -111,7 +111,8 @@ pub struct ChangeUser<'a> {
 /// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BinlogDump<'a> {
-    /// 1: send EOF at the log's end instead of waiting for more; 4: `gtids` are to be used.
+    /// 1: send EOF at the log's end instead of waiting for more; 2: heartbeats of the second version are understood (from
+    /// MariaDB's replicas: annotations are wanted); 4: `gtids` are to be used, as they always are.
     pub flags: u16,
     /// The replica's server id.
     pub server_id: u32,
@@ -127,6 +128,11 @@ impl BinlogDump<'_> {
     /// True if the stream ends with an EOF packet at the end of the log, instead of waiting there.
     pub fn ends_with_the_log(&self) -> bool {
         self.flags & 1 != 0
+    }
+
+    /// True if heartbeats may have positions of 64 bits.
+    pub fn knows_heartbeat_v2(&self) -> bool {
+        self.flags & 2 != 0
     }
 }
 

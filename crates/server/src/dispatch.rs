@@ -34,8 +34,8 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
     match command {
         Command::Quit => return Next::Close(End::Quit),
         Command::ChangeUser(request) => return change_user(client, &request),
-        Command::BinlogDump(request) => dump::run(client, &request),
-        Command::BinlogDumpGtid(_) => fail(client, &SqlError::unsupported("COM_BINLOG_DUMP_GTID")),
+        Command::BinlogDump(request) => dump::by_position(client, &request),
+        Command::BinlogDumpGtid(request) => dump::by_gtids(client, &request),
         Command::Query { sql: b"SELECT VERSION()", .. } if client.reads_log => dump::answer_version(client),
         Command::Query { sql, attributes } if attributes.is_empty() => query(client, sql),
         Command::Query { sql, attributes } => attributed_query(client, sql, &attributes),
@@ -50,7 +50,7 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
         Command::Debug => debug(client),
         Command::SetOption(option) => set_option(client, option),
         Command::ResetConnection => reset(client),
-        Command::RegisterReplica(_) => client.ok(),
+        Command::RegisterReplica(replica) => dump::register(client, &replica),
         Command::StmtPrepare(text) => statements::prepare(client, text),
         Command::StmtExecute { id, flags, parameters } => statements::execute(client, id, flags, parameters),
         Command::StmtSendLongData { id, parameter, data } => {

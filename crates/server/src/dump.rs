@@ -1,4 +1,6 @@
-//! COM_BINLOG_DUMP: a session becomes a stream of the log.
+//! COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID: a session becomes a stream of the log.
+//!
+//! Who reads the log so needs REPLICATION SLAVE, and nothing else.
 //!
 //! What the reader can do, it said before in user variables: `@source_binlog_checksum` and `@source_heartbeat_period`
 //! (nanoseconds), or the same with `master`, their names of old.
@@ -6,53 +8,151 @@
 use crate::connections::Seat;
 use crate::results::{self, Results};
 use crate::session::Client;
-use protocol::command::BinlogDump;
+use binlog::gtid::GtidSet;
+use protocol::command::{BinlogDump, RegisterReplica};
 use protocol::{Connection, ErrorReply, Login};
 use replication::source::{self, ChecksumWish, DumpError, Request, Stream};
+use sql::replicas::Replica;
 use sql::sink::{ColumnMeta, OkInfo, ResultSink};
 use sql::types::{Collation, code};
 use sql::variables::ids;
-use sql::{Datum, Session};
+use sql::{Datum, Kill, Session};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// MySQL's number for whatever ends a dump.
 const FATAL: u16 = 1236;
+/// What a stream ends with whose replica has come again.
+const REPLACED: &str =
+    "A replica with the same server_uuid/server_id as this replica has connected to the source";
+/// How long a stream may take to notice that it is replaced, before its connection is cut.
+const REPLACE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Streams the log until its end, if the request does not wait there, or until something ends it.
-pub(crate) fn run(client: &mut Client<'_>, request: &BinlogDump<'_>) {
-    // Who may read the log may read every table. REPLICATION SLAVE comes with the finer privileges.
+/// COM_REGISTER_SLAVE: SHOW REPLICAS lists it from now on.
+pub(crate) fn register(client: &mut Client<'_>, replica: &RegisterReplica<'_>) {
     if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
         return client.connection.write_error(&results::error(&error));
     }
-    let request = Request {
+    let replica = Replica {
+        server_id: replica.server_id,
+        host: String::from_utf8_lossy(replica.host).into_owned(),
+        port: replica.port,
+        uuid: uuid(&client.session),
+    };
+    client.server.database.replicas().register(client.id(), replica);
+    client.ok();
+}
+
+/// COM_BINLOG_DUMP
+pub(crate) fn by_position(client: &mut Client<'_>, request: &BinlogDump<'_>) {
+    run(client, request, None);
+}
+
+/// COM_BINLOG_DUMP_GTID: the reader says which transactions it has.
+pub(crate) fn by_gtids(client: &mut Client<'_>, request: &BinlogDump<'_>) {
+    let has = match request.gtids {
+        [] => Ok(GtidSet::new()),
+        bytes => GtidSet::decode(bytes),
+    };
+    match has {
+        Ok(has) => run(client, request, Some(has)),
+        Err(_) => client.connection.write_error(&ErrorReply::malformed_packet()),
+    }
+}
+
+/// Streams the log until its end, if the request does not wait there, or until something ends it.
+fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) {
+    if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
+        return client.connection.write_error(&results::error(&error));
+    }
+    let by_mariadb = !matches!(client.session.user_variable("mariadb_slave_capability"), Datum::Null);
+    let told = Request {
         file: request.file,
         offset: request.offset,
+        has,
         wait: !request.ends_with_the_log(),
         checksum: checksum_wish(&client.session),
         heartbeat: heartbeat(&client.session),
+        heartbeat_v2: request.knows_heartbeat_v2() && !by_mariadb,
         server_id: client.server.variables.uint(ids::SERVER_ID) as u32,
     };
     let log = client.server.database.log().clone();
-    let name = String::from_utf8_lossy(request.file).into_owned();
-    tracing::info!("connection {} reads the log from '{name}' on, position {}", client.id(), request.offset);
+    tell_of(client.id(), &told);
+    let replaced = take_place(client, request.server_id, told.has.is_some());
     let mut packets = Packets {
         connection: &mut client.connection,
         session: &client.session,
         stop: &client.server.stop,
         seat: client.seat,
+        replaced: &replaced,
     };
-    match source::dump(&log, &request, &mut packets) {
+    let ended = source::dump(&log, &told, &mut packets);
+    client.server.database.replicas().end_stream(client.id());
+    match ended {
         Ok(()) => client.end(),
         Err(DumpError::Fatal(text)) => {
             client.connection.write_error(&ErrorReply::new(FATAL, b"HY000", text));
         }
         Err(DumpError::Interrupted) => {
-            let text = "the dump was ended by the server";
+            let text = if replaced.load(Relaxed) { REPLACED } else { "the dump was ended by the server" };
             client.connection.write_error(&ErrorReply::new(FATAL, b"HY000", text));
         }
         // The caller's flush meets the same error and ends the connection.
         Err(DumpError::Stream(_)) => {}
+    }
+}
+
+fn tell_of(connection: u64, request: &Request<'_>) {
+    let (name, offset) = (String::from_utf8_lossy(request.file), request.offset);
+    match &request.has {
+        Some(has) => tracing::info!(
+            "connection {connection} reads the log from '{name}' on, position {offset}, without '{has}'"
+        ),
+        None => tracing::info!("connection {connection} reads the log from '{name}' on, position {offset}"),
+    }
+}
+
+/// Ends the stream that the same replica still has, on a connection that it lost. Returns the mark by which this one
+/// learns that it is replaced in turn.
+fn take_place(client: &Client<'_>, server_id: u32, by_gtids: bool) -> Arc<AtomicBool> {
+    let replicas = client.server.database.replicas();
+    let uuid = uuid(&client.session);
+    let (replaced, older) = replicas.begin_stream(client.id(), (&uuid, server_id), by_gtids);
+    for id in older {
+        let (which, is) =
+            if uuid.is_empty() { ("server_id", server_id.to_string()) } else { ("UUID", uuid.clone()) };
+        tracing::info!(
+            "While initializing dump thread for replica with {which} <{is}>, found a zombie dump thread with the same \
+             {which}. Source is killing the zombie dump thread({id})."
+        );
+        let step = Duration::from_millis(10);
+        let mut waited = Duration::ZERO;
+        while replicas.is_streaming(id) && waited < REPLACE_PATIENCE {
+            std::thread::sleep(step);
+            waited += step;
+        }
+        // It has not looked: it waits for a peer that takes nothing.
+        if replicas.is_streaming(id)
+            && let Some(process) = client.server.database.process(id)
+        {
+            process.kill(Kill::Connection);
+        }
+    }
+    replaced
+}
+
+/// `@replica_uuid`, or `@slave_uuid`, its name of old; empty if the reader did not say.
+fn uuid(session: &Session) -> String {
+    let value = match session.user_variable("replica_uuid") {
+        Datum::Null => session.user_variable("slave_uuid"),
+        value => value,
+    };
+    if value.is_null() {
+        String::new()
+    } else {
+        String::from_utf8_lossy(&value.to_bytes()).to_ascii_lowercase()
     }
 }
 
@@ -116,6 +216,7 @@ struct Packets<'a> {
     session: &'a Session,
     stop: &'a crate::stop::Stop,
     seat: &'a Seat,
+    replaced: &'a AtomicBool,
 }
 
 impl Stream for Packets<'_> {
@@ -128,7 +229,7 @@ impl Stream for Packets<'_> {
     }
 
     fn is_interrupted(&mut self) -> bool {
-        self.session.is_killed() || self.stop.is_requested()
+        self.session.is_killed() || self.stop.is_requested() || self.replaced.load(Relaxed)
     }
 
     fn is_gone(&mut self) -> bool {

@@ -22,6 +22,7 @@ use crate::catalog::{Catalog, Replay, State, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
+use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
 use crate::session::named_locks::NamedLocks;
 use crate::session::xa::Branches;
@@ -177,6 +178,7 @@ pub struct Database {
     uuids: uuid::Generator,
     branches: Mutex<Branches>,
     spill: Arc<Spill>,
+    replicas: Replicas,
 }
 
 impl Database {
@@ -255,6 +257,11 @@ impl Database {
         &self.status
     }
 
+    /// Who follows this server.
+    pub fn replicas(&self) -> &Replicas {
+        &self.replicas
+    }
+
     /// The locks of GET_LOCK.
     pub fn named_locks(&self) -> &NamedLocks {
         &self.named_locks
@@ -309,6 +316,7 @@ impl Database {
         let mut processes = self.processes.lock();
         if processes.get(&process.id).is_some_and(|listed| Arc::ptr_eq(listed, process)) {
             processes.remove(&process.id);
+            self.replicas.leave(process.id);
         }
     }
 
@@ -412,6 +420,7 @@ impl Database {
             uuids,
             branches: Mutex::default(),
             spill,
+            replicas: Replicas::default(),
         };
         database.guard_prepared()?;
         database.make_root()?;

@@ -18,7 +18,8 @@
 //! Around it: [`explain`] (what was planned, and what it did), [`admin`] (SET, SHOW, KILL and their like), [`routine`]
 //! (stored functions: statements within a statement), [`variables`] and [`status`] (what SET sets and SHOW STATUS counts),
 //! [`system_tables`] (`information_schema` and its like), [`error`] (everything a client can be told), [`types`] and
-//! [`value`] (what it all computes with), [`database`] (what the sessions share).
+//! [`value`] (what it all computes with), [`database`] (what the sessions share),
+//! [`replicas`] (who follows this server).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -33,6 +34,7 @@ pub mod expression;
 pub mod parser;
 pub mod planner;
 pub mod privilege;
+pub mod replicas;
 pub mod routine;
 pub mod session;
 pub mod sink;

@@ -82,7 +82,7 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
             accounts::grants(cx, user.as_ref().unwrap_or(&Account::CurrentUser))?
         }
         W::Grants { .. } => return Err(SqlError::unsupported("roles")),
-        W::Replicas => replication::replicas(),
+        W::Replicas => replication::replicas(cx),
         W::ReplicaStatus { .. } => replication::replica_status(),
         W::RelaylogEvents { .. } => return Err(SqlError::unsupported("SHOW RELAYLOG EVENTS")),
         W::RoutineCode(..) => return Err(SqlError::unsupported("SHOW FUNCTION CODE")),

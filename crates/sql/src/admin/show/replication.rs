@@ -1,16 +1,24 @@
-//! Replication as SHOW sees it: this server has no source, and does not keep a list of its replicas.
+//! Replication as SHOW sees it: this server has replicas, and no source.
 
-use crate::admin::listing::{Listing, text, uint};
+use crate::admin::listing::{Listing, cells, text, uint};
+use crate::session::Context;
+use crate::variables::ids;
 
-/// SHOW REPLICAS.
-pub(super) fn replicas() -> Listing {
-    Listing::new([
+/// SHOW REPLICAS: those that have introduced themselves.
+pub(super) fn replicas(cx: &Context) -> Listing {
+    let mut out = Listing::new([
         uint("Server_Id"),
         text("Host", 255),
         uint("Port"),
         uint("Source_Id"),
         text("Replica_UUID", 36),
-    ])
+    ]);
+    let source_id = cx.database.globals().uint(ids::SERVER_ID);
+    for replica in cx.database.replicas().registered() {
+        let (id, port) = (u64::from(replica.server_id), u64::from(replica.port));
+        out.push(cells![id, replica.host, port, source_id, replica.uuid]);
+    }
+    out
 }
 
 /// SHOW REPLICA STATUS: no row, as of a server that is no replica.

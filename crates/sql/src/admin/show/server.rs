@@ -151,7 +151,10 @@ pub(crate) fn processes(cx: &Context, full: bool) -> Listing {
             user.as_str(),
             host.as_str(),
             process.database(),
-            if info.is_some() { "Query" } else { "Sleep" },
+            match &info {
+                Some(_) => "Query",
+                None => cx.database.replicas().command(process.id).unwrap_or("Sleep"),
+            },
             now.saturating_sub(since).as_secs() as i64,
             if info.is_some() { process.state() } else { "" },
             info,
