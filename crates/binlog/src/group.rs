@@ -91,6 +91,7 @@ pub struct Mark {
     bytes: usize,
     events: usize,
     open: Option<OpenRows>,
+    keys: usize,
 }
 
 /// Room that a group begins with: a transaction of a few small rows needs no more, and does not grow step by step.
@@ -109,7 +110,14 @@ pub struct GroupBuilder {
     open: Option<OpenRows>,
     /// The events in front of those in memory.
     spilled: Option<Box<Spilled>>,
+    /// Hashes of keys that its rows have or had; more than [`KEYS_MAX`] are not all.
+    keys: Vec<u64>,
+    /// It changes more than rows.
+    defines: bool,
 }
+
+/// A transaction that writes more keys does not tell them: what follows depends on it, whatever it wrote.
+const KEYS_MAX: usize = 1 << 16;
 
 /// Offset of the flags in a rows event: header, table id.
 const ROWS_FLAGS_OFFSET: usize = EventHeader::LEN + 6;
@@ -119,7 +127,8 @@ const NO_EXTRA_DATA: [u8; 2] = [2, 0];
 impl GroupBuilder {
     /// An empty group.
     pub fn new(context: GroupContext) -> Self {
-        Self { context, bytes: Vec::new(), events: Vec::new(), open: None, spilled: None }
+        let (bytes, events, keys) = Default::default();
+        Self { context, bytes, events, open: None, spilled: None, keys, defines: false }
     }
 
     /// True before the first event.
@@ -132,9 +141,9 @@ impl GroupBuilder {
         self.base() + self.bytes.len()
     }
 
-    /// Of these, the bytes in memory.
+    /// Of these, the bytes in memory, and what is kept beside them.
     pub fn memory(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + size_of_val(&self.keys[..])
     }
 
     /// Bytes that are not in memory.
@@ -191,6 +200,20 @@ impl GroupBuilder {
         self.bytes.extend_from_slice(before);
     }
 
+    /// The hash of a key that a row had or has: a primary key, or a unique one that is taken or given up. A transaction
+    /// that wrote a key of the same hash before is what this one depends on.
+    pub fn writes_key(&mut self, hash: u64) {
+        if self.keys.len() <= KEYS_MAX && self.keys.last() != Some(&hash) {
+            self.keys.push(hash);
+        }
+    }
+
+    /// A statement that makes tables, before their rows.
+    pub fn define(&mut self, query: &QueryEvent<'_>) {
+        self.defines = true;
+        self.event(query);
+    }
+
     /// Ends a statement: its last rows event says so, and the tables mapped for it are forgotten by readers.
     pub fn end_statement(&mut self) {
         self.close_rows(rows_flags::STMT_END);
@@ -199,7 +222,12 @@ impl GroupBuilder {
     /// Where the group is now, for [`Self::truncate`].
     pub fn mark(&self) -> Mark {
         let spilled = self.spilled.as_ref().map_or(0, |s| s.events());
-        Mark { bytes: self.len(), events: spilled + self.events.len(), open: self.open }
+        Mark {
+            bytes: self.len(),
+            events: spilled + self.events.len(),
+            open: self.open,
+            keys: self.keys.len(),
+        }
     }
 
     /// Forgets what came after the mark. Marks taken after it are void.
@@ -212,6 +240,7 @@ impl GroupBuilder {
             self.events.truncate(to.events - spilled);
         }
         self.open = to.open;
+        self.keys.truncate(to.keys);
     }
 
     /// Completes a transaction of row changes with its XID.
@@ -230,10 +259,13 @@ impl GroupBuilder {
     pub fn finish(mut self, may_have_statements: bool) -> EventGroup {
         self.close_rows(0);
         let (len, event_count) = (self.len(), self.mark().events + 1);
-        let Self { context, mut bytes, events, spilled, .. } = self;
+        let Self { context, mut bytes, events, spilled, mut keys, .. } = self;
+        if keys.len() > KEYS_MAX || may_have_statements || self.defines {
+            keys = Vec::new();
+        }
         if let Some(spilled) = spilled {
             let body = Body::Spilled { spilled, rest: bytes, events };
-            return EventGroup { context, may_have_statements, len, event_count, body };
+            return EventGroup { context, may_have_statements, len, event_count, keys, body };
         }
         let mut start = 0;
         let boundary = |end: usize| {
@@ -248,7 +280,8 @@ impl GroupBuilder {
             Boundary { end, factor: NonZeroU32::new(position_factor(event.len())) }
         };
         let events = events.into_iter().map(boundary).collect();
-        EventGroup { context, may_have_statements, len, event_count, body: Body::Memory { bytes, events } }
+        let body = Body::Memory { bytes, events };
+        EventGroup { context, may_have_statements, len, event_count, keys, body }
     }
 
     /// Makes sure that an event for such rows is open and has room.

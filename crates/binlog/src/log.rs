@@ -7,6 +7,7 @@
 //! - [`commit`]: the commit path, with the invariants G1 to G6; its stages [`order`] and [`flush`], its roles [`queue`] and
 //!   their [`pace`];
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
+//! - [`dependencies`]: which transactions a replica may apply beside each other;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
 //! - [`gtids`]: which transactions are where;
@@ -18,6 +19,7 @@
 
 mod background;
 mod commit;
+mod dependencies;
 mod error;
 mod files;
 mod flush;
@@ -51,6 +53,7 @@ use crate::gtid::{Gtid, GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use background::Background;
 use commit::{Leader, Written};
+use dependencies::Dependencies;
 use env::Env;
 use files::Files;
 use names::Folder;
@@ -78,6 +81,8 @@ pub struct LogOptions {
     pub binlog_prealloc_num: u32,
     /// A transaction whose events take more bytes than this gets a file of its own, which becomes part of the log.
     pub binlog_large_commit_threshold: u64,
+    /// How many keys are remembered with the transaction that wrote them last, to tell what depends on what.
+    pub binlog_transaction_dependency_history_size: usize,
     /// 1: each group is flushed before it is acknowledged; N: each N-th; 0: none. The background flushes the others
     /// within milliseconds.
     pub sync_binlog: u32,
@@ -108,6 +113,7 @@ impl LogOptions {
             max_binlog_size: 1 << 30,
             binlog_prealloc_num: 0,
             binlog_large_commit_threshold: 16 << 20,
+            binlog_transaction_dependency_history_size: 25_000,
             sync_binlog: 1,
             trx_commit: 1,
             binlog_group_commit_sync_delay: 0,
@@ -127,6 +133,7 @@ struct Settings {
     trx_commit: AtomicU8,
     max_binlog_size: AtomicU64,
     large_commit_threshold: AtomicU64,
+    dependency_history_size: AtomicUsize,
     delay_us: AtomicU64,
     no_delay_count: AtomicUsize,
 }
@@ -391,6 +398,11 @@ impl Log {
         self.shared.settings.large_commit_threshold.store(bytes, Relaxed);
     }
 
+    /// Sets `binlog_transaction_dependency_history_size`, from the next group on.
+    pub fn set_dependency_history_size(&self, keys: usize) {
+        self.shared.settings.dependency_history_size.store(keys, Relaxed);
+    }
+
     /// Sets `binlog_prealloc_num`. The background makes or removes files.
     pub fn set_prealloc_num(&self, files: u32) {
         self.shared.maker.pool.set_wanted(files);
@@ -447,6 +459,7 @@ impl Shared {
     fn start(folder: Folder, options: &LogOptions, found: Found) -> Result<Shared, LogError> {
         let status = Arc::new(LogStatus::default());
         let size = options.max_binlog_size;
+        let history_size = options.binlog_transaction_dependency_history_size;
         let pool = Pool::new(folder.clone(), options.binlog_prealloc_num, size, found.pool);
         let maker = FileMaker::new(folder.clone(), options, pool, status.clone());
         let executed = found.report.gtid_executed;
@@ -470,12 +483,13 @@ impl Shared {
                 trx_commit: options.trx_commit.into(),
                 max_binlog_size: size.into(),
                 large_commit_threshold: options.binlog_large_commit_threshold.into(),
+                dependency_history_size: history_size.into(),
                 delay_us: options.binlog_group_commit_sync_delay.into(),
                 no_delay_count: options.binlog_group_commit_sync_no_delay_count.into(),
             },
             queue: Queue::default(),
             written: Mutex::new(Written { file: active.file.clone(), end }),
-            leader: Mutex::new(Leader::new(active, executed.clone())),
+            leader: Mutex::new(Leader::new(active, executed.clone(), Dependencies::new(history_size))),
             write_turn: Mutex::default(),
             flush_turn: Mutex::new(()),
             progress: Progress::new(end),

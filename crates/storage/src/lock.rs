@@ -415,6 +415,11 @@ impl TransactionLocks {
         woken.iter().for_each(|session| session.wake());
     }
 
+    /// A key's hash: the same for all transactions while the server runs.
+    pub fn key_hash(&self, tree: TreeId, key: &[u8]) -> u64 {
+        self.manager.hash(tree, key)
+    }
+
     /// The keys of indexes that it holds exclusively.
     pub fn exclusive_keys(&self) -> Vec<(TreeId, Vec<u8>)> {
         let exclusive = |&(shard, slot): &(u16, u32)| {

@@ -39,6 +39,8 @@ pub struct EventGroup {
     /// Bytes behind the GTID event.
     pub(super) len: usize,
     pub(super) event_count: usize,
+    /// Hashes of the keys that it wrote; none if it does not tell.
+    pub(super) keys: Vec<u64>,
     pub(super) body: Body,
 }
 
@@ -67,6 +69,11 @@ impl EventGroup {
     /// How many events the stamped group has.
     pub fn event_count(&self) -> usize {
         self.event_count
+    }
+
+    /// Hashes of the keys that it wrote; none if it does not tell.
+    pub fn keys(&self) -> &[u64] {
+        &self.keys
     }
 
     /// The context it was built with.

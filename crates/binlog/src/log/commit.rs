@@ -2,8 +2,8 @@
 //!
 //! 1. **enqueue** A session puts its event group into the queue, and gets a [`Ticket`] that it waits for.
 //! 2. **order** Whoever finds nobody at it takes the whole queue and fixes its order. Each transaction gets its GTID,
-//!    `sequence_number` and position; those taken together get the same `last_committed`, for they held their locks
-//!    together. This does not wait for the flush before.
+//!    `sequence_number` and position, and its `last_committed` by the keys that it wrote (`dependencies.rs`). This does not
+//!    wait for the flush before.
 //! 3. **stamp** Their bytes are stamped into one buffer, for which the file has room already.
 //! 4. **release** The hooks are called in order: row versions enter the memtables, row locks are released, so that
 //!    whoever waits for a row goes on at once, and may join the same flush.
@@ -36,6 +36,7 @@
 //! (`rotate.rs`), when flushes overlap (`pace.rs`), what a crash leaves (`files.rs`, `recovery.rs`).
 
 use super::Shared;
+use super::dependencies::Dependencies;
 use super::error::CommitError;
 use super::flush::Group;
 use super::queue::{Entry, Flight, Moment, Seat, Since, Turn, Wake};
@@ -87,6 +88,8 @@ pub(super) struct Leader {
     pub(super) active: Active,
     /// Every GTID ordered so far.
     pub(super) gtids: GtidSet,
+    /// Who wrote which key last in the active file.
+    pub(super) dependencies: Dependencies,
     /// Groups since the last one that waited for its flush (`sync_binlog` > 1).
     unflushed_groups: u32,
     /// Stamped bytes that lead to the active file's end, not written yet.
@@ -96,8 +99,8 @@ pub(super) struct Leader {
 }
 
 impl Leader {
-    pub(super) fn new(active: Active, gtids: GtidSet) -> Self {
-        Self { active, gtids, unflushed_groups: 0, unwritten: Vec::new(), body: Vec::new() }
+    pub(super) fn new(active: Active, gtids: GtidSet, dependencies: Dependencies) -> Self {
+        Self { active, gtids, dependencies, unflushed_groups: 0, unwritten: Vec::new(), body: Vec::new() }
     }
 }
 

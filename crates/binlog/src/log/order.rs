@@ -8,6 +8,7 @@ use super::rotate::Active;
 use crate::group::{EventGroup, GtidStamp};
 use crate::gtid::{Gtid, GtidSet, Uuid};
 use crate::position::LogPosition;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Ordered bytes are written by whoever orders when they are this many; a transaction larger than this is written from
 /// its own buffer.
@@ -28,7 +29,7 @@ impl Shared {
         }
     }
 
-    /// Steps 2 to 4 for some that get the same `last_committed`.
+    /// Steps 2 to 4 for some that held their locks together.
     fn order_together(&self, leader: &mut Leader, mut entries: Vec<Entry>) {
         let start = leader.active.position();
         let ordered = match &mut entries[..] {
@@ -80,6 +81,7 @@ impl Shared {
             leader.unwritten.truncate(unwritten);
             (leader.active.end, leader.active.sequence) = (end, sequence);
             leader.gtids = self.queue.gtids(&self.executed);
+            leader.dependencies.restart(sequence);
         }
         fixed.map_err(CommitError::Refused)
     }
@@ -97,6 +99,7 @@ impl Shared {
         leader.unwritten = Vec::new();
         (leader.active.end, leader.active.sequence) = (end, sequence);
         leader.gtids = self.queue.gtids(&self.executed);
+        leader.dependencies.restart(sequence);
         match self.cut_back(&mut leader.active) {
             Ok(()) => Err(CommitError::Refused(error)),
             Err(latched) => Err(CommitError::Unknown(latched)),
@@ -111,7 +114,8 @@ impl Shared {
         stamped: fn(&mut Leader) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
         let commit_timestamp = self.env.now();
-        let last_committed = leader.active.sequence;
+        let ordered = leader.active.sequence;
+        leader.dependencies.resize(self.settings.dependency_history_size.load(Relaxed), ordered);
         for entry in entries {
             let events = entry.group.take().expect("an entry is stamped once");
             let gtid = match entry.gtid {
@@ -121,12 +125,9 @@ impl Shared {
             leader.gtids.add(gtid);
             entry.gtid = Some(gtid);
             leader.active.sequence += 1;
-            let stamp = GtidStamp {
-                gtid: Some(gtid),
-                last_committed,
-                sequence_number: leader.active.sequence,
-                commit_timestamp,
-            };
+            let sequence_number = leader.active.sequence;
+            let last_committed = leader.dependencies.add(events.keys(), sequence_number, ordered);
+            let stamp = GtidStamp { gtid: Some(gtid), last_committed, sequence_number, commit_timestamp };
             let start = leader.active.end;
             leader.active.end += events.stamped_len() as u64;
             entry.end = leader.active.position();

@@ -167,6 +167,7 @@ impl Shared {
         let file = next.file;
         let Prepared { flush_files, end, allocated, sequence, .. } = next;
         leader.active = Active { number, file, flush_files, end, allocated, sequence };
+        leader.dependencies.restart(sequence);
         let end = leader.active.position();
         self.set_written(&leader.active);
         for mark in [&self.progress.ordered, &self.progress.durable] {

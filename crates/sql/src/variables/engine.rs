@@ -30,6 +30,8 @@ fn log_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) ->
     options.max_binlog_size = globals.uint(ids::MAX_BINLOG_SIZE);
     options.binlog_prealloc_num = u32_of(ids::BINLOG_PREALLOC_NUM);
     options.binlog_large_commit_threshold = globals.uint(ids::BINLOG_LARGE_COMMIT_THRESHOLD);
+    options.binlog_transaction_dependency_history_size =
+        usize::try_from(globals.uint(ids::BINLOG_TRANSACTION_DEPENDENCY_HISTORY_SIZE)).unwrap_or(usize::MAX);
     options.sync_binlog = u32_of(ids::SYNC_BINLOG);
     options.trx_commit = trx_commit(globals);
     options.binlog_group_commit_sync_delay = globals.uint(ids::BINLOG_GROUP_COMMIT_SYNC_DELAY);
@@ -46,6 +48,9 @@ pub fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
     on_change(globals, log, ids::INNODB_FLUSH_LOG_AT_TRX_COMMIT, |log, n| log.set_trx_commit(n as u8));
     on_change(globals, log, ids::MAX_BINLOG_SIZE, Log::set_max_binlog_size);
     on_change(globals, log, ids::BINLOG_LARGE_COMMIT_THRESHOLD, Log::set_large_commit_threshold);
+    on_change(globals, log, ids::BINLOG_TRANSACTION_DEPENDENCY_HISTORY_SIZE, |log, keys| {
+        log.set_dependency_history_size(usize::try_from(keys).unwrap_or(usize::MAX));
+    });
     on_change(globals, log, ids::BINLOG_PREALLOC_NUM, |log, n| {
         log.set_prealloc_num(u32::try_from(n).unwrap_or(u32::MAX));
     });

@@ -24,6 +24,7 @@ names! {
     BINLOG_PREALLOC_NUM = "binlog_prealloc_num";
     BINLOG_ROW_EVENT_MAX_SIZE = "binlog_row_event_max_size";
     BINLOG_ROWS_QUERY_LOG_EVENTS = "binlog_rows_query_log_events";
+    BINLOG_TRANSACTION_DEPENDENCY_HISTORY_SIZE = "binlog_transaction_dependency_history_size";
     CHARACTER_SET_CLIENT = "character_set_client";
     CHARACTER_SET_CONNECTION = "character_set_connection";
     CHARACTER_SET_DATABASE = "character_set_database";

@@ -28,6 +28,7 @@ impl Transaction {
         self.take_secondary(schema, None, &keys, after)?;
         if self.map_table(schema) {
             self.group.write_row(schema.id, schema.columns.len(), after);
+            self.note_keys(schema, None, Some(&keys));
         }
         self.write(schema, None, Some(Row { image: after, keys: &keys }))
     }
@@ -56,6 +57,7 @@ impl Transaction {
         self.take_secondary(schema, Some(&old), &new, after)?;
         if self.map_table(schema) {
             self.group.update_row(schema.id, schema.columns.len(), before, after);
+            self.note_keys(schema, Some(&old), Some(&new));
         }
         let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
         self.write(schema, Some(before), Some(after))?;
@@ -78,6 +80,7 @@ impl Transaction {
         self.lock_unique(schema, &keys, None)?;
         if self.map_table(schema) {
             self.group.delete_row(schema.id, schema.columns.len(), before);
+            self.note_keys(schema, Some(&keys), None);
         }
         self.write(schema, Some(Row { image: before, keys: &keys }), None)
     }
@@ -86,7 +89,7 @@ impl Transaction {
     /// visible with the rows.
     pub fn define(&mut self, query: &QueryEvent<'_>, records: &WriteBatch) {
         self.begin_rows();
-        self.group.event(query);
+        self.group.define(query);
         for (full_key, value) in records.entries() {
             let (tree, key) = (TreeId::of(full_key), &full_key[TREE_LEN..]);
             match value {
@@ -123,6 +126,19 @@ impl Transaction {
         self.engine.log().relieve(&mut self.group).map_err(TransactionError::Log)?;
         let limit = self.engine.options().transaction_size_max;
         if self.bytes() > limit { Err(TransactionError::TooLarge { limit }) } else { Ok(()) }
+    }
+
+    /// Tells the log which keys a row has and had: a replica applies what has one in common in this order. A unique key that
+    /// the row keeps is left out: who takes it waits for whoever gives it up, which changes this row.
+    fn note_keys<'k>(&mut self, schema: &TableSchema, old: Option<&'k RowKeys>, new: Option<&'k RowKeys>) {
+        for (number, index) in schema.indexes().enumerate() {
+            let key = |keys: Option<&'k RowKeys>| keys.and_then(|keys| keys.unique(number));
+            let (old, new) = (key(old), key(new));
+            let keeps = old == new;
+            for key in [old.filter(|_| number == 0 || !keeps), new.filter(|_| !keeps)].into_iter().flatten() {
+                self.group.writes_key(self.locks.key_hash(index.tree(), key));
+            }
+        }
     }
 
     /// Makes sure that the row's events come behind `BEGIN` and a map of its table; false if it has none, because the

@@ -39,7 +39,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("binlog_stmt_cache_size", 32_768, 4096, 1 << 40).block(4096).harmless().help_text("No effect"),
     switch("binlog_transaction_compression", false).both().fixed().help_text("Transactions are not compressed"),
     uint("binlog_transaction_compression_level_zstd", 3, 1, 22).both().harmless().help_text("No effect"),
-    uint("binlog_transaction_dependency_history_size", 25_000, 1, 1_000_000).harmless().help_text("No effect"),
+    uint("binlog_transaction_dependency_history_size", 25_000, 1, 1_000_000)
+        .help_text("Keys remembered with the transaction that wrote them last, to tell replicas what depends on what"),
     choice("enforce_gtid_consistency", &["OFF", "ON", "WARN"], 1).fixed().help_text("Always"),
     text("gtid_executed", "").fact().computed().help_text("GTIDs of all transactions in this server"),
     uint("gtid_executed_compression_period", 0, 0, u32::MAX as u64).harmless().help_text("No effect: no such table"),
