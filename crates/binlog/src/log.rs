@@ -44,12 +44,13 @@ pub use error::{CommitError, LogError};
 pub use files::FileInfo;
 pub(crate) use large::LargeFile;
 pub use pace::SLOTS as FLUSHES_MAX;
+pub use progress::Published;
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
 pub use status::{Counter, LogStatus};
 
 use crate::group::{EventGroup, GroupBuilder};
-use crate::gtid::{Gtid, GtidSet, Uuid};
+use crate::gtid::{Gtid, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use background::Background;
 use commit::{Leader, Written};
@@ -186,8 +187,7 @@ struct Shared {
     /// One flush at a time that is not a group's (G4).
     flush_turn: Mutex<()>,
     progress: Progress,
-    /// Every GTID published.
-    executed: Mutex<GtidSet>,
+    published: Mutex<Published>,
     files: Files,
     maker: FileMaker,
     background: Background,
@@ -493,7 +493,7 @@ impl Shared {
             write_turn: Mutex::default(),
             flush_turn: Mutex::new(()),
             progress: Progress::new(end),
-            executed: Mutex::new(executed),
+            published: Mutex::new(Published { position: end, gtids: executed }),
             files,
             maker,
             background: Background::default(),

@@ -29,7 +29,7 @@
 //!      group is written with the write turn alone, and flushed without either, so that ordering goes on meanwhile.
 //! (G6) Readers go as far as `durable`, which is always the end of a group, a file header, or a closed file.
 //!
-//! Latch order: `leader`, write turn, flush turn, `written`; the queue's latch, `executed` below it, and those of
+//! Latch order: `leader`, write turn, flush turn, `written`; the queue's latch, `published` below it, and those of
 //! [`super::progress`] are leaves.
 //!
 //! Elsewhere: who takes which role (`queue.rs`), steps 2 to 4 (`order.rs`), 6 and 7 (`flush.rs`), rotation
@@ -250,7 +250,7 @@ impl Shared {
 
     /// Step 8.
     fn show(&self, end: LogPosition, ended: Option<Flight>) -> Wake {
-        let wake = self.queue.publish(end, &self.executed, ended);
+        let wake = self.queue.publish(end, &self.published, ended);
         self.progress.advance(&self.progress.visible, end);
         wake
     }

@@ -2,6 +2,7 @@
 
 use super::Log;
 use super::error::LogError;
+use super::progress::Published;
 use super::reader::LogReader;
 use crate::gtid::{GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
@@ -14,7 +15,31 @@ impl Log {
 
     /// Every GTID published here, and in the files before.
     pub fn gtid_executed(&self) -> GtidSet {
-        self.shared.executed.lock().clone()
+        self.shared.published.lock().gtids.clone()
+    }
+
+    /// What may be seen now. The position is at [`Log::visible`], or is about to be.
+    pub fn published(&self) -> Published {
+        self.shared.published.lock().clone()
+    }
+
+    /// What was published when the visible position was this, where a snapshot stands, say; `before` is what was
+    /// published then or before. What lies between the two is read, and made durable for that.
+    ///
+    /// # Errors
+    /// Those of [`Log::reader`]: `before` is too old, say.
+    pub fn published_at(&self, position: LogPosition, before: Published) -> Result<Published, LogError> {
+        let mut gtids = before.gtids;
+        if before.position < position {
+            self.ensure_durable(position)?;
+            self.replay::<LogError>(before.position, &mut |event| {
+                if event.is_last && event.position <= position {
+                    event.gtid.into_iter().for_each(|gtid| gtids.add(gtid));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Published { position, gtids })
     }
 
     /// These, and those whose place is fixed but which nobody may see yet.

@@ -157,7 +157,7 @@ impl Shared {
     pub(super) fn begin_large(&self) -> Result<LargeFile, LogError> {
         self.progress.check()?;
         let mut previous = Vec::new();
-        PreviousGtids(self.executed.lock().clone()).encode_body(&mut previous);
+        PreviousGtids(self.published.lock().gtids.clone()).encode_body(&mut previous);
         let body_start = (HEADER_ROOM + 2 * previous.len() as u64).next_multiple_of(PAGE);
         let folder = self.files.folder.clone();
         let path = folder.large_file(self.large_serial.fetch_add(1, Relaxed));

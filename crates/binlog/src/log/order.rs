@@ -80,7 +80,7 @@ impl Shared {
         if fixed.is_err() {
             leader.unwritten.truncate(unwritten);
             (leader.active.end, leader.active.sequence) = (end, sequence);
-            leader.gtids = self.queue.gtids(&self.executed);
+            leader.gtids = self.queue.gtids(&self.published);
             leader.dependencies.restart(sequence);
         }
         fixed.map_err(CommitError::Refused)
@@ -98,7 +98,7 @@ impl Shared {
         };
         leader.unwritten = Vec::new();
         (leader.active.end, leader.active.sequence) = (end, sequence);
-        leader.gtids = self.queue.gtids(&self.executed);
+        leader.gtids = self.queue.gtids(&self.published);
         leader.dependencies.restart(sequence);
         match self.cut_back(&mut leader.active) {
             Ok(()) => Err(CommitError::Refused(error)),

@@ -1,6 +1,7 @@
 //! How far the log has come, and waiting for it.
 
 use super::error::LogError;
+use crate::gtid::GtidSet;
 use crate::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
 use std::sync::OnceLock;
@@ -19,6 +20,15 @@ impl Mark {
     pub(super) fn get(&self) -> LogPosition {
         LogPosition::from_u64(self.0.load(SeqCst))
     }
+}
+
+/// The transactions that may be seen: where the last one ends, and which they are. The two always agree.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    /// Behind the last of them.
+    pub position: LogPosition,
+    /// All of them, in files that were purged too.
+    pub gtids: GtidSet,
 }
 
 /// The log's marks, its latch after a failure, and those who wait for either.

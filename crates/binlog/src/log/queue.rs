@@ -13,6 +13,7 @@
 use super::commit::{CommitHook, Committed};
 use super::error::CommitError;
 use super::pace::{Pace, SLOTS};
+use super::progress::Published;
 use crate::group::EventGroup;
 use crate::gtid::{Gtid, GtidSet};
 use crate::position::LogPosition;
@@ -301,16 +302,21 @@ impl Queue {
         Flight { members, slot, is_first, number: queue.flights, took: None }
     }
 
-    /// Takes the members up to a position, and adds their GTIDs to `executed`, in log order. `ended` is the caller's own
+    /// Takes the members up to a position, and adds their GTIDs to those published. `ended` is the caller's own
     /// group, if it leads one.
-    pub(super) fn publish(&self, to: LogPosition, executed: &Mutex<GtidSet>, ended: Option<Flight>) -> Wake {
+    pub(super) fn publish(
+        &self,
+        to: LogPosition,
+        published: &Mutex<Published>,
+        ended: Option<Flight>,
+    ) -> Wake {
         let mut queue = self.latch.lock();
         let count = queue.ordered.partition_point(|member| member.committed.position <= to);
         let members: Vec<Member> = queue.ordered.drain(..count).collect();
-        if count > 0 {
-            let mut executed = executed.lock();
-            members.iter().for_each(|member| executed.add(member.committed.gtid));
-        }
+        let mut published = published.lock();
+        published.position = published.position.max(to);
+        members.iter().for_each(|member| published.gtids.add(member.committed.gtid));
+        drop(published);
         queue.retire(members, ended)
     }
 
@@ -322,9 +328,9 @@ impl Queue {
     }
 
     /// Those of GTIDs that are ordered and not published, added to those published.
-    pub(super) fn gtids(&self, executed: &Mutex<GtidSet>) -> GtidSet {
+    pub(super) fn gtids(&self, published: &Mutex<Published>) -> GtidSet {
         let queue = self.latch.lock();
-        let mut gtids = executed.lock().clone();
+        let mut gtids = published.lock().gtids.clone();
         queue.ordered.iter().for_each(|member| gtids.add(member.committed.gtid));
         gtids
     }

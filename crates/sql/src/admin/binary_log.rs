@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use binlog::event::{Decoder, Event, EventType};
 use binlog::gtid::GtidSet;
-use binlog::log::{FileInfo, Log, LogError};
+use binlog::log::{FileInfo, Log, LogError, Published};
 use binlog::{FileNumber, LogPosition};
 
 use super::event_info;
@@ -32,10 +32,11 @@ pub fn files(cx: &Context) -> Listing {
     out
 }
 
-/// SHOW BINARY LOG STATUS: where the visible transactions end, and which these are.
-pub fn status(cx: &Context) -> Listing {
+/// SHOW BINARY LOG STATUS: where the visible transactions end, and which these are. In a transaction that began WITH
+/// CONSISTENT SNAPSHOT these are the transactions that it sees, so that a dump needs no lock to know where it starts.
+pub fn status(cx: &Context) -> Result<Listing> {
     let log = cx.database.log();
-    let (position, executed) = visible(log);
+    let Published { position, gtids } = published(cx)?;
     let mut out = Listing::new([
         text("File", 255),
         uint("Position"),
@@ -43,24 +44,16 @@ pub fn status(cx: &Context) -> Listing {
         text("Binlog_Ignore_DB", 255),
         text("Executed_Gtid_Set", 65_535),
     ]);
-    out.push(cells![log.file_name(position.file()), position.offset(), "", "", executed.to_string()]);
-    out
+    out.push(cells![log.file_name(position.file()), position.offset(), "", "", gtids.to_string()]);
+    Ok(out)
 }
 
-/// The two are read one after the other: until nothing was published between, as far as patience goes.
-fn visible(log: &Log) -> (LogPosition, GtidSet) {
-    const PATIENCE: usize = 1000;
-    let mut position = log.visible();
-    let mut executed = log.gtid_executed();
-    for _ in 0..PATIENCE {
-        let now = log.visible();
-        if now == position {
-            break;
-        }
-        position = now;
-        executed = log.gtid_executed();
-    }
-    (position, executed)
+/// What the session sees of the log, durable (B1).
+pub fn published(cx: &Context) -> Result<Published> {
+    let log = cx.database.log();
+    let published = cx.snapshot_start().cloned().unwrap_or_else(|| log.published());
+    log.ensure_durable(published.position).map_err(SqlError::internal)?;
+    Ok(published)
 }
 
 /// `gtid_purged`: what the oldest file says came before it.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use binlog::event::{QueryEvent, StatusVars};
 use binlog::group::GroupContext;
+use binlog::log::Published;
 use storage::transaction::{Isolation, Savepoint};
 use storage::{Transaction, TransactionOptions};
 
@@ -29,6 +30,8 @@ pub struct Open {
     pub explicit: bool,
     /// START TRANSACTION READ ONLY.
     pub read_only: bool,
+    /// What its snapshot holds of the log, if it began WITH CONSISTENT SNAPSHOT.
+    pub start: Option<Published>,
     /// Savepoints by name, the newest last.
     pub savepoints: Vec<(String, Savepoint)>,
     /// Tables in use.
@@ -106,8 +109,14 @@ impl Context {
             gtid: None,
         };
         let engine = self.database.engine().begin(self.interrupt.clone(), options);
-        self.transaction =
-            Some(Open { engine, explicit, read_only, savepoints: Vec::new(), tables: Vec::new() });
+        self.transaction = Some(Open {
+            engine,
+            explicit,
+            read_only,
+            start: None,
+            savepoints: Vec::new(),
+            tables: Vec::new(),
+        });
     }
 
     /// A transaction beside the session's, for reading what is committed now.
@@ -252,12 +261,27 @@ impl Context {
         self.tracker.transactions.began(told, options.consistent_snapshot);
         if options.consistent_snapshot {
             if self.transaction().engine.isolation() == Isolation::RepeatableRead {
-                self.transaction().engine.snapshot();
+                self.take_consistent_snapshot();
             } else {
                 self.warn(error::CONSISTENT_SNAPSHOT_IGNORED.plain());
             }
         }
         Ok(())
+    }
+
+    /// The snapshot, and its place in the log: a dump's tables and position agree without a lock.
+    fn take_consistent_snapshot(&mut self) {
+        let log = self.database.log().clone();
+        let before = log.published();
+        // If the log has stopped the snapshot is of what was visible, and its place is that of the end.
+        let _ = log.wait_visible(before.position);
+        let position = self.transaction().engine.snapshot().position();
+        self.transaction().start = log.published_at(position, before).ok();
+    }
+
+    /// Where the open transaction's snapshot is in the log, if it began WITH CONSISTENT SNAPSHOT.
+    pub fn snapshot_start(&self) -> Option<&Published> {
+        self.transaction.as_ref()?.start.as_ref()
     }
 
     /// What the open transaction is like, for one that is chained to it.

@@ -66,7 +66,7 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::CreateTrigger(_) => return Err(error::TRG_DOES_NOT_EXIST.plain()),
         W::CreateEvent(name) => return Err(error::EVENT_DOES_NOT_EXIST.with(&[&name.name])),
         W::BinaryLogs => binary_log::files(cx),
-        W::BinaryLogStatus => binary_log::status(cx),
+        W::BinaryLogStatus => binary_log::status(cx)?,
         W::Warnings { limit: some } => limited(cx, false, some.as_ref())?,
         W::Errors { limit: some } => limited(cx, true, some.as_ref())?,
         W::CountWarnings => server::condition_count(cx, false),
