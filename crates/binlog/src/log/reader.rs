@@ -132,16 +132,22 @@ impl LogReader {
     /// # Errors
     /// [`LogError::Purged`] once the reader's file is. [`LogError::Corrupt`] if the file is damaged.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<LogEvent<'_>>, LogError> {
-        while self.stream.at() >= self.limit()? {
+        let limit = loop {
+            // One look: a limit of before a rotation and a file of after it would leave out what came between.
+            let durable = self.shared.progress.durable.get();
+            let limit = self.limit_at(durable)?;
             let here = self.position();
-            if self.shared.progress.durable.get().file() > self.number {
+            if here.offset() < limit {
+                break limit;
+            }
+            if durable.file() > self.number {
                 let next = Self::open_file(self.shared.clone(), self.number.next())?;
                 *self = next;
             } else if !self.shared.progress.wait_past(here, timeout) {
                 return Ok(None);
             }
-        }
-        let (limit, start) = (self.limit()?, self.stream.at());
+        };
+        let start = self.stream.at();
         let shared = self.shared.clone();
         let error = |e| match (self.unproven, from_stream(&shared.files.folder, self.number, start, e)) {
             (true, LogError::Corrupt { .. }) => LogError::BadPosition(LogPosition::new(self.number, start)),
@@ -163,7 +169,11 @@ impl LogReader {
 
     /// How far this reader may go in its file now.
     fn limit(&self) -> Result<u64, LogError> {
-        let durable = self.shared.progress.durable.get();
+        self.limit_at(self.shared.progress.durable.get())
+    }
+
+    /// How far it may go in its file while so much is durable.
+    fn limit_at(&self, durable: LogPosition) -> Result<u64, LogError> {
         if durable.file() == self.number {
             return Ok(durable.offset());
         }
