@@ -109,7 +109,7 @@ pub struct ChangeUser<'a> {
 }
 
 /// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BinlogDump<'a> {
     /// 1: send EOF at the log's end instead of waiting for more; 2: heartbeats of the second version are understood (from
     /// MariaDB's replicas: annotations are wanted); 4: `gtids` are to be used, as they always are.
@@ -215,15 +215,21 @@ impl<'a> ChangeUser<'a> {
 
 fn read_binlog_dump<'a>(c: &mut Cursor<'a>) -> Result<BinlogDump<'a>, Truncated> {
     let offset = c.u32()?.into();
-    Ok(BinlogDump { offset, flags: c.u16()?, server_id: c.u32()?, file: c.take_rest(), gtids: &[] })
+    let (flags, server_id) = (c.u16()?, c.u32()?);
+    Ok(BinlogDump { flags, server_id, file: until_nul(c.take_rest()), offset, gtids: &[] })
 }
 
 fn read_binlog_dump_gtid<'a>(c: &mut Cursor<'a>) -> Result<BinlogDump<'a>, Truncated> {
     let (flags, server_id) = (c.u16()?, c.u32()?);
-    let file = c.u32().and_then(|n| c.take(n as usize))?;
+    let file = until_nul(c.u32().and_then(|n| c.take(n as usize))?);
     let offset = c.u64()?;
     let gtids = if c.is_empty() { &[] } else { c.u32().and_then(|n| c.take(n as usize))? };
     Ok(BinlogDump { flags, server_id, file, offset, gtids })
+}
+
+/// Some readers send a file's name as C has it, with a NUL behind, and some nothing but NULs for none.
+fn until_nul(name: &[u8]) -> &[u8] {
+    name.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 fn read_register_replica<'a>(c: &mut Cursor<'a>) -> Result<RegisterReplica<'a>, Truncated> {
@@ -278,9 +284,12 @@ mod tests {
         let (file, gtids) = (&b"binlog.000034"[..], &b""[..]);
         let dump = BinlogDump { flags: 2, server_id: 0x2775, file, offset: 0x634, gtids };
         check(b"\x12\x34\x06\0\0\x02\0\x75\x27\0\0binlog.000034", Command::BinlogDump(dump));
+        check(b"\x12\x34\x06\0\0\x02\0\x75\x27\0\0binlog.000034\0", Command::BinlogDump(dump));
         let packet = b"\x1e\x04\0\x07\0\0\0\x01\0\0\0f\x04\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0\0\0\0";
         let dump = BinlogDump { flags: 4, server_id: 7, file: b"f", offset: 4, gtids: &[0; 8] };
         check(packet, Command::BinlogDumpGtid(dump));
+        let packet = b"\x1e\x04\0\x07\0\0\0\x03\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0";
+        check(packet, Command::BinlogDumpGtid(BinlogDump { file: b"", gtids: b"", ..dump }));
         let packet = b"\x15\x75\x27\0\0\x08SBslave1\0\0\xc9\x5a\0\0\0\0\0\0\0\0";
         let (host, user, password) = (&b"SBslave1"[..], &b""[..], &b""[..]);
         let replica = RegisterReplica { server_id: 0x2775, host, user, password, port: 0x5ac9 };
