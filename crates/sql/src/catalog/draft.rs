@@ -9,6 +9,7 @@ mod keys;
 
 use std::sync::{Arc, OnceLock};
 
+use binlog::event::metadata::OptionalMetadata;
 use binlog::position::LogPosition;
 use binlog::row::ColumnType;
 use storage::TreeId;
@@ -19,6 +20,7 @@ use super::auto_increment::Counter;
 use super::build::{Environment, Numbers, Options, check_name};
 use super::collations::KeyCollations;
 use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
+use super::table_map::details;
 use crate::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind};
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::parser::{ParseOptions, parse_expression};
@@ -489,9 +491,14 @@ pub fn schema_of(
     let mut definitions = indexes.iter().zip(trees).map(|(index, tree)| definition_of(index, *tree));
     let primary =
         definitions.next().ok_or_else(|| SqlError::internal(format_args!("{name} has no primary key")))?;
-    let columns = columns.iter().map(engine_column).collect();
-    TableSchema::new(id, database, name, columns, primary, definitions.collect(), &KeyCollations)
-        .map_err(|e| SqlError::unsupported(format_args!("this index: {e}")))
+    let engine_columns = columns.iter().map(engine_column).collect();
+    let mut schema =
+        TableSchema::new(id, database, name, engine_columns, primary, definitions.collect(), &KeyCollations)
+            .map_err(|e| SqlError::unsupported(format_args!("this index: {e}")))?;
+    if let Some(primary) = indexes.first() {
+        schema.table_map.metadata = OptionalMetadata::full(schema.types(), details(columns, primary));
+    }
+    Ok(schema)
 }
 
 /// The engine's view of an index.

@@ -32,6 +32,7 @@ mod replay;
 pub mod show;
 pub mod statistics;
 pub mod table;
+mod table_map;
 pub mod temporary;
 
 use std::collections::HashMap;
