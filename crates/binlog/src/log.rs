@@ -11,6 +11,7 @@
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
 //! - [`gtids`]: which transactions are where;
+//! - [`gate`]: holding transactions back that are durable here, until others have them;
 //! - [`stages`]: how long each step took;
 //! - [`progress`], [`background`], [`status`], [`names`], [`error`]: their helpers.
 //!
@@ -23,6 +24,7 @@ mod dependencies;
 mod error;
 mod files;
 mod flush;
+mod gate;
 mod gtids;
 mod large;
 mod names;
@@ -42,9 +44,10 @@ pub use background::FLUSH_DELAY;
 pub use commit::{CommitHook, Committed, Ticket};
 pub use error::{CommitError, LogError};
 pub use files::FileInfo;
+pub use gate::{GateKeeper, Passing};
 pub(crate) use large::LargeFile;
 pub use pace::SLOTS as FLUSHES_MAX;
-pub use progress::Published;
+pub use progress::{Bell, Published};
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
 pub use status::{Counter, LogStatus};
@@ -57,6 +60,7 @@ use commit::{Leader, Written};
 use dependencies::Dependencies;
 use env::Env;
 use files::Files;
+use gate::Gate;
 use names::Folder;
 use parking_lot::Mutex;
 use pool::Pool;
@@ -187,6 +191,7 @@ struct Shared {
     /// One flush at a time that is not a group's (G4).
     flush_turn: Mutex<()>,
     progress: Progress,
+    gate: Gate,
     published: Mutex<Published>,
     files: Files,
     maker: FileMaker,
@@ -275,16 +280,6 @@ impl Log {
     /// The end of what is written.
     pub fn end(&self) -> LogPosition {
         self.shared.written.lock().end
-    }
-
-    /// Waits until a transaction is durable; something flushes it within milliseconds.
-    pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
-        self.shared.progress.wait(&self.shared.progress.durable, position)
-    }
-
-    /// Waits until a transaction whose place is fixed is published.
-    pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
-        self.shared.progress.wait(&self.shared.progress.visible, position)
     }
 
     /// Makes the log durable up to a position at or before [`Log::end`] or [`Log::ordered`], flushing it if it is not.
@@ -428,6 +423,8 @@ impl Log {
 
     /// Clean shutdown: ends the log with a Stop event, flushed. Later commits are refused.
     pub fn close(&self) -> Result<(), LogError> {
+        self.set_gate(Passing::ALL);
+        self.pass_gate();
         self.shared.background.stop();
         let mut leader = self.shared.leader.lock();
         self.shared.stop(&mut leader)?;
@@ -493,6 +490,7 @@ impl Shared {
             write_turn: Mutex::default(),
             flush_turn: Mutex::new(()),
             progress: Progress::new(end),
+            gate: Gate::new(end),
             published: Mutex::new(Published { position: end, gtids: executed }),
             files,
             maker,

@@ -13,7 +13,7 @@
 //! 6. **write** The buffer is written at once.
 //! 7. **flush** One `fdatasync`, if `sync_binlog` and `innodb_flush_log_at_trx_commit` ask for it; else the background
 //!    flushes within milliseconds.
-//! 8. **publish** The visible position moves behind the group.
+//! 8. **publish** The visible position moves behind the group, unless it has to wait at the [`gate`](super::gate).
 //! 9. **wake** The leader of the next group is called first, then the members of this one are woken.
 //!
 //! A transaction with a file of its own is ordered by itself, and published at once: joining it is a rotation (`large.rs`).
@@ -32,7 +32,7 @@
 //! Latch order: `leader`, write turn, flush turn, `written`; the queue's latch, `published` below it, and those of
 //! [`super::progress`] are leaves.
 //!
-//! Elsewhere: who takes which role (`queue.rs`), steps 2 to 4 (`order.rs`), 6 and 7 (`flush.rs`), rotation
+//! Elsewhere: waiting for what is not here (`gate.rs`), who takes which role (`queue.rs`), steps 2 to 4 (`order.rs`), 6 and 7 (`flush.rs`), rotation
 //! (`rotate.rs`), when flushes overlap (`pace.rs`), what a crash leaves (`files.rs`, `recovery.rs`).
 
 use super::Shared;
@@ -230,7 +230,7 @@ impl Shared {
             Ok(()) => {
                 let wake = self.show(end, Some(flight));
                 stages.end_step(self.env.monotonic());
-                wake.wake(&Ok(()));
+                self.tell(wake);
                 stages.end_step(self.env.monotonic());
                 stages.record(&self.status);
                 self.slow_commits.judge(&stages, members, end, &self.status);
@@ -245,13 +245,14 @@ impl Shared {
 
     /// Steps 8 and 9, up to a position; `ended` is the caller's own group, if it leads one.
     pub(super) fn publish(&self, end: LogPosition, ended: Option<Flight>) {
-        self.show(end, ended).wake(&Ok(()));
+        self.tell(self.show(end, ended));
     }
 
     /// Step 8.
     fn show(&self, end: LogPosition, ended: Option<Flight>) -> Wake {
-        let wake = self.queue.publish(end, &self.published, ended);
-        self.progress.advance(&self.progress.visible, end);
+        let to = self.gate.arrive(end);
+        let wake = self.queue.publish(to, &self.published, ended);
+        self.progress.advance(&self.progress.visible, to);
         wake
     }
 

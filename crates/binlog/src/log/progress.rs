@@ -1,24 +1,62 @@
 //! How far the log has come, and waiting for it.
 
+use super::Log;
 use super::error::LogError;
 use crate::gtid::GtidSet;
 use crate::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A position that moves forward only.
-#[derive(Debug)]
-pub(super) struct Mark(AtomicU64);
+/// A position that moves forward only, and those who wait for it.
+///
+/// Position and count of waiters are `SeqCst`, each the other's partner: a mover stores the position, then looks for
+/// waiters; a waiter counts itself, then looks at the position. One of them sees the other, and nobody pays for waking when
+/// no one waits.
+pub(super) struct Mark {
+    at: AtomicU64,
+    waiters: AtomicUsize,
+    latch: Mutex<()>,
+    moved: Condvar,
+}
 
 impl Mark {
     fn new(at: LogPosition) -> Self {
-        Self(AtomicU64::new(at.to_u64()))
+        Self {
+            at: AtomicU64::new(at.to_u64()),
+            waiters: AtomicUsize::new(0),
+            latch: Mutex::new(()),
+            moved: Condvar::new(),
+        }
     }
 
     pub(super) fn get(&self) -> LogPosition {
-        LogPosition::from_u64(self.0.load(SeqCst))
+        LogPosition::from_u64(self.at.load(SeqCst))
+    }
+
+    /// Waits while `goes_on`, which is asked under the latch, for `timeout` at the most each time.
+    fn wait_while(&self, timeout: Option<Duration>, mut goes_on: impl FnMut() -> bool) {
+        let mut latch = self.latch.lock();
+        self.waiters.fetch_add(1, SeqCst);
+        while goes_on() {
+            match timeout {
+                Some(timeout) => {
+                    if self.moved.wait_for(&mut latch, timeout).timed_out() {
+                        break;
+                    }
+                }
+                None => self.moved.wait(&mut latch),
+            }
+        }
+        self.waiters.fetch_sub(1, SeqCst);
+    }
+
+    fn wake(&self) {
+        if self.waiters.load(SeqCst) > 0 {
+            drop(self.latch.lock());
+            self.moved.notify_all();
+        }
     }
 }
 
@@ -31,11 +69,11 @@ pub struct Published {
     pub gtids: GtidSet,
 }
 
-/// The log's marks, its latch after a failure, and those who wait for either.
-///
-/// Marks and the count of waiters are `SeqCst`, each the other's partner: a mover stores the mark, then looks for
-/// waiters; a waiter counts itself, then looks at the mark. One of them sees the other, and nobody pays for waking when
-/// no one waits.
+/// Is called whenever more of the log is durable, by whoever made it so: must not block. Readers that wait for something else
+/// as well have one.
+pub type Bell = Arc<dyn Fn() + Send + Sync>;
+
+/// The log's marks, and its latch after a failure.
 pub(super) struct Progress {
     /// Behind the last group whose place is fixed.
     pub(super) ordered: Mark,
@@ -43,11 +81,11 @@ pub(super) struct Progress {
     pub(super) visible: Mark,
     /// Behind the last byte that is flushed, as far as readers may go.
     pub(super) durable: Mark,
+    /// Rung when `durable` moves. Their number is the mark's partner as the count of its waiters is.
+    bells: Mutex<Vec<Bell>>,
+    bell_count: AtomicUsize,
     failure: OnceLock<LogError>,
     closed: AtomicBool,
-    waiters: AtomicUsize,
-    latch: Mutex<()>,
-    changed: Condvar,
 }
 
 impl Progress {
@@ -56,18 +94,20 @@ impl Progress {
             ordered: Mark::new(at),
             visible: Mark::new(at),
             durable: Mark::new(at),
+            bells: Mutex::default(),
+            bell_count: AtomicUsize::new(0),
             failure: OnceLock::new(),
             closed: AtomicBool::new(false),
-            waiters: AtomicUsize::new(0),
-            latch: Mutex::new(()),
-            changed: Condvar::new(),
         }
     }
 
     /// Moves a mark forward; a position behind it changes nothing.
     pub(super) fn advance(&self, mark: &Mark, to: LogPosition) {
-        if mark.0.fetch_max(to.to_u64(), SeqCst) < to.to_u64() {
-            self.wake();
+        if mark.at.fetch_max(to.to_u64(), SeqCst) < to.to_u64() {
+            mark.wake();
+            if std::ptr::eq(mark, &self.durable) {
+                self.ring();
+            }
         }
     }
 
@@ -77,13 +117,13 @@ impl Progress {
             tracing::error!(%error, "the binary log takes no more commits until a restart");
             LogError::Latched(error.to_string().into())
         });
-        self.wake();
+        self.wake_all();
         failure.clone()
     }
 
     pub(super) fn close(&self) {
         self.closed.store(true, SeqCst);
-        self.wake();
+        self.wake_all();
     }
 
     pub(super) fn failure(&self) -> Option<LogError> {
@@ -104,44 +144,67 @@ impl Progress {
         if mark.get() >= wanted {
             return Ok(());
         }
-        let mut latch = self.latch.lock();
-        self.waiters.fetch_add(1, SeqCst);
-        let result = loop {
-            if mark.get() >= wanted {
-                break Ok(());
-            }
-            if let Err(e) = self.check() {
-                break Err(e);
-            }
-            self.changed.wait(&mut latch);
-        };
-        self.waiters.fetch_sub(1, SeqCst);
-        result
+        mark.wait_while(None, || mark.get() < wanted && self.check().is_ok());
+        if mark.get() >= wanted { Ok(()) } else { self.check() }
     }
 
     /// Waits until the durable mark is past `from`, for `timeout` at the most; tells whether it is. Returns at once
     /// when the log takes no more.
     pub(super) fn wait_past(&self, from: LogPosition, timeout: Duration) -> bool {
-        if self.durable.get() > from {
-            return true;
+        if self.durable.get() <= from && !timeout.is_zero() {
+            self.durable.wait_while(Some(timeout), || self.durable.get() <= from && self.check().is_ok());
         }
-        if timeout.is_zero() {
-            return false;
-        }
-        let mut latch = self.latch.lock();
-        self.waiters.fetch_add(1, SeqCst);
-        // One wait, and whoever wants more calls again: a wake-up for another mark ends it early, which is harmless.
-        if self.durable.get() <= from && self.check().is_ok() {
-            self.changed.wait_for(&mut latch, timeout);
-        }
-        self.waiters.fetch_sub(1, SeqCst);
         self.durable.get() > from
     }
 
-    fn wake(&self) {
-        if self.waiters.load(SeqCst) > 0 {
-            drop(self.latch.lock());
-            self.changed.notify_all();
+    pub(super) fn add_bell(&self, bell: Bell) {
+        self.bells.lock().push(bell);
+        self.bell_count.fetch_add(1, SeqCst);
+    }
+
+    pub(super) fn remove_bell(&self, bell: &Bell) {
+        let mut bells = self.bells.lock();
+        if let Some(place) = bells.iter().position(|other| Arc::ptr_eq(other, bell)) {
+            bells.swap_remove(place);
+            self.bell_count.fetch_sub(1, SeqCst);
         }
+    }
+
+    fn ring(&self) {
+        if self.bell_count.load(SeqCst) > 0 {
+            self.bells.lock().iter().for_each(|bell| bell());
+        }
+    }
+
+    fn wake_all(&self) {
+        [&self.ordered, &self.visible, &self.durable].into_iter().for_each(Mark::wake);
+        self.ring();
+    }
+}
+
+impl Log {
+    /// Waits until a transaction is durable; something flushes it within milliseconds.
+    pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
+        self.shared.progress.wait(&self.shared.progress.durable, position)
+    }
+
+    /// Waits until something behind `from` is durable, for `timeout` at the most; tells whether it is.
+    pub fn wait_durable_past(&self, from: LogPosition, timeout: Duration) -> bool {
+        self.shared.progress.wait_past(from, timeout)
+    }
+
+    /// Rings `bell` whenever more is durable, and when the log fails or is closed, until [`Log::remove_bell`].
+    pub fn add_bell(&self, bell: Bell) {
+        self.shared.progress.add_bell(bell);
+    }
+
+    /// Rings it no longer; it may ring once more meanwhile.
+    pub fn remove_bell(&self, bell: &Bell) {
+        self.shared.progress.remove_bell(bell);
+    }
+
+    /// Waits until a transaction whose place is fixed is published.
+    pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
+        self.shared.progress.wait(&self.shared.progress.visible, position)
     }
 }

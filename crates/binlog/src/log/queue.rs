@@ -126,7 +126,7 @@ struct QueueState {
 /// Who is to be told after the latch was left.
 #[must_use = "sleepers are woken by whoever takes them out of the queue"]
 pub(super) struct Wake {
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     called: Option<Arc<Seat>>,
 }
 
@@ -318,6 +318,18 @@ impl Queue {
         members.iter().for_each(|member| published.gtids.add(member.committed.gtid));
         drop(published);
         queue.retire(members, ended)
+    }
+
+    /// Where the last member up to a position ends.
+    pub(super) fn last_ordered(&self, to: LogPosition) -> Option<LogPosition> {
+        let queue = self.latch.lock();
+        let count = queue.ordered.partition_point(|member| member.committed.position <= to);
+        Some(queue.ordered.get(count.checked_sub(1)?)?.committed.position)
+    }
+
+    /// How many members there are up to a position.
+    pub(super) fn count_ordered(&self, to: LogPosition) -> usize {
+        self.latch.lock().ordered.partition_point(|member| member.committed.position <= to)
     }
 
     /// Takes all members: the log has failed.

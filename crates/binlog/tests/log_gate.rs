@@ -1,0 +1,152 @@
+//! A gate between durable and visible, or visible and told: who waits there holds up nobody.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use binlog::log::{GateKeeper, Log, LogOptions, Passing};
+use binlog::position::LogPosition;
+use common::{DIR, group, large_group, options};
+use env::SimEnv;
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Writes down what comes to the gate.
+#[derive(Default)]
+struct Notes(Mutex<Vec<LogPosition>>);
+
+impl GateKeeper for Notes {
+    fn arrived(&self, position: LogPosition) {
+        self.0.lock().push(position);
+    }
+}
+
+fn open(options: LogOptions) -> (Arc<Log>, Arc<Notes>) {
+    let (log, _) = Log::open(Arc::new(SimEnv::new(1)), Path::new(DIR), options).unwrap();
+    let notes = Arc::<Notes>::default();
+    log.keep_gate(notes.clone());
+    (log, notes)
+}
+
+fn begin(log: &Arc<Log>, id: u64) -> JoinHandle<LogPosition> {
+    let log = log.clone();
+    thread::spawn(move || log.commit(group(id, 10), Box::new(())).unwrap())
+}
+
+/// Commits in the background, one after the other until each is durable; returns where they end.
+fn begin_all(log: &Arc<Log>, ids: &[u64]) -> (Vec<JoinHandle<LogPosition>>, Vec<LogPosition>) {
+    let one = |&id| {
+        let from = log.durable();
+        let session = begin(log, id);
+        while !log.wait_durable_past(from, Duration::from_secs(60)) {}
+        (session, log.durable())
+    };
+    ids.iter().map(one).unzip()
+}
+
+fn join(session: JoinHandle<LogPosition>) -> LogPosition {
+    session.join().unwrap()
+}
+
+/// Waits for what another thread is about to do.
+fn eventually(what: impl Fn() -> bool) {
+    for _ in 0..60_000 {
+        if what() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("it never came");
+}
+
+const CLOSED: Passing = Passing { visible: LogPosition::ZERO, told: LogPosition::MAX };
+
+#[test]
+fn what_waits_for_the_gate_is_durable_and_nobody_sees_it() {
+    let (log, notes) = open(options());
+    let before = log.commit(group(1, 10), Box::new(())).unwrap();
+    log.set_gate(CLOSED);
+    let (mut sessions, ends) = begin_all(&log, &[2, 3, 4]);
+    eventually(|| notes.0.lock().last() == ends.last());
+    assert_eq!((log.visible(), log.gate_waiting()), (before, 3));
+    assert_eq!(log.published().position, before);
+    assert!(sessions.iter().all(|session| !session.is_finished()));
+    let status = log.status();
+    assert_eq!(status.flushes.get(), status.groups.get(), "each group went on to its flush");
+
+    log.set_gate(Passing { visible: ends[1], ..CLOSED });
+    log.pass_gate();
+    assert_eq!([sessions.remove(0), sessions.remove(0)].map(join), ends[..2]);
+    assert_eq!((log.visible(), log.gate_waiting()), (ends[1], 1));
+    assert!(!sessions[0].is_finished());
+
+    log.set_gate(Passing::ALL);
+    log.pass_gate();
+    assert_eq!(join(sessions.remove(0)), ends[2]);
+    assert_eq!(log.published().position, ends[2]);
+    assert_eq!(log.published().gtids.count(), 4);
+}
+
+#[test]
+fn at_the_second_gate_only_the_reply_waits() {
+    let (log, notes) = open(options());
+    log.count_at_gate(true);
+    log.set_gate(Passing { visible: LogPosition::MAX, told: LogPosition::ZERO });
+    let (mut sessions, ends) = begin_all(&log, &[1, 2]);
+    eventually(|| log.visible() == ends[1] && notes.0.lock().last() == ends.last());
+    assert_eq!(log.gate_waiting(), 2);
+    assert!(sessions.iter().all(|session| !session.is_finished()));
+    log.set_gate(Passing { visible: LogPosition::MAX, told: ends[0] });
+    log.pass_gate();
+    assert_eq!(join(sessions.remove(0)), ends[0]);
+    assert!(!sessions[0].is_finished());
+    log.set_gate(Passing::ALL);
+    log.pass_gate();
+    assert_eq!(join(sessions.remove(0)), ends[1]);
+    assert_eq!(log.gate_passed(), (1, 1));
+}
+
+#[test]
+fn what_may_pass_before_it_comes_does_not_wait() {
+    let (log, notes) = open(options());
+    log.set_gate(Passing { visible: LogPosition::new(binlog::FileNumber(9), 4), ..CLOSED });
+    let end = log.commit(group(1, 10), Box::new(())).unwrap();
+    assert_eq!((log.visible(), notes.0.lock().len()), (end, 0));
+}
+
+/// A rotation and a large transaction publish what is ordered, but not past the gate; that the gate is told of ends with a
+/// transaction, not with a file's header.
+#[test]
+fn rotations_and_large_transactions_wait_too() {
+    let mut small = options();
+    small.binlog_large_commit_threshold = 1 << 20;
+    let (log, notes) = open(small);
+    let before = log.commit(group(1, 10), Box::new(())).unwrap();
+    log.set_gate(CLOSED);
+    let (mut sessions, ends) = begin_all(&log, &[2]);
+    log.rotate().unwrap();
+    let large = large_group(&log, 3, 3 << 20).unwrap();
+    assert!(large.is_large());
+    let other = log.clone();
+    sessions.push(thread::spawn(move || other.commit(large, Box::new(())).unwrap()));
+    eventually(|| log.gate_waiting() == 2);
+    assert_eq!(log.visible(), before);
+    let last = *notes.0.lock().last().unwrap();
+    assert!(last > ends[0] && last.file() > ends[0].file());
+    log.set_gate(Passing { visible: last, ..CLOSED });
+    log.pass_gate();
+    assert_eq!(join(sessions.remove(0)), ends[0]);
+    assert_eq!(join(sessions.remove(0)), last);
+    assert!(notes.0.lock().iter().all(|&at| at == ends[0] || at == last), "{:?}", notes.0.lock());
+}
+
+#[test]
+fn a_stop_opens_the_gate() {
+    let (log, _) = open(options());
+    log.set_gate(CLOSED);
+    let (mut sessions, ends) = begin_all(&log, &[1]);
+    log.close().unwrap();
+    assert_eq!(join(sessions.remove(0)), ends[0]);
+}
