@@ -11,6 +11,7 @@
 //! (D2) The stream is flushed before it waits, so no event is held back.
 //! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's leaving, heartbeats or not.
 
+pub mod mariadb;
 mod own;
 mod skip;
 mod start;

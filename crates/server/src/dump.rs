@@ -5,6 +5,8 @@
 //! What the reader can do, it said before in user variables: `@source_binlog_checksum` and `@source_heartbeat_period`
 //! (nanoseconds), or the same with `master`, their names of old.
 
+pub(crate) mod mariadb;
+
 use crate::connections::Seat;
 use crate::results::{self, Results};
 use crate::session::Client;
@@ -67,7 +69,7 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
     if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
         return client.connection.write_error(&results::error(&error));
     }
-    let by_mariadb = !matches!(client.session.user_variable("mariadb_slave_capability"), Datum::Null);
+    let mariadb = mariadb::wishes(&client.session, request);
     let told = Request {
         file: request.file,
         offset: request.offset,
@@ -75,7 +77,7 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         wait: !request.ends_with_the_log(),
         checksum: checksum_wish(&client.session),
         heartbeat: heartbeat(&client.session),
-        heartbeat_v2: request.knows_heartbeat_v2() && !by_mariadb,
+        heartbeat_v2: request.knows_heartbeat_v2() && mariadb.is_none(),
         server_id: client.server.variables.uint(ids::SERVER_ID) as u32,
     };
     let log = client.server.database.log().clone();
@@ -88,7 +90,10 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         seat: client.seat,
         replaced: &replaced,
     };
-    let ended = source::dump(&log, &told, &mut packets);
+    let ended = match mariadb {
+        Some(wishes) => source::mariadb::dump(&log, &told, wishes, &mut packets),
+        None => source::dump(&log, &told, &mut packets),
+    };
     client.server.database.replicas().end_stream(client.id());
     match ended {
         Ok(()) => client.end(),
@@ -170,18 +175,24 @@ pub(crate) fn is_mariadb_reader(login: &Login) -> bool {
 /// their own version, for replicas that knew of nothing later.
 pub(crate) fn answer_version(client: &mut Client<'_>) {
     let version = format!("5.5.5-{}", client.server.variables.text(ids::VERSION));
+    answer(client, "VERSION()", Some(&version));
+}
+
+/// Answers with one row of one text, or NULL.
+fn answer(client: &mut Client<'_>, name: &str, text: Option<&str>) {
     let column = ColumnMeta {
-        name: "VERSION()".into(),
+        name: name.into(),
         collation: Collation::UTF8MB4_0900_AI_CI.0,
-        length: 4 * version.len() as u32,
+        length: 4 * text.map_or(0, str::len) as u32,
         type_code: code::VAR_STRING,
         ..ColumnMeta::default()
     };
+    let value = text.map_or(Datum::Null, |text| Datum::borrowed(text.as_bytes()));
     let status = client.session.status();
     let mut results = Results::new(&mut client.connection, status);
     let written = results
         .columns(&[column])
-        .and_then(|()| results.row(&[Datum::borrowed(version.as_bytes())]))
+        .and_then(|()| results.row(&[value]))
         .and_then(|()| results.finish(&OkInfo { status, ..OkInfo::default() }));
     if let Err(e) = written {
         tracing::debug!("connection {}: {e}", client.id());

@@ -41,6 +41,9 @@ const POST_HEADER_LENGTHS: [u8; 42] = [
     42, 0, 18, 52, 0, 10, 40, 0, 0,
 ];
 
+/// The lengths of MariaDB's types, 160 to 171, as 10.11 writes them.
+const MARIADB_POST_HEADER_LENGTHS: [u8; 12] = [0, 4, 19, 4, 0, 13, 8, 8, 8, 10, 10, 10];
+
 const SERVER_VERSION_LEN: usize = 50;
 
 impl FormatDescription {
@@ -56,6 +59,15 @@ impl FormatDescription {
             post_header_lengths: POST_HEADER_LENGTHS.to_vec(),
             checksum: ChecksumAlgorithm::Crc32,
         }
+    }
+
+    /// The same for replicas of MariaDB, which must be told of its own types too (up to 171).
+    #[must_use]
+    pub fn with_mariadb_types(mut self) -> Self {
+        let first = usize::from(EventType::MARIADB_ANNOTATE_ROWS.0) - 1;
+        self.post_header_lengths.resize(first, 0);
+        self.post_header_lengths.extend_from_slice(&MARIADB_POST_HEADER_LENGTHS);
+        self
     }
 
     /// The length of a type's fixed part; `None` if the writer did not know the type.

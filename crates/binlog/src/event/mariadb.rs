@@ -1,10 +1,12 @@
-//! MariaDB's own events, read: its GTIDs, lists of them, and what stands around row events.
+//! MariaDB's own events: its GTIDs, lists of them, and what stands around row events.
+//!
+//! They are in no file of this server's; those that replicas of MariaDB need are written for them.
 //!
 //! Source: MariaDB documentation, "Replication Protocol", the pages on these events.
 
 use stdx::cursor::Cursor;
 
-use super::EventError;
+use super::{EncodeEvent, EventError, EventType};
 
 /// A MariaDB GTID: domain, server, number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +59,7 @@ pub struct MariadbGtidEvent<'a> {
 }
 
 impl<'a> MariadbGtidEvent<'a> {
+    /// Reads the body; the server's id is the header's.
     pub(super) fn decode(body: &'a [u8], server_id: u32) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
         let sequence = c.u64()?;
@@ -81,6 +84,37 @@ impl<'a> MariadbGtidEvent<'a> {
     }
 }
 
+/// Bytes of the event's fixed part. The six behind the flags are zeros, or belong to what the flags announce.
+const GTID_BODY_LEN_MIN: usize = 19;
+
+impl EncodeEvent for MariadbGtidEvent<'_> {
+    fn event_type(&self) -> EventType {
+        EventType::MARIADB_GTID
+    }
+
+    /// What is present decides about the flags that say so.
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let mut flags = self.flags & !gtid_flags::GROUP_COMMIT_ID;
+        if self.commit_id.is_some() {
+            flags |= gtid_flags::GROUP_COMMIT_ID;
+        }
+        out.extend_from_slice(&self.gtid.sequence.to_le_bytes());
+        out.extend_from_slice(&self.gtid.domain_id.to_le_bytes());
+        out.push(flags);
+        if let Some(id) = self.commit_id {
+            out.extend_from_slice(&id.to_le_bytes());
+        }
+        if let Some((format_id, gtrid, bqual)) = self.xid {
+            out.extend_from_slice(&format_id.to_le_bytes());
+            out.extend_from_slice(&[gtrid.len() as u8, bqual.len() as u8]);
+            out.extend_from_slice(gtrid);
+            out.extend_from_slice(bqual);
+        }
+        out.resize(out.len().max(start + GTID_BODY_LEN_MIN), 0);
+    }
+}
+
 /// MariaDB's GTID list, at the start of each file: the last GTID of each domain and server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MariadbGtidListEvent {
@@ -90,9 +124,14 @@ pub struct MariadbGtidListEvent {
     pub gtids: Vec<MariadbGtid>,
 }
 
+/// The list's first word is a count of so many bits, and flags.
+const COUNT_BITS: u32 = 28;
+
 impl MariadbGtidListEvent {
+    /// A flag: the stream ends here, for the reader wanted no more (`START SLAVE UNTIL`).
+    pub const UNTIL_REACHED: u8 = 1;
+
     pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
-        const COUNT_BITS: u32 = 28;
         let mut c = Cursor::new(body);
         let head = c.u32()?;
         let count = head & ((1 << COUNT_BITS) - 1);
@@ -101,6 +140,39 @@ impl MariadbGtidListEvent {
             gtids.push(MariadbGtid { domain_id: c.u32()?, server_id: c.u32()?, sequence: c.u64()? });
         }
         Ok(Self { flags: (head >> COUNT_BITS) as u8, gtids })
+    }
+}
+
+impl EncodeEvent for MariadbGtidListEvent {
+    fn event_type(&self) -> EventType {
+        EventType::MARIADB_GTID_LIST
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        let head = self.gtids.len() as u32 | u32::from(self.flags) << COUNT_BITS;
+        out.extend_from_slice(&head.to_le_bytes());
+        for gtid in &self.gtids {
+            out.extend_from_slice(&gtid.domain_id.to_le_bytes());
+            out.extend_from_slice(&gtid.server_id.to_le_bytes());
+            out.extend_from_slice(&gtid.sequence.to_le_bytes());
+        }
+    }
+}
+
+/// The statement that the row events behind it come from, as MariaDB has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MariadbAnnotateRowsEvent<'a> {
+    /// The statement's text.
+    pub sql: &'a [u8],
+}
+
+impl EncodeEvent for MariadbAnnotateRowsEvent<'_> {
+    fn event_type(&self) -> EventType {
+        EventType::MARIADB_ANNOTATE_ROWS
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.sql);
     }
 }
 
@@ -130,4 +202,38 @@ pub(super) fn checkpoint_file(body: &[u8]) -> Result<&[u8], EventError> {
     let mut c = Cursor::new(body);
     let n = c.u32()? as usize;
     Ok(c.take(n)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn body(event: &impl EncodeEvent) -> Vec<u8> {
+        let mut out = Vec::new();
+        event.encode_body(&mut out);
+        out
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let gtid = MariadbGtid { domain_id: 3, server_id: 7, sequence: 1 << 40 };
+        let standalone = gtid_flags::STANDALONE | gtid_flags::DDL;
+        let grouped = gtid_flags::GROUP_COMMIT_ID | gtid_flags::TRANSACTIONAL;
+        let xid = Some((1, &b"global"[..], &b"branch"[..]));
+        for (flags, commit_id, xid) in [
+            (standalone, None, None),
+            (grouped, Some(12), None),
+            (gtid_flags::PREPARED_XA, None, xid),
+            (gtid_flags::COMPLETED_XA | grouped, Some(12), xid),
+        ] {
+            let event = MariadbGtidEvent { gtid, flags, commit_id, xid };
+            let body = body(&event);
+            assert!(body.len() >= GTID_BODY_LEN_MIN);
+            assert_eq!(MariadbGtidEvent::decode(&body, 7).unwrap(), event);
+        }
+        let list =
+            MariadbGtidListEvent { flags: MariadbGtidListEvent::UNTIL_REACHED, gtids: vec![gtid, gtid] };
+        assert_eq!(MariadbGtidListEvent::decode(&body(&list)).unwrap(), list);
+    }
 }

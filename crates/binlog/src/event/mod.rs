@@ -38,7 +38,9 @@ pub use decoder::Decoder;
 pub use format_description::{ChecksumAlgorithm, FormatDescription};
 pub use gtid::{CommitInfo, GtidEvent, PreviousGtids};
 pub use header::{EventHeader, EventType, flags};
-pub use mariadb::{MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent};
+pub use mariadb::{
+    MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent,
+};
 pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata, TableDetails};
 pub use payload::{Compression, PayloadEvents, TransactionPayloadEvent};
 pub use query::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};

@@ -1,0 +1,415 @@
+//! The stream as replicas of MariaDB read it: the same transactions in MariaDB's events.
+//!
+//! A [`Translator`] stands between the dump and the connection. What it changes:
+//!
+//! | in the log | on the stream |
+//! | --- | --- |
+//! | Format_desc | the same, with the types of MariaDB |
+//! | Previous_gtids | Gtid_list: the last GTID before the file |
+//! | Gtid, Query (BEGIN or XA START) | MariaDB's Gtid, which stands for both |
+//! | Gtid, Query (any other) | MariaDB's Gtid, Query as MariaDB understands it ([`statements`]) |
+//! | Rows_query | Annotate_rows if the replica asked for it, else nothing |
+//! | Transaction_payload | the events in it |
+//! | anything else | the same |
+//!
+//! Which GTID a transaction has there, and where one is, is told in [`position`].
+//!
+//! (M1) Each event's `end_log_pos` is a place in the log's file. A replica that finds it ahead of its own count, which adds up
+//!      events' lengths, goes there; so what is shorter on the stream than in the file does no harm.
+//! (M2) What is longer makes the replica's count run ahead. Behind such a group the stream says where it is, as at a file's
+//!      start: Rotate and format description.
+//! (M3) Transactions have one commit id if none of them depends on another (`last_committed` is before the first of them):
+//!      what MariaDB applies side by side.
+
+mod position;
+mod statements;
+
+use super::{ChecksumWish, DumpError, Request, Stream};
+use binlog::event::mariadb::gtid_flags;
+use binlog::event::{
+    CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, Event, EventError, EventHeader, EventType,
+    FormatDescription, GtidEvent, MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent,
+    MariadbGtidListEvent, QueryEvent, RotateEvent, TransactionPayloadEvent, XidEvent, decode,
+    decode_format_description, flags,
+};
+use std::io;
+
+use position::Start;
+
+pub use position::{DOMAIN, gtid_at, parse};
+
+/// What a replica said of itself before it asked for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wishes {
+    /// Where it wants to begin, GTIDs with commas between them (`@slave_connect_state`); `None` if it goes by file and offset.
+    pub state: Option<String>,
+    /// It wants the statements that row events come from.
+    pub annotations: bool,
+    /// The last GTID that it wants (`START SLAVE UNTIL`).
+    pub until: Option<MariadbGtid>,
+}
+
+/// Sends the log to a replica of MariaDB, as [`super::dump`] does to MySQL's.
+pub fn dump(
+    log: &binlog::log::Log,
+    request: &Request<'_>,
+    wishes: Wishes,
+    stream: &mut dyn Stream,
+) -> Result<(), DumpError> {
+    let Start { file, offset, before } = match &wishes.state {
+        Some(state) => position::by_gtid(log, state)?,
+        None => position::by_position(log, request.file, request.offset)?,
+    };
+    let request = Request { file: file.as_bytes(), offset, has: None, heartbeat_v2: false, ..*request };
+    let checksum = request.checksum == ChecksumWish::Crc32;
+    let mut translator = Translator::new(stream, wishes, request.server_id, before, checksum);
+    match super::dump(log, &request, &mut translator) {
+        Err(DumpError::Stream(e)) if e.kind() == io::ErrorKind::InvalidData => {
+            Err(DumpError::Fatal(e.to_string()))
+        }
+        ended => ended,
+    }
+}
+
+/// A stream that gives the one behind it MariaDB's events.
+struct Translator<'a> {
+    stream: &'a mut dyn Stream,
+    wishes: Wishes,
+    /// This server's id, for the events that are not in the log.
+    server_id: u32,
+    format: FormatDescription,
+    /// How many transactions are in the files before this one.
+    before: u64,
+    file: Vec<u8>,
+    /// Where the replica believes itself to be in the file.
+    count: u64,
+    /// A GTID event whose group shows its kind by the next event.
+    held: Option<(EventHeader, GtidEvent)>,
+    /// The transaction whose events are under way.
+    current: Option<MariadbGtid>,
+    /// The first of the transactions that have one commit id, by its number in the file; 0 for none.
+    batch: u64,
+    /// The last wanted transaction is behind.
+    ended: bool,
+    out: Vec<u8>,
+}
+
+impl Stream for Translator<'_> {
+    fn event(&mut self, event: &[u8]) -> io::Result<()> {
+        if self.ended {
+            return Ok(());
+        }
+        self.translate(event).map_err(|e| match e {
+            Failure::Stream(e) => e,
+            Failure::Event(e) => io::Error::new(io::ErrorKind::InvalidData, e.to_string()),
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+
+    fn is_interrupted(&mut self) -> bool {
+        self.stream.is_interrupted()
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.stream.is_gone()
+    }
+}
+
+enum Failure {
+    Stream(io::Error),
+    Event(EventError),
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Self {
+        Self::Stream(e)
+    }
+}
+
+impl From<EventError> for Failure {
+    fn from(e: EventError) -> Self {
+        Self::Event(e)
+    }
+}
+
+impl<'a> Translator<'a> {
+    /// Translates for `stream`. `before` is the number of transactions in front of the file that the stream begins in.
+    pub fn new(
+        stream: &'a mut dyn Stream,
+        wishes: Wishes,
+        server_id: u32,
+        before: u64,
+        checksum: bool,
+    ) -> Self {
+        let mut format = FormatDescription::new("", 0);
+        format.checksum = if checksum { ChecksumAlgorithm::Crc32 } else { ChecksumAlgorithm::Off };
+        Self {
+            stream,
+            wishes,
+            server_id,
+            format,
+            before,
+            file: Vec::new(),
+            count: 0,
+            held: None,
+            current: None,
+            batch: 0,
+            ended: false,
+            out: Vec::new(),
+        }
+    }
+
+    fn translate(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let header = EventHeader::decode(bytes)?;
+        match header.event_type {
+            EventType::FORMAT_DESCRIPTION => return self.format_description(&header, bytes),
+            EventType::ROTATE => {
+                if let Event::Rotate(rotate) = decode(bytes, &self.format)? {
+                    self.file = rotate.file_name.to_vec();
+                    self.count = rotate.position;
+                }
+                self.batch = 0;
+                return Ok(self.stream.event(bytes)?);
+            }
+            EventType::HEARTBEAT | EventType::HEARTBEAT_V2 | EventType::STOP => {
+                return Ok(self.stream.event(bytes)?);
+            }
+            EventType::IGNORABLE => return Ok(()),
+            _ => {}
+        }
+        if self.held.is_none() && !is_translated(header.event_type) {
+            self.stream.event(bytes)?;
+            self.counted(&header);
+            return if ends_group(header.event_type) { self.end_of_group(&header) } else { Ok(()) };
+        }
+        let format = self.format.clone();
+        match decode(bytes, &format)? {
+            Event::PreviousGtids(previous) => {
+                self.before = position::count(&previous.0).ok_or(EventError::Malformed("too many GTIDs"))?;
+                self.gtid_list(header.end_log_pos)
+            }
+            Event::Gtid(gtid) => {
+                self.held = Some((header, gtid));
+                Ok(())
+            }
+            Event::TransactionPayload(payload) => self.payload(&header, &payload),
+            Event::Query(query) => match self.held.take() {
+                Some(held) => self.first_of_group(held, &header, &query, bytes),
+                None => self.query(&header, &query),
+            },
+            Event::RowsQuery(rows_query) if self.wishes.annotations => {
+                self.send(&header, &MariadbAnnotateRowsEvent { sql: rows_query.sql }, header.end_log_pos)
+            }
+            Event::RowsQuery(_) => Ok(()),
+            // A group that begins with neither BEGIN nor a statement: none is written here.
+            _ => Err(EventError::Unsupported("event group without a statement at its start").into()),
+        }
+    }
+
+    /// The file's format with MariaDB's types. It is longer than in the file, and so has no place there.
+    fn format_description(&mut self, header: &EventHeader, bytes: &[u8]) -> Result<(), Failure> {
+        self.format = decode_format_description(bytes)?;
+        let wide = self.format.clone().with_mariadb_types();
+        let header = EventHeader { flags: header.flags & !flags::BINLOG_IN_USE, ..*header };
+        self.send(&header, &wide, 0)
+    }
+
+    fn gtid_list(&mut self, end_log_pos: u32) -> Result<(), Failure> {
+        let last = MariadbGtid { domain_id: DOMAIN, server_id: self.server_id, sequence: self.before };
+        let gtids = if self.before > 0 { vec![last] } else { Vec::new() };
+        self.send_own(&MariadbGtidListEvent { flags: 0, gtids }, end_log_pos)
+    }
+
+    /// A GTID event's group shows what it is: rows, definitions, a phase of XA.
+    fn first_of_group(
+        &mut self,
+        (header, gtid): (EventHeader, GtidEvent),
+        first: &EventHeader,
+        query: &QueryEvent<'_>,
+        bytes: &[u8],
+    ) -> Result<(), Failure> {
+        let sql = &query.sql[..];
+        let mut event = self.gtid_event(&header, &gtid);
+        self.current = Some(event.gtid);
+        let xid = statements::xid(sql)?;
+        if let Some((phase, xid)) = &xid {
+            event.flags |= if *phase == statements::Phase::First {
+                gtid_flags::PREPARED_XA
+            } else {
+                gtid_flags::COMPLETED_XA | gtid_flags::STANDALONE
+            };
+            event.xid = Some((xid.format, &xid.gtrid, &xid.bqual));
+        }
+        let opens = sql == b"BEGIN" || matches!(&xid, Some((statements::Phase::First, _)));
+        if gtid.may_have_statements && xid.is_none() {
+            self.batch = 0;
+            event.commit_id = None;
+            event.flags = gtid_flags::DDL | gtid_flags::ALLOW_PARALLEL;
+            event.flags |= if opens { 0 } else { gtid_flags::STANDALONE };
+        }
+        if opens {
+            return self.send(&header, &event, first.end_log_pos);
+        }
+        if statements::is_of_accounts(sql) {
+            event.flags = gtid_flags::TRANSACTIONAL | gtid_flags::ALLOW_PARALLEL;
+            self.send(&header, &event, header.end_log_pos)?;
+            self.send(first, &XidEvent(0), first.end_log_pos)?;
+            return self.end_of_group(first);
+        }
+        self.send(&header, &event, header.end_log_pos)?;
+        match xid {
+            Some(_) => {
+                self.stream.event(bytes)?;
+                self.counted(first);
+            }
+            None => self.query(first, query)?,
+        }
+        self.end_of_group(first)
+    }
+
+    /// The event of a transaction of rows (M3).
+    fn gtid_event<'b>(&mut self, header: &EventHeader, gtid: &GtidEvent) -> MariadbGtidEvent<'b> {
+        if self.batch == 0 || gtid.last_committed >= self.batch {
+            self.batch = gtid.sequence_number;
+        }
+        let sequence = self.before + gtid.sequence_number;
+        MariadbGtidEvent {
+            gtid: MariadbGtid { domain_id: DOMAIN, server_id: header.server_id, sequence },
+            flags: gtid_flags::TRANSACTIONAL | gtid_flags::ALLOW_PARALLEL,
+            commit_id: Some(self.before + self.batch),
+            xid: None,
+        }
+    }
+
+    fn query(&mut self, header: &EventHeader, query: &QueryEvent<'_>) -> Result<(), Failure> {
+        self.send(header, &statements::translated(query), header.end_log_pos)
+    }
+
+    /// A payload's events. They have no places of their own in the file; the replica is told the payload's end.
+    fn payload(
+        &mut self,
+        header: &EventHeader,
+        payload: &TransactionPayloadEvent<'_>,
+    ) -> Result<(), Failure> {
+        let mut events = payload.events(binlog::event::EVENT_LENGTH_MAX as usize)?;
+        while let Some(inner) = events.next_event()? {
+            let inner_header = EventHeader::decode(inner)?;
+            let mut whole = Vec::with_capacity(inner.len() + CHECKSUM_LEN);
+            put_event(&mut whole, &inner_header, header.end_log_pos, self.format.checksum, |out| {
+                out.extend_from_slice(&inner[EventHeader::LEN..]);
+            });
+            self.translate(&whole)?;
+        }
+        Ok(())
+    }
+
+    /// Behind a group's last event: (M2), and the end of what is wanted.
+    fn end_of_group(&mut self, last: &EventHeader) -> Result<(), Failure> {
+        let ahead = (self.count as u32).wrapping_sub(last.end_log_pos) as i32;
+        if ahead != 0 {
+            let position = self.count.wrapping_add_signed(-i64::from(ahead));
+            let file_name = std::mem::take(&mut self.file);
+            self.send_own(&RotateEvent { position, file_name: &file_name }, 0)?;
+            (self.file, self.count) = (file_name, position);
+            let mut format = self.format.clone().with_mariadb_types();
+            format.create_timestamp = 0;
+            self.send_own(&format, 0)?;
+        }
+        if let (Some(gtid), Some(until)) = (self.current.take(), self.wishes.until)
+            && gtid.sequence >= until.sequence
+        {
+            self.ended = true;
+            let flags = MariadbGtidListEvent::UNTIL_REACHED;
+            self.send_own(&MariadbGtidListEvent { flags, gtids: vec![gtid] }, last.end_log_pos)?;
+        }
+        Ok(())
+    }
+
+    /// Sends an event in the place of one that has this header.
+    fn send(
+        &mut self,
+        header: &EventHeader,
+        event: &impl EncodeEvent,
+        end_log_pos: u32,
+    ) -> Result<(), Failure> {
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        let of = EventHeader {
+            event_type: event.event_type(),
+            flags: header.flags & !flags::IGNORABLE | event.header_flags(),
+            ..*header
+        };
+        put_event(&mut out, &of, end_log_pos, self.format.checksum, |out| event.encode_body(out));
+        self.stream.event(&out)?;
+        let sent = EventHeader { event_length: out.len() as u32, end_log_pos, ..of };
+        self.out = out;
+        self.counted(&sent);
+        Ok(())
+    }
+
+    /// Sends an event that is in no file.
+    fn send_own(&mut self, event: &impl EncodeEvent, end_log_pos: u32) -> Result<(), Failure> {
+        let header = EventHeader {
+            timestamp: 0,
+            event_type: event.event_type(),
+            server_id: self.server_id,
+            event_length: 0,
+            end_log_pos,
+            flags: flags::ARTIFICIAL,
+        };
+        self.send(&header, event, end_log_pos)
+    }
+
+    /// What the replica's count becomes by an event: (M1).
+    fn counted(&mut self, header: &EventHeader) {
+        let end = u64::from(header.end_log_pos);
+        self.count = match header.event_type {
+            EventType::FORMAT_DESCRIPTION | EventType::ROTATE => self.count,
+            EventType::MARIADB_GTID_LIST => self.count.max(end),
+            _ => (self.count + u64::from(header.event_length)).max(end),
+        };
+    }
+}
+
+/// True for the events that other ones stand for on the stream.
+fn is_translated(event_type: EventType) -> bool {
+    matches!(
+        event_type,
+        EventType::PREVIOUS_GTIDS
+            | EventType::GTID
+            | EventType::ANONYMOUS_GTID
+            | EventType::GTID_TAGGED
+            | EventType::TRANSACTION_PAYLOAD
+            | EventType::QUERY
+            | EventType::ROWS_QUERY
+    )
+}
+
+/// True for the last event of a group that BEGIN or XA START opened.
+fn ends_group(event_type: EventType) -> bool {
+    matches!(event_type, EventType::XID | EventType::XA_PREPARE)
+}
+
+/// Appends an event with this body: length, place and checksum are computed.
+fn put_event(
+    out: &mut Vec<u8>,
+    header: &EventHeader,
+    end_log_pos: u32,
+    checksum: ChecksumAlgorithm,
+    body: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    out.resize(start + EventHeader::LEN, 0);
+    body(out);
+    let summed = checksum == ChecksumAlgorithm::Crc32 || header.event_type == EventType::FORMAT_DESCRIPTION;
+    let length = out.len() - start + if summed { CHECKSUM_LEN } else { 0 };
+    let header = EventHeader { event_length: length as u32, end_log_pos, ..*header };
+    out[start..start + EventHeader::LEN].copy_from_slice(&header.encode());
+    if summed {
+        let crc = crc32fast::hash(&out[start..]);
+        out.extend_from_slice(&crc.to_le_bytes());
+    }
+}
