@@ -172,7 +172,8 @@ impl Authenticator {
         match candidate.answer {
             Some(first)
                 if candidate.plugin.unwrap_or(b"mysql_native_password")
-                    == account.plugin.name().as_bytes() =>
+                    == account.plugin.name().as_bytes()
+                    && !waits_for_its_challenge(candidate, &account) =>
             {
                 answer.extend_from_slice(first);
             }
@@ -210,6 +211,16 @@ impl Authenticator {
             _ => Err(deny(candidate, denied())),
         }
     }
+}
+
+/// True for an empty answer to an account with a password. MariaDB's servers give it, as replicas, where the greeting proposes
+/// a plugin that they do not know: its challenge is not for the one they answer with. MySQL asks any client of such an
+/// account again.
+fn waits_for_its_challenge(candidate: &Candidate<'_>, account: &Account) -> bool {
+    account.plugin == Plugin::Native
+        && candidate.plugin.is_some()
+        && candidate.answer.is_some_and(<[u8]>::is_empty)
+        && !account.authentication_string.is_empty()
 }
 
 /// An account for a user there is none for: whatever the client answers is wrong, at the usual cost.

@@ -37,7 +37,9 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
         Command::BinlogDump(request) => dump::by_position(client, &request),
         Command::BinlogDumpGtid(request) => dump::by_gtids(client, &request),
         Command::Query { sql: b"SELECT VERSION()", .. } if client.reads_log => dump::answer_version(client),
-        Command::Query { sql, .. } if dump::mariadb::is_question(client, sql) => dump::mariadb::answer(client, sql),
+        Command::Query { sql, .. } if dump::mariadb::is_question(client, sql) => {
+            dump::mariadb::answer(client, sql)
+        }
         Command::Query { sql, attributes } if attributes.is_empty() => query(client, sql),
         Command::Query { sql, attributes } => attributed_query(client, sql, &attributes),
         Command::InitDb(name) => init_db(client, name),

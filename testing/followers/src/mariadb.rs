@@ -28,6 +28,15 @@ pub enum Apply {
     Optimistic,
 }
 
+/// Makes the account that replicas log in with. MariaDB's client has no `caching_sha2_password` on every machine.
+pub fn let_in(source: &Running) -> Result<()> {
+    source.sql(
+        "CREATE USER replica@'%' IDENTIFIED WITH mysql_native_password BY 'secret';
+         GRANT REPLICATION SLAVE ON *.* TO replica@'%';",
+    )?;
+    Ok(())
+}
+
 /// A replica that runs.
 #[derive(Debug)]
 pub struct Replica {
@@ -47,6 +56,8 @@ impl Replica {
             .arg("--log-slave-updates=ON")
             // Whatever the applier reads was received whole, also after a kill.
             .arg("--relay-log-recovery=ON")
+            // What the source took without a word about determinism (rows are logged) is defined here, too.
+            .arg("--log-bin-trust-function-creators=ON")
             .arg("--sync-binlog=0")
             .arg("--max-allowed-packet=1G")
             .arg("--slave-net-timeout=10")
@@ -70,7 +81,7 @@ impl Replica {
             Positions::Gtid => "MASTER_USE_GTID=slave_pos",
         };
         self.server.sql(&format!(
-            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', MASTER_PASSWORD='',
+            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='replica', MASTER_PASSWORD='secret',
              MASTER_CONNECT_RETRY=1, MASTER_HEARTBEAT_PERIOD=0.5, {place};
              START SLAVE;"
         ))?;
@@ -113,7 +124,12 @@ impl Replica {
             self.check()?;
             Ok(!["-1", "NULL"].contains(&self.server.sql(&there)?.as_str()))
         });
-        waited.map_err(|e| format!("{e}; {:?}", self.status()))?;
+        if let Err(e) = waited {
+            let status = self.status()?;
+            let told = ["Slave_IO_State", "Slave_SQL_Running_State", "Exec_Master_Log_Pos", "Gtid_IO_Pos"];
+            let told: Vec<&String> = told.iter().filter_map(|name| status.get(*name)).collect();
+            return Err(format!("{e}; {told:?}").into());
+        }
         await_that("no lag", Duration::from_secs(10), || {
             self.check()?;
             Ok(self.status()?["Seconds_Behind_Master"] == "0")

@@ -7,6 +7,7 @@
 //! | Format_desc | the same, with the types of MariaDB |
 //! | Previous_gtids | Gtid_list: the last GTID before the file |
 //! | Gtid, Query (BEGIN or XA START) | MariaDB's Gtid, which stands for both |
+//! | XA START to XA_prepare that commits in one phase | as a transaction: MariaDB's replicas know no one phase |
 //! | Gtid, Query (any other) | MariaDB's Gtid, Query as MariaDB understands it ([`statements`]) |
 //! | Rows_query | Annotate_rows if the replica asked for it, else nothing |
 //! | Transaction_payload | the events in it |
@@ -25,16 +26,21 @@ mod position;
 mod statements;
 
 use super::{ChecksumWish, DumpError, Request, Stream};
+use binlog::LogPosition;
 use binlog::event::mariadb::gtid_flags;
 use binlog::event::{
     CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, Event, EventError, EventHeader, EventType,
     FormatDescription, GtidEvent, MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent,
-    MariadbGtidListEvent, QueryEvent, RotateEvent, TransactionPayloadEvent, XidEvent, decode,
+    MariadbGtidListEvent, QueryEvent, RotateEvent, TransactionPayloadEvent, XaPrepareEvent, XidEvent, decode,
     decode_format_description, flags,
 };
+use binlog::log::Log;
 use std::io;
+use std::time::Duration;
 
 use position::Start;
+use statements::Phase;
+use storage::Xid;
 
 pub use position::{DOMAIN, gtid_at, parse};
 
@@ -51,7 +57,7 @@ pub struct Wishes {
 
 /// Sends the log to a replica of MariaDB, as [`super::dump`] does to MySQL's.
 pub fn dump(
-    log: &binlog::log::Log,
+    log: &Log,
     request: &Request<'_>,
     wishes: Wishes,
     stream: &mut dyn Stream,
@@ -62,7 +68,7 @@ pub fn dump(
     };
     let request = Request { file: file.as_bytes(), offset, has: None, heartbeat_v2: false, ..*request };
     let checksum = request.checksum == ChecksumWish::Crc32;
-    let mut translator = Translator::new(stream, wishes, request.server_id, before, checksum);
+    let mut translator = Translator::new(log, stream, wishes, request.server_id, before, checksum);
     match super::dump(log, &request, &mut translator) {
         Err(DumpError::Stream(e)) if e.kind() == io::ErrorKind::InvalidData => {
             Err(DumpError::Fatal(e.to_string()))
@@ -73,6 +79,7 @@ pub fn dump(
 
 /// A stream that gives the one behind it MariaDB's events.
 struct Translator<'a> {
+    log: &'a Log,
     stream: &'a mut dyn Stream,
     wishes: Wishes,
     /// This server's id, for the events that are not in the log.
@@ -87,6 +94,8 @@ struct Translator<'a> {
     held: Option<(EventHeader, GtidEvent)>,
     /// The transaction whose events are under way.
     current: Option<MariadbGtid>,
+    /// It is one of XA that commits in one phase.
+    one_phase: bool,
     /// The first of the transactions that have one commit id, by its number in the file; 0 for none.
     batch: u64,
     /// The last wanted transaction is behind.
@@ -137,7 +146,8 @@ impl From<EventError> for Failure {
 
 impl<'a> Translator<'a> {
     /// Translates for `stream`. `before` is the number of transactions in front of the file that the stream begins in.
-    pub fn new(
+    fn new(
+        log: &'a Log,
         stream: &'a mut dyn Stream,
         wishes: Wishes,
         server_id: u32,
@@ -147,6 +157,7 @@ impl<'a> Translator<'a> {
         let mut format = FormatDescription::new("", 0);
         format.checksum = if checksum { ChecksumAlgorithm::Crc32 } else { ChecksumAlgorithm::Off };
         Self {
+            log,
             stream,
             wishes,
             server_id,
@@ -156,6 +167,7 @@ impl<'a> Translator<'a> {
             count: 0,
             held: None,
             current: None,
+            one_phase: false,
             batch: 0,
             ended: false,
             out: Vec::new(),
@@ -180,7 +192,8 @@ impl<'a> Translator<'a> {
             EventType::IGNORABLE => return Ok(()),
             _ => {}
         }
-        if self.held.is_none() && !is_translated(header.event_type) {
+        let ends_one_phase = self.one_phase && header.event_type == EventType::XA_PREPARE;
+        if self.held.is_none() && !ends_one_phase && !is_translated(header.event_type) {
             self.stream.event(bytes)?;
             self.counted(&header);
             return if ends_group(header.event_type) { self.end_of_group(&header) } else { Ok(()) };
@@ -197,9 +210,15 @@ impl<'a> Translator<'a> {
             }
             Event::TransactionPayload(payload) => self.payload(&header, &payload),
             Event::Query(query) => match self.held.take() {
-                Some(held) => self.first_of_group(held, &header, &query, bytes),
+                Some(held) => self.first_of_group(held, &header, &query),
+                // XA END
+                None if self.one_phase => Ok(()),
                 None => self.query(&header, &query),
             },
+            Event::XaPrepare(_) => {
+                self.send(&header, &XidEvent(0), header.end_log_pos)?;
+                self.end_of_group(&header)
+            }
             Event::RowsQuery(rows_query) if self.wishes.annotations => {
                 self.send(&header, &MariadbAnnotateRowsEvent { sql: rows_query.sql }, header.end_log_pos)
             }
@@ -229,21 +248,21 @@ impl<'a> Translator<'a> {
         (header, gtid): (EventHeader, GtidEvent),
         first: &EventHeader,
         query: &QueryEvent<'_>,
-        bytes: &[u8],
     ) -> Result<(), Failure> {
         let sql = &query.sql[..];
         let mut event = self.gtid_event(&header, &gtid);
         self.current = Some(event.gtid);
         let xid = statements::xid(sql)?;
         if let Some((phase, xid)) = &xid {
-            event.flags |= if *phase == statements::Phase::First {
-                gtid_flags::PREPARED_XA
-            } else {
-                gtid_flags::COMPLETED_XA | gtid_flags::STANDALONE
+            self.one_phase = *phase == Phase::First && self.ends_in_one_phase(&header, &gtid, xid);
+            event.flags |= match phase {
+                Phase::First if self.one_phase => 0,
+                Phase::First => gtid_flags::PREPARED_XA,
+                Phase::Second => gtid_flags::COMPLETED_XA | gtid_flags::STANDALONE,
             };
-            event.xid = Some((xid.format, &xid.gtrid, &xid.bqual));
+            event.xid = (!self.one_phase).then_some((xid.format, &xid.gtrid, &xid.bqual));
         }
-        let opens = sql == b"BEGIN" || matches!(&xid, Some((statements::Phase::First, _)));
+        let opens = sql == b"BEGIN" || matches!(&xid, Some((Phase::First, _)));
         if gtid.may_have_statements && xid.is_none() {
             self.batch = 0;
             event.commit_id = None;
@@ -260,14 +279,36 @@ impl<'a> Translator<'a> {
             return self.end_of_group(first);
         }
         self.send(&header, &event, header.end_log_pos)?;
-        match xid {
-            Some(_) => {
-                self.stream.event(bytes)?;
-                self.counted(first);
-            }
-            None => self.query(first, query)?,
-        }
+        self.query(first, query)?;
         self.end_of_group(first)
+    }
+
+    /// Looks at the last event of an XA transaction's group, whose first one this is. Where that is follows from the lengths.
+    fn ends_in_one_phase(&self, header: &EventHeader, gtid: &GtidEvent, xid: &Xid) -> bool {
+        let start = header.end_log_pos.wrapping_sub(header.event_length);
+        // The count may lag behind by what was left out.
+        let start = self.count + u64::from(start.wrapping_sub(self.count as u32));
+        let last = XaPrepareEvent {
+            one_phase: true,
+            format_id: xid.format as i32,
+            gtrid: &xid.gtrid,
+            bqual: &xid.bqual,
+        };
+        let mut bytes = Vec::new();
+        last.encode_body(&mut bytes);
+        let length = (EventHeader::LEN + bytes.len() + CHECKSUM_LEN) as u64;
+        let files = self.log.files();
+        let file = files.iter().find(|file| file.name.as_bytes() == self.file);
+        let (Some(file), Some(commit)) = (file, gtid.commit) else { return false };
+        let Some(at) = (start + commit.transaction_length).checked_sub(length) else { return false };
+        // Where no event begins there, the group ends in another way.
+        let Ok(mut reader) = self.log.reader(LogPosition::new(file.number, at)) else { return false };
+        match reader.next(Duration::ZERO) {
+            Ok(Some(event)) => {
+                matches!(decode(event.bytes, event.fde), Ok(Event::XaPrepare(found)) if found == last)
+            }
+            _ => false,
+        }
     }
 
     /// The event of a transaction of rows (M3).
@@ -308,6 +349,7 @@ impl<'a> Translator<'a> {
 
     /// Behind a group's last event: (M2), and the end of what is wanted.
     fn end_of_group(&mut self, last: &EventHeader) -> Result<(), Failure> {
+        self.one_phase = false;
         let ahead = (self.count as u32).wrapping_sub(last.end_log_pos) as i32;
         if ahead != 0 {
             let position = self.count.wrapping_add_signed(-i64::from(ahead));

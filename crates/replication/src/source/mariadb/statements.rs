@@ -2,7 +2,7 @@
 //!
 //! Definitions are logged as their text, and MySQL's words are not all MariaDB's. What has the same meaning there gets
 //! MariaDB's word: the collations `utf8mb4_0900_*` are `utf8mb4_uca1400_nopad_*` (a later version of the same tables of the
-//! Unicode Collation Algorithm), and `utf8mb4` without a collation gets the one that it has here. `START TRANSACTION` behind a
+//! Unicode Collation Algorithm), `utf8mb4` without a collation gets the one that it has here, and invisible columns are so. `START TRANSACTION` behind a
 //! CREATE TABLE .. SELECT's definition is left out: the GTID event says as much. Accounts stay: privileges, plugins and
 //! hashes of the two servers are not the same.
 
@@ -103,7 +103,9 @@ fn text(sql: &[u8]) -> Cow<'_, [u8]> {
     for (i, token) in tokens.iter().enumerate() {
         casts.see(token);
         let end = token.start + token.text.len();
-        if let Some(collation) = COLLATIONS.iter().find(|c| c.0.eq_ignore_ascii_case(token.text)) {
+        if let Some(words) = of_mysql(token.text) {
+            replace(token.start, end, words);
+        } else if let Some(collation) = COLLATIONS.iter().find(|c| c.0.eq_ignore_ascii_case(token.text)) {
             replace(token.start, end, collation.2);
         } else if token.is("utf8mb4")
             && !casts.inside()
@@ -120,6 +122,12 @@ fn text(sql: &[u8]) -> Cow<'_, [u8]> {
         }
         None => Cow::Borrowed(sql),
     }
+}
+
+/// The words in a comment for MySQL 8 alone (`/*!80023 INVISIBLE */`), if MariaDB knows them too.
+fn of_mysql(token: &[u8]) -> Option<&[u8]> {
+    let words = token.strip_prefix(b"/*!80023")?.strip_suffix(b"*/")?.trim_ascii();
+    words.eq_ignore_ascii_case(b"INVISIBLE").then_some(words)
 }
 
 /// True behind `CHARACTER SET` or `CHARSET`, and an equals sign or not.
@@ -295,6 +303,16 @@ mod tests {
         );
         let cast = "CREATE TABLE t (a INT, b CHAR(9) AS (CAST(a AS CHAR(9) CHARACTER SET utf8mb4)))";
         check(cast, cast);
+    }
+
+    #[test]
+    fn invisible_columns_are_invisible_there() {
+        check(
+            "CREATE TABLE t (a INT /*!80023 INVISIBLE */, b INT)",
+            "CREATE TABLE t (a INT INVISIBLE, b INT)",
+        );
+        let other = "CREATE TABLE t (a INT /*!80016 DEFAULT ENCRYPTION='N' */) /* INVISIBLE */";
+        check(other, other);
     }
 
     #[test]
