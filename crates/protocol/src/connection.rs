@@ -9,7 +9,7 @@ use crate::error::{ErrorReply, HandshakeError, ReadError};
 use crate::flags::{Capabilities, Status};
 use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, own_attributes};
 use crate::packet::Packets;
-use crate::reply::{OkReply, put_eof, put_error, put_ok};
+use crate::reply::{LateReply, OkReply, put_eof, put_error, put_ok};
 use crate::result_set::{ColumnDefinition, RowWriter, column_flags};
 use crate::socket::{Line, Socket, Timeouts, Wait};
 use crate::statement::{Prepared, put_prepared};
@@ -432,6 +432,18 @@ impl Connection {
     /// Sends all that was written, in one write.
     pub fn flush(&mut self) -> io::Result<()> {
         self.packets.flush()
+    }
+
+    /// True if what is written is sent as it is, without TLS and compression, so that somebody else may send it.
+    pub fn is_plain(&self) -> bool {
+        self.packets.is_plain() && Algorithm::of(self.capabilities).is_none()
+    }
+
+    /// Takes away the packet that was written, instead of flushing it, for somebody else to send; nothing may be written
+    /// before that is done. `reply` is empty, and lends its memory. False if it is not one packet, or not as it is sent.
+    pub fn take_reply(&mut self, reply: &mut LateReply) -> bool {
+        reply.with_sqlstate = self.capabilities.has(Capabilities::PROTOCOL_41);
+        self.is_plain() && self.packets.take_packet(&mut reply.packet)
     }
 
     /// Ends the connection in both directions, after what was flushed.

@@ -16,6 +16,8 @@ use crate::error::ReadError;
 use crate::socket::{Line, Wait};
 use std::io::{self, ErrorKind, Read, Write};
 
+/// Length and number, in front of each payload.
+pub(crate) const HEADER: usize = 4;
 /// A payload of this length is continued in the next packet.
 pub(crate) const PAYLOAD_MAX: usize = 0xff_ffff;
 /// Size of the read buffer, and what write and packet buffers shrink back to.
@@ -198,6 +200,20 @@ impl Packets {
             }
             n = self.read_header(Wait::Rest)?;
         }
+    }
+
+    /// No layer between this and the socket.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.channel, Channel::Plain(_))
+    }
+
+    /// Gives the output away, if it is one packet.
+    pub(crate) fn take_packet(&mut self, into: &mut Vec<u8>) -> bool {
+        let is_one = self.open_at == 0 && self.output.len() >= HEADER;
+        if is_one {
+            std::mem::swap(&mut self.output, into);
+        }
+        is_one
     }
 
     /// Opens a packet: append its payload to what is returned, then [`Packets::end_packet`].

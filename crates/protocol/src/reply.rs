@@ -11,6 +11,7 @@
 
 use crate::error::ErrorReply;
 use crate::flags::{Capabilities, Status};
+use crate::packet::HEADER;
 use stdx::cursor::{put_lenenc, put_lenenc_bytes};
 
 /// Longer messages are cut, as MySQL's own are.
@@ -135,6 +136,34 @@ pub(crate) fn put_eof(out: &mut Vec<u8>, warnings: u16, status: Status) {
     out.extend_from_slice(&status.0.to_le_bytes());
 }
 
+/// A reply that is written, and sent by somebody else: the one packet that answers a statement that changes rows.
+#[derive(Debug, Default)]
+pub struct LateReply {
+    /// With its header.
+    pub(crate) packet: Vec<u8>,
+    pub(crate) with_sqlstate: bool,
+}
+
+impl LateReply {
+    /// What is to be sent, as it goes over the wire.
+    pub fn bytes(&self) -> &[u8] {
+        &self.packet
+    }
+
+    /// It has become an error.
+    pub fn replace(&mut self, error: &ErrorReply) {
+        self.packet.truncate(HEADER);
+        put_error(&mut self.packet, error, self.with_sqlstate);
+        let length = (self.packet.len() - HEADER) as u32;
+        self.packet[..HEADER - 1].copy_from_slice(&length.to_le_bytes()[..HEADER - 1]);
+    }
+
+    /// It was sent.
+    pub fn clear(&mut self) {
+        self.packet.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +172,13 @@ mod tests {
         let mut out = Vec::new();
         put_ok(&mut out, 0, reply, capabilities);
         out
+    }
+
+    #[test]
+    fn a_reply_that_has_become_an_error() {
+        let mut reply = LateReply { packet: b"\x07\0\0\x01\0\0\0\x02\0\0\0".to_vec(), with_sqlstate: true };
+        reply.replace(&ErrorReply::new(1030, b"HY000", "no"));
+        assert_eq!(reply.bytes(), b"\x0b\0\0\x01\xff\x06\x04#HY000no");
     }
 
     #[test]

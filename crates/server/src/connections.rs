@@ -5,10 +5,11 @@
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::SendFlags;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -46,6 +47,13 @@ enum Handle {
 }
 
 impl Handle {
+    fn socket(&self) -> BorrowedFd<'_> {
+        match self {
+            Handle::Tcp(stream) => stream.as_fd(),
+            Handle::Unix(stream) => stream.as_fd(),
+        }
+    }
+
     /// Wakes whoever reads, or writes too; errors mean that the connection was over before.
     fn shut(&self, how: Shutdown) {
         let _ = match self {
@@ -56,11 +64,7 @@ impl Handle {
 
     /// True if the far end sends no more, whatever it sent before and nobody has read.
     fn has_ended(&self) -> bool {
-        let socket = match self {
-            Handle::Tcp(stream) => stream.as_fd(),
-            Handle::Unix(stream) => stream.as_fd(),
-        };
-        let mut asked = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
+        let mut asked = [PollFd::from_borrowed_fd(self.socket(), PollFlags::RDHUP)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         // An error of `poll` tells nothing of the peer.
         rustix::event::poll(&mut asked, Some(&at_once)).is_ok_and(|n| n > 0)
@@ -152,6 +156,11 @@ impl Seat {
         self.live.handle.has_ended()
     }
 
+    /// Another way into the connection's socket, for what is sent beside its session.
+    pub(crate) fn sender(&self) -> Sender {
+        Sender(self.live.clone())
+    }
+
     /// Counts this connection as running a statement until the guard is dropped.
     pub fn run(&self) -> Running<'_> {
         self.live.running.store(true, Relaxed);
@@ -162,6 +171,34 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.connections.live.lock().remove(&self.id);
+    }
+}
+
+/// Sends through a connection's socket without its session.
+pub(crate) struct Sender(Arc<Live>);
+
+impl Sender {
+    /// Sends as much as the socket takes at once.
+    pub(crate) fn send_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        Ok(rustix::net::send(self.0.handle.socket(), bytes, flags)?)
+    }
+
+    /// Sends everything, within `net_write_timeout` for each step.
+    pub(crate) fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match rustix::net::send(self.0.handle.socket(), bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the connection.
+    pub(crate) fn shut(&self) {
+        self.0.handle.shut(Shutdown::Both);
     }
 }
 

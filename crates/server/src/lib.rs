@@ -10,6 +10,7 @@ pub mod datadir;
 pub mod dispatch;
 mod dump;
 mod error_log;
+mod late_reply;
 pub mod listener;
 mod metrics;
 pub mod options;

@@ -2,8 +2,9 @@
 //!
 //! 1. admit     a seat, or error 1040 in the greeting's place.
 //! 2. log in    greeting, TLS, authentication (`protocol`), then a session of the account (`sql`).
-//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write. It goes on until the client
-//!    leaves, falls silent, breaks the protocol, or is killed.
+//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write, or leave that to whoever makes its
+//!    changes durable ([`crate::late_reply`]). It goes on until the client leaves, falls silent, breaks the protocol, or
+//!    is killed.
 //! 4. end       the session is dropped, which rolls back what was open; the seat is free again.
 //!
 //! (T1) A panic ends this connection and no other: it is logged, and the session is dropped like any other.
@@ -11,6 +12,7 @@
 use crate::connections::{Peer, Seat};
 use crate::dispatch::{self, Next};
 use crate::dump;
+use crate::late_reply::Outbox;
 use crate::results;
 use crate::server::Server;
 use crate::socket::Counted;
@@ -44,6 +46,7 @@ pub struct Client<'a> {
     limits: Limits,
     /// It is MariaDB's reader of remote logs; see [`dump::answer_version`].
     pub(crate) reads_log: bool,
+    outbox: Arc<Outbox>,
 }
 
 /// Gives a connection that was just accepted a thread, or refuses it.
@@ -108,6 +111,7 @@ fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<C
     };
     let Some(mut client) = log_in(server, connection, seat, id, counters, limits) else { return };
     let end = client.commands();
+    client.outbox.await_sent();
     if !matches!(end, End::Quit) {
         client.counters.count(Counter::AbortedClients);
         tracing::info!("connection {id} from {} ended: {end}", client.connection.host());
@@ -145,8 +149,19 @@ fn log_in<'a>(
             Ok(session) => {
                 let reads_log = dump::is_mariadb_reader(&login);
                 let statements = Statements::new();
-                let mut client =
-                    Client { server, connection, session, statements, counters, seat, id, limits, reads_log };
+                let outbox = Outbox::new(seat, counters.clone(), server.threads.clone());
+                let mut client = Client {
+                    server,
+                    connection,
+                    session,
+                    statements,
+                    counters,
+                    seat,
+                    id,
+                    limits,
+                    reads_log,
+                    outbox,
+                };
                 client.ok();
                 return Some(client);
             }
@@ -204,6 +219,9 @@ pub fn open_session(
     session.set_counters(counters.clone());
     session.set_interactive(login.interactive);
     session.set_tracking(connection.capabilities().has(Capabilities::SESSION_TRACK));
+    if connection.is_plain() {
+        session.let_commits_leave();
+    }
     Ok(session)
 }
 
@@ -264,7 +282,9 @@ impl Client<'_> {
             if let Err(e) = self.apply_limits() {
                 return End::Write(e);
             }
-            if let Err(e) = self.connection.read_command(&mut packet) {
+            let read = self.connection.read_command(&mut packet);
+            self.outbox.await_sent();
+            if let Err(e) = read {
                 return self.read_failed(e);
             }
             let next = {
@@ -274,7 +294,7 @@ impl Client<'_> {
             if let Next::Close(end) = next {
                 return end;
             }
-            if let Err(e) = self.connection.flush() {
+            if let Err(e) = self.reply() {
                 return End::Write(e);
             }
             if self.session.is_killed() {
@@ -284,6 +304,14 @@ impl Client<'_> {
                 return End::Server("the server stops");
             }
             shrink(&mut packet);
+        }
+    }
+
+    /// Sends the reply, or leaves it where it holds only once the commit is durable.
+    fn reply(&mut self) -> io::Result<()> {
+        match self.session.take_unsettled() {
+            Some(commit) => self.outbox.leave(&mut self.connection, commit),
+            None => self.connection.flush(),
         }
     }
 

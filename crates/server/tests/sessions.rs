@@ -6,6 +6,10 @@ mod common;
 use common::start;
 use protocol::client::{Client, ConnectOptions};
 use protocol::compression::Algorithm;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The state changes in the OK of a statement, as bytes.
 fn changes(client: &mut Client, sql: &str) -> Vec<u8> {
@@ -134,4 +138,47 @@ fn a_certificate_may_be_given() {
     let third = start(&["--ssl-cert=/nowhere/cert.pem", &key]);
     third.await_message("ssl_cert");
     third.connect();
+}
+
+/// Whoever makes a commit durable sends its reply, but waits for no client: one that reads nothing fills its socket, and
+/// holds up nobody. All its replies come in the end.
+#[test]
+fn a_client_that_does_not_read_holds_up_no_commit() {
+    // A Unix socket holds some 280 short messages each way.
+    const STATEMENTS: u32 = 400;
+    let path = std::env::temp_dir().join(format!("duramen-sessions-{}.sock", std::process::id()));
+    let server = start(&[&format!("--socket={}", path.display())]);
+    server.sql("CREATE DATABASE test; CREATE TABLE test.t (id INT PRIMARY KEY, n INT NOT NULL); INSERT INTO test.t VALUES (1, 0), (2, 0)");
+    let socket = UnixStream::connect(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let options = ConnectOptions::default();
+    let mut deaf = Client::connect(Box::new(socket), Arc::new(env::RealEnv), &options).unwrap();
+    let update = |id: u32| format!("UPDATE test.t SET n = n + 1 WHERE id = {id}");
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let (mut other, mut done) = (server.connect(), 0);
+            while !ends.load(Ordering::SeqCst) {
+                let begun = Instant::now();
+                other.query(update(2)).unwrap();
+                assert!(begun.elapsed() < Duration::from_secs(20), "a commit was held up");
+                done += 1;
+            }
+            done
+        });
+        for _ in 0..STATEMENTS {
+            deaf.send_query(update(1)).unwrap();
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let done: u32 = server.sql("SELECT n FROM test.t WHERE id = 1").trim().parse().unwrap();
+        assert!(done < STATEMENTS, "it waits for its replies to be taken");
+        for _ in 0..STATEMENTS {
+            let reply = deaf.next_pipelined_result().unwrap();
+            assert_eq!(reply.ok.affected_rows, 1);
+        }
+        ends.store(true, Ordering::SeqCst);
+        let done = other.join().unwrap();
+        let found = server.sql("SELECT n FROM test.t ORDER BY id");
+        assert_eq!(found, format!("{STATEMENTS}\n{done}\n"));
+    });
 }

@@ -3,7 +3,8 @@
 //! 1. [`Session::execute`] takes the statements off the text, one by one.
 //! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]), and ends: outside of a
 //!    longer transaction its changes are committed, or taken back if it failed.
-//! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not committed.
+//! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not committed. A caller that has
+//!    to wait for more commands anyhow may take the wait for the log from the session ([`Session::take_unsettled`]).
 //!
 //! A result set's rows go out as they are found, before the statement's end is known; the error comes behind them.
 
@@ -18,6 +19,7 @@ pub mod table_locks;
 mod temporary;
 pub mod tracking;
 pub mod transaction;
+mod unsettled;
 pub mod variables;
 pub(crate) mod xa;
 
@@ -43,6 +45,7 @@ use statement_cache::{Noted, StatementCache};
 
 pub use context::{Context, Modes, StatementStatus};
 pub use prepared::{Description, Parameter};
+pub use unsettled::Unsettled;
 
 /// What is known of a client when it has authenticated.
 pub struct Connection {
@@ -80,6 +83,8 @@ pub struct Session {
     /// RELEASE: the connection is to be closed.
     released: bool,
     interactive: bool,
+    /// Commits may be left to others.
+    may_leave: bool,
 }
 
 impl Session {
@@ -103,6 +108,7 @@ impl Session {
             multi_statements: connection.multi_statements,
             released: false,
             interactive: false,
+            may_leave: false,
         };
         if let Some(name) = connection.database.filter(|name| !name.is_empty()) {
             session.use_database(&name)?;
@@ -226,6 +232,7 @@ impl Session {
         cx.storing = false;
         cx.strict_error();
         cx.tracker.statement_begins();
+        cx.set_may_leave(self.may_leave && !more, &statement.kind);
         let deadline = self.deadline(&statement.kind);
         let outcome = self.run(statement, text, sink);
         let outcome = self.end_deadline(deadline, outcome);
@@ -300,6 +307,17 @@ impl Session {
             info: status.info.clone(),
             changes,
         }
+    }
+
+    /// From here on the caller asks for [`Session::take_unsettled`] after each command, before its client is told.
+    pub fn let_commits_leave(&mut self) {
+        self.may_leave = true;
+    }
+
+    /// The commit of the command that was just executed, if it was left to the caller: what was written to the sink holds
+    /// once it is settled, and the session may run nothing before.
+    pub fn take_unsettled(&mut self) -> Option<Unsettled> {
+        self.cx.unsettled.take()
     }
 
     /// CLIENT_SESSION_TRACK: the client wants to know what its statements change in the session.
@@ -428,7 +446,7 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
         }
         Ok(done) if !open.explicit => {
             // A commit that could not even begin leaves the transaction open.
-            cx.commit().inspect_err(|_| cx.rollback())?;
+            cx.commit_or_leave().inspect_err(|_| cx.rollback())?;
             Ok(done)
         }
         Ok(done) => {

@@ -494,7 +494,7 @@ pub struct PendingCommit {
 impl PendingCommit {
     /// Has changes of temporary trees made once the rest is in the log.
     pub(crate) fn with_temporary(mut self, temporary: Arc<Temporary>, batch: WriteBatch) -> Self {
-        self.temporary = Some((temporary, batch));
+        self.temporary = (!batch.is_empty()).then_some((temporary, batch));
         self
     }
 
@@ -502,12 +502,7 @@ impl PendingCommit {
     pub fn wait(self) -> Result<Committed, TransactionError> {
         let outcome = self.ticket.wait();
         drop(self.late_locks);
-        let status = &self.shared.status;
-        match &outcome {
-            Ok(_) => status.committed.fetch_add(1, Ordering::Relaxed),
-            Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
-            Err(CommitError::Unknown(_)) => 0,
-        };
+        count(&self.shared.status, &outcome);
         if let (Ok(_), Some((temporary, batch))) = (&outcome, &self.temporary) {
             temporary.write(batch);
         }
@@ -516,6 +511,28 @@ impl PendingCommit {
         }
         Ok(outcome?)
     }
+
+    /// As [`PendingCommit::wait`], but without sleeping: `witness` is called once, here or by whoever makes the transaction
+    /// durable. See [`Ticket::leave`].
+    pub fn leave(self, witness: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static) {
+        if self.late_locks.is_some() || self.learn.is_some() || self.temporary.is_some() {
+            // Work that nobody should do in the middle of the log's.
+            return witness(self.wait());
+        }
+        let shared = self.shared;
+        self.ticket.leave(move |outcome| {
+            count(&shared.status, &outcome);
+            witness(outcome.map_err(TransactionError::from));
+        });
+    }
+}
+
+fn count(status: &EngineStatus, outcome: &Result<Committed, CommitError>) {
+    match outcome {
+        Ok(_) => status.committed.fetch_add(1, Ordering::Relaxed),
+        Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
+        Err(CommitError::Unknown(_)) => 0,
+    };
 }
 
 /// Step 2.

@@ -109,6 +109,10 @@ pub struct Context {
     pub(super) known_grants: super::grants::Known,
     /// The XA branch that it runs.
     pub(super) branch: Option<super::xa::Branch>,
+    /// The commit of the statement that runs may be left to others.
+    pub(super) may_leave: bool,
+    /// The commit that was left.
+    pub(super) unsettled: Option<super::unsettled::Unsettled>,
     /// LOCK TABLES and its like.
     pub(super) table_locks: super::table_locks::TableLocks,
     /// Temporary tables.
@@ -162,6 +166,8 @@ impl Context {
             holds_named_locks: false,
             begin_event: None,
             branch: None,
+            may_leave: false,
+            unsettled: None,
             table_locks: super::table_locks::TableLocks::default(),
             temporary: super::temporary::Own::default(),
             began_expired: known_grants.expired(),

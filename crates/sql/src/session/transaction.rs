@@ -13,6 +13,7 @@ use storage::transaction::{Isolation, Savepoint};
 use storage::{Transaction, TransactionOptions};
 
 use super::Context;
+use super::unsettled::Unsettled;
 use crate::ast;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::{Guard, Kind};
@@ -318,25 +319,30 @@ impl Context {
 
     /// Commits what is open, a branch of XA too.
     pub(super) fn commit_open(&mut self) -> Result<()> {
-        let _pass = match &self.transaction {
+        let committed = self.enqueue_open().and_then(|unsettled| unsettled.map(Unsettled::wait).transpose());
+        self.drop_retired();
+        if let Some(committed) = committed? {
+            self.tracker.committed(committed.gtid);
+        }
+        Ok(())
+    }
+
+    /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed: what it has read is as
+    /// durable as the settings ask then.
+    pub(super) fn enqueue_open(&mut self) -> Result<Option<Unsettled>> {
+        let pass = match &self.transaction {
             Some(open) if open.engine.has_changes() => self.enter_commit()?,
             _ => None,
         };
-        match self.take_transaction() {
-            None => Ok(()),
-            Some(Open { engine, tables, .. }) => {
-                self.count(Counter::HandlerCommit);
-                let engine_status = self.database.engine().clone();
-                let newest = engine.newest_read();
-                let outcome = engine.commit();
+        let Some(Open { engine, tables, .. }) = self.take_transaction() else { return Ok(None) };
+        self.count(Counter::HandlerCommit);
+        let newest = engine.newest_read();
+        match engine.enqueue()? {
+            Some(pending) => Ok(Some(Unsettled { pending, tables, pass })),
+            None => {
                 drop(tables);
-                self.drop_retired();
-                match outcome? {
-                    Some(committed) => self.tracker.committed(committed.gtid),
-                    // Nothing was changed, but what was read may not be durable yet.
-                    None => engine_status.wait_visible(newest)?,
-                }
-                Ok(())
+                self.database.engine().wait_visible(newest)?;
+                Ok(None)
             }
         }
     }
