@@ -4,8 +4,10 @@
 //! the binary log describe them.
 
 pub mod event;
+pub mod file;
 pub mod group;
 pub mod gtid;
+pub mod json_lines;
 pub mod log;
 pub mod position;
 pub mod row;

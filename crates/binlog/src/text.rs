@@ -17,19 +17,48 @@ mod value;
 
 pub use value::write_value;
 
+/// Takes text that was made so far, and empties it.
+pub type Drain<'a> = &'a mut dyn FnMut(&mut Vec<u8>);
+
+/// Text of so many bytes is offered for draining.
+pub(crate) const DRAIN_SIZE: usize = 1 << 20;
+
+/// How much is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// No rows, as without `-v`.
+    Headers,
+    /// Rows, as with `-v`.
+    Rows,
+    /// The statements that rows come from, and each column's type, as with `-vv`.
+    Types,
+}
+
 /// Prints the events of a file or stream, in their order.
 #[derive(Debug)]
 pub struct TextPrinter {
     decoder: Decoder,
     /// Bytes that compressed content may have.
     limit: usize,
+    detail: Detail,
+    database: Option<Vec<u8>>,
 }
 
 impl TextPrinter {
     /// Starts with a decoder; compressed statements, rows and payloads are printed if what each holds has at most
     /// `limit` bytes.
     pub fn new(decoder: Decoder, limit: usize) -> Self {
-        Self { decoder, limit }
+        Self { decoder, limit, detail: Detail::Types, database: None }
+    }
+
+    /// The same for one database only: tables' events and statements of others are left out.
+    pub fn with_database(self, database: Option<&str>) -> Self {
+        Self { database: database.map(|name| name.as_bytes().to_vec()), ..self }
+    }
+
+    /// The same with other detail than all.
+    pub fn with_detail(self, detail: Detail) -> Self {
+        Self { detail, ..self }
     }
 
     /// The decoder, which has seen all events printed.
@@ -39,56 +68,62 @@ impl TextPrinter {
 
     /// Appends the text of the event that starts at `offset` of its file.
     pub fn print(&mut self, offset: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EventError> {
+        self.print_draining(offset, bytes, out, &mut |_| {})
+    }
+
+    /// As [`Self::print`]; `drain` may empty the text now and then, so that one of many gigabytes takes little memory.
+    pub fn print_draining(
+        &mut self,
+        offset: u64,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        drain: Drain<'_>,
+    ) -> Result<(), EventError> {
         let (header, event) = self.decoder.decode(bytes)?;
+        if self.leaves_out(&self.decoder, &event) {
+            return Ok(());
+        }
         let checksum = (self.decoder.format().checksum_len() > 0).then(|| &bytes[bytes.len() - 4..]);
         print_head(offset, &header, checksum, out);
-        self.print_event(&header, &event, out)?;
+        self.print_event(&self.decoder, &header, &event, out, drain)?;
         if let Event::TransactionPayload(payload) = &event {
-            self.print_payload(&header, payload, out)?;
+            self.print_payload(&header, payload, out, drain)?;
         }
         Ok(())
     }
 
-    fn print_payload(
-        &mut self,
-        header: &EventHeader,
-        payload: &TransactionPayloadEvent<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), EventError> {
-        let mut inside = Decoder::new(TransactionPayloadEvent::inner_format(self.decoder.format()));
-        std::mem::swap(&mut self.decoder, &mut inside);
-        let printed = self.print_payload_events(header, payload, out);
-        std::mem::swap(&mut self.decoder, &mut inside);
-        printed
+    fn leaves_out(&self, decoder: &Decoder, event: &Event<'_>) -> bool {
+        self.database.as_ref().is_some_and(|name| !concerns(decoder, event, name))
     }
 
-    fn print_payload_events(
-        &mut self,
+    fn print_payload(
+        &self,
         outer: &EventHeader,
         payload: &TransactionPayloadEvent<'_>,
         out: &mut Vec<u8>,
+        drain: Drain<'_>,
     ) -> Result<(), EventError> {
         line(out, format_args!("# Start of compressed events."));
-        let mut events = payload.events(self.limit)?;
-        while let Some(bytes) = events.next_event()? {
-            let (header, event) = self.decoder.decode(bytes)?;
-            if matches!(event, Event::TransactionPayload(_)) {
-                return Err(EventError::Malformed("transaction payload inside another"));
+        payload.visit(self.decoder.format(), self.limit, |decoder, header, event| {
+            if self.leaves_out(decoder, event) {
+                return Ok(());
             }
             // Places inside a payload are those of the payload.
-            let header = EventHeader { end_log_pos: outer.end_log_pos, ..header };
+            let header = EventHeader { end_log_pos: outer.end_log_pos, ..*header };
             print_head(outer.end_log_pos.into(), &header, None, out);
-            self.print_event(&header, &event, out)?;
-        }
+            self.print_event(decoder, &header, event, out, drain)
+        })?;
         line(out, format_args!("# End of compressed events."));
         Ok(())
     }
 
     fn print_event(
         &self,
+        decoder: &Decoder,
         header: &EventHeader,
         event: &Event<'_>,
         out: &mut Vec<u8>,
+        drain: Drain<'_>,
     ) -> Result<(), EventError> {
         match event {
             Event::FormatDescription(f) => {
@@ -109,14 +144,17 @@ impl TextPrinter {
             Event::TableMap(table) => {
                 line(out, format_args!("Table_map: {} mapped to number {}", name_of(table), table.table_id));
             }
-            Event::Rows(rows) => self.print_rows(rows, out)?,
+            Event::Rows(rows) => self.print_rows(decoder, rows, out, drain)?,
             Event::Xid(xid) => line(out, format_args!("Xid = {}\nCOMMIT/*!*/;", xid.0)),
             Event::Rotate(rotate) => {
                 let file = lossy(rotate.file_name);
                 line(out, format_args!("Rotate to {file}  pos: {}", rotate.position));
             }
             Event::Stop => line(out, format_args!("Stop")),
-            Event::RowsQuery(query) => print_comment("Rows_query", "# ", query.sql, out),
+            Event::RowsQuery(query) if self.detail == Detail::Types => {
+                print_comment("Rows_query", "# ", query.sql, out);
+            }
+            Event::RowsQuery(_) => line(out, format_args!("Rows_query")),
             Event::MariadbAnnotateRows(sql) => print_comment("Annotate_rows:", "#Q> ", sql, out),
             Event::Heartbeat(h) => {
                 line(out, format_args!("Heartbeat at {} pos: {}", lossy(h.file_name), h.position));
@@ -166,7 +204,13 @@ impl TextPrinter {
         Ok(())
     }
 
-    fn print_rows(&self, rows: &RowsEvent<'_>, out: &mut Vec<u8>) -> Result<(), EventError> {
+    fn print_rows(
+        &self,
+        decoder: &Decoder,
+        rows: &RowsEvent<'_>,
+        out: &mut Vec<u8>,
+        drain: Drain<'_>,
+    ) -> Result<(), EventError> {
         line(
             out,
             format_args!(
@@ -176,10 +220,11 @@ impl TextPrinter {
                 flag_names(rows.flags)
             ),
         );
-        if rows.columns == 0 {
-            return Ok(()); // the dummy event that only ends a statement
+        // One without columns is the dummy event that only ends a statement.
+        if rows.columns == 0 || self.detail == Detail::Headers {
+            return Ok(());
         }
-        let table = self.decoder.table_of(rows)?;
+        let table = decoder.table_of(rows)?;
         let bytes = rows.rows.bytes(self.limit)?;
         let verb = match rows.kind {
             RowsKind::Write => "INSERT INTO",
@@ -192,25 +237,51 @@ impl TextPrinter {
             for (clause, image) in [("WHERE", change.before), ("SET", change.after)] {
                 if let Some(image) = image {
                     line(out, format_args!("### {clause}"));
-                    print_image(table, &image, out)?;
+                    self.print_image(table, &image, out)?;
                 }
             }
+            if out.len() >= DRAIN_SIZE {
+                drain(out);
+            }
+        }
+        Ok(())
+    }
+
+    fn print_image(
+        &self,
+        table: &TableMapEvent,
+        image: &RowImage<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EventError> {
+        for field in image.fields() {
+            put(out, format_args!("###   @{}=", field.column + 1));
+            write_value(&field, out)?;
+            if self.detail < Detail::Types {
+                out.push(b'\n');
+                continue;
+            }
+            let meta = crate::event::table_map::printed_meta(field.ty);
+            let nullable = u8::from(table.is_nullable(field.column));
+            let is_null = u8::from(field.raw.is_none());
+            let name = value::type_name(field.ty);
+            line(out, format_args!(" /* {name} meta={meta} nullable={nullable} is_null={is_null} */"));
         }
         Ok(())
     }
 }
 
-fn print_image(table: &TableMapEvent, image: &RowImage<'_>, out: &mut Vec<u8>) -> Result<(), EventError> {
-    for field in image.fields() {
-        put(out, format_args!("###   @{}=", field.column + 1));
-        write_value(&field, out)?;
-        let nullable = u8::from(table.is_nullable(field.column));
-        let is_null = u8::from(field.raw.is_none());
-        let meta = crate::event::table_map::printed_meta(field.ty);
-        let name = value::type_name(field.ty);
-        line(out, format_args!(" /* {name} meta={meta} nullable={nullable} is_null={is_null} */"));
+/// False for row events of other databases' tables, and for statements that ran in another one.
+pub(crate) fn concerns(decoder: &Decoder, event: &Event<'_>, database: &[u8]) -> bool {
+    match event {
+        Event::TableMap(table) => table.database == database,
+        Event::Rows(rows) => match decoder.table(rows.table_id) {
+            Some(table) => table.database == database,
+            None => rows.columns == 0,
+        },
+        Event::Query(query) => query.database == database || !query.is_in_database(),
+        Event::MariadbQueryCompressed(event) => event.query.database == database,
+        _ => true,
     }
-    Ok(())
 }
 
 fn print_head(offset: u64, header: &EventHeader, checksum: Option<&[u8]>, out: &mut Vec<u8>) {

@@ -2,7 +2,7 @@
 
 use stdx::cursor::{Cursor, put_lenenc};
 
-use super::{EncodeEvent, EventError, EventType};
+use super::{EncodeEvent, EventError, EventHeader, EventType};
 use crate::gtid::{Gtid, GtidSet, Uuid};
 
 /// The GTID or anonymous-GTID event, which opens each event group.
@@ -86,6 +86,28 @@ impl GtidEvent {
             event.commit = Some(CommitInfo::decode(&mut c)?);
         }
         Ok(event)
+    }
+}
+
+impl GtidEvent {
+    /// Adds `by` to the logical timestamps of a whole GTID event, whose checksum then is that of [`super::move_event`]. A
+    /// `last_committed` of 0 becomes `by`: all that comes before.
+    ///
+    /// # Errors
+    /// If the event is a tagged one: there the numbers have no fixed length.
+    pub fn raise_logical_timestamps(event: &mut [u8], by: u64) -> Result<(), EventError> {
+        /// Flags, uuid, gno, type of timestamps.
+        const BEFORE: usize = EventHeader::LEN + 1 + 16 + 8 + 1;
+        if EventHeader::decode(event)?.event_type == EventType::GTID_TAGGED {
+            return Err(EventError::Unsupported("new logical timestamps for tagged GTIDs"));
+        }
+        for at in [BEFORE, BEFORE + 8] {
+            let field = event.get_mut(at..at + 8).ok_or(EventError::Truncated)?;
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(field);
+            field.copy_from_slice(&u64::from_le_bytes(bytes).wrapping_add(by).to_le_bytes());
+        }
+        Ok(())
     }
 }
 

@@ -203,6 +203,24 @@ pub fn append_event(
     }
 }
 
+/// Gives an event another place: `end_log_pos` for `start` (left as it is where there is none), and the checksum.
+pub fn move_event(event: &mut [u8], start: u64, checksum: ChecksumAlgorithm) -> Result<(), EventError> {
+    let header = EventHeader::decode(event)?;
+    if header.end_log_pos != 0 {
+        let end = start.wrapping_add(event.len() as u64) as u32;
+        let place = EventHeader::END_LOG_POS_OFFSET..EventHeader::END_LOG_POS_OFFSET + 4;
+        event.get_mut(place).ok_or(EventError::Truncated)?.copy_from_slice(&end.to_le_bytes());
+    }
+    if checksum == ChecksumAlgorithm::Crc32 {
+        let (summed, crc) = event.split_last_chunk_mut::<CHECKSUM_LEN>().ok_or(EventError::Truncated)?;
+        if summed.len() < EventHeader::LEN {
+            return Err(EventError::Truncated);
+        }
+        *crc = event_crc(summed).to_le_bytes();
+    }
+    Ok(())
+}
+
 /// The CRC-32 of an event's header and body. The in-use flag of a format description counts as clear, so that closing a
 /// file changes that bit alone.
 fn event_crc(event: &[u8]) -> u32 {

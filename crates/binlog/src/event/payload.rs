@@ -11,7 +11,9 @@ use std::io::{self, Read};
 
 use stdx::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
 
-use super::{ChecksumAlgorithm, EncodeEvent, EventError, EventHeader, EventType, FormatDescription};
+use super::{
+    ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventError, EventHeader, EventType, FormatDescription,
+};
 
 /// A transaction payload event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +85,26 @@ impl<'a> TransactionPayloadEvent<'a> {
         // One byte more than there should be shows that there are more.
         let stream = stream.take(self.uncompressed_size.saturating_add(1));
         Ok(PayloadEvents { stream, left: self.uncompressed_size, event_length_max, event: Vec::new() })
+    }
+
+    /// Decodes the events one after another, and gives each to `visit` with the decoder that knows its tables. `fde` is
+    /// the file's format, `limit` how long an event may be.
+    pub fn visit<E: From<EventError>>(
+        &self,
+        fde: &FormatDescription,
+        limit: usize,
+        mut visit: impl FnMut(&Decoder, &EventHeader, &Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut decoder = Decoder::new(Self::inner_format(fde));
+        let mut events = self.events(limit)?;
+        while let Some(bytes) = events.next_event()? {
+            let (header, event) = decoder.decode(bytes)?;
+            if matches!(event, Event::TransactionPayload(_)) {
+                return Err(EventError::Malformed("transaction payload inside another").into());
+            }
+            visit(&decoder, &header, &event)?;
+        }
+        Ok(())
     }
 
     /// The format description for the events inside: that of the file, without checksums.

@@ -132,6 +132,14 @@ impl<'a> QueryEvent<'a> {
         }
     }
 
+    /// False for what only bounds a transaction: BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA.
+    pub fn is_in_database(&self) -> bool {
+        let word = self.sql.split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
+        !["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "XA"]
+            .iter()
+            .any(|w| word.eq_ignore_ascii_case(w.as_bytes()))
+    }
+
     /// Reads the body of a query event; the statement is what is left.
     pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);

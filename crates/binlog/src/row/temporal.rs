@@ -270,6 +270,23 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    /// The moment's date and time in UTC; zero is the zero date, as MySQL has it.
+    pub fn utc(&self) -> DateTime {
+        let (day, second) = (self.seconds / 86_400, self.seconds % 86_400);
+        let zero = Date { year: 0, month: 0, day: 0 };
+        let date = if self.seconds == 0 { zero } else { date_of_day(day) };
+        DateTime {
+            date,
+            hour: (second / 3600) as u8,
+            minute: (second / 60 % 60) as u8,
+            second: (second % 60) as u8,
+            micros: self.micros,
+            digits: self.digits,
+        }
+    }
+}
+
 /// The date so many days behind 1970-01-01. Counts years from March, so that the leap day is a year's last.
 pub(crate) fn date_of_day(days: u32) -> Date {
     let days = u64::from(days) + 719_468; // since 0000-03-01

@@ -26,6 +26,7 @@ pub mod tree;
 pub mod view;
 
 pub use diff::{JsonDiff, JsonOperation, diffs};
+pub(crate) use print::base64;
 pub use print::{write_pretty, write_quoted, write_text};
 pub use tree::{EncodeError, Tree};
 pub use view::{Container, Json, Node};
