@@ -1,7 +1,7 @@
 //! The server: options, sessions, the life of the process. See ARCHITECTURE.md for how the crates meet.
 //!
 //! Reading order: [`options`] (what it starts with), [`server`] (start and stop), `listener`, [`session`] (a connection
-//! from accept to end), [`dispatch`] (its commands), `statements` (prepared ones), [`results`]. Beside it: [`probe`].
+//! from accept to end), [`dispatch`] (its commands), `statements` (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`].
 
 pub mod accounts;
 pub mod connections;
@@ -12,6 +12,7 @@ mod dump;
 mod error_log;
 mod late_reply;
 pub mod listener;
+pub mod log_tool;
 mod metrics;
 pub mod options;
 pub mod probe;

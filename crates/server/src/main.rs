@@ -10,6 +10,7 @@ duramen: a database server that speaks MySQL's protocol and whose binary log is 
 
     duramen serve            run the server; 'duramen serve --help' tells its options
     duramen probe            tell what full durability will cost on this disk; 'duramen probe --help' tells more
+    duramen binlog           read, verify, cut and replay binary log files; 'duramen binlog --help' tells more
     duramen --version        tell the version
     duramen --help           tell this
 ";
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     match args.first().map(String::as_str) {
         Some("serve") => serve(&args[1..]),
         Some("probe") => probe(&args[1..]),
+        Some("binlog") => server::log_tool::run(&args[1..]),
         Some("--version" | "-V" | "version") => version(),
         Some("--help" | "-h" | "-?" | "help") => {
             print!("{USAGE}");
@@ -29,7 +31,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Some(other) => {
-            let nearest = stdx::suggest::nearest(other, ["serve", "probe", "version", "help"]);
+            let nearest = stdx::suggest::nearest(other, ["serve", "probe", "binlog", "version", "help"]);
             let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
             eprintln!("duramen: unknown command '{other}'{hint}\n\n{USAGE}");
             ExitCode::FAILURE

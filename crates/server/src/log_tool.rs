@@ -1,0 +1,128 @@
+//! `duramen binlog`: binary log files read, verified, measured, searched, cut, and replayed to a point in time.
+//!
+//! Files are those of MySQL, MariaDB or Duramen. Each command reads them from front to back, event by event: memory is bounded
+//! by the largest event, whatever the files' sizes. No command changes a file that it reads.
+//!
+//! Reading order: [`arguments`], [`input`] (which files, and which of their events), then a module for each command.
+//! Elsewhere: events as text and JSON, and reading a file (`binlog`). The commands are told in docs/binlog-tool.md.
+
+mod arguments;
+mod cut;
+mod find;
+mod group;
+mod help;
+mod input;
+mod output;
+mod point;
+mod print;
+mod replay;
+mod transactions;
+mod verify;
+
+use binlog::file::FileError;
+use env::{Env, RealEnv};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Compressed statements, rows and events may have so many bytes: as the longest event that is read.
+const EXPANDED_MAX: usize = binlog::event::EVENT_LENGTH_MAX as usize;
+
+/// Why a command can't do what it was asked.
+#[derive(Debug, Error)]
+pub enum ToolError {
+    /// The command line.
+    #[error("{0}")]
+    Options(String),
+    /// A binary log file.
+    #[error("{file}: {source}")]
+    File {
+        /// Its name.
+        file: String,
+        /// What is wrong.
+        source: FileError,
+    },
+    /// Any other file.
+    #[error("can't {action} '{}': {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What was said.
+        source: io::Error,
+    },
+    /// The output.
+    #[error("can't write: {0}")]
+    Output(#[from] io::Error),
+    /// What was asked for is not to be had; the text tells all.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl ToolError {
+    fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// True if whoever reads the output has seen enough, as `head` does.
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// What a command found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// Damage, or nothing that was looked for: told, and in the exit code 1.
+    Bad,
+}
+
+const COMMANDS: [&str; 6] = ["print", "verify", "find", "cut", "replay", "help"];
+
+/// Does what the arguments behind `duramen binlog` ask. Exit codes: 0 for done, 1 for damage or nothing found, 2 for what
+/// can't be done.
+pub fn run(args: &[String]) -> ExitCode {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    match command(&env, args) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => ExitCode::from(1),
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("duramen binlog: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
+    let Some((name, rest)) = args.split_first() else {
+        return Err(ToolError::Options(format!("a command is missing\n\n{}", help::OVERVIEW)));
+    };
+    if rest.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?")) {
+        return tell(help::of(name));
+    }
+    match name.as_str() {
+        "print" => print::run(env, rest),
+        "verify" => verify::run(env, rest),
+        "find" => find::run(env, rest),
+        "cut" => cut::run(env, rest),
+        "replay" => replay::run(env, rest),
+        "--help" | "-h" | "-?" => tell(help::OVERVIEW),
+        "help" => tell(rest.first().map_or(help::OVERVIEW, |name| help::of(name))),
+        other => {
+            let nearest = stdx::suggest::nearest(other, COMMANDS);
+            let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
+            Err(ToolError::Options(format!("unknown command '{other}'{hint}\n\n{}", help::OVERVIEW)))
+        }
+    }
+}
+
+fn tell(text: &str) -> Result<Outcome, ToolError> {
+    use std::io::Write as _;
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(Outcome::Done)
+}

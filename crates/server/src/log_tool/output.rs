@@ -1,0 +1,63 @@
+//! A file that is being made, from front to back.
+
+use super::ToolError;
+use env::{Env, File, OpenMode};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Written in pieces of so many bytes.
+const PIECE: usize = 1 << 20;
+
+/// A new file.
+pub(super) struct NewFile {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    pending: Vec<u8>,
+    written: u64,
+}
+
+impl NewFile {
+    /// Makes it; it must not be there.
+    pub(super) fn create(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
+        Self::open(env, path, OpenMode::CreateNew)
+    }
+
+    /// As [`Self::create`], for its owner alone.
+    pub(super) fn create_private(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
+        Self::open(env, path, OpenMode::CreateNewPrivate)
+    }
+
+    fn open(env: &dyn Env, path: &Path, mode: OpenMode) -> Result<Self, ToolError> {
+        let file = env.open(path, mode).map_err(|e| ToolError::io("make", path, e))?;
+        Ok(Self { path: path.to_owned(), file, pending: Vec::new(), written: 0 })
+    }
+
+    /// Its length so far, in bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.written + self.pending.len() as u64
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= PIECE { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<(), ToolError> {
+        self.try_write().map_err(|e| ToolError::io("write", &self.path, e))
+    }
+
+    fn try_write(&mut self) -> io::Result<()> {
+        self.file.write_at(&self.pending, self.written)?;
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Makes it durable, its name not.
+    pub(super) fn finish(mut self) -> Result<u64, ToolError> {
+        self.write()?;
+        self.file.sync_all().map_err(|e| ToolError::io("flush", &self.path, e))?;
+        Ok(self.written)
+    }
+}

@@ -1,0 +1,196 @@
+//! `duramen binlog replay`: point-in-time recovery.
+//!
+//! The log is the database's only log, so a copy of the data directory and the log files behind it are all that any later
+//! state is made of: recovery at a start replays what the tables lack.
+//!
+//! 1. plan     The base's log and the later files are put in one row; each must go on where the one before ends
+//!    (`chain`). The point is looked for in what the base lacks.
+//! 2. copy     Base and log files go to a folder beside the new data directory, the last file up to the point (`copy`).
+//! 3. recover  The database is opened there and closed again: tables and log are at the point.
+//! 4. name     The folder gets its name.
+//!
+//! (P1) The base and the log files are read only.
+//! (P2) The new data directory has its name only when it is whole and recovery has succeeded.
+//! (P3) No file that recovery reads comes from two histories: each file's Previous_gtids are what is before it, and a
+//!      file that the base has too begins with what the base has of it.
+
+use super::arguments::{Arguments, Takes};
+use super::point::{UNTIL, Until};
+use super::{Outcome, ToolError};
+use crate::datadir::Datadir;
+use crate::options::{self, Command, Options};
+use crate::stop::Stop;
+use binlog::json_lines::moment;
+use chain::{Chain, Plan};
+use copy::Copy;
+use env::Env;
+use sql::status::Status;
+use sql::variables::ids;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+mod chain;
+mod copy;
+
+const OPTIONS: [Takes; 8] = [
+    Takes::Value("base"),
+    Takes::Value("logs"),
+    Takes::Value("datadir"),
+    Takes::Nothing("keep-uuid"),
+    Takes::Nothing("in-place"),
+    UNTIL[0],
+    UNTIL[1],
+    UNTIL[2],
+];
+
+pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
+    let arguments = Arguments::parse("replay", args, &OPTIONS, &[])?;
+    if arguments.has("in-place") {
+        let why = "the base is never changed, so that another point can be tried; --datadir says where to make the new one";
+        return Err(arguments.wrong(format!("'--in-place' is not supported: {why}")));
+    }
+    let needed = |name: &str, what: &str| {
+        let value = arguments.value(name).map(PathBuf::from);
+        value.ok_or_else(|| arguments.wrong(format!("--{name} is missing: {what}")))
+    };
+    let base = needed("base", "the copy of a data directory to start from")?;
+    let target = needed("datadir", "the data directory to make")?;
+    let until = Until::of(&arguments)?;
+    let logs = arguments.values("logs").chain(arguments.files.iter().map(String::as_str));
+    let logs: Vec<PathBuf> = logs.map(PathBuf::from).collect();
+    let begun = env.monotonic();
+    say("looking through the log");
+    let chain = Chain::of(&**env, &base, &logs)?;
+    let plan = chain.plan(&**env, until)?;
+    let unfinished = Unfinished::begin(env.clone(), &target)?;
+    Copy::new(&**env, &base, &unfinished.path).all(&plan, arguments.has("keep-uuid"))?;
+    recover(env, &unfinished.path, &plan)?;
+    unfinished.finish(&target)?;
+    tell(&plan, &target, (env.monotonic() - begun).as_secs_f64());
+    Ok(Outcome::Done)
+}
+
+/// Progress: on standard error.
+fn say(text: impl std::fmt::Display) {
+    eprintln!("duramen binlog replay: {text}");
+}
+
+fn tell(plan: &Plan, target: &Path, seconds: f64) {
+    let added = plan.transactions;
+    println!(
+        "replayed {added} transactions behind the base, {} bytes of log, in {seconds:.1} s",
+        plan.bytes_behind
+    );
+    println!("ended at {}:{}, {}", plan.last_name(), plan.last_end, plan.ended_with());
+    println!("gtid_executed: {}", plan.executed.to_string().replace('\n', ""));
+    println!("start it with: duramen serve --datadir={}", target.display());
+}
+
+impl Plan {
+    /// The last transaction, in words.
+    fn ended_with(&self) -> String {
+        match &self.last {
+            Some(last) => format!("behind {}, committed {} UTC", last.name, moment(last.committed)),
+            None => "where the base ends".to_owned(),
+        }
+    }
+}
+
+/// The folder that becomes the data directory; removed if it does not (P2).
+struct Unfinished {
+    env: Arc<dyn Env>,
+    path: PathBuf,
+    is_finished: bool,
+}
+
+impl Unfinished {
+    fn begin(env: Arc<dyn Env>, target: &Path) -> Result<Self, ToolError> {
+        let name = target.file_name().ok_or_else(|| {
+            ToolError::Refused(format!("'{}' is no name for a new data directory", target.display()))
+        })?;
+        let path = target.with_file_name(format!("{}.unfinished", name.to_string_lossy()));
+        for there in [target, &path] {
+            let is_empty = env.read_dir(there).is_ok_and(|inside| inside.is_empty());
+            if env.exists(there) && !is_empty {
+                let there = there.display();
+                return Err(ToolError::Refused(format!(
+                    "'{there}' is there already: name another one, or remove it"
+                )));
+            }
+        }
+        env.create_dir_all(&path).map_err(|e| ToolError::io("make the folder", &path, e))?;
+        Ok(Self { env, path, is_finished: false })
+    }
+
+    fn finish(mut self, target: &Path) -> Result<(), ToolError> {
+        let named = self.env.rename(&self.path, target).and_then(|()| {
+            let above = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            self.env.sync_dir(above)
+        });
+        named.map_err(|e| ToolError::io("name the new data directory", target, e))?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_finished
+            && let Err(e) = self.env.remove_tree(&self.path)
+        {
+            say(format_args!("can't remove '{}': {e}", self.path.display()));
+        }
+    }
+}
+
+/// Step 3. What recovery found must be what was planned.
+fn recover(env: &Arc<dyn Env>, path: &Path, plan: &Plan) -> Result<(), ToolError> {
+    let wrong =
+        |what: String| ToolError::Refused(format!("recovery of the new data directory failed: {what}"));
+    let args = [format!("--datadir={}", path.display()), format!("--log-bin={}", plan.base_name)];
+    let options = match options::parse(&**env, &args) {
+        Ok(Command::Serve(options)) => options,
+        Ok(_) => return Err(wrong("its options are not understood".into())),
+        Err(e) => return Err(wrong(e.to_string())),
+    };
+    say(format_args!("replaying {} bytes of log", plan.bytes_behind));
+    let executed = while_telling("replaying", || open_and_close(env, path, &options))
+        .map_err(|e| wrong(e.to_string()))?;
+    if executed != plan.executed {
+        return Err(wrong(format!("it ended at gtid_executed {executed}, not at {}", plan.executed)));
+    }
+    Ok(())
+}
+
+fn open_and_close(
+    env: &Arc<dyn Env>,
+    path: &Path,
+    options: &Options,
+) -> Result<binlog::gtid::GtidSet, crate::server::StartError> {
+    let datadir = Datadir::open(env.clone(), path, &options.path(ids::PID_FILE))?;
+    let database =
+        crate::database::open(env, options, &datadir, &Arc::<Status>::default(), &Stop::default())?;
+    let executed = database.engine().log().gtid_executed();
+    crate::database::close(&database).map_err(crate::server::StartError::Database)?;
+    Ok(executed)
+}
+
+/// Tells every few seconds that something goes on.
+fn while_telling<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    const PAUSE: Duration = Duration::from_secs(5);
+    let (done, over) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut seconds = 0;
+            while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(PAUSE) {
+                seconds += PAUSE.as_secs();
+                say(format_args!("{what}, {seconds} s"));
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}

@@ -1,0 +1,298 @@
+//! `duramen binlog verify`: is a log whole, and is anything missing?
+//!
+//! 1. bytes      checksums, lengths, `end_log_pos` (the reader, and [`Verifier::place`])
+//! 2. content    every event is decoded, every row to its last value ([`decode_all`])
+//! 3. structure  transactions begin, end, and have the length that they say ([`group`](super::group))
+//! 4. order      logical timestamps, GTIDs, Previous_gtids, Rotate to the next file ([`Verifier::order`])
+
+use super::arguments::Arguments;
+use super::group::{Groups, Step};
+use super::input::{LogFile, log_files};
+use super::{EXPANDED_MAX, Outcome, ToolError};
+use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid};
+use binlog::file::{FileEnd, FileError, FileReader, RawEvent};
+use binlog::gtid::{GtidSet, Interval, Source};
+use env::Env;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// So many problems of one file are told.
+const TOLD_MAX: u64 = 20;
+
+pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
+    let arguments = Arguments::parse("verify", args, &[], &[])?;
+    let files = log_files(&**env, &arguments)?;
+    let mut log = Log::default();
+    let mut problems = 0;
+    for file in &files {
+        let mut reader = file.open(&**env)?;
+        let mut verifier = Verifier::new(&mut log, file);
+        verifier.read(&mut reader)?;
+        problems += verifier.problems;
+    }
+    let (n, events, transactions) = (files.len(), log.events, log.transactions);
+    let verdict = if problems == 0 { "sound".to_owned() } else { format!("{problems} problems") };
+    println!("{n} files, {events} events, {transactions} transactions: {verdict}");
+    if let Some(gtids) = log.gtids.filter(|set| !set.is_empty()) {
+        println!("GTIDs up to their end: {gtids}");
+    }
+    Ok(if problems == 0 { Outcome::Done } else { Outcome::Bad })
+}
+
+/// What goes on from file to file.
+#[derive(Default)]
+struct Log {
+    events: u64,
+    transactions: u64,
+    /// All up to here; `None` where no file said what was before it.
+    gtids: Option<GtidSet>,
+    /// MariaDB's: the last number of each domain and server.
+    mariadb: Option<BTreeMap<(u32, u32), u64>>,
+    /// What the last file's Rotate event names.
+    next_file: Option<Vec<u8>>,
+}
+
+struct Verifier<'a> {
+    log: &'a mut Log,
+    file: &'a LogFile,
+    decoder: Decoder,
+    groups: Groups,
+    sequence_number: u64,
+    events: u64,
+    transactions: u64,
+    problems: u64,
+    /// Rotate or Stop.
+    closed_by: Option<&'static str>,
+}
+
+impl<'a> Verifier<'a> {
+    fn new(log: &'a mut Log, file: &'a LogFile) -> Self {
+        let decoder = Decoder::new(FormatDescription::new("", 0));
+        Self {
+            log,
+            file,
+            decoder,
+            groups: Groups::default(),
+            sequence_number: 0,
+            events: 0,
+            transactions: 0,
+            problems: 0,
+            closed_by: None,
+        }
+    }
+
+    fn problem(&mut self, at: u64, what: impl std::fmt::Display) {
+        self.problems += 1;
+        match self.problems.cmp(&TOLD_MAX) {
+            std::cmp::Ordering::Less => println!("{}: at {at}: {what}", self.file.name),
+            std::cmp::Ordering::Equal => println!("{}: at {at}: {what}; more are not told", self.file.name),
+            std::cmp::Ordering::Greater => {}
+        }
+    }
+
+    fn read(&mut self, reader: &mut FileReader) -> Result<(), ToolError> {
+        if let Some(named) = self.log.next_file.take()
+            && named != self.file.name.as_bytes()
+            && self.file.path.is_some()
+        {
+            let named = String::from_utf8_lossy(&named).into_owned();
+            self.problem(0, format_args!("the file before says that {named} comes next"));
+        }
+        let end = loop {
+            match reader.next_event() {
+                Ok(Some(event)) => self.event(event),
+                Ok(None) => break Ok(()),
+                Err(FileError::Event { at, source }) => break Err((at, source)),
+                Err(e) => return Err(self.file.error(e)),
+            }
+        };
+        self.end(reader, end)?;
+        self.log.events += self.events;
+        self.log.transactions += self.transactions;
+        let (name, size) = (&self.file.name, reader.at());
+        let closed = match self.closed_by {
+            Some(event) => format!("closed by {event}"),
+            None => "not closed".to_owned(),
+        };
+        let verdict =
+            if self.problems == 0 { "sound".to_owned() } else { format!("{} problems", self.problems) };
+        let (events, transactions) = (self.events, self.transactions);
+        println!("{name}: {events} events in {size} bytes, {transactions} transactions, {closed}: {verdict}");
+        Ok(())
+    }
+
+    fn event(&mut self, raw: RawEvent<'_>) {
+        self.events += 1;
+        self.place(&raw);
+        let mut decoder = std::mem::replace(&mut self.decoder, Decoder::new(FormatDescription::new("", 0)));
+        match decode_all(&mut decoder, raw.bytes) {
+            Ok(event) => self.order(&raw, &event),
+            Err(e) => self.problem(raw.start, e),
+        }
+        self.decoder = decoder;
+    }
+
+    /// Whether the event is where it says that it is. What a source made up for a replica says nothing, nor do events
+    /// that MariaDB 11.4 and later have inside transactions.
+    fn place(&mut self, raw: &RawEvent<'_>) {
+        use binlog::event::{EventType, flags};
+        let header = &raw.header;
+        let elsewhere = header.flags & (flags::ARTIFICIAL | flags::RELAY_LOG) != 0
+            || header.end_log_pos == 0 && self.decoder.format().is_mariadb();
+        if !elsewhere && header.end_log_pos != raw.end() as u32 {
+            let (says, is) = (header.end_log_pos, raw.end());
+            self.problem(raw.start, format_args!("end_log_pos is {says}, but the event ends at {is}"));
+        }
+        if raw.start == 4 && header.event_type != EventType::FORMAT_DESCRIPTION {
+            self.problem(raw.start, "the first event is no format description");
+        }
+        if let Some(event) = self.closed_by {
+            self.problem(raw.start, format_args!("an event behind {event}"));
+        }
+    }
+
+    fn order(&mut self, raw: &RawEvent<'_>, event: &Event<'_>) {
+        match self.groups.step(raw.start, raw.end(), event) {
+            Ok(Step::Ended) => self.transactions += 1,
+            Ok(Step::Inside | Step::Outside) => {}
+            Err(what) => self.problem(raw.start, what),
+        }
+        match event {
+            Event::Gtid(gtid) => self.gtid(raw.start, gtid),
+            Event::PreviousGtids(previous) => self.previous(raw.start, &previous.0),
+            Event::MariadbGtid(gtid) => self.mariadb_gtid(raw.start, gtid.gtid),
+            Event::MariadbGtidList(list) => self.mariadb_list(raw.start, &list.gtids),
+            Event::Rotate(rotate) if raw.header.timestamp != 0 || raw.header.end_log_pos != 0 => {
+                self.closed_by = Some("Rotate");
+                self.log.next_file = Some(rotate.file_name.to_vec());
+            }
+            Event::Stop => self.closed_by = Some("Stop"),
+            _ => {}
+        }
+    }
+
+    fn gtid(&mut self, at: u64, event: &GtidEvent) {
+        let (last, sequence) = (event.last_committed, event.sequence_number);
+        if sequence != 0 && last >= sequence {
+            self.problem(at, format_args!("last_committed {last} is not below sequence_number {sequence}"));
+        }
+        if sequence != 0 && sequence <= self.sequence_number {
+            let before = self.sequence_number;
+            self.problem(at, format_args!("sequence_number {sequence} comes behind {before}"));
+        }
+        self.sequence_number = sequence;
+        let (Some(gtid), Some(all)) = (event.gtid, &mut self.log.gtids) else { return };
+        let mut this = GtidSet::new();
+        let source = Source { uuid: gtid.uuid, tag: event.tag.clone() };
+        this.add_interval(source, Interval { start: gtid.gno, end: gtid.gno + 1 });
+        let is_there = this.is_subset(all);
+        all.union(&this);
+        if is_there {
+            self.problem(at, format_args!("GTID {this} was there before"));
+        }
+    }
+
+    fn previous(&mut self, at: u64, previous: &GtidSet) {
+        if let Some(all) = &self.log.gtids
+            && all != previous
+        {
+            let (mut missing, mut more) = (previous.clone(), all.clone());
+            missing.subtract(all);
+            more.subtract(previous);
+            let one_line = |set: GtidSet| set.to_string().replace('\n', "");
+            if !missing.is_empty() {
+                let missing = one_line(missing);
+                self.problem(at, format_args!("a gap: the files before lack {missing}"));
+            }
+            if !more.is_empty() {
+                let more = one_line(more);
+                self.problem(at, format_args!("the files before have {more}, which Previous_gtids lacks"));
+            }
+        }
+        self.log.gtids = Some(previous.clone());
+    }
+
+    fn mariadb_gtid(&mut self, at: u64, gtid: MariadbGtid) {
+        let Some(last) = &mut self.log.mariadb else { return };
+        let before = last.insert((gtid.domain_id, gtid.server_id), gtid.sequence).unwrap_or(0);
+        if before >= gtid.sequence {
+            self.problem(at, format_args!("GTID {gtid} comes behind number {before}"));
+        }
+    }
+
+    fn mariadb_list(&mut self, at: u64, list: &[MariadbGtid]) {
+        let list: BTreeMap<_, _> = list.iter().map(|g| ((g.domain_id, g.server_id), g.sequence)).collect();
+        if self.log.mariadb.as_ref().is_some_and(|known| *known != list) {
+            self.problem(at, "a gap: the GTID list is not what the files before end with");
+        }
+        self.log.mariadb = Some(list);
+    }
+
+    /// Tells how the file ends, if not as a closed one does.
+    fn end(&mut self, reader: &mut FileReader, end: Result<(), (u64, EventError)>) -> Result<(), ToolError> {
+        let (at, in_use) = (reader.at(), reader.in_use());
+        let whole = self.groups.open().unwrap_or(at);
+        let hint = if in_use {
+            "the file was not closed: a crash, or a server that is writing it, leaves such an end, and a start of the \
+             server cuts it"
+        } else {
+            "the file counts as closed"
+        };
+        let failed = |e| self.file.error(e);
+        if self.events == 0 {
+            self.problem(at, "no format description, and no other event");
+        }
+        if let Err((at, what)) = end {
+            self.problem(at, format_args!("{what}; whole up to {whole} ({hint})"));
+            return Ok(());
+        }
+        if reader.end() == Some(FileEnd::Zeros) {
+            let behind = reader.bytes_behind_zeros().map_err(failed)?;
+            if behind > 0 {
+                self.problem(
+                    at,
+                    format_args!("no event, and {behind} bytes behind it; whole up to {whole} ({hint})"),
+                );
+            } else if in_use && whole == at {
+                println!("{}: at {at}: zeros up to the end, space made ahead: {hint}", self.file.name);
+            } else if !in_use {
+                self.problem(at, format_args!("zeros up to the end; {hint}"));
+            }
+        }
+        if whole < at {
+            self.problem(
+                at,
+                format_args!("the file ends inside a transaction; whole up to {whole} ({hint})"),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Decodes an event, and all that is in it.
+fn decode_all<'a>(decoder: &mut Decoder, bytes: &'a [u8]) -> Result<Event<'a>, EventError> {
+    let (_, event) = decoder.decode(bytes)?;
+    look_inside(decoder, &event)?;
+    if let Event::TransactionPayload(payload) = &event {
+        payload.visit(decoder.format(), EXPANDED_MAX, |decoder, _, event| look_inside(decoder, event))?;
+    }
+    Ok(event)
+}
+
+fn look_inside(decoder: &Decoder, event: &Event<'_>) -> Result<(), EventError> {
+    match event {
+        Event::MariadbQueryCompressed(query) => query.uncompress(EXPANDED_MAX).map(drop),
+        Event::Rows(rows) if rows.columns > 0 => {
+            let table = decoder.table_of(rows)?;
+            let bytes = rows.rows.bytes(EXPANDED_MAX)?;
+            for change in rows.iter(table, &bytes)? {
+                let change = change?;
+                for image in [change.before, change.after].into_iter().flatten() {
+                    image.fields().try_for_each(|field| field.value().map(drop))?;
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

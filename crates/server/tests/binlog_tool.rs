@@ -1,0 +1,369 @@
+//! `duramen binlog` on files of MySQL, MariaDB and a real server of ours, and on what is damaged.
+//!
+//! Texts that are kept are in `tests/binlog_tool/`; `DURAMEN_UPDATE_TEXTS=1` writes them anew, to be read before they are
+//! committed.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{DURAMEN, Server, start};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use stdx::random::Random;
+
+/// Runs `duramen binlog`: exit code, output, errors.
+fn tool(args: &[&str]) -> (i32, String, String) {
+    let all: Vec<&str> = ["binlog"].into_iter().chain(args.iter().copied()).collect();
+    let done = Command::new(DURAMEN).args(all).output().unwrap();
+    // Rows are printed as they are, whatever their character set.
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (done.status.code().expect("it ends by itself"), text(done.stdout), text(done.stderr))
+}
+
+/// Its output, of a run without complaints.
+fn output(args: &[&str]) -> String {
+    let (code, out, errors) = tool(args);
+    assert_eq!((code, errors.as_str()), (0, ""), "{args:?}: {out}");
+    out
+}
+
+/// A log recorded from another server.
+fn golden(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../binlog/tests/golden").join(name).join("binlog");
+    path.to_str().unwrap().to_owned()
+}
+
+const GOLDEN: [&str; 5] =
+    ["mysql97-full", "mysql97-minimal", "mysql97-zstd", "mariadb118", "mariadb1011-comp"];
+
+/// Compares with the text that is kept.
+fn check_text(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/binlog_tool").join(name);
+    if std::env::var_os("DURAMEN_UPDATE_TEXTS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::File::create(&path)
+            .and_then(|mut f| std::io::Write::write_all(&mut f, found.as_bytes()))
+            .unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert!(kept == found, "{name} is no longer what is printed");
+}
+
+/// Writes a file into a folder of the test's.
+fn put(folder: &tempfile::TempDir, name: &str, bytes: &[u8]) -> String {
+    let path = folder.path().join(name);
+    std::fs::File::create(&path).and_then(|mut f| std::io::Write::write_all(&mut f, bytes)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn bytes_of(path: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut std::fs::File::open(path).unwrap(), &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn recorded_logs_are_sound_and_printed_whole() {
+    for name in GOLDEN {
+        let file = golden(name);
+        let verdict = output(&["verify", &file]);
+        assert!(verdict.contains("51 transactions, closed by Rotate: sound"), "{name}: {verdict}");
+        // Every row is printed in either form.
+        let text = output(&["print", "-v", &file]);
+        let json = output(&["print", "--json", &file]);
+        let rows = text
+            .lines()
+            .filter(|l| ["### INSERT", "### UPDATE", "### DELETE"].iter().any(|v| l.starts_with(v)));
+        let objects = json.matches("{\"after\":").count() + json.matches("{\"before\":").count();
+        assert_eq!(rows.count(), objects, "{name}");
+        // The header lines alone without -v.
+        assert!(!output(&["print", &file]).contains("###"));
+    }
+}
+
+#[test]
+fn texts_are_as_they_were() {
+    let full = golden("mysql97-full");
+    check_text("print-v.txt", &output(&["print", "-v", "--stop-position=4656", &full]));
+    check_text("print-vv.txt", &output(&["print", "-vv", "-j", "3635", "--stop-position=4656", &full]));
+    check_text("print.json", &output(&["print", "--json", "--stop-position=4656", &full]));
+    let range = ["--start-position=226836", "--stop-position=232000"];
+    check_text(
+        "print-zstd.json",
+        &output(&["print", "--json", "--stop-position=2300", &golden("mysql97-zstd")]),
+    );
+    check_text(
+        "print-partial.json",
+        &output(&["print", "--json", range[0], range[1], &golden("mysql97-minimal")]),
+    );
+    check_text(
+        "print-mariadb.json",
+        &output(&["print", "--json", "--stop-position=4000", &golden("mariadb118")]),
+    );
+    check_text(
+        "help.txt",
+        &["", "print", "verify", "find", "cut", "replay"].map(|c| output(&["help", c])).concat(),
+    );
+}
+
+#[test]
+fn events_are_selected() {
+    let file = golden("mysql97-full");
+    let uuid = "ffbc9079-e54d-11f1-b5eb-02fc00000001";
+    let gtids = |text: &str| text.matches("GTID_NEXT= 'ffbc").count();
+    assert_eq!(gtids(&output(&["print", &file])), 51);
+    assert_eq!(gtids(&output(&["print", "--include-gtids", &format!("{uuid}:6-8:1000"), &file])), 3);
+    assert_eq!(gtids(&output(&["print", "--exclude-gtids", &format!("{uuid}:6-8"), &file])), 48);
+    let none = output(&["print", "-v", "--database=nobody", &file]);
+    assert!(!none.contains("###") && !none.contains("CREATE TABLE"));
+    assert_eq!(gtids(&output(&["print", "--stop-datetime=2026-11-21 01:51:03", &file])), 0);
+    assert_eq!(
+        gtids(&output(&["print", "--start-datetime=2026-11-21", "--stop-datetime=2026-11-22", &file])),
+        51
+    );
+    // Standard input.
+    let piped = Command::new(DURAMEN)
+        .args(["binlog", "print", "-v", "-"])
+        .stdin(Stdio::from(std::fs::File::open(&file).unwrap()))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&piped.stdout), output(&["print", "-v", &file]));
+}
+
+#[test]
+fn mistakes_are_told_with_a_way_out() {
+    for (args, expected) in [
+        (&["prnt"][..], "did you mean 'print'?"),
+        (&["print"], "which files?"),
+        (&["print", "--base64-output=auto", "x"], "duramen binlog replay"),
+        (&["print", "/nowhere/binlog.000001"], "can't open '/nowhere/binlog.000001'"),
+        (&["print", "/bin/sh"], "no binary log file"),
+        (&[], "a command is missing"),
+    ] {
+        let (code, out, errors) = tool(args);
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}");
+        assert!(errors.contains(expected), "{args:?}: {errors}");
+    }
+}
+
+#[test]
+fn ends_are_told_as_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = bytes_of(&golden("mysql97-full"));
+    let check = |bytes: &[u8], code: i32, expected: &str| {
+        let file = put(&folder, "binlog.000001", bytes);
+        let (found, out, errors) = tool(&["verify", &file]);
+        assert_eq!(found, code, "{out} {errors}");
+        assert!(out.contains(expected) || errors.contains(expected), "{expected}: {out} {errors}");
+    };
+    check(&whole, 0, "closed by Rotate: sound");
+    check(&whole[..3], 2, "does not begin with");
+    check(&whole[..4], 1, "no format description");
+    // Between two transactions, inside one, inside an event; then zeros behind each.
+    check(&whole[..815], 0, "2 transactions, not closed: sound");
+    check(
+        &whole[..969],
+        1,
+        "at 969: the file ends inside a transaction; whole up to 815 (the file counts as closed)",
+    );
+    check(&whole[..1000], 1, "at 969: event is truncated; whole up to 815");
+    let zeros = |n: usize| [&whole[..n], &[0; 5000]].concat();
+    check(&zeros(815), 1, "at 815: zeros up to the end; the file counts as closed");
+    check(&[&zeros(815)[..], &[1]].concat(), 1, "no event, and 5001 bytes behind it");
+    let in_use = |n: usize| {
+        let mut bytes = zeros(n);
+        bytes[21] |= 1;
+        bytes
+    };
+    check(&in_use(815), 0, "at 815: zeros up to the end, space made ahead");
+    check(&in_use(969), 1, "the file ends inside a transaction; whole up to 815 (the file was not closed");
+}
+
+/// Any change of a byte is found, and nothing panics. The bytes of MariaDB's files are changed too.
+#[test]
+fn damage_is_found_wherever_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let seed = std::env::var("DURAMEN_SEED").map_or(7, |s| s.parse().unwrap());
+    let mut random = Random::new(seed);
+    for name in GOLDEN {
+        let whole = bytes_of(&golden(name));
+        for round in 0..12 {
+            let mut bytes = whole.clone();
+            let at = random.below(bytes.len() as u64) as usize;
+            match round % 3 {
+                0 => bytes[at] ^= 1 << random.below(8),
+                1 => bytes.truncate(at),
+                _ => drop(bytes.splice(at..(at + 100).min(whole.len()), std::iter::repeat_n(0, 100))),
+            }
+            let file = put(&folder, "damaged", &bytes);
+            let (code, out, errors) = tool(&["verify", &file]);
+            assert!(code == 1 || code == 2 && at < 4, "{name}, seed {seed}, byte {at}: {out} {errors}");
+            for form in ["-vv", "--json"] {
+                let (code, _, errors) = tool(&["print", form, &file]);
+                assert!(code <= 2 && !errors.contains("panicked"), "{name}, byte {at}: {errors}");
+            }
+        }
+    }
+}
+
+/// Work of all kinds, in several files.
+fn work(server: &Server) {
+    server.sql(
+        "create database shop; use shop; \
+         create table t (id bigint primary key auto_increment, c varchar(40), b blob, d decimal(20,5), \
+           e enum('a','b'), s set('x','y'), at datetime(6) default current_timestamp(6)); \
+         insert into t (c, b, d, e, s) values ('one', x'00ff', -1.5, 'b', 'x,y'), \
+           ('two', null, 2, 'a', ''); \
+         flush binary logs; \
+         begin; update t set c = concat(c, '!'), d = d * 2; delete from t where id = 1; commit; \
+         flush binary logs; \
+         create table u (k varchar(20) primary key, v text character set latin1); \
+         insert into u values ('ä', 'é'), ('b', 'x')",
+    );
+}
+
+fn log_paths(server: &Server) -> Vec<PathBuf> {
+    let names = server.sql("show binary logs");
+    names.lines().map(|l| server.file(l.split('\t').next().unwrap())).collect()
+}
+
+#[test]
+fn a_running_servers_files_are_read_to_their_last_event() {
+    let server = start(&["--binlog-prealloc-num=2", "--max-binlog-size=1M"]);
+    work(&server);
+    let datadir = server.datadir().path().to_str().unwrap().to_owned();
+    let (code, verdict, errors) = tool(&["verify", &datadir]);
+    assert_eq!((code, errors.as_str()), (0, ""), "{verdict}");
+    assert!(verdict.contains("3 files") && verdict.contains("closed by Rotate"), "{verdict}");
+    let executed = server.sql("select @@gtid_executed");
+    assert!(verdict.contains(executed.trim()), "{verdict} {executed}");
+    // The rows are those that MariaDB's tool prints.
+    let ours = output(&["print", "-v", &datadir]);
+    server.sql("flush binary logs");
+    let paths = log_paths(&server);
+    let theirs = Command::new("mariadb-binlog")
+        .args(["--no-defaults", "--base64-output=decode-rows", "-v"])
+        .args(&paths[..3])
+        .output()
+        .unwrap();
+    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let rows = |text: &str| -> Vec<String> {
+        text.lines().filter(|l| l.starts_with("###")).map(|l| l.trim_end().replace("\\\\", "\\")).collect()
+    };
+    assert!(rows(&ours).len() > 40);
+    assert_eq!(rows(&ours), rows(&theirs));
+}
+
+#[test]
+fn a_missing_file_is_a_gap() {
+    let server = start(&[]);
+    work(&server);
+    server.sql("flush binary logs");
+    let paths: Vec<String> = log_paths(&server).iter().map(|p| p.to_str().unwrap().to_owned()).collect();
+    output(&["verify", &paths[0], &paths[1], &paths[2]]);
+    let (code, out, _) = tool(&["verify", &paths[0], &paths[2]]);
+    assert_eq!(code, 1);
+    assert!(out.contains("a gap: the files before lack") && out.contains("comes next"), "{out}");
+}
+
+#[test]
+fn transactions_are_found() {
+    let file = golden("mysql97-full");
+    let uuid = "ffbc9079-e54d-11f1-b5eb-02fc00000001";
+    let found = output(&["find", "--gtid", &format!("{uuid}:6"), &file]);
+    assert_eq!(found, format!("binlog:815  end 1610  committed 2026-11-21 01:51:03.367213  {uuid}:6\n"));
+    assert_eq!(output(&["find", "--time=2026-11-21 01:51:03.367213", &file]), found);
+    assert_eq!(output(&["find", "--gtid", &format!("{uuid}:6-9"), &file]).lines().count(), 4);
+    let found =
+        output(&["find", "--table=gold.ints", "--value=-9223372036854775808 (9223372036854775808)", &file]);
+    assert!(found.contains(&format!("{uuid}:6\n")), "{found}");
+    let in_payload = output(&["find", "--table=gold.ints", &golden("mysql97-zstd")]);
+    assert_eq!(in_payload.lines().count(), output(&["find", "--table=gold.ints", &file]).lines().count());
+    let (code, out, errors) = tool(&["find", "--gtid", &format!("{uuid}:600"), &file]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(errors.contains("nothing found in 1 files"), "{errors}");
+    let mariadb = output(&["print", "--json", &golden("mariadb118")]);
+    let gtid = mariadb.split("\"gtid\":\"").nth(3).unwrap().split('"').next().unwrap().to_owned();
+    assert!(output(&["find", "--gtid", &gtid, &golden("mariadb118")]).ends_with(&format!("  {gtid}\n")));
+}
+
+/// Rows and statements as they are printed, without places.
+fn content(file: &str) -> Vec<String> {
+    let text = output(&["print", "-v", file]);
+    let is_place = |l: &&str| l.starts_with('#') && !l.starts_with("###");
+    let own = text.lines().filter(|l| !is_place(l)).map(str::to_owned);
+    own.collect()
+}
+
+#[test]
+fn a_part_is_a_log_of_its_own() {
+    let server = start(&[]);
+    work(&server);
+    server.sql("flush binary logs");
+    let paths: Vec<String> = log_paths(&server).iter().map(|p| p.to_str().unwrap().to_owned()).collect();
+    let uuid = server.sql("select @@server_uuid").trim().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let part = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let all = server
+        .sql("select @@gtid_executed")
+        .trim()
+        .rsplit(['-', ':'])
+        .next()
+        .unwrap()
+        .parse::<u64>()
+        .unwrap();
+    // From the second file's first transaction to the last but one, over two files.
+    let (from, until) = (6, all - 1);
+    let first = part("first");
+    let (from_gtid, until_gtid) = (format!("{uuid}:{from}"), format!("{uuid}:{until}"));
+    let cut = output(&[
+        "cut",
+        "-o",
+        &first,
+        "--from-gtid",
+        &from_gtid,
+        "--until-gtid",
+        &until_gtid,
+        &paths[0],
+        &paths[1],
+        &paths[2],
+    ]);
+    assert!(cut.contains(&format!("{} transactions", until - from + 1)), "{cut}");
+    let verdict = output(&["verify", &first]);
+    assert!(
+        verdict.contains("closed by Stop: sound") && verdict.contains(&format!("{uuid}:1-{until}")),
+        "{verdict}"
+    );
+    let gtids = |file: &str| output(&["print", file]).matches("GTID_NEXT").count() as u64;
+    assert_eq!(gtids(&first), until - from + 1);
+    // The rest of it, by position; together they are the whole.
+    let place = output(&["find", "--gtid", &from_gtid, &paths[0], &paths[1]]);
+    let offset = place.split([':', ' ']).nth(1).unwrap();
+    let second = part("second");
+    let of_file = paths.iter().position(|p| place.starts_with(p.rsplit('/').next().unwrap())).unwrap();
+    output(&["cut", "-o", &second, "--from-position", offset, &paths[of_file]]);
+    output(&["verify", &second]);
+    // MariaDB's tool reads it, checksums and all.
+    let theirs = Command::new("mariadb-binlog")
+        .args(["--no-defaults", "--verify-binlog-checksum", "--base64-output=decode-rows", "-v", &first])
+        .output()
+        .unwrap();
+    assert!(
+        theirs.status.success() && theirs.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&theirs.stderr)
+    );
+    // One whole file, cut from its start to its end, says what it said.
+    let copy = part("copy");
+    output(&["cut", "-o", &copy, &paths[1]]);
+    let (ours, theirs) = (content(&copy), content(&paths[1]));
+    assert_eq!(ours, theirs);
+    let (code, _, errors) = tool(&["cut", "-o", &copy, &paths[1]]);
+    assert!(code == 2 && errors.contains("can't make"), "{errors}");
+    let (code, _, errors) =
+        tool(&["cut", "-o", &part("none"), "--until-gtid", &format!("{uuid}:999"), &paths[1]]);
+    assert!(
+        code == 2 && errors.contains("is not in these files") && !Path::new(&part("none")).exists(),
+        "{errors}"
+    );
+}

@@ -1,0 +1,314 @@
+//! `duramen binlog replay`: a server at work, recovered to a GTID, a time and a position, and compared with a dump of then.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{DURAMEN, Server, now};
+use protocol::client::Client;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Small files, so that the log behind the base is in several; checkpoints fall between.
+const SMALL: &[&str] = &["--max-binlog-size=64K", "--binlog-prealloc-num=2"];
+
+/// Names of columns that are added.
+static COLUMNS: AtomicU64 = AtomicU64::new(1);
+
+/// Runs `duramen binlog`: whether it succeeded, output, errors.
+fn tool(args: &[&str]) -> (bool, String, String) {
+    let done = Command::new(DURAMEN).arg("binlog").args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (done.status.success(), text(done.stdout), text(done.stderr))
+}
+
+/// A refusal's text.
+fn refusal(args: &[&str]) -> String {
+    let (ok, out, errors) = tool(args);
+    assert!(!ok && out.is_empty(), "{out} {errors}");
+    errors
+}
+
+/// All tables, as one snapshot has them.
+fn dump(server: &Server) -> String {
+    let args =
+        ["--single-transaction", "--skip-comments", "--compact", "--order-by-primary", "--databases", "shop"];
+    let output = server.client("mariadb-dump", &args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn make_tables(server: &Server) {
+    server.sql(
+        "create database shop; use shop; \
+         create table orders (id bigint primary key auto_increment, customer int, text varchar(2000), key (customer)); \
+         create table totals (customer int primary key, n int, j json); \
+         create table no_key (a int, b blob)",
+    );
+}
+
+/// Changes everything, until told to stop: rows of three tables, definitions too.
+fn work(mut client: Client, worker: u64, stop: &AtomicBool) -> u64 {
+    let mut done = 0;
+    while !stop.load(Ordering::Relaxed) {
+        done += 1;
+        let customer = (worker * 7 + done) % 50;
+        let text = "x".repeat((done % 40) as usize * 20);
+        for sql in [
+            "begin".to_owned(),
+            format!("insert into shop.orders (customer, text) values ({customer}, '{text}')"),
+            format!(
+                "insert into shop.totals values ({customer}, 1, '{{\"n\": {done}}}') \
+                 on duplicate key update n = n + 1, j = json_set(j, '$.n', {done})"
+            ),
+            format!("insert into shop.no_key values ({done}, x'00ff')"),
+            format!("delete from shop.orders where id < {} and customer = {customer}", done / 2),
+            "commit".to_owned(),
+        ] {
+            // A deadlock ends the transaction, and is no matter.
+            if client.query(sql).is_err() {
+                break;
+            }
+        }
+        if worker == 0 && done.is_multiple_of(40) {
+            let name = COLUMNS.fetch_add(1, Ordering::Relaxed);
+            client.query(format!("alter table shop.orders add column c{name} int default {done}")).unwrap();
+        }
+    }
+    done
+}
+
+fn at_work(server: &Server, time: Duration) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..3)
+            .map(|worker| {
+                let (client, stop) = (server.connect(), &stop);
+                scope.spawn(move || work(client, worker, stop))
+            })
+            .collect();
+        let begun = now();
+        while now() - begun < time {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(workers.into_iter().map(|w| w.join().unwrap()).sum::<u64>() > 0);
+    });
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    let done = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(done.success());
+}
+
+/// A point of the log, and what the tables were then.
+struct Point {
+    gtid: String,
+    position: String,
+    time: String,
+    dump: String,
+}
+
+fn point(server: &Server) -> Point {
+    let status = server.sql("show binary log status");
+    let mut fields = status.split('\t');
+    let position = format!("{}:{}", fields.next().unwrap(), fields.next().unwrap());
+    let executed = server.sql("select @@gtid_executed").trim().to_owned();
+    let (uuid, last) = executed.split_once(':').unwrap();
+    let last = last.rsplit(['-', ':']).next().unwrap();
+    let dump = dump(server);
+    // A commit in the same microsecond as the clock is behind the point.
+    std::thread::sleep(Duration::from_millis(2));
+    let time = server.sql("select utc_timestamp(6)").trim().to_owned();
+    Point { gtid: format!("{uuid}:{last}"), position, time, dump }
+}
+
+/// Starts a server on what was recovered.
+fn start_on(path: &Path) -> Server {
+    // The directory goes with the folder that it is in.
+    let folder = TempDir::with_prefix("recovered").unwrap();
+    std::fs::remove_dir(folder.path()).unwrap();
+    std::os::unix::fs::symlink(path, folder.path()).unwrap();
+    let folder = Arc::new(folder);
+    Server::start_in(&folder, &[])
+}
+
+#[test]
+fn a_base_and_the_log_behind_it_give_any_later_point() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let datadir = Arc::new(tempfile::tempdir().unwrap());
+    let server = Server::start_in(&datadir, SMALL);
+    make_tables(&server);
+    at_work(&server, Duration::from_millis(300));
+    let before_base = point(&server);
+    let (status, messages) = server.terminate();
+    assert!(status.success(), "{messages:#?}");
+    let base = path("base");
+    copy_tree(datadir.path(), Path::new(&base));
+    let base_listing = listing(&base);
+
+    let server = Server::start_in(&datadir, SMALL);
+    at_work(&server, Duration::from_millis(500));
+    let first = point(&server);
+    server.sql("flush binary logs");
+    at_work(&server, Duration::from_millis(300));
+    let second = point(&server);
+    at_work(&server, Duration::from_millis(300));
+    // The log is read while the server goes on.
+    let log = datadir.path().to_str().unwrap();
+    let points = [
+        ("gtid", &first, ["--until-gtid", &first.gtid]),
+        ("time", &second, ["--until-time", &second.time]),
+        ("position", &second, ["--until-position", &second.position]),
+    ];
+    for (name, point, until) in points {
+        let target = path(name);
+        let (ok, out, errors) =
+            tool(&["replay", "--base", &base, "--datadir", &target, until[0], until[1], log]);
+        assert!(ok, "{name}: {out} {errors}");
+        assert!(out.contains(&format!("behind {}", point.gtid)), "{name}: {out}");
+        assert!(errors.contains("replaying"), "{name}: {errors}");
+        let recovered = start_on(Path::new(&target));
+        assert!(dump(&recovered) == point.dump, "{name}: other rows than then");
+        let uuid = point.gtid.split(':').next().unwrap();
+        assert_ne!(recovered.sql("select @@server_uuid").trim(), uuid, "it is another database");
+        assert!(
+            recovered.sql("check table shop.orders, shop.totals, shop.no_key").matches("OK").count() == 3
+        );
+        // It goes on, under its own name.
+        recovered.sql("insert into shop.totals values (1000, 1, null)");
+        assert!(recovered.sql("select @@gtid_executed").contains(uuid));
+    }
+    // All of it: what the server itself has when it stands still.
+    server.sql("flush binary logs");
+    let last = dump(&server);
+    let all = path("all");
+    let (ok, out, errors) = tool(&["replay", "--base", &base, "--datadir", &all, "--keep-uuid", log]);
+    assert!(ok, "{out} {errors}");
+    let recovered = start_on(Path::new(&all));
+    assert!(dump(&recovered) == last);
+    assert_eq!(recovered.sql("select @@server_uuid"), server.sql("select @@server_uuid"));
+    drop(recovered);
+
+    refusals(&base, log, &path("refused"), &before_base, &first);
+    assert_eq!(listing(&base), base_listing, "the base is as it was");
+}
+
+/// Names, sizes and times of all files.
+fn listing(path: &str) -> String {
+    let output = Command::new("find").args([path, "-printf", "%P %s %T@\\n"]).output().unwrap();
+    let mut lines: Vec<_> = std::str::from_utf8(&output.stdout).unwrap().lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// What can't be is told before anything is made.
+fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Point) {
+    let replay = |more: &[&str]| {
+        let errors = refusal(&[&["replay", "--base", base, "--datadir", target], more].concat());
+        assert!(!Path::new(target).exists() && !Path::new(&format!("{target}.unfinished")).exists());
+        errors
+    };
+    let mut files: Vec<_> = std::fs::read_dir(log).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|p| p.file_name().unwrap().to_str().unwrap().starts_with("binlog.0"));
+    files.sort();
+    let files: Vec<&str> = files.iter().map(|p| p.to_str().unwrap()).collect();
+    let in_base = std::fs::read_dir(base).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let in_base = in_base.filter(|n| n.starts_with("binlog.0")).count();
+    let behind = &files[in_base..];
+    assert!(behind.len() > 3, "{files:?}");
+    let check = |errors: String, expected: &str| assert!(errors.contains(expected), "{errors}");
+    check(
+        replay(&["--until-gtid", &before_base.gtid.replace(':', ":1-").replace(":1-", ":"), log]),
+        "beyond",
+    );
+    check(replay(&["--until-time", &before_base.time.replace("2026", "2020"), log]), "take an older base");
+    check(replay(&["--until-position", "binlog.000001:4000", log]), "take an older base");
+    let unknown = first.gtid.split(':').next().unwrap().to_owned() + ":999999";
+    check(replay(&["--until-gtid", &unknown, log]), "is not in the files");
+    check(replay(&["--until-position", "binlog.009999:4", log]), "is not in the files");
+    // Without the first file behind the base, or one in the middle.
+    check(replay(&behind[1..]), "is missing");
+    check(replay(&[behind[0], behind[2]]), "is missing");
+    check(replay(&[behind[0], behind[0]]), "is given twice");
+    check(replay(&["--in-place", log]), "is not supported");
+    check(replay(&["/bin/sh"]), "is no log file of the base's");
+    let running = refusal(&["replay", "--base", log, "--datadir", target]);
+    check(running, "a server is running");
+    let there = refusal(&["replay", "--base", base, "--datadir", base, log]);
+    check(there, "is there already");
+}
+
+/// A file by another server with the same name and number is not taken for the base's next one.
+#[test]
+fn another_history_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let make = |name: &str| {
+        let datadir = Arc::new(tempfile::tempdir().unwrap());
+        let server = Server::start_in(&datadir, &[]);
+        make_tables(&server);
+        server.terminate();
+        copy_tree(datadir.path(), Path::new(&path(name)));
+        let server = Server::start_in(&datadir, &[]);
+        server.sql("insert into shop.totals values (1, 1, null)");
+        (server, datadir)
+    };
+    let (_one, _one_datadir) = make("one");
+    let (_two, two_datadir) = make("two");
+    let (base, target) = (path("one"), path("target"));
+    let log = two_datadir.path().to_str().unwrap();
+    let errors = refusal(&["replay", "--base", &base, "--datadir", &target, log]);
+    assert!(errors.contains("two histories"), "{errors}");
+    let next = format!("{log}/binlog.000002");
+    let errors = refusal(&["replay", "--base", &base, "--datadir", &target, &next]);
+    assert!(errors.contains("a gap before binlog.000002"), "{errors}");
+}
+
+/// What docs/binlog-tool.md says of a base that is copied from a running server: tables first, then the log.
+#[test]
+fn a_running_server_is_a_base_when_its_tables_are_copied_before_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let datadir = Arc::new(tempfile::tempdir().unwrap());
+    let server = Server::start_in(&datadir, SMALL);
+    make_tables(&server);
+    at_work(&server, Duration::from_millis(200));
+    // A stop makes tables on disk; what comes then is in the log.
+    server.terminate();
+    let server = Server::start_in(&datadir, SMALL);
+    let base = path("base");
+    let script = "set -e; from=$1 to=$2; mkdir -p $to/store; cp $from/auto.cnf $to; \
+        cp $from/store/CURRENT $to/store; cp $from/store/$(cat $to/store/CURRENT) $to/store; \
+        cp $from/store/*.table $to/store; cp $from/binlog.index $to; \
+        while read f; do cp $from/$f $to; done < $to/binlog.index";
+    std::thread::scope(|scope| {
+        let copier = scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            for attempt in 0..5 {
+                let from = datadir.path().to_str().unwrap();
+                let done = Command::new("sh").args(["-c", script, "sh", from, &base]).output().unwrap();
+                if done.status.success() {
+                    return;
+                }
+                // A table that went meanwhile: once more, from the start.
+                println!("attempt {attempt}: {}", String::from_utf8_lossy(&done.stderr));
+                Command::new("rm").args(["-r", &base]).status().unwrap();
+            }
+            panic!("no copy in five attempts");
+        });
+        at_work(&server, Duration::from_millis(800));
+        copier.join().unwrap();
+    });
+    let then = point(&server);
+    at_work(&server, Duration::from_millis(200));
+    let (target, log) = (path("target"), datadir.path().to_str().unwrap());
+    let (ok, out, errors) =
+        tool(&["replay", "--base", &base, "--datadir", &target, "--until-gtid", &then.gtid, log]);
+    assert!(ok, "{out} {errors}");
+    assert!(dump(&start_on(Path::new(&target))) == then.dump);
+}
