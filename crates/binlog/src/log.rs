@@ -458,7 +458,7 @@ impl Shared {
         let size = options.max_binlog_size;
         let history_size = options.binlog_transaction_dependency_history_size;
         let pool = Pool::new(folder.clone(), options.binlog_prealloc_num, size, found.pool);
-        let maker = FileMaker::new(folder.clone(), options, pool, status.clone());
+        let maker = FileMaker::new(folder.clone(), options, pool, status.clone(), found.purged_by_order);
         let executed = found.report.gtid_executed;
         let number = match found.files.last() {
             Some(&(FileNumber::MAX, _)) => return Err(LogError::Exhausted("file numbers")),

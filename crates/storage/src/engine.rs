@@ -367,6 +367,7 @@ impl Engine {
         commit: bool,
         context: GroupContext,
         query: &QueryEvent<'_>,
+        gtid: Option<Gtid>,
     ) -> Result<Option<Committed>, TransactionError> {
         let taken = self.branches.lock().get_mut(xid).and_then(Option::take);
         let Some(Prepared { content, mut locks }) = taken else { return Ok(None) };
@@ -377,7 +378,7 @@ impl Engine {
         }
         locks.prepare_release();
         let group = GroupBuilder::new(context).finish_ddl(query);
-        let committed = self.enqueue(group, batch, Some(locks), None).wait()?;
+        let committed = self.enqueue(group, batch, Some(locks), gtid).wait()?;
         self.branches.lock().remove(xid);
         Ok(Some(committed))
     }
@@ -419,6 +420,19 @@ impl Engine {
         let committed = self.enqueue(group, batch, None, gtid).wait()?;
         self.shared.status.ddl.fetch_add(1, Ordering::Relaxed);
         Ok(committed)
+    }
+
+    /// Logs a transaction that changes nothing, for its name's sake.
+    pub fn commit_empty(
+        &self,
+        context: GroupContext,
+        begin: &QueryEvent<'_>,
+        commit: &QueryEvent<'_>,
+        gtid: Option<Gtid>,
+    ) -> Result<Committed, TransactionError> {
+        let mut group = GroupBuilder::new(context);
+        group.begin(begin);
+        Ok(self.enqueue(group.finish_ddl(commit), WriteBatch::new(), None, gtid).wait()?)
     }
 
     /// Where checkpoints get their notes from: bytes that mean something to whoever sits on the engine, and come back as

@@ -196,3 +196,36 @@ impl EncodeEvent for PreviousGtids {
         self.0.encode(out);
     }
 }
+
+/// In a file's header, behind the previous GTIDs: those of them that never were in this log, but were declared as executed and
+/// purged (`gtid_purged`). An ignorable event, so that other readers pass over it: [`Self::MARK`], then the set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PurgedGtids(pub GtidSet);
+
+impl PurgedGtids {
+    /// What tells it from other ignorable events.
+    pub const MARK: &[u8] = b"gtid_purged\0";
+
+    /// Reads the body of an ignorable event; `None` if it is another's.
+    pub fn decode(body: &[u8]) -> Result<Option<Self>, EventError> {
+        match body.strip_prefix(Self::MARK) {
+            Some(set) => Ok(Some(Self(GtidSet::decode(set).map_err(|_| EventError::Malformed("GTID set"))?))),
+            None => Ok(None),
+        }
+    }
+}
+
+impl EncodeEvent for PurgedGtids {
+    fn event_type(&self) -> EventType {
+        EventType::IGNORABLE
+    }
+
+    fn header_flags(&self) -> u16 {
+        super::header::flags::IGNORABLE
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(Self::MARK);
+        self.0.encode(out);
+    }
+}

@@ -36,7 +36,7 @@ pub use control::{
 };
 pub use decoder::Decoder;
 pub use format_description::{ChecksumAlgorithm, FormatDescription};
-pub use gtid::{CommitInfo, GtidEvent, PreviousGtids};
+pub use gtid::{CommitInfo, GtidEvent, PreviousGtids, PurgedGtids};
 pub use header::{EventHeader, EventType, flags};
 pub use mariadb::{
     MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent,

@@ -93,6 +93,8 @@ pub(super) struct Leader {
     pub(super) gtids: GtidSet,
     /// Who wrote which key last in the active file.
     pub(super) dependencies: Dependencies,
+    /// GTIDs that are kept for those who have asked for them; nearly always none.
+    pub(super) reserved: GtidSet,
     /// Groups since the last one that waited for its flush (`sync_binlog` > 1).
     unflushed_groups: u32,
     /// Stamped bytes that lead to the active file's end, not written yet.
@@ -103,7 +105,15 @@ pub(super) struct Leader {
 
 impl Leader {
     pub(super) fn new(active: Active, gtids: GtidSet, dependencies: Dependencies) -> Self {
-        Self { active, gtids, dependencies, unflushed_groups: 0, unwritten: Vec::new(), body: Vec::new() }
+        Self {
+            active,
+            gtids,
+            dependencies,
+            reserved: GtidSet::new(),
+            unflushed_groups: 0,
+            unwritten: Vec::new(),
+            body: Vec::new(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::Log;
 use super::error::LogError;
 use super::progress::Published;
 use super::reader::LogReader;
-use crate::gtid::{GtidSet, Uuid};
+use crate::gtid::{Gtid, GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
 
 impl Log {
@@ -47,16 +47,61 @@ impl Log {
         self.shared.leader.lock().gtids.clone()
     }
 
-    /// The GTIDs whose files are removed: what the oldest file says came before it.
+    /// The GTIDs whose files are removed, which the oldest file says came before it, and those of [`Log::add_purged`].
     ///
     /// # Errors
     /// [`LogError::Io`], [`LogError::Corrupt`]
     pub fn gtid_purged(&self) -> Result<GtidSet, LogError> {
-        match self.previous_gtids(self.shared.files.first()) {
+        let mut purged = match self.previous_gtids(self.shared.files.first()) {
             // It was removed just now.
-            Err(LogError::Purged { .. }) => self.previous_gtids(self.shared.files.first()),
-            found => found,
+            Err(LogError::Purged { .. }) => self.previous_gtids(self.shared.files.first())?,
+            found => found?,
+        };
+        purged.union(&self.shared.maker.purged_by_order.lock());
+        Ok(purged)
+    }
+
+    /// Declares GTIDs as executed and purged: a log file begins whose header says so. False, and nothing is done, if some
+    /// of them are in the log or reserved.
+    ///
+    /// # Errors
+    /// Those of [`Log::rotate`]; nothing has changed then, unless the log takes no more commits.
+    pub fn add_purged(&self, added: &GtidSet) -> Result<bool, LogError> {
+        let mut leader = self.shared.leader.lock();
+        let is_free = |taken: &GtidSet| taken.intersection(added).is_empty();
+        if !is_free(&leader.gtids) || !is_free(&leader.reserved) {
+            return Ok(false);
         }
+        let (gtids, purged) = (leader.gtids.clone(), self.shared.maker.purged_by_order.lock().clone());
+        leader.gtids.union(added);
+        self.shared.maker.purged_by_order.lock().union(added);
+        if let Err(error) = self.shared.rotate(&mut leader) {
+            leader.gtids = gtids;
+            *self.shared.maker.purged_by_order.lock() = purged;
+            return Err(error);
+        }
+        self.shared.published.lock().gtids.union(added);
+        drop(leader);
+        self.shared.files.update_index()?;
+        Ok(true)
+    }
+
+    /// Keeps a GTID for a transaction to come, so that no other gets it. False if it is in the log. Two that ask for the
+    /// same are the caller's to keep apart.
+    pub fn reserve_gtid(&self, gtid: Gtid) -> bool {
+        let mut leader = self.shared.leader.lock();
+        let is_free = !leader.gtids.contains(gtid);
+        if is_free {
+            leader.reserved.add(gtid);
+        }
+        is_free
+    }
+
+    /// The transaction of a reserved GTID is in the log, or will not come.
+    pub fn release_gtid(&self, gtid: Gtid) {
+        let mut one = GtidSet::new();
+        one.add(gtid);
+        self.shared.leader.lock().reserved.subtract(&one);
     }
 
     /// The GTIDs of all files before this one, as its header has them.

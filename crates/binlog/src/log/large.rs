@@ -158,7 +158,7 @@ impl Shared {
         self.progress.check()?;
         let mut previous = Vec::new();
         PreviousGtids(self.published.lock().gtids.clone()).encode_body(&mut previous);
-        let body_start = (HEADER_ROOM + 2 * previous.len() as u64).next_multiple_of(PAGE);
+        let body_start = (HEADER_ROOM + 3 * previous.len() as u64).next_multiple_of(PAGE);
         let folder = self.files.folder.clone();
         let path = folder.large_file(self.large_serial.fetch_add(1, Relaxed));
         let file = folder.env.open(&path, OpenMode::CreateNew);

@@ -6,7 +6,7 @@ use super::error::{CommitError, LogError};
 use super::queue::Entry;
 use super::rotate::Active;
 use crate::group::{EventGroup, GtidStamp};
-use crate::gtid::{Gtid, GtidSet, Uuid};
+use crate::gtid::{Gtid, Uuid};
 use crate::position::LogPosition;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -45,7 +45,7 @@ impl Shared {
     fn order_large(&self, leader: &mut Leader, entry: &mut Entry) -> Result<(), CommitError> {
         let gtid = match entry.gtid {
             Some(gtid) => gtid,
-            None => next_gtid(&leader.gtids, self.maker.server_uuid).map_err(CommitError::Refused)?,
+            None => leader.next_gtid(self.maker.server_uuid).map_err(CommitError::Refused)?,
         };
         entry.gtid = Some(gtid);
         let mut group = entry.group.take().expect("an entry is stamped once");
@@ -120,7 +120,7 @@ impl Shared {
             let events = entry.group.take().expect("an entry is stamped once");
             let gtid = match entry.gtid {
                 Some(gtid) => gtid,
-                None => next_gtid(&leader.gtids, self.maker.server_uuid)?,
+                None => leader.next_gtid(self.maker.server_uuid)?,
             };
             leader.gtids.add(gtid);
             entry.gtid = Some(gtid);
@@ -168,12 +168,23 @@ impl Shared {
     }
 }
 
-fn next_gtid(gtids: &GtidSet, uuid: Uuid) -> Result<Gtid, LogError> {
-    let gno = gtids.next_gno(uuid);
-    if gno > Gtid::GNO_MAX { Err(LogError::Exhausted("transaction numbers")) } else { Ok(Gtid { uuid, gno }) }
-}
-
 impl Leader {
+    /// The GTID of a transaction that brings none.
+    fn next_gtid(&self, uuid: Uuid) -> Result<Gtid, LogError> {
+        let gno = if self.reserved.is_empty() {
+            self.gtids.next_gno(uuid)
+        } else {
+            let mut taken = self.gtids.of_server(uuid);
+            taken.union(&self.reserved);
+            taken.next_gno(uuid)
+        };
+        if gno > Gtid::GNO_MAX {
+            Err(LogError::Exhausted("transaction numbers"))
+        } else {
+            Ok(Gtid { uuid, gno })
+        }
+    }
+
     /// Keeps what waits to be written small.
     fn write_large(&mut self) -> Result<(), LogError> {
         if self.unwritten.len() >= PIECE || !self.body.is_empty() { self.write_unwritten() } else { Ok(()) }

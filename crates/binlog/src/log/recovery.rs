@@ -20,7 +20,7 @@ pub struct Recovered {
     pub end: LogPosition,
     /// Every GTID in the log, and in files purged from it.
     pub gtid_executed: GtidSet,
-    /// Of these, the ones in purged files.
+    /// Of these, the ones in purged files, and those that were declared as purged.
     pub gtid_purged: GtidSet,
     /// False if the last file was not closed, by a crash or a power cut.
     pub clean_shutdown: bool,
@@ -34,6 +34,8 @@ pub(super) struct Found {
     pub(super) files: Vec<(FileNumber, u64)>,
     /// Serial numbers of complete pool files.
     pub(super) pool: Vec<u64>,
+    /// What the last file's header says of GTIDs that were declared as purged.
+    pub(super) purged_by_order: GtidSet,
 }
 
 /// Steps i and j of `files.rs`, and checks.
@@ -51,6 +53,7 @@ pub(super) fn recover(folder: &Folder) -> Result<Found, LogError> {
         },
         files: Vec::new(),
         pool: listing.pool,
+        purged_by_order: GtidSet::new(),
     };
     for &number in &numbers {
         let size = open(folder, number)?.len().map_err(|e| on_file(folder, number, e))?;
@@ -65,6 +68,8 @@ pub(super) fn recover(folder: &Folder) -> Result<Found, LogError> {
         report.cut_bytes = cut;
         report.gtid_executed = scanned.gtids;
         report.gtid_purged = previous_gtids(folder, numbers[0])?;
+        report.gtid_purged.union(&scanned.header.purged_by_order);
+        found.purged_by_order = scanned.header.purged_by_order;
     }
     Ok(found)
 }

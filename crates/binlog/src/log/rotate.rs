@@ -11,12 +11,13 @@ use super::scan::FIRST_EVENT;
 use super::status::LogStatus;
 use crate::event::{
     CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, EventHeader, EventOrigin, FormatDescription,
-    IgnorableEvent, MAGIC, PreviousGtids, RotateEvent, StopEvent, append_event, flags,
+    IgnorableEvent, MAGIC, PreviousGtids, PurgedGtids, RotateEvent, StopEvent, append_event, flags,
 };
 use crate::group::{EventGroup, GtidStamp};
 use crate::gtid::{GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use env::{File, OpenMode};
+use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -186,11 +187,20 @@ pub(super) struct FileMaker {
     server_id: u32,
     pub(super) server_uuid: Uuid,
     pub(super) server_version: String,
+    /// GTIDs that were declared as executed and purged (`gtid_purged`), which each new file's header says. A leaf latch.
+    pub(super) purged_by_order: Mutex<GtidSet>,
 }
 
 impl FileMaker {
-    pub(super) fn new(folder: Folder, options: &LogOptions, pool: Pool, status: Arc<LogStatus>) -> Self {
+    pub(super) fn new(
+        folder: Folder,
+        options: &LogOptions,
+        pool: Pool,
+        status: Arc<LogStatus>,
+        purged_by_order: GtidSet,
+    ) -> Self {
         Self {
+            purged_by_order: Mutex::new(purged_by_order),
             folder,
             pool,
             status,
@@ -264,6 +274,10 @@ impl FileMaker {
         let mut header = MAGIC.to_vec();
         self.append(&mut header, 0, &fde, flags::BINLOG_IN_USE);
         self.append(&mut header, 0, &PreviousGtids(previous.clone()), 0);
+        let purged = self.purged_by_order.lock();
+        if !purged.is_empty() {
+            self.append(&mut header, 0, &PurgedGtids(purged.clone()), 0);
+        }
         header
     }
 
