@@ -24,6 +24,7 @@ use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
 use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
+use crate::session::gtid_next::OwnedGtids;
 use crate::session::named_locks::NamedLocks;
 use crate::session::xa::Branches;
 use crate::session::{Connection, Session};
@@ -179,6 +180,7 @@ pub struct Database {
     branches: Mutex<Branches>,
     spill: Arc<Spill>,
     replicas: Replicas,
+    owned_gtids: OwnedGtids,
 }
 
 impl Database {
@@ -260,6 +262,11 @@ impl Database {
     /// Who follows this server.
     pub fn replicas(&self) -> &Replicas {
         &self.replicas
+    }
+
+    /// GTIDs that sessions have set as their next.
+    pub fn owned_gtids(&self) -> &OwnedGtids {
+        &self.owned_gtids
     }
 
     /// The locks of GET_LOCK.
@@ -421,6 +428,7 @@ impl Database {
             branches: Mutex::default(),
             spill,
             replicas: Replicas::default(),
+            owned_gtids: OwnedGtids::default(),
         };
         database.guard_prepared()?;
         database.make_root()?;

@@ -11,6 +11,7 @@
 mod context;
 pub(crate) mod deadline;
 mod grants;
+pub mod gtid_next;
 pub mod named_locks;
 mod prepared;
 pub mod series;
@@ -339,6 +340,7 @@ impl Session {
     pub fn reset(&mut self) -> Result<()> {
         self.cx.end_branch();
         self.cx.rollback();
+        self.cx.forget_gtid();
         self.cx.drop_all_temporary();
         self.cx.forget_all_locks();
         self.cx.release_named_locks();
@@ -424,6 +426,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.cx.end_branch();
         self.cx.rollback();
+        self.cx.forget_gtid();
         self.cx.drop_all_temporary();
         self.cx.release_named_locks();
         self.cx.database.unregister(&self.process);

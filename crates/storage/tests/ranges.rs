@@ -331,7 +331,7 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
     let database = Database::open(&env.reboot(), options()).unwrap();
     let table = database.table("t");
     let query = QueryEvent::new(1, b"d", b"XA COMMIT X'78',X'',1");
-    assert!(database.engine.finish_prepared(&xid, true, context(), &query).unwrap().is_some());
+    assert!(database.engine.finish_prepared(&xid, true, context(), &query, None).unwrap().is_some());
     assert_eq!(kept_out(&database, &table, [19, 25, 30]), []);
     let mut reader = database.begin();
     let found = rows(&mut reader, &table, 0, KeyRange::all(), Direction::Forward, Access::Snapshot).unwrap();

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use binlog::event::{Decoder, Event, EventType};
+use binlog::event::{Decoder, EventType};
 use binlog::gtid::GtidSet;
-use binlog::log::{FileInfo, Log, LogError, Published};
+use binlog::log::{FileInfo, Log, Published};
 use binlog::{FileNumber, LogPosition};
 
 use super::event_info;
@@ -56,21 +56,40 @@ pub fn published(cx: &Context) -> Result<Published> {
     Ok(published)
 }
 
-/// `gtid_purged`: what the oldest file says came before it.
+/// `gtid_purged`
 pub fn purged(log: &Log) -> GtidSet {
-    let read = || -> Result<GtidSet, LogError> {
-        let mut reader = log.reader(LogPosition::ZERO)?;
-        while let Some(event) = reader.next(Duration::ZERO)? {
-            match binlog::event::decode(event.bytes, event.fde) {
-                Ok(Event::PreviousGtids(set)) => return Ok(set.0),
-                Ok(Event::FormatDescription(_)) => {}
-                _ => break,
-            }
-        }
-        Ok(GtidSet::default())
+    log.gtid_purged().unwrap_or_else(|error| {
+        tracing::warn!(%error, "the oldest log file's GTIDs can't be read");
+        GtidSet::new()
+    })
+}
+
+/// What is assigned to `gtid_purged`, taken apart: true if it is to be added, as a `+` in front says. `None`: no set.
+pub fn parse_purged(text: &str) -> Option<(bool, GtidSet)> {
+    let text = text.trim();
+    let (adds, set) = match text.strip_prefix('+') {
+        Some(rest) => (true, rest),
+        None => (false, text),
     };
-    // A file that is purged right now leaves the question to the next one.
-    read().or_else(|_| read()).unwrap_or_default()
+    Some((adds, set.parse().ok()?))
+}
+
+/// SET GLOBAL gtid_purged: transactions are declared as executed, and as not in this log any more.
+pub fn set_purged(cx: &Context, adds: bool, set: &GtidSet) -> Result<()> {
+    let cannot = |why: &str| error::CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]);
+    let log = cx.database.log();
+    let mut added = set.clone();
+    if !adds {
+        let before = log.gtid_purged().map_err(SqlError::internal)?;
+        if !before.is_subset(set) {
+            return Err(cannot("the new value must be a superset of the old value"));
+        }
+        added.subtract(&before);
+    }
+    if added.is_empty() || log.add_purged(&added).map_err(SqlError::internal)? {
+        return Ok(());
+    }
+    Err(cannot("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED"))
 }
 
 /// SHOW BINLOG EVENTS: the events of one file, the first unless one is named. Rows go out as they are read.

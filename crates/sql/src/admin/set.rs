@@ -7,12 +7,15 @@
 //!
 //! (A1) Values are those before the statement: `SET @a = 1, @b = @a` gives `@b` the old `@a`.
 
+use binlog::gtid::{Gtid, GtidSet};
+
+use super::binary_log;
 use crate::ast::{self, ExprKind, Isolation, SetItem, VariableName, VariableScope};
 use crate::error::{self, Result, SqlError};
 use crate::expression::{Node, Resolver, Row};
 use crate::privilege::Privileges;
 use crate::routine;
-use crate::session::Context;
+use crate::session::{Context, gtid_next};
 use crate::types::{Charset, Collation, DataType, Type};
 use crate::value::Datum;
 use crate::variables::{self, Assigned, SessionVariables, VariableId, Warning, ids, sql_mode};
@@ -24,6 +27,8 @@ enum Step {
     User(Box<str>, Datum<'static>, Type),
     NextTransaction { isolation: Option<Isolation>, read_only: Option<bool> },
     LastInsertId(u64),
+    GtidNext(Option<Gtid>),
+    GtidPurged { adds: bool, set: GtidSet },
 }
 
 /// What a SET statement will do.
@@ -145,6 +150,12 @@ impl Plan<'_> {
             let any = cx.need_any(Privileges::SUPER, "SYSTEM_VARIABLES_ADMIN", shown);
             any.or_else(|_| cx.need_any(Privileges::NONE, "SESSION_VARIABLES_ADMIN", shown))?;
         }
+        if id == ids::GTID_NEXT {
+            return self.gtid_next(cx, &assigned);
+        }
+        if id == ids::SQL_LOG_BIN && cx.transaction.is_some() {
+            return Err(error::INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN.plain());
+        }
         if id == ids::AUTOCOMMIT && !cx.frames.is_empty() {
             return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
         }
@@ -162,8 +173,39 @@ impl Plan<'_> {
 
     fn global(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
         cx.need_any(Privileges::SUPER, "SYSTEM_VARIABLES_ADMIN", "SUPER or SYSTEM_VARIABLES_ADMIN")?;
+        if id == ids::GTID_PURGED {
+            return self.gtid_purged(cx, &assigned);
+        }
         cx.database.globals().check(id, &assigned, is_strict(cx))?;
         self.steps.push(Step::Global(id, assigned));
+        Ok(())
+    }
+
+    fn gtid_next(&mut self, cx: &mut Context, assigned: &Assigned) -> Result<()> {
+        let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";
+        let names = ["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"];
+        if !names.iter().any(|name| cx.need_any(Privileges::SUPER, name, shown).is_ok()) {
+            return Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]));
+        }
+        cx.check_gtid_next_settable()?;
+        let gtid = match assigned {
+            Assigned::Default => None,
+            Assigned::Text(text) => gtid_next::parse(text)?,
+            other => return Err(wrong_value("gtid_next", other)),
+        };
+        self.assigned.push(ids::GTID_NEXT);
+        self.steps.push(Step::GtidNext(gtid));
+        Ok(())
+    }
+
+    fn gtid_purged(&mut self, cx: &mut Context, assigned: &Assigned) -> Result<()> {
+        if cx.transaction.is_some() {
+            return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&"gtid_purged"]));
+        }
+        let Assigned::Text(text) = assigned else { return Err(wrong_value("gtid_purged", assigned)) };
+        let parsed = binary_log::parse_purged(text);
+        let (adds, set) = parsed.ok_or_else(|| wrong_value("gtid_purged", assigned))?;
+        self.steps.push(Step::GtidPurged { adds, set });
         Ok(())
     }
 
@@ -228,8 +270,13 @@ impl Plan<'_> {
         let strict = is_strict(cx);
         let mut warnings = self.warnings;
         for step in &self.steps {
-            if let Step::Global(id, assigned) = step {
-                warnings.extend(cx.database.globals().set(*id, assigned, strict)?);
+            match step {
+                Step::Global(id, assigned) => {
+                    warnings.extend(cx.database.globals().set(*id, assigned, strict)?);
+                }
+                Step::GtidPurged { adds, set } => binary_log::set_purged(cx, *adds, set)?,
+                Step::GtidNext(gtid) => cx.set_gtid_next(*gtid)?,
+                _ => {}
             }
         }
         let session = self.session;
@@ -237,7 +284,7 @@ impl Plan<'_> {
         self.assigned.iter().for_each(|&id| cx.tracker.variable(id));
         for step in self.steps {
             match step {
-                Step::Global(..) => {}
+                Step::Global(..) | Step::GtidPurged { .. } | Step::GtidNext(_) => {}
                 Step::User(name, value, ty) => cx.set_user_variable(&name, value, ty),
                 Step::Local(place, of, value, ty) => {
                     routine::assign(cx, place, &of, value, ty.collation.charset())?;
@@ -250,12 +297,23 @@ impl Plan<'_> {
                 }
             }
         }
+        if self.assigned.contains(&ids::SQL_LOG_BIN) && !cx.variables().bool(ids::SQL_LOG_BIN) {
+            cx.diagnostics.note(SqlError {
+                message: "The log is the database: changes of this session are logged all the same"
+                    .to_owned(),
+                ..error::NOT_SUPPORTED_YET.plain()
+            });
+        }
         for warning in warnings {
             let Warning { number, message } = warning;
             cx.warn(SqlError { number, message, ..error::TRUNCATED_WRONG_VALUE.plain() });
         }
         Ok(())
     }
+}
+
+fn wrong_value(name: &str, assigned: &Assigned) -> SqlError {
+    error::WRONG_VALUE_FOR_VAR.with(&[&name, &assigned.as_text()])
 }
 
 fn is_strict(cx: &Context) -> bool {

@@ -184,7 +184,7 @@ fn words_defaults_and_expressions_are_values() {
     assert_eq!(server.value("SHOW VARIABLES LIKE 'last_insert_id'"), "12");
     server.check("SET GLOBAL max_connections = @x + 4", "");
     assert_eq!(server.value("SHOW GLOBAL VARIABLES LIKE 'max_connections'"), "10");
-    server.check("SET sql_log_bin = 0", "1231 Variable 'sql_log_bin' can't be set to the value of '0'");
+    server.check("SET sql_log_bin = 0", "1 warnings");
 }
 
 #[test]

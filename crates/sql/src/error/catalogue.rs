@@ -247,15 +247,20 @@ catalogue! {
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
+    INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1694, "HY000", "Cannot modify @@session.sql_log_bin inside a transaction";
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable % cannot be set when there is an ongoing transaction.";
     MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '%'.";
+    MALFORMED_GTID_SPECIFICATION = 1774, "HY000", "Malformed GTID specification '%'.";
+    CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON = 1782, "HY000", "@@SESSION.GTID_NEXT cannot be set to ANONYMOUS when @@GLOBAL.GTID_MODE = ON.";
+    CANT_SET_GTID_NEXT_WHEN_OWNING_GTID = 1790, "HY000", "@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID. The client owns %. Ownership is released on COMMIT or ROLLBACK.";
     UNKNOWN_EXPLAIN_FORMAT = 1791, "HY000", "Unknown EXPLAIN format name: '%'";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
     INTERNAL_ERROR = 1815, "HY000", "Internal error: %";
     MUST_CHANGE_PASSWORD = 1820, "HY000", "You must reset your password using ALTER USER statement before executing this statement.";
     DUP_INDEX = 1831, "HY000", "Duplicate index '%' defined on the table '%.%'. This is deprecated and will be disallowed in a future release.";
+    GTID_NEXT_TYPE_UNDEFINED_GTID = 1837, "HY000", "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value after a COMMIT or ROLLBACK. Please check GTID_NEXT variable manual page for detailed explanation. Current @@SESSION.GTID_NEXT is '%'.";
     ALTER_OPERATION_NOT_SUPPORTED = 1845, "0A000", "% is not supported for this operation. Try %.";
     ALTER_OPERATION_NOT_SUPPORTED_REASON = 1846, "0A000", "% is not supported. Reason: %. Try %.";
     MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000", "Your password has expired. To log in you must change it using a client that supports expired passwords.";
@@ -297,6 +302,7 @@ catalogue! {
     INVALID_BITWISE_OPERANDS_SIZE = 3513, "HY000", "Binary operands of bitwise operators must be of equal length";
     INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE = 3514, "HY000", "Bitwise aggregates cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
     PK_INDEX_CANT_BE_INVISIBLE = 3522, "HY000", "A primary key index cannot be invisible";
+    CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS = 3546, "HY000", "@@GLOBAL.GTID_PURGED cannot be changed: %";
     UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name `%` in locking clause.";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     FIELD_IN_GROUPING_NOT_GROUP_BY = 3602, "HY000", "Argument #% of GROUPING function is not in GROUP BY";

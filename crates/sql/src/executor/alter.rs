@@ -163,8 +163,8 @@ impl Running<'_> {
         let mut event = cx.query_event(self.statement.span.of(self.text).to_vec());
         let micros = cx.moment().rem_euclid(1_000_000) as u32;
         event.status.microseconds = (micros > 0).then_some(micros);
-        let committed = engine.commit_ddl(cx.group_context(), &event, batch, None)?;
-        cx.tracker.committed(committed.gtid);
+        let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
+        cx.committed(committed.gtid);
         catalog.publish(&plan.changes, committed.position);
         for change in &plan.changes {
             if let Change::AlterTable(_, new, _) = change

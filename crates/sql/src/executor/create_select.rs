@@ -104,7 +104,7 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     let mut records = WriteBatch::new();
     plan.changes.iter().for_each(|change| record::write(change, &mut records));
     let event = cx.query_event(plan.logged.clone().unwrap_or_default());
-    let mut transaction = cx.scratch_transaction();
+    let mut transaction = cx.logged_transaction();
     transaction.begin_statement(cx.timestamp(), None);
     transaction.define(&event, &records);
     let mut reader = cx.scratch_transaction();
@@ -122,7 +122,7 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     transaction.end_statement();
     let committed = transaction.commit()?;
     let committed = committed.ok_or_else(|| SqlError::internal("a statement that was not logged"))?;
-    cx.tracker.committed(committed.gtid);
+    cx.committed(committed.gtid);
     table.counter.used(filled.counter.next().saturating_sub(1));
     catalog.publish(&plan.changes, committed.position);
     Ok(())

@@ -114,7 +114,7 @@ fn same_tables(a: &[Arc<TableDef>], b: &[Arc<TableDef>]) -> bool {
 /// Logs the statement and writes the catalog's records, at one position.
 fn commit(cx: &mut Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPosition>> {
     if plan.changes.is_empty() {
-        return Ok(None);
+        return cx.log_empty().map(|()| None);
     }
     let mut batch = WriteBatch::new();
     plan.changes.iter().for_each(|change| record::write(change, &mut batch));
@@ -127,8 +127,8 @@ fn commit(cx: &mut Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPositio
             host: host.as_bytes().to_vec().into(),
         });
     }
-    let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, None)?;
-    cx.tracker.committed(committed.gtid);
+    let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
+    cx.committed(committed.gtid);
     Ok(Some(committed.position))
 }
 

@@ -88,6 +88,9 @@ pub fn execute(
     crate::privilege::check(cx, &statement.kind)?;
     cx.check_locked(&statement.kind)?;
     cx.check_branch(&statement.kind)?;
+    if !cx.passes_gtid_next(&statement.kind)? {
+        return Ok(OK);
+    }
     if session::commits_implicitly(&statement.kind) {
         cx.commit()?;
     }
@@ -148,6 +151,7 @@ pub fn execute(
                 true => cx.commit_or_leave()?,
                 false => cx.commit()?,
             }
+            cx.commit_empty()?;
             complete(cx, *completion, ended)
         }
         S::Rollback(completion) => {

@@ -71,6 +71,8 @@ pub struct Context {
     pub transaction: Option<Open>,
     /// How the next transaction differs from the session's settings (SET TRANSACTION without scope).
     pub next_transaction: super::transaction::Characteristics,
+    /// What names the next transaction.
+    pub(super) gtid_next: super::gtid_next::GtidNext,
     /// Routines that are running, the innermost last.
     pub frames: Vec<Frame>,
     /// The values that the subqueries and derived tables that run take from around them, the innermost last.
@@ -148,6 +150,7 @@ impl Context {
             counters: Arc::default(),
             transaction: None,
             next_transaction: super::transaction::Characteristics::default(),
+            gtid_next: super::gtid_next::GtidNext::default(),
             frames: Vec::new(),
             outer: Vec::new(),
             kept: HashMap::new(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use binlog::event::{QueryEvent, StatusVars};
 use binlog::group::GroupContext;
+use binlog::gtid::Gtid;
 use binlog::log::Published;
 use storage::transaction::{Isolation, Savepoint};
 use storage::{Transaction, TransactionOptions};
@@ -107,7 +108,7 @@ impl Context {
             lock_wait_timeout: self.lock_wait_timeout(),
             context: self.group_context(),
             begin: self.begin_event(),
-            gtid: None,
+            gtid: self.owned_gtid(),
         };
         let engine = self.database.engine().begin(self.interrupt.clone(), options);
         self.transaction = Some(Open {
@@ -122,12 +123,21 @@ impl Context {
 
     /// A transaction beside the session's, for reading what is committed now.
     pub(crate) fn scratch_transaction(&mut self) -> Transaction {
+        self.transaction_beside(None)
+    }
+
+    /// A transaction beside the session's, which is logged under the name that the session's next one has.
+    pub(crate) fn logged_transaction(&mut self) -> Transaction {
+        self.transaction_beside(self.owned_gtid())
+    }
+
+    fn transaction_beside(&mut self, gtid: Option<Gtid>) -> Transaction {
         let options = TransactionOptions {
             isolation: Isolation::RepeatableRead,
             lock_wait_timeout: self.lock_wait_timeout(),
             context: self.group_context(),
             begin: self.begin_event(),
-            gtid: None,
+            gtid,
         };
         self.database.engine().begin(self.interrupt.clone(), options)
     }
@@ -321,8 +331,8 @@ impl Context {
     pub(super) fn commit_open(&mut self) -> Result<()> {
         let committed = self.enqueue_open().and_then(|unsettled| unsettled.map(Unsettled::wait).transpose());
         self.drop_retired();
-        if let Some(committed) = committed? {
-            self.tracker.committed(committed.gtid);
+        if let Some(committed) = committed.inspect_err(|_| self.gtid_used())? {
+            self.committed(committed.gtid);
         }
         Ok(())
     }
@@ -363,6 +373,7 @@ impl Context {
             open.engine.rollback();
             self.drop_retired();
         }
+        self.gtid_used();
     }
 
     /// SAVEPOINT.

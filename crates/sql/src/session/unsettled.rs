@@ -43,7 +43,8 @@ impl Context {
         use StatementKind as S;
         self.may_leave = wanted
             && matches!(kind, S::Insert(_) | S::Update(_) | S::Delete(_) | S::Commit(_))
-            && !self.tracker.follows_gtids();
+            && !self.tracker.follows_gtids()
+            && self.owned_gtid().is_none();
     }
 
     /// COMMIT, or the end of a statement with autocommit: leaves the commit unsettled where it may.

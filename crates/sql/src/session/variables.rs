@@ -56,6 +56,8 @@ fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
         ids::ERROR_COUNT => Datum::UInt(cx.diagnostics.error_count()),
         ids::WARNING_COUNT => Datum::UInt(cx.diagnostics.warning_count()),
         ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.status.last_insert_id),
+        ids::GTID_NEXT => Datum::owned(cx.gtid_next_text()),
+        ids::GTID_OWNED => Datum::owned(cx.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
         ids::PSEUDO_THREAD_ID => Datum::UInt(cx.id),
         ids::TIMESTAMP => {
             let micros = crate::value::Decimal::from_parts(cx.moment().into(), 6)?;
@@ -71,6 +73,7 @@ fn computed_global<'a>(cx: &Context, id: VariableId) -> Option<Datum<'a>> {
         ids::GTID_PURGED => {
             Some(Datum::owned(crate::admin::binary_log::purged(cx.database.log()).to_string()))
         }
+        ids::GTID_OWNED => Some(Datum::owned(cx.database.owned_gtids().text())),
         _ => None,
     }
 }

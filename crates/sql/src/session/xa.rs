@@ -157,7 +157,7 @@ impl Context {
             self.database.forget_branch(xid);
             self.database.engine().release_xid(xid);
         })?;
-        self.tracker.committed(prepared.gtid);
+        self.committed(prepared.gtid);
         Ok(())
     }
 
@@ -210,9 +210,9 @@ impl Context {
         let verb = if commit { "COMMIT" } else { "ROLLBACK" };
         let event = self.query_event(format!("XA {verb} {}", xid.text()).into_bytes());
         let engine = self.database.engine();
-        match engine.finish_prepared(xid, commit, self.group_context(), &event)? {
+        match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
             Some(committed) => {
-                self.tracker.committed(committed.gtid);
+                self.committed(committed.gtid);
                 self.database.forget_branch(xid);
                 Ok(())
             }

@@ -54,7 +54,7 @@ pub(super) fn convert(var: &Variable, assigned: &Assigned, strict: bool) -> Resu
 }
 
 impl Assigned {
-    pub(super) fn as_text(&self) -> String {
+    pub(crate) fn as_text(&self) -> String {
         match self {
             Assigned::Default => "DEFAULT".into(),
             Assigned::Null => "NULL".into(),

@@ -51,6 +51,7 @@ names! {
     GROUP_CONCAT_MAX_LEN = "group_concat_max_len";
     GTID_EXECUTED = "gtid_executed";
     GTID_NEXT = "gtid_next";
+    GTID_OWNED = "gtid_owned";
     GTID_PURGED = "gtid_purged";
     HOSTNAME = "hostname";
     IDENTITY = "identity";
@@ -96,6 +97,7 @@ names! {
     SKIP_NETWORKING = "skip_networking";
     SOCKET = "socket";
     SORT_BUFFER_SIZE = "sort_buffer_size";
+    SQL_LOG_BIN = "sql_log_bin";
     SQL_MODE = "sql_mode";
     SQL_GENERATE_INVISIBLE_PRIMARY_KEY = "sql_generate_invisible_primary_key";
     SQL_NOTES = "sql_notes";

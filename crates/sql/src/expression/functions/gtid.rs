@@ -16,6 +16,8 @@ type Value<'a> = Result<Datum<'a>>;
 pub(super) const FUNCTIONS: &[Function] = &[
     f("gtid_subset", (2, 2), super::boolean, gtid_subset),
     f("gtid_subtract", (2, 2), set_type, gtid_subtract),
+    f("source_pos_wait", (2, 4), super::int, no_source),
+    f("master_pos_wait", (2, 4), super::int, no_source),
     f("wait_for_executed_gtid_set", (1, 2), super::int, wait_for_executed_gtid_set).volatile(),
 ];
 
@@ -47,6 +49,11 @@ fn gtid_subtract<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut left = not_null!(set(cx, call, 0));
     left.subtract(&not_null!(set(cx, call, 1)));
     Ok(Datum::owned(left.to_string()))
+}
+
+/// Nothing is applied here from a source: MySQL's answer where no applier runs.
+fn no_source<'a>(_: &mut Context, _: Call<'a>) -> Value<'a> {
+    Ok(Datum::Null)
 }
 
 /// 0 once the transactions are visible here, 1 after so many seconds (0 is for ever).

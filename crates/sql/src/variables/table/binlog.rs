@@ -47,9 +47,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     choice("gtid_mode", &["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"], 3)
         .fixed()
         .help_text("Every transaction has a GTID"),
-    text("gtid_next", "AUTOMATIC").session().fixed().help_text("GTID of the next transaction"),
-    text("gtid_owned", "").fact().computed().help_text("GTIDs of transactions under way"),
-    text("gtid_purged", "").fact().computed().help_text("GTIDs whose log files are removed"),
+    text("gtid_next", "AUTOMATIC").session().computed().help_text("GTID of the next transaction"),
+    text("gtid_owned", "").both().fact().computed().help_text("GTIDs of transactions under way"),
+    text("gtid_purged", "").computed().help_text("GTIDs whose log files are removed, or that were declared so"),
     switch("log_bin", true).read_only().fixed().no_option().help_text("The log is the database; it is always on"),
     text("log_bin_basename", "").fact().help_text("Log files without their numbers"),
     text("log_bin_index", "").fact().help_text("The file that lists the log files"),
@@ -67,7 +67,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .both()
         .help_text("Tell clients the GTIDs of their transactions, or of all"),
     switch("source_verify_checksum", true).fixed().help_text("Events are verified when they are read"),
-    switch("sql_log_bin", true).session().admin().fixed().help_text("The log is the database; it is always on"),
+    switch("sql_log_bin", true).session().admin().harmless().help_text("No effect: the log is the database"),
     uint("sync_binlog", 1, 0, u32::MAX as u64)
         .help_text("Flush the log at every group of commits (1), every Nth, or within milliseconds in the background (0)"),
 ];

@@ -1,0 +1,186 @@
+//! `gtid_next`: the name of the session's next transaction, where it is not this server that gives it.
+//!
+//! 1. set     `SET gtid_next = 'uuid:n'` makes the session own the GTID: no other gets it, and whoever asks for it waits.
+//!    If it is in the log already, the session skips what changes anything, so that a replay may be repeated.
+//! 2. commit  The transaction gets it. One that changed nothing, but was committed by name, is logged empty.
+//! 3. used    After COMMIT or ROLLBACK nothing can be changed until `gtid_next` is set again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use binlog::gtid::Gtid;
+use parking_lot::Mutex;
+
+use super::Context;
+use crate::ast::StatementKind;
+use crate::error::{self, Result, SqlError};
+
+/// How long a wait for another owner sleeps before it looks again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What `gtid_next` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GtidNext {
+    /// The log gives the number.
+    #[default]
+    Automatic,
+    /// The next transaction has this one, which the session owns.
+    Owned(Gtid),
+    /// The transaction is in the log: its statements are skipped.
+    Executed(Gtid),
+    /// The transaction has ended.
+    Used(Gtid),
+}
+
+/// GTIDs that sessions own, and which sessions.
+#[derive(Debug, Default)]
+pub struct OwnedGtids(Mutex<BTreeMap<Gtid, u64>>);
+
+impl OwnedGtids {
+    fn take(&self, gtid: Gtid, session: u64) -> bool {
+        let mut owned = self.0.lock();
+        let is_free = !owned.contains_key(&gtid);
+        if is_free {
+            owned.insert(gtid, session);
+        }
+        is_free
+    }
+
+    fn give_back(&self, gtid: Gtid) {
+        self.0.lock().remove(&gtid);
+    }
+
+    /// `@@global.gtid_owned`: `uuid:n#session`, one after the other.
+    pub fn text(&self) -> String {
+        let owned = self.0.lock();
+        owned.iter().map(|(gtid, session)| format!("{gtid}#{session}")).collect::<Vec<_>>().join(",\n")
+    }
+}
+
+/// What a text says that is assigned to `gtid_next`: a GTID, or `None` for AUTOMATIC.
+pub fn parse(text: &str) -> Result<Option<Gtid>> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("AUTOMATIC") {
+        return Ok(None);
+    }
+    if text.eq_ignore_ascii_case("ANONYMOUS") {
+        return Err(error::CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON.plain());
+    }
+    let is_tagged = text.matches(':').count() == 2 || text.to_ascii_uppercase().starts_with("AUTOMATIC:");
+    match text.parse() {
+        Ok(gtid) => Ok(Some(gtid)),
+        Err(_) if is_tagged => Err(SqlError::unsupported("GTIDs with tags")),
+        Err(_) => Err(error::MALFORMED_GTID_SPECIFICATION.with(&[&text])),
+    }
+}
+
+impl Context {
+    /// Error 1766 inside of a transaction, 1790 if the session owns a GTID.
+    pub fn check_gtid_next_settable(&self) -> Result<()> {
+        if self.transaction.is_some() {
+            return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&"gtid_next"]));
+        }
+        match self.gtid_next {
+            GtidNext::Owned(gtid) => Err(error::CANT_SET_GTID_NEXT_WHEN_OWNING_GTID.with(&[&gtid])),
+            _ => Ok(()),
+        }
+    }
+
+    /// Step 1. Waits while another session owns the GTID.
+    pub fn set_gtid_next(&mut self, gtid: Option<Gtid>) -> Result<()> {
+        let Some(gtid) = gtid else {
+            self.gtid_next = GtidNext::Automatic;
+            return Ok(());
+        };
+        let database = self.database.clone();
+        while !database.owned_gtids().take(gtid, self.id) {
+            self.interrupt.sleep(PAUSE);
+            self.check_interrupt()?;
+        }
+        self.gtid_next = if database.log().reserve_gtid(gtid) {
+            GtidNext::Owned(gtid)
+        } else {
+            database.owned_gtids().give_back(gtid);
+            GtidNext::Executed(gtid)
+        };
+        Ok(())
+    }
+
+    /// `@@gtid_next`
+    pub fn gtid_next_text(&self) -> String {
+        match self.gtid_next {
+            GtidNext::Automatic => "AUTOMATIC".to_owned(),
+            GtidNext::Owned(gtid) | GtidNext::Executed(gtid) | GtidNext::Used(gtid) => gtid.to_string(),
+        }
+    }
+
+    /// The GTID that the session owns: what its transaction is to be named by.
+    pub fn owned_gtid(&self) -> Option<Gtid> {
+        match self.gtid_next {
+            GtidNext::Owned(gtid) => Some(gtid),
+            _ => None,
+        }
+    }
+
+    /// A transaction of this session is in the log.
+    pub fn committed(&mut self, gtid: Gtid) {
+        self.tracker.committed(gtid);
+        self.gtid_used();
+    }
+
+    /// Step 3: the transaction has ended.
+    pub(super) fn gtid_used(&mut self) {
+        match self.gtid_next {
+            GtidNext::Automatic | GtidNext::Used(_) | GtidNext::Executed(_) => {}
+            GtidNext::Owned(gtid) => {
+                self.database.log().release_gtid(gtid);
+                self.database.owned_gtids().give_back(gtid);
+                self.gtid_next = GtidNext::Used(gtid);
+            }
+        }
+    }
+
+    /// The session begins anew, or ends.
+    pub(super) fn forget_gtid(&mut self) {
+        self.gtid_used();
+        self.gtid_next = GtidNext::Automatic;
+    }
+
+    /// Whether the statement may run: false if it belongs to a transaction that is in the log.
+    pub fn passes_gtid_next(&mut self, kind: &StatementKind) -> Result<bool> {
+        match self.gtid_next {
+            GtidNext::Automatic | GtidNext::Owned(_) => Ok(true),
+            GtidNext::Used(gtid) if changes(kind) => Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid])),
+            GtidNext::Executed(_) => Ok(!changes(kind)),
+            GtidNext::Used(_) => Ok(true),
+        }
+    }
+
+    /// COMMIT of nothing, by a session that owns a GTID: the log gets a transaction without changes.
+    pub fn commit_empty(&mut self) -> Result<()> {
+        if self.owned_gtid().is_none() {
+            return Ok(());
+        }
+        let _pass = self.enter_commit()?;
+        self.log_empty()
+    }
+
+    /// The same for a definition that changes nothing.
+    pub fn log_empty(&mut self) -> Result<()> {
+        let Some(gtid) = self.owned_gtid() else { return Ok(()) };
+        let (begin, commit) = (self.query_event(b"BEGIN".to_vec()), self.query_event(b"COMMIT".to_vec()));
+        let committed =
+            self.database.engine().commit_empty(self.group_context(), &begin, &commit, Some(gtid))?;
+        self.committed(committed.gtid);
+        Ok(())
+    }
+}
+
+fn changes(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    crate::catalog::ddl::is_ddl(kind) && !crate::executor::temporary::is_temporary(kind)
+        || matches!(
+            kind,
+            S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) | S::TableMaintenance(_) | S::Xa(_)
+        )
+}
