@@ -114,10 +114,13 @@ impl Draft {
             visible: false,
             generated: None,
         };
-        self.columns.insert(0, DraftColumn { def, expr: None, origin: None, said_null: false });
+        // MySQL's stands in front. One that nobody is shown stands behind the others, so that readers of the log who ask for
+        // the definition find each column where that has it.
+        let place = if is_shown { 0 } else { self.columns.len() };
+        self.columns.insert(place, DraftColumn { def, expr: None, origin: None, said_null: false });
         match self.auto_column {
             None => self.auto_column = Some(name.clone()),
-            Some(_) => self.number_by_clock(0)?,
+            Some(_) => self.number_by_clock(place)?,
         }
         let part = DraftPart { column: name, prefix_len: None, descending: false };
         self.keys.push(DraftKey {

@@ -173,11 +173,15 @@ impl Changed {
         self.draft.checks.iter().position(|c| c.name.as_deref().is_some_and(is_it))
     }
 
-    /// Moves a column to where FIRST or AFTER say.
+    /// Moves a column to where FIRST or AFTER say, else in front of those at the end that nobody is shown.
     fn place(&mut self, old: &TableDef, number: usize, place: &ColumnPlace) -> Result<()> {
         let columns = &mut self.draft.columns;
         match place {
-            ColumnPlace::Last => {}
+            ColumnPlace::Last => {
+                let shown = columns[..number].iter().rposition(|c| !c.def.is_hidden());
+                let column = columns.remove(number);
+                columns.insert(shown.map_or(0, |shown| shown + 1), column);
+            }
             ColumnPlace::First => {
                 let column = columns.remove(number);
                 columns.insert(0, column);
