@@ -4,8 +4,10 @@ mod bench;
 mod collations;
 mod compatibility;
 mod drivers;
+mod languages;
 mod packages;
 mod programs;
+mod readers;
 mod test;
 mod tidy;
 
@@ -25,6 +27,7 @@ cargo xtask differential         random statements on Duramen and on MariaDB, co
 cargo xtask soak                 random nonsense from several sessions; `.. soak help` says more
 cargo xtask stalls               small commits beside rotation, checkpoints and a large transaction; `.. stalls help`
 cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
+cargo xtask readers             fetches the change readers that the tests of followers run
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
 ";
 
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(rest),
         Some("bench") => bench::run(rest),
         Some("drivers") => drivers::run(),
+        Some("readers") => readers::run(),
         Some("collations") => collations::run(rest),
         Some("compatibility") => compatibility::run(rest),
         Some(name @ ("differential" | "soak")) => programs::run(name, "checked", rest),

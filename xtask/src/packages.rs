@@ -38,8 +38,8 @@ pub const FOR_BENCH: &[Program] = &[
     program("valgrind", "valgrind"),
 ];
 
-/// What the drivers of other languages come with.
-pub const FOR_DRIVERS: &[Program] = &[
+/// What programs of other languages are made and run with.
+pub const FOR_LANGUAGES: &[Program] = &[
     program("/usr/bin/python3", "python3"),
     program("pip3", "python3-pip"),
     program("node", "nodejs"),

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: what a change has to pass, in the order in which a mistake shows soonest.
 
-use crate::{Result, drivers, packages, tidy};
+use crate::{Result, drivers, packages, readers, tidy};
 use std::process::Command;
 use std::time::Instant;
 
@@ -19,6 +19,7 @@ pub fn run(args: &[String]) -> Result<()> {
     };
     packages::ensure(packages::FOR_TESTS)?;
     drivers::run()?;
+    readers::run()?;
     tidy::run()?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;

@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod mariadb;
 pub mod proxy;
+pub mod readers;
 pub mod workload;
 
 use mysql::{Conn, Opts, OptsBuilder};

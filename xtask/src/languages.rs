@@ -1,0 +1,69 @@
+//! What programs of other languages need, by each language's own package manager, into a folder of the build. What is there
+//! is left alone.
+
+use crate::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where cargo lets integration tests keep things.
+pub fn folder(name: &str) -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let folder = target.join("tmp").join(name);
+    fs::create_dir_all(&folder)?;
+    Ok(fs::canonicalize(folder)?)
+}
+
+/// Installs packages of Python's, pinned ones, unless the `module` that they are for is there.
+pub fn python(packages: &[&str], module: &str, folder: &Path) -> Result<()> {
+    if folder.join(module).exists() {
+        return Ok(());
+    }
+    let target = format!("--target={}", folder.display());
+    // Debian's interpreter: the packages of its drivers are for that one.
+    let args = ["-m", "pip", "install", "--quiet", "--no-deps", &target];
+    command("/usr/bin/python3", &[&args[..], packages].concat(), folder)
+}
+
+/// Installs what `package-lock.json` pins, unless the `module` that it is for is there.
+pub fn node(sources: &Path, module: &str, folder: &Path) -> Result<()> {
+    if folder.join("node_modules").join(module).exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(sources.join(file), folder.join(file))?;
+    }
+    command("npm", &["ci", "--silent", "--no-audit", "--no-fund"], folder)
+}
+
+/// Fetches the libraries that `pom.xml` names, unless there are any.
+pub fn java(sources: &Path, folder: &Path) -> Result<()> {
+    if folder.exists() {
+        return Ok(());
+    }
+    let output = format!("-DoutputDirectory={}", folder.display());
+    command("mvn", &["-q", "-B", "dependency:copy-dependencies", &output], sources)
+}
+
+/// Builds a Go program.
+pub fn go(sources: &Path, program: &Path) -> Result<()> {
+    command("go", &["build", "-o", &program.to_string_lossy(), "."], sources)
+}
+
+/// Builds a Rust program that is not of the workspace.
+pub fn rust(sources: &Path, folder: &Path) -> Result<()> {
+    let target = folder.to_string_lossy();
+    command(env!("CARGO"), &["build", "--quiet", "--locked", "--target-dir", &target], sources)
+}
+
+fn command(program: &str, args: &[&str], folder: &Path) -> Result<()> {
+    println!("{program} {}", args.join(" "));
+    let folder = if folder.exists() { folder } else { Path::new(".") };
+    let done = Command::new(program).args(args).current_dir(folder).stdout(Stdio::null()).status();
+    match done {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("`{program} {}` failed", args.join(" ")).into()),
+        Err(e) => Err(format!("{program}: {e}").into()),
+    }
+}
