@@ -94,6 +94,11 @@ impl OutputColumn {
             meta.collation = Collation::BINARY.0;
             meta.flags |= column_flag::BINARY | column_flag::BLOB;
         }
+        if ty.family.is_numeric() {
+            // That numbers are binary, only results of expressions say. Connector/J takes BIT(1) and TINYINT(1) with the
+            // flag for byte strings, without for booleans.
+            meta.flags &= !column_flag::BINARY;
+        }
         let zerofill = column.ty.is_zerofill().then(|| column.ty.display_length() as usize);
         OutputColumn { meta, ty, zerofill }
     }

@@ -146,6 +146,7 @@ public class Driver {
             found.next();
             equal(Arrays.equals(found.getBytes(1), bits), true, "BIT(64)");
             equal(found.getBoolean(2), true, "BIT(1)");
+            equal(found.getObject(2), true, "BIT(1) as an object");
             equal(found.getString(3), "-838:59:58.999999", "negative TIME");
             equal(found.getString(4), "0000-00-00", "zero DATE");
             equal(found.getString(5), "2024-02-00 01:02:03.450", "DATETIME without a day");
