@@ -16,5 +16,6 @@ pub fn run() -> Result<()> {
     let python = ["mysql-replication==1.0.17", "PyMySQL==1.1.1", "packaging==24.2"];
     languages::python(&python, "pymysqlreplication", &folder.join("python"))?;
     languages::node(&sources.join("node"), "@vlasky/zongji", &folder.join("node"))?;
+    languages::java(&sources.join("java"), &folder.join("java"))?;
     languages::go(&sources.join("go"), &folder.join("go/reader"))
 }

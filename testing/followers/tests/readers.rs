@@ -5,10 +5,11 @@
 #![allow(clippy::unwrap_used)]
 
 use followers::readers::{Follower, Place, Reader, tables};
-use followers::{Result, connect};
+use followers::{Result, await_that, connect};
 use servers::{Kind, Launch, Running};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 /// Where `cargo xtask readers` puts what it fetches and builds.
 fn fetched(path: &str) -> String {
@@ -77,7 +78,24 @@ fn check(source: &Running, follower: &Follower<'_>, reader: &Reader, schemas: &[
     assert!(differences.is_empty(), "{}:\n{}", reader.name, differences.join("\n"));
 }
 
-fn follow(reader: &Reader) {
+/// Waits until a reader is sent the log.
+fn await_dump(source: &Running) {
+    await_that("the reader follows", Duration::from_secs(60), || {
+        Ok(source.sql("SHOW PROCESSLIST")?.contains("Binlog Dump"))
+    })
+    .unwrap();
+}
+
+/// When a reader begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    /// With an empty schema.
+    Empty,
+    /// With tables that were filled before, which it reads by itself.
+    Filled,
+}
+
+fn follow(reader: &Reader, begin: Begin) {
     let folder = tempfile::tempdir().unwrap();
     let launch = Launch::new(Kind::Duramen, folder.path()).unwrap();
     // Transactions of a megabyte take the way of large ones.
@@ -92,9 +110,25 @@ fn follow(reader: &Reader) {
     let mut load = Load::start(&source).unwrap();
 
     // It follows while things happen.
-    let run = follower.run(&source, Place::Position, None, 1).unwrap();
-    script(&source, "1-all-types.sql");
-    script(&source, "2-changes.sql");
+    let run = || follower.run(&source, Place::Position, None, 1).unwrap();
+    let happen = || {
+        script(&source, "1-all-types.sql");
+        script(&source, "2-changes.sql");
+    };
+    let run = match begin {
+        Begin::Empty => {
+            let run = run();
+            await_dump(&source);
+            happen();
+            run
+        }
+        Begin::Filled => {
+            happen();
+            let run = run();
+            await_dump(&source);
+            run
+        }
+    };
     mark(&source, 1);
     follower.await_end(run).unwrap();
     check(&source, &follower, reader, &["cdc"]);
@@ -147,7 +181,7 @@ fn python_mysql_replication() {
         ("at3", "-00:00:00.001", "-00:00:00.999"),
         ("at6", "-00:00:00.000001", "-00:00:00.999999"),
     ];
-    follow(&reader);
+    follow(&reader, Begin::Empty);
 }
 
 #[test]
@@ -160,14 +194,14 @@ fn go_mysql_canal() {
     ];
     // Rows of a table that got another name before they were read have no definition any more.
     reader.misses = vec!["cdc.renamed"];
-    follow(&reader);
+    follow(&reader, Begin::Empty);
 }
 
 #[test]
 fn go_mysql_syncer() {
     let mut reader = reader("go-mysql's syncer", vec![fetched("go/reader"), "syncer".into()], 903);
     reader.differences = vec![("document", DECIMAL_IN_JSON, r#"{"name":null,"price":"12.5"}"#)];
-    follow(&reader);
+    follow(&reader, Begin::Empty);
 }
 
 #[test]
@@ -176,5 +210,49 @@ fn zongji() {
     reader.variables = vec![("READER_MODULES".into(), fetched("node"))];
     reader.differences =
         vec![("document", DECIMAL_IN_JSON, r#"{"name": null, "price": "12.50"}"#), ("born", "0", "1900")];
-    follow(&reader);
+    follow(&reader, Begin::Empty);
+}
+
+/// Debezium with the settings that its users have who set none. It takes a snapshot first, then follows.
+fn debezium(server_id: u32) -> Reader {
+    let libraries = format!("{}/*", fetched("java"));
+    let command = vec!["java".into(), "-cp".into(), libraries, program("java/Reader.java")];
+    let mut reader = reader("Debezium", command, server_id);
+    reader.differences = vec![
+        // Large numbers are Java's, and dates that Java has not are NULL, or the first of 1970.
+        ("ubig", "18446744073709551615", "-1"),
+        ("ubig", "9223372036854775808", "-9223372036854775808"),
+        ("day", "0000-00-00", "NULL"),
+        ("day", "2024-00-00", "NULL"),
+        ("moment", "0000-00-00 00:00:00", "NULL"),
+        ("moment", "2024-02-00 01:02:03", "NULL"),
+        ("moment3", "0000-00-00 00:00:00.000", "NULL"),
+        ("moment3", "2024-00-10 00:00:00.250", "NULL"),
+    ];
+    reader
+}
+
+#[test]
+fn debezium_from_the_start() {
+    let mut reader = debezium(905);
+    reader.differences.extend([
+        ("stamp", "0000-00-00 00:00:00", "1970-01-01 00:00:00"),
+        ("born", "0", "1900"),
+        // A column that was declared BOOLEAN is one.
+        ("flag", "5", "1"),
+        ("choice", "three, four", r"three\, four"),
+    ]);
+    follow(&reader, Begin::Empty);
+}
+
+#[test]
+fn debezium_from_a_snapshot() {
+    let mut reader = debezium(906);
+    // A snapshot is read by Connector/J: a FLOAT has the digits that servers print.
+    reader.differences.extend([
+        ("stamp", "0000-00-00 00:00:00", "NULL"),
+        ("born", "0", "2000"),
+        ("single", "3.4028234663852886e38", "3.40282E38"),
+    ]);
+    follow(&reader, Begin::Filled);
 }

@@ -27,6 +27,7 @@ struct Column {
 enum Kind {
     Plain,
     Float,
+    Double,
     Text,
     /// The log leaves out the zeros at the end.
     Binary,
@@ -88,7 +89,8 @@ fn columns(source: &mut Conn, schema: &str, table: &str) -> Result<Vec<Column>> 
 
 fn kind(ty: &str) -> Kind {
     match ty {
-        "float" | "double" => Kind::Float,
+        "float" => Kind::Float,
+        "double" => Kind::Double,
         "json" => Kind::Json,
         "binary" => Kind::Binary,
         "char" | "varchar" | "enum" | "set" | "varbinary" => Kind::Text,
@@ -108,7 +110,7 @@ fn rows_of(source: &mut Conn, schema: &str, table: &str, columns: &[Column]) -> 
     let asked = columns.iter().zip(&types).map(|(column, (ty, charset))| {
         let name = quote(&column.name);
         match column.kind {
-            Kind::Float => format!("CAST({name} AS DOUBLE)"),
+            Kind::Float | Kind::Double => format!("CAST({name} AS DOUBLE)"),
             Kind::Json => format!("LOWER(HEX(CAST({name} AS CHAR CHARACTER SET utf8mb4)))"),
             Kind::Text if !charset.is_empty() => format!("LOWER(HEX(CONVERT({name} USING utf8mb4)))"),
             Kind::Text | Kind::Binary => format!("LOWER(HEX({name}))"),
@@ -191,7 +193,8 @@ fn same(source: &mut Conn, column: &Column, value: &str, shown: &str, reader: &R
         return Ok(is_known);
     }
     Ok(match column.kind {
-        Kind::Float => value.parse::<f64>()? == shown.parse::<f64>()?,
+        Kind::Float => value.parse::<f32>()? == shown.parse::<f32>()?,
+        Kind::Double => value.parse::<f64>()? == shown.parse::<f64>()?,
         Kind::Binary => value.trim_end_matches("00") == shown.trim_end_matches("00"),
         Kind::Json => {
             let ask = "SELECT CAST(? AS JSON) = CAST(? AS JSON)";
