@@ -28,6 +28,7 @@ use crate::event::{
     XidEvent, rows_flags,
 };
 use finished::{Body, Boundary};
+use smallvec::SmallVec;
 use spilled::Spilled;
 
 pub use finished::{EventGroup, GtidStamp};
@@ -111,10 +112,13 @@ pub struct GroupBuilder {
     /// The events in front of those in memory.
     spilled: Option<Box<Spilled>>,
     /// Hashes of keys that its rows have or had; more than [`KEYS_MAX`] are not all.
-    keys: Vec<u64>,
+    keys: Keys,
     /// It changes more than rows.
     defines: bool,
 }
+
+/// Hashes of keys. Those of a small transaction need no memory of their own.
+type Keys = SmallVec<[u64; 4]>;
 
 /// A transaction that writes more keys does not tell them: what follows depends on it, whatever it wrote.
 const KEYS_MAX: usize = 1 << 16;
@@ -127,8 +131,8 @@ const NO_EXTRA_DATA: [u8; 2] = [2, 0];
 impl GroupBuilder {
     /// An empty group.
     pub fn new(context: GroupContext) -> Self {
-        let (bytes, events, keys) = Default::default();
-        Self { context, bytes, events, open: None, spilled: None, keys, defines: false }
+        let (bytes, events) = (Vec::new(), Vec::new());
+        Self { context, bytes, events, open: None, spilled: None, keys: Keys::new(), defines: false }
     }
 
     /// True before the first event.
@@ -261,7 +265,7 @@ impl GroupBuilder {
         let (len, event_count) = (self.len(), self.mark().events + 1);
         let Self { context, mut bytes, events, spilled, mut keys, .. } = self;
         if keys.len() > KEYS_MAX || may_have_statements || self.defines {
-            keys = Vec::new();
+            keys = Keys::new();
         }
         if let Some(spilled) = spilled {
             let body = Body::Spilled { spilled, rest: bytes, events };

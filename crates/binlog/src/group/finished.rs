@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use super::GroupContext;
+use super::{GroupContext, Keys};
 use super::spilled::Spilled;
 use crate::event::checksum::crc_at;
 use crate::event::{CHECKSUM_LEN, CommitInfo, EncodeEvent, EventHeader, GtidEvent};
@@ -40,7 +40,7 @@ pub struct EventGroup {
     pub(super) len: usize,
     pub(super) event_count: usize,
     /// Hashes of the keys that it wrote; none if it does not tell.
-    pub(super) keys: Vec<u64>,
+    pub(super) keys: Keys,
     pub(super) body: Body,
 }
 
