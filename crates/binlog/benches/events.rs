@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use binlog::event::{QueryEvent, TableMapEvent};
+use binlog::event::{QueryEvent, EncodedTableMap, TableMapEvent};
 use binlog::group::{EventGroup, GroupBuilder, GroupContext, GtidStamp};
 use binlog::gtid::{Gtid, Uuid};
 use binlog::row::{ColumnType, RowImage, RowImageBuilder, Value, code};
@@ -67,7 +67,7 @@ fn table() -> TableMapEvent {
     }
 }
 
-fn group(rows: i64, image: &[u8], map: &TableMapEvent) -> EventGroup {
+fn group(rows: i64, image: &[u8], map: &EncodedTableMap) -> EventGroup {
     let mut group = GroupBuilder::new(GroupContext::new(1, 1_795_225_863, 80408));
     group.begin(&QueryEvent::new(1, b"bench", b"BEGIN"));
     group.table_map(map);
@@ -77,7 +77,7 @@ fn group(rows: i64, image: &[u8], map: &TableMapEvent) -> EventGroup {
 }
 
 fn main() {
-    let (image, map) = (row(1), table());
+    let (image, map) = (row(1), EncodedTableMap::from(&table()));
     let stamp = GtidStamp {
         gtid: Some(Gtid { uuid: Uuid([7; 16]), gno: 123_456 }),
         last_committed: 123,

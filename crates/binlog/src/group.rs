@@ -24,7 +24,7 @@ use std::num::NonZeroU32;
 
 use crate::event::checksum::position_factor;
 use crate::event::{
-    CHECKSUM_LEN, EncodeEvent, EventHeader, EventType, QueryEvent, RowsKind, RowsQueryEvent, TableMapEvent,
+    CHECKSUM_LEN, EncodeEvent, EncodedTableMap, EventHeader, EventType, QueryEvent, RowsKind, RowsQueryEvent,
     XidEvent, rows_flags,
 };
 use finished::{Body, Boundary};
@@ -44,6 +44,8 @@ pub struct GroupContext {
     pub server_version: u32,
     /// When and by which version the transaction was first committed, where that was another server.
     pub original: Option<OriginalCommit>,
+    /// `binlog_row_metadata=FULL`: maps of tables say all of their columns.
+    pub full_metadata: bool,
     /// `binlog_row_event_max_size`: a rows event ends before it has more bytes of rows, unless one row has.
     pub row_event_max_size: usize,
 }
@@ -68,6 +70,7 @@ impl GroupContext {
             timestamp,
             server_version,
             original: None,
+            full_metadata: false,
             row_event_max_size: Self::ROW_EVENT_MAX_SIZE,
         }
     }
@@ -173,7 +176,7 @@ impl GroupBuilder {
     }
 
     /// The table that rows behind it are in: once for each table of a statement, before its rows.
-    pub fn table_map(&mut self, table: &TableMapEvent) {
+    pub fn table_map(&mut self, table: &EncodedTableMap) {
         self.event(table);
     }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use binlog::event::{
-    Event, EventHeader, EventType, FormatDescription, OptionalMetadata, QueryEvent, TableMapEvent, decode,
+    Event, EventHeader, EventType, FormatDescription, OptionalMetadata, QueryEvent, EncodedTableMap, TableMapEvent, decode,
 };
 use binlog::group::{GroupBuilder, GroupContext, Mark};
 use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions};
@@ -283,7 +283,7 @@ fn mariadb_binlog_reads_a_file_that_was_joined() {
     };
     for rows in [2, 20_000, 3] {
         let mut builder = builder();
-        builder.table_map(&table);
+        builder.table_map(&EncodedTableMap::from(&table));
         for n in 0..rows {
             let mut row = vec![0];
             row.extend_from_slice(&u64::to_le_bytes(n));

@@ -8,7 +8,7 @@ use std::process::Command;
 use binlog::event::{
     ChecksumAlgorithm, Decoder, EncodeEvent, EventHeader, EventOrigin, FormatDescription, MAGIC,
     OptionalMetadata, PreviousGtids, QueryEvent, RotateEvent, StatusVars, StopEvent, TableDetails,
-    TableMapEvent, UpdatedDatabases, append_event, decode_format_description, flags,
+    EncodedTableMap, TableMapEvent, UpdatedDatabases, append_event, decode_format_description, flags,
 };
 use binlog::group::{GroupBuilder, GroupContext, GtidStamp, OriginalCommit};
 use binlog::gtid::{Gtid, GtidSet, Uuid};
@@ -222,11 +222,11 @@ fn rows_of_every_type_with_minimal_and_full_metadata() {
             let map = table(metadata);
             group.begin(&query(b"shop", b"BEGIN"));
             group.rows_query(b"INSERT INTO `every``type` VALUES ..\nON TWO LINES");
-            group.table_map(&map);
+            group.table_map(&EncodedTableMap::from(&map));
             // More than one row event's worth.
             (0..40).for_each(|id| group.write_row(map.table_id, columns.len(), &row(&columns, id, 1)));
             group.end_statement();
-            group.table_map(&map);
+            group.table_map(&EncodedTableMap::from(&map));
             let (before, after) = (row(&columns, 1, 1), row(&columns, 1, -1));
             group.update_row(map.table_id, columns.len(), &before, &after);
             group.delete_row(map.table_id, columns.len(), &after);

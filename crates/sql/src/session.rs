@@ -12,6 +12,7 @@ mod context;
 pub(crate) mod deadline;
 mod grants;
 pub mod gtid_next;
+mod logged;
 pub mod named_locks;
 mod prepared;
 pub mod series;

@@ -12,8 +12,8 @@ mod parts;
 use std::ops::Range;
 use std::sync::Arc;
 
-use binlog::event::TableMapEvent;
-use binlog::event::metadata::OptionalMetadata;
+use binlog::event::metadata::{OptionalMetadata, TableDetails};
+use binlog::event::{EncodedTableMap, TableMapEvent};
 use binlog::row::{ColumnType, Fields};
 
 use parking_lot::Mutex;
@@ -39,12 +39,17 @@ pub struct TableSchema {
     pub primary: Index,
     /// The other indexes.
     pub secondary: Vec<Index>,
-    /// The event that precedes the table's rows in the log. Made with `binlog_row_metadata=MINIMAL`; the catalog may
-    /// add metadata to it before it shares the schema.
-    pub table_map: TableMapEvent,
+    table_maps: TableMaps,
     types: Vec<ColumnType>,
     /// Columns behind this one are in no key.
     key_columns: usize,
+}
+
+/// The events that precede the table's rows in the log.
+#[derive(Debug, Clone, Default)]
+struct TableMaps {
+    minimal: EncodedTableMap,
+    full: EncodedTableMap,
 }
 
 /// A column.
@@ -168,16 +173,12 @@ impl TableSchema {
         let key_columns = parts.map(|part| part.column + 1).max().unwrap_or(0);
         let types: Vec<_> = columns.iter().map(|c| c.ty).collect();
         let (database, name) = (database.into(), name.into());
-        let table_map = TableMapEvent {
-            table_id: id,
-            flags: TableMapEvent::FLAG_BIT_LENGTH_EXACT,
-            database: database.clone().into_bytes(),
-            table: name.clone().into_bytes(),
-            columns: types.clone(),
-            nullable: bitmap(columns.iter().map(|c| c.nullable)),
-            metadata: OptionalMetadata::minimal(&types),
-        };
-        Ok(Self { id, database, name, columns, primary, secondary, table_map, types, key_columns })
+        let table_maps = TableMaps::default();
+        let mut schema =
+            Self { id, database, name, columns, primary, secondary, table_maps, types, key_columns };
+        schema.table_maps.minimal = schema.encode_map(OptionalMetadata::minimal(&schema.types));
+        schema.table_maps.full = schema.table_maps.minimal.clone();
+        Ok(schema)
     }
 
     /// The same table with indexes that are being built behind its own.
@@ -192,11 +193,33 @@ impl TableSchema {
         let primary = self.primary.definition.clone();
         let (database, name, columns) = (self.database.clone(), self.name.clone(), self.columns.clone());
         let mut schema = TableSchema::new(self.id, database, name, columns, primary, secondary, collations)?;
-        schema.table_map = self.table_map.clone();
+        schema.table_maps = self.table_maps.clone();
         for index in &mut schema.secondary[self.secondary.len()..] {
             index.building = Some(building.clone());
         }
         Ok(schema)
+    }
+
+    /// Adds what table maps say under `binlog_row_metadata=FULL`.
+    pub fn describe(&mut self, details: TableDetails) {
+        self.table_maps.full = self.encode_map(OptionalMetadata::full(&self.types, details));
+    }
+
+    fn encode_map(&self, metadata: OptionalMetadata) -> EncodedTableMap {
+        EncodedTableMap::from(&TableMapEvent {
+            table_id: self.id,
+            flags: TableMapEvent::FLAG_BIT_LENGTH_EXACT,
+            database: self.database.clone().into_bytes(),
+            table: self.name.clone().into_bytes(),
+            columns: self.types.clone(),
+            nullable: bitmap(self.columns.iter().map(|c| c.nullable)),
+            metadata,
+        })
+    }
+
+    /// The event that precedes the table's rows in the log; `full` is `binlog_row_metadata=FULL`.
+    pub fn table_map(&self, full: bool) -> &EncodedTableMap {
+        if full { &self.table_maps.full } else { &self.table_maps.minimal }
     }
 
     /// The columns' types, in order.

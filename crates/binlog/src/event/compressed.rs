@@ -77,7 +77,7 @@ pub struct QueryCompressedEvent<'a> {
 
 impl<'a> QueryCompressedEvent<'a> {
     pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
-        let mut query = QueryEvent::decode(body)?;
+        let mut query = QueryEvent::decode(body, 0)?;
         let std::borrow::Cow::Borrowed(stored) = std::mem::take(&mut query.sql) else {
             return Err(EventError::Malformed("compressed statement"));
         };

@@ -137,7 +137,8 @@ impl OptionalMetadata {
     /// are "any" here).
     pub fn minimal(columns: &[ColumnType]) -> Self {
         let mut fields = Vec::new();
-        let signs: Vec<bool> = columns.iter().filter(|ty| ty.is_numeric()).map(|ty| ty.unsigned).collect();
+        let unsigned = |ty: &ColumnType| ty.unsigned || ty.code == code::YEAR;
+        let signs: Vec<bool> = columns.iter().filter(|ty| ty.is_numeric()).map(unsigned).collect();
         if !signs.is_empty() {
             fields.push(MetadataField::Signedness(pack_bits(&signs)));
         }

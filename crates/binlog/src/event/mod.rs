@@ -45,7 +45,7 @@ pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata, TableDetails
 pub use payload::{Compression, PayloadEvents, TransactionPayloadEvent};
 pub use query::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
 pub use rows::{RowChange, RowChanges, RowsData, RowsEvent, RowsKind, rows_flags};
-pub use table_map::TableMapEvent;
+pub use table_map::{EncodedTableMap, TableMapEvent};
 
 use crate::gtid::{GtidError, GtidSet};
 
@@ -299,7 +299,7 @@ fn decode_body<'a>(
         EventType::PREVIOUS_GTIDS => Event::PreviousGtids(PreviousGtids(GtidSet::decode(body)?)),
         EventType::GTID => Event::Gtid(GtidEvent::decode(body, false)?),
         EventType::ANONYMOUS_GTID => Event::Gtid(GtidEvent::decode(body, true)?),
-        EventType::QUERY => Event::Query(QueryEvent::decode(body)?),
+        EventType::QUERY => Event::Query(QueryEvent::decode(body, header.flags)?),
         EventType::XID => Event::Xid(XidEvent(stdx::cursor::Cursor::new(body).u64()?)),
         EventType::ROTATE => Event::Rotate(RotateEvent::decode(body)?),
         EventType::STOP => Event::Stop,

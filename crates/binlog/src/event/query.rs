@@ -32,6 +32,9 @@ pub struct QueryEvent<'a> {
     pub database: Cow<'a, [u8]>,
     /// The statement's text, in the session's `character_set_client`.
     pub sql: Cow<'a, [u8]>,
+    /// The text means the same whatever the default database is, as that of `BEGIN` and `CREATE DATABASE` does: a flag of the
+    /// header.
+    pub suppress_use: bool,
 }
 
 /// Bits of [`StatusVars::flags2`].
@@ -129,6 +132,7 @@ impl<'a> QueryEvent<'a> {
             status: StatusVars::default(),
             database: Cow::Borrowed(database),
             sql: Cow::Borrowed(sql),
+            suppress_use: false,
         }
     }
 
@@ -140,8 +144,8 @@ impl<'a> QueryEvent<'a> {
             .any(|w| word.eq_ignore_ascii_case(w.as_bytes()))
     }
 
-    /// Reads the body of a query event; the statement is what is left.
-    pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
+    /// Reads the body of a query event; the statement is what is left. The header has these `flags`.
+    pub(super) fn decode(body: &'a [u8], flags: u16) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
         let thread_id = c.u32()?;
         let exec_time = c.u32()?;
@@ -153,14 +157,19 @@ impl<'a> QueryEvent<'a> {
         if c.u8()? != 0 {
             return Err(EventError::Malformed("no NUL behind the database name"));
         }
-        let sql = Cow::Borrowed(c.take_rest());
-        Ok(Self { thread_id, exec_time, error_code, status, database: Cow::Borrowed(database), sql })
+        let (database, sql) = (Cow::Borrowed(database), Cow::Borrowed(c.take_rest()));
+        let suppress_use = flags & super::flags::SUPPRESS_USE != 0;
+        Ok(Self { thread_id, exec_time, error_code, status, database, sql, suppress_use })
     }
 }
 
 impl EncodeEvent for QueryEvent<'_> {
     fn event_type(&self) -> EventType {
         EventType::QUERY
+    }
+
+    fn header_flags(&self) -> u16 {
+        if self.suppress_use { super::flags::SUPPRESS_USE } else { 0 }
     }
 
     fn encode_body(&self, out: &mut Vec<u8>) {

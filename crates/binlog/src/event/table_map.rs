@@ -37,6 +37,28 @@ pub struct TableMapEvent {
     pub metadata: OptionalMetadata,
 }
 
+/// A table map as the log has it: made once for a table, and written before its rows ever after.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EncodedTableMap(Box<[u8]>);
+
+impl From<&TableMapEvent> for EncodedTableMap {
+    fn from(map: &TableMapEvent) -> Self {
+        let mut body = Vec::new();
+        map.encode_body(&mut body);
+        Self(body.into())
+    }
+}
+
+impl EncodeEvent for EncodedTableMap {
+    fn event_type(&self) -> EventType {
+        EventType::TABLE_MAP
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+}
+
 /// More columns than any MySQL or MariaDB table has.
 const COLUMNS_MAX: u64 = 65_535;
 

@@ -88,6 +88,7 @@ mod tests {
             status: StatusVars::default(),
             database: database.as_bytes().into(),
             sql: sql.as_bytes().into(),
+            suppress_use: false,
         })
     }
 

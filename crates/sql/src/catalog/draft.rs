@@ -9,7 +9,6 @@ mod keys;
 
 use std::sync::{Arc, OnceLock};
 
-use binlog::event::metadata::OptionalMetadata;
 use binlog::position::LogPosition;
 use binlog::row::ColumnType;
 use storage::TreeId;
@@ -496,7 +495,7 @@ pub fn schema_of(
         TableSchema::new(id, database, name, engine_columns, primary, definitions.collect(), &KeyCollations)
             .map_err(|e| SqlError::unsupported(format_args!("this index: {e}")))?;
     if let Some(primary) = indexes.first() {
-        schema.table_map.metadata = OptionalMetadata::full(schema.types(), details(columns, primary));
+        schema.describe(details(columns, primary));
     }
     Ok(schema)
 }

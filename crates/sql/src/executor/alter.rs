@@ -160,7 +160,7 @@ impl Running<'_> {
         let plan = plan(cx, self.statement)?.plan(built, &state)?;
         let mut batch = WriteBatch::new();
         plan.changes.iter().for_each(|change| record::write(change, &mut batch));
-        let mut event = cx.query_event(self.statement.span.of(self.text).to_vec());
+        let mut event = cx.ddl_event(self.statement.span.of(self.text).to_vec(), &plan.changes);
         let micros = cx.moment().rem_euclid(1_000_000) as u32;
         event.status.microseconds = (micros > 0).then_some(micros);
         let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;

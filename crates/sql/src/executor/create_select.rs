@@ -103,8 +103,8 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     };
     let mut records = WriteBatch::new();
     plan.changes.iter().for_each(|change| record::write(change, &mut records));
-    let event = cx.query_event(plan.logged.clone().unwrap_or_default());
     let mut transaction = cx.logged_transaction();
+    let event = cx.ddl_event(plan.logged.clone().unwrap_or_default(), &plan.changes);
     transaction.begin_statement(cx.timestamp(), None);
     transaction.define(&event, &records);
     let mut reader = cx.scratch_transaction();

@@ -119,24 +119,10 @@ fn commit(cx: &mut Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPositio
     let mut batch = WriteBatch::new();
     plan.changes.iter().for_each(|change| record::write(change, &mut batch));
     let sql = plan.logged.clone().unwrap_or_else(|| own.to_vec());
-    let mut event = cx.query_event(sql);
-    if is_about_routines_or_users(plan) {
-        let (user, host) = &cx.account;
-        event.status.invoker = Some(binlog::event::Account {
-            user: user.as_bytes().to_vec().into(),
-            host: host.as_bytes().to_vec().into(),
-        });
-    }
+    let event = cx.ddl_event(sql, &plan.changes);
     let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
     cx.committed(committed.gtid);
     Ok(Some(committed.position))
-}
-
-fn is_about_routines_or_users(plan: &Plan) -> bool {
-    use crate::catalog::Change as C;
-    plan.changes
-        .iter()
-        .any(|c| matches!(c, C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..)))
 }
 
 /// The default database is gone with its database.

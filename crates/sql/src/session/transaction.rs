@@ -6,8 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use binlog::event::{QueryEvent, StatusVars};
-use binlog::group::GroupContext;
 use binlog::gtid::Gtid;
 use binlog::log::Published;
 use storage::transaction::{Isolation, Savepoint};
@@ -19,9 +17,7 @@ use crate::ast;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::{Guard, Kind};
 use crate::error::{self, Result};
-use crate::parser::VERSION;
 use crate::status::Counter;
-use crate::types::Collation;
 use crate::variables::ids;
 
 /// An open transaction.
@@ -144,63 +140,6 @@ impl Context {
 
     fn lock_wait_timeout(&self) -> Duration {
         Duration::from_secs(self.variables().uint(ids::INNODB_LOCK_WAIT_TIMEOUT))
-    }
-
-    /// What the events of a transaction that begins now have in common.
-    pub fn group_context(&self) -> GroupContext {
-        let globals = self.database.globals();
-        let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
-        context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
-        context
-    }
-
-    fn begin_event(&mut self) -> Arc<QueryEvent<'static>> {
-        if let Some(event) = &self.begin_event {
-            return event.clone();
-        }
-        let event = Arc::new(self.query_event(b"BEGIN".to_vec()));
-        self.begin_event = Some(event.clone());
-        event
-    }
-
-    /// A statement as the log has it, with the settings that it depends on.
-    pub fn query_event(&self, sql: Vec<u8>) -> QueryEvent<'static> {
-        let variables = self.variables();
-        let number = |id| Collation::by_name(variables.text(id)).map_or(255, |c| c.0);
-        let zone = variables.text(ids::TIME_ZONE);
-        let increments = (
-            variables.uint(ids::AUTO_INCREMENT_INCREMENT) as u16,
-            variables.uint(ids::AUTO_INCREMENT_OFFSET) as u16,
-        );
-        let mut flags2 = 0;
-        if !self.autocommit() {
-            flags2 |= binlog::event::flags2::NOT_AUTOCOMMIT;
-        }
-        if !variables.bool(ids::FOREIGN_KEY_CHECKS) {
-            flags2 |= binlog::event::flags2::NO_FOREIGN_KEY_CHECKS;
-        }
-        let status = StatusVars {
-            flags2: Some(flags2),
-            sql_mode: Some(variables.uint(ids::SQL_MODE)),
-            catalog: Some(b"std".as_slice().into()),
-            auto_increment: (increments != (1, 1)).then_some(increments),
-            charset: Some([
-                self.client_charset().default_collation().0,
-                self.connection_collation().0,
-                number(ids::COLLATION_SERVER),
-            ]),
-            time_zone: (!self.zone().is_utc()).then(|| zone.as_bytes().to_vec().into()),
-            default_collation_for_utf8mb4: Some(Collation::UTF8MB4_0900_AI_CI.0),
-            ..StatusVars::default()
-        };
-        QueryEvent {
-            thread_id: self.id as u32,
-            exec_time: 0,
-            error_code: 0,
-            status,
-            database: self.default_database().unwrap_or_default().as_bytes().to_vec().into(),
-            sql: sql.into(),
-        }
     }
 
     /// A table for a statement that reads it: its definition stays as it is until the transaction ends.

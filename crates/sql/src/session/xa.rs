@@ -112,11 +112,11 @@ impl Context {
             return Err(error::XAER_DUPID.plain());
         }
         let text = xid.text();
-        self.begin_event = Some(Arc::new(self.query_event(format!("XA START {text}").into_bytes())));
+        self.begin_event = Some(Arc::new(self.bracket_event(format!("XA START {text}").into_bytes())));
         let opened = self.begin(ast::TransactionOptions::default());
         self.begin_event = None;
         opened.inspect_err(|_| self.database.engine().release_xid(&xid))?;
-        let end = self.query_event(format!("XA END {text}").into_bytes());
+        let end = self.bracket_event(format!("XA END {text}").into_bytes());
         self.transaction().engine.set_xa(xid.clone(), end);
         self.tracker.transactions.is_branch(&xid);
         self.branch = Some(Branch { xid, state: State::Active });
@@ -208,7 +208,7 @@ impl Context {
         }
         let _pass = self.enter_commit()?;
         let verb = if commit { "COMMIT" } else { "ROLLBACK" };
-        let event = self.query_event(format!("XA {verb} {}", xid.text()).into_bytes());
+        let event = self.bracket_event(format!("XA {verb} {}", xid.text()).into_bytes());
         let engine = self.database.engine();
         match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
             Some(committed) => {

@@ -108,7 +108,7 @@ impl Transaction {
         }
         for schema in schemas {
             if !self.mapped.contains(&schema.id) {
-                self.group.table_map(&schema.table_map);
+                self.group.table_map(schema.table_map(self.options.context.full_metadata));
                 self.mapped.push(schema.id);
                 self.note_table(schema);
             }
@@ -154,7 +154,7 @@ impl Transaction {
         self.group.end_statement();
         self.mapped.clear();
         self.begin_rows();
-        self.group.table_map(&schema.table_map);
+        self.group.table_map(schema.table_map(self.options.context.full_metadata));
         self.mapped.push(schema.id);
         self.note_table(schema);
         true

@@ -33,7 +33,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .read_only()
         .help_text("Bytes of rows that one event holds; a larger row has its own"),
     choice("binlog_row_image", &["MINIMAL", "NOBLOB", "FULL"], 2).both().fixed().help_text("Whole rows"),
-    choice("binlog_row_metadata", &["MINIMAL", "FULL"], 1).fixed().help_text("Table maps name their columns"),
+    choice("binlog_row_metadata", &["MINIMAL", "FULL"], 1)
+        .help_text("FULL: table maps name their columns, members of ENUM and SET, and the primary key"),
     text("binlog_row_value_options", "").both().fixed().help_text("No partial JSON updates"),
     switch("binlog_rows_query_log_events", false).both().help_text("Put the text of row statements into the log"),
     uint("binlog_stmt_cache_size", 32_768, 4096, 1 << 40).block(4096).harmless().help_text("No effect"),

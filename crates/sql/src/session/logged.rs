@@ -1,0 +1,126 @@
+//! What the log has of a session beside the rows it changes: its statements, with the settings that they depend on.
+//!
+//! A replica's applier keeps the settings of one statement until the next one changes them. So a DDL statement carries all
+//! that its meaning depends on, the usual values too; `BEGIN`, whose rows mean the same everywhere, carries less.
+
+use std::sync::Arc;
+
+use binlog::event::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
+use binlog::group::GroupContext;
+
+use super::Context;
+use crate::catalog::Change;
+use crate::parser::VERSION;
+use crate::types::Collation;
+use crate::variables::ids;
+
+/// `binlog_row_metadata` by its list of words.
+const FULL_METADATA: u64 = 1;
+
+impl Context {
+    /// What the events of a transaction that begins now have in common.
+    pub fn group_context(&self) -> GroupContext {
+        let globals = self.database.globals();
+        let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
+        context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
+        context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
+        context
+    }
+
+    pub(super) fn begin_event(&mut self) -> Arc<QueryEvent<'static>> {
+        if let Some(event) = &self.begin_event {
+            return event.clone();
+        }
+        let event = Arc::new(self.bracket_event(b"BEGIN".to_vec()));
+        self.begin_event = Some(event.clone());
+        event
+    }
+
+    /// A statement that says where a transaction begins or ends.
+    pub(super) fn bracket_event(&self, sql: Vec<u8>) -> QueryEvent<'static> {
+        QueryEvent { suppress_use: true, ..self.query_event(sql) }
+    }
+
+    /// A DDL statement as the log has it, which makes these changes.
+    pub fn ddl_event(&self, sql: Vec<u8>, changes: &[Change]) -> QueryEvent<'static> {
+        use Change as C;
+        let mut event = self.query_event(sql);
+        let status = &mut event.status;
+        status.time_zone = Some(self.zone().name().into_bytes().into());
+        status.updated_databases = Some(updated(changes));
+        for change in changes {
+            match change {
+                C::PutTable(..) | C::AlterTable(..) => {
+                    status.explicit_defaults_for_timestamp = Some(true);
+                    status.sql_require_primary_key = Some(0);
+                }
+                C::PutDatabase(..) => status.default_table_encryption = Some(0),
+                C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..) => {
+                    let (user, host) = &self.account;
+                    status.invoker = Some(Account {
+                        user: user.as_bytes().to_vec().into(),
+                        host: host.as_bytes().to_vec().into(),
+                    });
+                }
+                C::DropTable(_) | C::DropDatabase(_) => {}
+            }
+        }
+        // Whoever filters by database goes by the one that the statement is about, which need not exist yet.
+        if let Some(C::PutDatabase(name, _) | C::DropDatabase(name)) = changes.last() {
+            event.database = name.as_bytes().to_vec().into();
+            event.suppress_use = true;
+        }
+        event
+    }
+
+    /// A statement with the settings that any depends on.
+    fn query_event(&self, sql: Vec<u8>) -> QueryEvent<'static> {
+        let variables = self.variables();
+        let number = |id| Collation::by_name(variables.text(id)).map_or(255, |c| c.0);
+        let increments = (
+            variables.uint(ids::AUTO_INCREMENT_INCREMENT) as u16,
+            variables.uint(ids::AUTO_INCREMENT_OFFSET) as u16,
+        );
+        let checks_keys = variables.bool(ids::FOREIGN_KEY_CHECKS);
+        let status = StatusVars {
+            flags2: Some(if checks_keys { 0 } else { flags2::NO_FOREIGN_KEY_CHECKS }),
+            sql_mode: Some(variables.uint(ids::SQL_MODE)),
+            catalog: Some(b"std".as_slice().into()),
+            auto_increment: (increments != (1, 1)).then_some(increments),
+            charset: Some([
+                self.client_charset().default_collation().0,
+                self.connection_collation().0,
+                number(ids::COLLATION_SERVER),
+            ]),
+            default_collation_for_utf8mb4: Some(Collation::UTF8MB4_0900_AI_CI.0),
+            ..StatusVars::default()
+        };
+        QueryEvent {
+            thread_id: self.id as u32,
+            exec_time: 0,
+            error_code: 0,
+            status,
+            database: self.default_database().unwrap_or_default().as_bytes().to_vec().into(),
+            sql: sql.into(),
+            suppress_use: false,
+        }
+    }
+}
+
+/// The databases in which something changes; accounts are in `mysql`.
+fn updated(changes: &[Change]) -> UpdatedDatabases<'static> {
+    use Change as C;
+    let mut names: Vec<&str> = Vec::new();
+    for change in changes {
+        match change {
+            C::PutDatabase(name, _) | C::DropDatabase(name) | C::DropFunction(name, _) => names.push(name),
+            C::PutTable(table, _) | C::DropTable(table) => names.push(&table.database),
+            C::AlterTable(from, to, _) => names.extend([&*from.database, &*to.database]),
+            C::PutFunction(function) => names.push(&function.database),
+            C::PutUser(_) | C::DropUser(..) => names.push("mysql"),
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    UpdatedDatabases::Names(names.into_iter().map(|name| name.as_bytes().to_vec().into()).collect())
+}
