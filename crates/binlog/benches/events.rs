@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use binlog::event::{QueryEvent, EncodedTableMap, TableMapEvent};
+use binlog::event::{EncodedTableMap, QueryEvent, TableMapEvent};
 use binlog::group::{EventGroup, GroupBuilder, GroupContext, GtidStamp};
 use binlog::gtid::{Gtid, Uuid};
 use binlog::row::{ColumnType, RowImage, RowImageBuilder, Value, code};

@@ -18,6 +18,7 @@
 //!      mark, which is written again when that event is closed, and what stamping sets.
 
 mod finished;
+mod payload;
 mod spilled;
 
 use std::num::NonZeroU32;
@@ -46,6 +47,8 @@ pub struct GroupContext {
     pub original: Option<OriginalCommit>,
     /// `binlog_row_metadata=FULL`: maps of tables say all of their columns.
     pub full_metadata: bool,
+    /// `binlog_transaction_compression`: its events go into one, compressed.
+    pub compress: bool,
     /// `binlog_row_event_max_size`: a rows event ends before it has more bytes of rows, unless one row has.
     pub row_event_max_size: usize,
 }
@@ -71,6 +74,7 @@ impl GroupContext {
             server_version,
             original: None,
             full_metadata: false,
+            compress: false,
             row_event_max_size: Self::ROW_EVENT_MAX_SIZE,
         }
     }
@@ -265,9 +269,13 @@ impl GroupBuilder {
     /// Completes a group whose last event was appended already. `may_have_statements` is the GTID event's flag.
     pub fn finish(mut self, may_have_statements: bool) -> EventGroup {
         self.close_rows(0);
+        let may_have_statements = may_have_statements || self.defines;
+        if self.context.compress && !may_have_statements {
+            self.compress();
+        }
         let (len, event_count) = (self.len(), self.mark().events + 1);
         let Self { context, mut bytes, events, spilled, mut keys, .. } = self;
-        if keys.len() > KEYS_MAX || may_have_statements || self.defines {
+        if keys.len() > KEYS_MAX || may_have_statements {
             keys = Keys::new();
         }
         if let Some(spilled) = spilled {

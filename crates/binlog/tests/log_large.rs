@@ -4,7 +4,8 @@
 mod common;
 
 use binlog::event::{
-    Event, EventHeader, EventType, FormatDescription, OptionalMetadata, QueryEvent, EncodedTableMap, TableMapEvent, decode,
+    EncodedTableMap, Event, EventHeader, EventType, FormatDescription, OptionalMetadata, QueryEvent,
+    TableMapEvent, decode,
 };
 use binlog::group::{GroupBuilder, GroupContext, Mark};
 use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions};

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use binlog::event::{
-    ChecksumAlgorithm, Decoder, EncodeEvent, EventHeader, EventOrigin, FormatDescription, MAGIC,
-    OptionalMetadata, PreviousGtids, QueryEvent, RotateEvent, StatusVars, StopEvent, TableDetails,
-    EncodedTableMap, TableMapEvent, UpdatedDatabases, append_event, decode_format_description, flags,
+    ChecksumAlgorithm, Decoder, EncodeEvent, EncodedTableMap, EventHeader, EventOrigin, FormatDescription,
+    MAGIC, OptionalMetadata, PreviousGtids, QueryEvent, RotateEvent, StatusVars, StopEvent, TableDetails,
+    TableMapEvent, UpdatedDatabases, append_event, decode_format_description, flags,
 };
 use binlog::group::{GroupBuilder, GroupContext, GtidStamp, OriginalCommit};
 use binlog::gtid::{Gtid, GtidSet, Uuid};

@@ -86,6 +86,8 @@ fn one_run(seed: u64) {
     let server = Server::open(env.clone());
     let mut session = server.session();
     run(&mut session, "CREATE DATABASE d; USE d").unwrap();
+    // Every other run's log has its transactions compressed.
+    run(&mut session, &format!("SET binlog_transaction_compression = {}", seed % 2)).unwrap();
     env.cut_at(env.operations() + 1 + random.below(400));
     let mut model = Model::new();
     let mut before = model.clone();

@@ -15,7 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use binlog::event::{EVENT_LENGTH_MAX, Event, EventError, QueryEvent, RowsEvent, TableMapEvent, decode};
+use binlog::event::{
+    EVENT_LENGTH_MAX, Event, EventError, FormatDescription, QueryEvent, RowsEvent, TableMapEvent,
+    TransactionPayloadEvent, decode,
+};
 use binlog::log::{Log, LogError, ReplayedEvent};
 use binlog::position::LogPosition;
 use binlog::row::{RowError, RowImage};
@@ -141,12 +144,27 @@ impl Replay<'_> {
         let position = replayed.position;
         self.done.bytes += replayed.event.bytes.len() as u64;
         let event = decode(replayed.event.bytes, replayed.event.fde);
-        let outcome = event.map_err(Problem::from).and_then(|event| {
-            let timestamp = replayed.event.bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-            self.understand(event, timestamp, position)
+        let outcome = event.map_err(Problem::from).and_then(|event| match event {
+            Event::TransactionPayload(payload) => self.expand(&payload, replayed.event.fde, position),
+            event => self.understand(event, timestamp_of(replayed.event.bytes), position),
         });
         outcome.map_err(|Problem(what)| ReplayError::Event { position, what })?;
         if replayed.is_last { self.finish(position) } else { Ok(()) }
+    }
+
+    /// The events that were compressed into one.
+    fn expand(
+        &mut self,
+        payload: &TransactionPayloadEvent<'_>,
+        fde: &FormatDescription,
+        position: LogPosition,
+    ) -> Result<(), Problem> {
+        let format = TransactionPayloadEvent::inner_format(fde);
+        let mut events = payload.events(EVENT_LENGTH_MAX as usize)?;
+        while let Some(bytes) = events.next_event()? {
+            self.understand(decode(bytes, &format)?, timestamp_of(bytes), position)?;
+        }
+        Ok(())
     }
 
     fn understand(&mut self, event: Event<'_>, timestamp: u32, position: LogPosition) -> Result<(), Problem> {
@@ -279,6 +297,11 @@ impl From<KeyError> for Problem {
 
 const XA_COMMIT: &[u8] = b"XA COMMIT ";
 const XA_ROLLBACK: &[u8] = b"XA ROLLBACK ";
+
+/// An event's timestamp, seconds since 1970.
+fn timestamp_of(event: &[u8]) -> u32 {
+    event.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
 
 /// `BEGIN` and `COMMIT` around row events mean nothing here, nor do `XA START` and `XA END`.
 fn is_bracket(sql: &[u8]) -> bool {

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use super::{GroupContext, Keys};
 use super::spilled::Spilled;
+use super::{GroupContext, Keys};
 use crate::event::checksum::crc_at;
 use crate::event::{CHECKSUM_LEN, CommitInfo, EncodeEvent, EventHeader, GtidEvent};
 use crate::gtid::Gtid;

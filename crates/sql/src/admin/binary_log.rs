@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use binlog::event::{Decoder, EventType};
+use binlog::event::{
+    Decoder, EVENT_LENGTH_MAX, Event, EventError, EventHeader, EventType, TransactionPayloadEvent,
+};
 use binlog::gtid::GtidSet;
 use binlog::log::{FileInfo, Log, Published};
 use binlog::{FileNumber, LogPosition};
@@ -126,21 +128,39 @@ pub fn events(
         let next = reader.next(Duration::ZERO).map_err(|e| cannot_show(&e.to_string()))?;
         let Some(event) = next.filter(|event| event.file == file.number) else { break };
         let decoder = decoder.get_or_insert_with(|| Decoder::new(event.fde.clone()));
-        let (header, decoded) = decoder.decode(event.bytes).map_err(|e| cannot_show(&e.to_string()))?;
-        seen += 1;
-        if seen > skip {
-            let info = event_info::info(&header, &decoded);
+        let (header, decoded) = decoder.decode(event.bytes).map_err(unreadable)?;
+        let end = u64::from(header.end_log_pos);
+        let mut show = |header: &EventHeader, event: &Event<'_>, start: u64| -> Result<()> {
+            seen += 1;
+            if seen <= skip || seen - skip > count {
+                return Ok(());
+            }
             output.row(&mut [
                 Datum::borrowed(file.name.as_bytes()),
-                Datum::UInt(event.start),
+                Datum::UInt(start),
                 Datum::borrowed(header.event_type.name().as_bytes()),
                 Datum::UInt(header.server_id.into()),
-                Datum::UInt(header.end_log_pos.into()),
-                Datum::borrowed(&info),
-            ])?;
+                Datum::UInt(end),
+                Datum::borrowed(&event_info::info(header, event)),
+            ])
+        };
+        show(&header, &decoded, event.start)?;
+        if let Event::TransactionPayload(payload) = &decoded {
+            // Events inside have no place of their own: MySQL shows them where theirs ends.
+            let format = TransactionPayloadEvent::inner_format(decoder.format());
+            let mut inside = payload.events(EVENT_LENGTH_MAX as usize).map_err(unreadable)?;
+            let mut decoder = Decoder::new(format);
+            while let Some(bytes) = inside.next_event().map_err(unreadable)? {
+                let (header, decoded) = decoder.decode(bytes).map_err(unreadable)?;
+                show(&header, &decoded, end)?;
+            }
         }
     }
     Ok(())
+}
+
+fn unreadable(error: EventError) -> SqlError {
+    cannot_show(&error.to_string())
 }
 
 fn named(log: &Log, name: &[u8]) -> Option<FileInfo> {

@@ -1,6 +1,6 @@
 //! What SHOW BINLOG EVENTS says of an event, in MySQL's words.
 
-use binlog::event::{Event, EventHeader, QueryEvent, TableMapEvent, flags, rows_flags};
+use binlog::event::{Compression, Event, EventHeader, QueryEvent, TableMapEvent, flags, rows_flags};
 
 /// The Info column.
 pub(super) fn info(header: &EventHeader, event: &Event<'_>) -> Vec<u8> {
@@ -25,6 +25,24 @@ pub(super) fn info(header: &EventHeader, event: &Event<'_>) -> Vec<u8> {
         Event::Intvar(v) => {
             let name = if v.kind == 1 { "LAST_INSERT_ID" } else { "INSERT_ID" };
             format!("{name}={}", v.value).into_bytes()
+        }
+        Event::TransactionPayload(payload) => {
+            let compression = match payload.compression {
+                Compression::Zstd => "ZSTD",
+                Compression::None => "NONE",
+            };
+            let size = payload.uncompressed_size;
+            format!("compression='{compression}', decompressed_size={size} bytes").into_bytes()
+        }
+        Event::XaPrepare(end) => {
+            let hex = |part: &[u8]| part.iter().map(|b| format!("{b:02x}")).collect::<String>();
+            let xid = format!("X'{}',X'{}',{}", hex(end.gtrid), hex(end.bqual), end.format_id);
+            let text = if end.one_phase {
+                format!("XA COMMIT {xid} ONE PHASE")
+            } else {
+                format!("XA PREPARE {xid}")
+            };
+            text.into_bytes()
         }
         _ => Vec::new(),
     }

@@ -168,7 +168,7 @@ impl Context {
     /// The same for a definition that changes nothing.
     pub fn log_empty(&mut self) -> Result<()> {
         let Some(gtid) = self.owned_gtid() else { return Ok(()) };
-        let (begin, commit) = (self.query_event(b"BEGIN".to_vec()), self.query_event(b"COMMIT".to_vec()));
+        let (begin, commit) = (self.bracket_event(b"BEGIN".to_vec()), self.bracket_event(b"COMMIT".to_vec()));
         let committed =
             self.database.engine().commit_empty(self.group_context(), &begin, &commit, Some(gtid))?;
         self.committed(committed.gtid);

@@ -25,6 +25,7 @@ names! {
     BINLOG_ROW_EVENT_MAX_SIZE = "binlog_row_event_max_size";
     BINLOG_ROW_METADATA = "binlog_row_metadata";
     BINLOG_ROWS_QUERY_LOG_EVENTS = "binlog_rows_query_log_events";
+    BINLOG_TRANSACTION_COMPRESSION = "binlog_transaction_compression";
     BINLOG_TRANSACTION_DEPENDENCY_HISTORY_SIZE = "binlog_transaction_dependency_history_size";
     CHARACTER_SET_CLIENT = "character_set_client";
     CHARACTER_SET_CONNECTION = "character_set_connection";

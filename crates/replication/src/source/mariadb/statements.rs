@@ -66,6 +66,7 @@ pub(super) fn translated<'a>(query: &'a QueryEvent<'_>) -> QueryEvent<'a> {
         status: status(&query.status),
         database: Cow::Borrowed(&query.database),
         sql: text(&query.sql),
+        suppress_use: query.suppress_use,
     }
 }
 

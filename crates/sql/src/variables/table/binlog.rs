@@ -38,8 +38,13 @@ pub(super) const VARIABLES: &[Variable] = &[
     text("binlog_row_value_options", "").both().fixed().help_text("No partial JSON updates"),
     switch("binlog_rows_query_log_events", false).both().help_text("Put the text of row statements into the log"),
     uint("binlog_stmt_cache_size", 32_768, 4096, 1 << 40).block(4096).harmless().help_text("No effect"),
-    switch("binlog_transaction_compression", false).both().fixed().help_text("Transactions are not compressed"),
-    uint("binlog_transaction_compression_level_zstd", 3, 1, 22).both().harmless().help_text("No effect"),
+    switch("binlog_transaction_compression", false)
+        .both()
+        .help_text("Compress the events of each transaction that has no file of its own"),
+    uint("binlog_transaction_compression_level_zstd", 3, 1, 22)
+        .both()
+        .harmless()
+        .help_text("No effect: there is one level, about the first of zstd's"),
     uint("binlog_transaction_dependency_history_size", 25_000, 1, 1_000_000)
         .help_text("Keys remembered with the transaction that wrote them last, to tell replicas what depends on what"),
     choice("enforce_gtid_consistency", &["OFF", "ON", "WARN"], 1).fixed().help_text("Always"),
