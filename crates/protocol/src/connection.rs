@@ -420,7 +420,42 @@ impl Connection {
     /// Writes an event of the log's stream: 00, and the event as it is in the file. A large one is sent without being
     /// copied; small ones gather until [`Connection::flush`], so flush before waiting for the log.
     pub fn write_event(&mut self, event: &[u8]) -> io::Result<()> {
-        self.packets.put(0, event)?;
+        self.put_event(&[0], event)
+    }
+
+    /// The same for a replica that acknowledges: 00, two bytes that say whether it is to answer, and the event. If it is, the
+    /// next packet has the number 1, and its answer is read with [`Connection::read_answer`].
+    pub fn write_event_to_acknowledge(
+        &mut self,
+        prefix: [u8; 2],
+        event: &[u8],
+        asks: bool,
+    ) -> io::Result<()> {
+        self.put_event(&[0, prefix[0], prefix[1]], event)?;
+        if asks {
+            self.packets.continue_sequence(1);
+        }
+        Ok(())
+    }
+
+    /// Reads what a replica says while it is sent the log: a packet with a sequence of its own. Of a packet longer than
+    /// `max` bytes nothing is kept.
+    pub fn read_answer(&mut self, packet: &mut Vec<u8>, max: usize) -> Result<(), ReadError> {
+        self.packets.read_aside(packet, max)
+    }
+
+    /// True if bytes of the client have come that nobody has read, as far as that can be told without asking the system.
+    pub fn has_unread(&self) -> bool {
+        self.packets.has_unread()
+    }
+
+    /// True if what is sent is compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.packets.channel.counts()
+    }
+
+    fn put_event(&mut self, prefix: &[u8], event: &[u8]) -> io::Result<()> {
+        self.packets.put(prefix, event)?;
         if self.buffered() >= crate::packet::FLUSH_AT { self.packets.flush() } else { Ok(()) }
     }
 

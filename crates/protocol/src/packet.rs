@@ -95,6 +95,20 @@ impl Packets {
         }
     }
 
+    /// Reads one payload of `max` bytes at the most that has a sequence of its own, beside that of what is written.
+    pub(crate) fn read_aside(&mut self, payload: &mut Vec<u8>, max: usize) -> Result<(), ReadError> {
+        let (sequence, payload_max) = (self.sequence, self.payload_max);
+        (self.sequence, self.payload_max) = (0, max);
+        let read = self.read(payload, Wait::Rest);
+        (self.sequence, self.payload_max) = (sequence, payload_max);
+        read
+    }
+
+    /// True if bytes are buffered that nobody has read.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.start < self.end
+    }
+
     /// Reads a header, checks its sequence number (P3), returns the payload's length.
     fn read_header(&mut self, wait: Wait) -> Result<usize, ReadError> {
         if self.start == self.end {
@@ -270,23 +284,22 @@ impl Packets {
         [a, b, c, sequence]
     }
 
-    /// Writes a packet of `first` and then `rest`; a large `rest` goes to the channel without being copied.
-    pub(crate) fn put(&mut self, first: u8, rest: &[u8]) -> io::Result<()> {
+    /// Writes a packet of `first`, a few bytes, and then `rest`; a large `rest` goes to the channel without being copied.
+    pub(crate) fn put(&mut self, first: &[u8], rest: &[u8]) -> io::Result<()> {
         if rest.len() < FLUSH_AT {
             let out = self.begin_packet();
-            out.push(first);
+            out.extend_from_slice(first);
             out.extend_from_slice(rest);
             self.end_packet();
             return Ok(());
         }
-        let mut first = Some(first);
-        let mut rest = rest;
+        let (mut first, mut rest) = (first, rest);
         loop {
-            let n = (rest.len() + usize::from(first.is_some())).min(PAYLOAD_MAX);
+            let n = (first.len() + rest.len()).min(PAYLOAD_MAX);
             let header = self.next_header(n);
             self.output.extend_from_slice(&header);
-            let (now, later) = rest.split_at(n - usize::from(first.is_some()));
-            self.output.extend(first.take());
+            let (now, later) = rest.split_at(n - first.len());
+            self.output.extend_from_slice(std::mem::take(&mut first));
             self.flush()?;
             self.channel.write_all(now)?;
             rest = later;

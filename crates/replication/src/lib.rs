@@ -1,8 +1,9 @@
 //! The log as a stream.
 //!
 //! [`source`] sends the log to replicas and to `mysqlbinlog`. No packets live here: `server` hands in a [`Stream`].
-//! Not here yet: the replica's side, semi-synchronous replication.
+//! [`semi_sync`] has commits wait until replicas have them. Not here yet: the replica's side.
 
+pub mod semi_sync;
 pub mod source;
 
 pub use source::{ChecksumWish, DumpError, Request, Stream};

@@ -75,6 +75,15 @@ pub trait Stream {
     fn is_interrupted(&mut self) -> bool;
     /// True once the reader has left. Asked while there is nothing to send.
     fn is_gone(&mut self) -> bool;
+    /// The next event ends here in the log, unless it is one of the stream's own.
+    fn reaches(&mut self, _end: LogPosition) {}
+    /// The reader said that it has all before this.
+    fn holds(&mut self, _position: LogPosition) {}
+    /// Waits until more than `from` is durable, for `patience` at the most, or until the reader says something that this
+    /// stream listens to. False if nothing happened.
+    fn rest(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+        Ok(log.wait_durable_past(from, patience))
+    }
 }
 
 /// Why a stream ended before its end.
@@ -116,6 +125,9 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
     };
     let place = if start.resumes { Place::Resumed } else { Place::Start };
     let mut dump = Dump { log, request, stream, own, place, skip: Skip::new(request.has.as_ref()) };
+    if request.has.is_none() {
+        dump.stream.holds(from);
+    }
     if from.offset() > FIRST_EVENT {
         dump.announce(from.file(), from.offset())?;
         dump.old_format_description(from.file())?;
@@ -138,8 +150,7 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
         }
         let heartbeat = request.heartbeat.unwrap_or(Duration::MAX);
         let patience = PATIENCE.min(heartbeat.saturating_sub(silence));
-        if dump.await_more(&mut reader, patience)? {
-            silence = Duration::ZERO;
+        if dump.stream.rest(log, reader.position(), patience)? {
             continue;
         }
         silence = silence.saturating_add(patience);
@@ -161,10 +172,10 @@ struct Dump<'a> {
 }
 
 impl Dump<'_> {
-    /// Sends every event that is there; true if there was one.
+    /// Sends every event that is there now; true if there was one.
     fn events(&mut self, reader: &mut LogReader) -> Result<bool, DumpError> {
-        let mut any = false;
-        while self.await_more(reader, Duration::ZERO)? {
+        let (mut any, until) = (false, self.log.durable());
+        while reader.position() < until && self.next(reader)? {
             any = true;
             if self.stream.is_interrupted() {
                 return Err(DumpError::Interrupted);
@@ -173,9 +184,9 @@ impl Dump<'_> {
         Ok(any)
     }
 
-    /// Sends the next event, or skips the next group, if there is one within `patience`.
-    fn await_more(&mut self, reader: &mut LogReader, patience: Duration) -> Result<bool, DumpError> {
-        let Some(event) = reader.next(patience)? else { return Ok(false) };
+    /// Sends the next event, or skips the next group, if there is one.
+    fn next(&mut self, reader: &mut LogReader) -> Result<bool, DumpError> {
+        let Some(event) = reader.next(Duration::ZERO)? else { return Ok(false) };
         if let Some(end) = self.skip.group_end(&event).map_err(|e| DumpError::Fatal(e.to_string()))? {
             reader.skip_to(end)?;
             if self.skip.skipped(end, self.log.monotonic(), self.request.heartbeat) {
@@ -193,6 +204,7 @@ impl Dump<'_> {
             let place = std::mem::replace(&mut self.place, Place::Start);
             self.stream.event(&self.own.format_description(event.bytes, event.fde.checksum, place))?;
         } else {
+            self.stream.reaches(event.end());
             self.stream.event(event.bytes)?;
         }
         Ok(true)

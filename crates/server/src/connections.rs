@@ -5,6 +5,7 @@
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::collections::HashMap;
 use std::io;
@@ -60,6 +61,18 @@ impl Handle {
             Handle::Tcp(stream) => stream.shutdown(how),
             Handle::Unix(stream) => stream.shutdown(how),
         };
+    }
+
+    fn wait_readable(&self, other: BorrowedFd<'_>, patience: Duration) -> io::Result<(bool, bool)> {
+        let poll = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN | PollFlags::RDHUP);
+        let mut asked = [poll(self.socket()), poll(other)];
+        let patience =
+            Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+        match rustix::event::poll(&mut asked, Some(&patience)) {
+            Ok(_) => Ok((!asked[0].revents().is_empty(), !asked[1].revents().is_empty())),
+            Err(Errno::INTR) => Ok((false, false)),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// True if the far end sends no more, whatever it sent before and nobody has read.
@@ -151,6 +164,12 @@ impl Connections {
 }
 
 impl Seat {
+    /// Waits until the client has sent something or left, or `other` can be read, for `patience` at the most; tells which of
+    /// the two.
+    pub fn wait_readable(&self, other: BorrowedFd<'_>, patience: Duration) -> io::Result<(bool, bool)> {
+        self.live.handle.wait_readable(other, patience)
+    }
+
     /// True if the client closed the connection, for those who send and do not read.
     pub fn peer_has_left(&self) -> bool {
         self.live.handle.has_ended()

@@ -3,13 +3,16 @@
 //! Who reads the log so needs REPLICATION SLAVE, and nothing else.
 //!
 //! What the reader can do, it said before in user variables: `@source_binlog_checksum` and `@source_heartbeat_period`
-//! (nanoseconds), or the same with `master`, their names of old.
+//! (nanoseconds), or the same with `master`, their names of old; and `@rpl_semi_sync_replica` or `.._slave`, that it acknowledges
+//! (`acknowledged.rs`).
 
+mod acknowledged;
 pub(crate) mod mariadb;
 
 use crate::connections::Seat;
 use crate::results::{self, Results};
 use crate::session::Client;
+use acknowledged::Acknowledged;
 use binlog::gtid::GtidSet;
 use protocol::command::{BinlogDump, RegisterReplica};
 use protocol::{Connection, ErrorReply, Login};
@@ -83,6 +86,7 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
     let log = client.server.database.log().clone();
     tell_of(client.id(), &told);
     let replaced = take_place(client, request.server_id, told.has.is_some());
+    let acknowledges = acknowledges(&client.session);
     let mut packets = Packets {
         connection: &mut client.connection,
         session: &client.session,
@@ -90,9 +94,17 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         seat: client.seat,
         replaced: &replaced,
     };
-    let ended = match mariadb {
-        Some(wishes) => source::mariadb::dump(&log, &told, wishes, &mut packets),
-        None => source::dump(&log, &told, &mut packets),
+    let send = |stream: &mut dyn Stream| match mariadb {
+        Some(wishes) => source::mariadb::dump(&log, &told, wishes, stream),
+        None => source::dump(&log, &told, stream),
+    };
+    let ended = if acknowledges {
+        let semi_sync = &client.server.semi_sync;
+        Acknowledged::new(packets, &log, semi_sync, request.server_id)
+            .map_err(DumpError::from)
+            .and_then(|mut stream| send(&mut stream))
+    } else {
+        send(&mut packets)
     };
     client.server.database.replicas().end_stream(client.id());
     match ended {
@@ -213,6 +225,12 @@ fn checksum_wish(session: &Session) -> ChecksumWish {
         value if value.to_bytes().eq_ignore_ascii_case(b"CRC32") => ChecksumWish::Crc32,
         _ => ChecksumWish::None,
     }
+}
+
+/// Whether it is a semi-synchronous replica, which acknowledges.
+fn acknowledges(session: &Session) -> bool {
+    let says = |name| session.user_variable(name).to_integer().value != 0;
+    says("rpl_semi_sync_replica") || says("rpl_semi_sync_slave")
 }
 
 fn heartbeat(session: &Session) -> Option<Duration> {

@@ -18,6 +18,7 @@ pub mod options;
 pub mod probe;
 mod resources;
 pub mod results;
+pub mod semi_sync;
 pub mod server;
 pub mod session;
 mod socket;

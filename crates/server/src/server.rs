@@ -14,10 +14,11 @@ use crate::metrics::Endpoint;
 use crate::options::Options;
 use crate::stop::Stop;
 use crate::threads::Threads;
-use crate::{error_log, resources, status};
+use crate::{error_log, resources, semi_sync, status};
 use env::Env;
 use protocol::identity::GivenFiles;
 use protocol::{Authenticator, Identity, Login};
+use replication::semi_sync::SemiSync;
 use sql::Database;
 use sql::admin::binary_log;
 use sql::status::Status;
@@ -70,6 +71,8 @@ pub struct Server {
     pub status: Arc<Status>,
     /// How clients prove who they are.
     pub authenticator: Authenticator,
+    /// Commits that wait for replicas.
+    pub semi_sync: Arc<SemiSync>,
     /// The request to stop.
     pub stop: Stop,
     started: Duration,
@@ -135,7 +138,9 @@ impl Running {
             Identity::start(env.clone(), datadir.path(), given_certificate(&variables, datadir.path()))?;
         let status = Arc::<Status>::default();
         let database = crate::database::open(&env, options, &datadir, &status, &stop)?;
+        let semi_sync = semi_sync::start(database.log(), &env, &variables)?;
         let server = Arc::new(Server {
+            semi_sync,
             authenticator: Authenticator::new(env.clone(), Some(identity)),
             connections: Arc::default(),
             threads: Arc::default(),
@@ -229,6 +234,7 @@ fn keep_house(server: &Server) -> String {
 
 /// Interrupts what runs and lets each session send its last reply; whoever does not take it is cut off.
 fn end_sessions(server: &Server) {
+    server.semi_sync.stop();
     let connections = &server.connections;
     connections.shut_all(Shutdown::Read);
     server.database.processes().iter().for_each(|p| p.kill(sql::Kill::Query));

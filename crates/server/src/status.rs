@@ -1,5 +1,6 @@
 //! What the server adds to `SHOW STATUS`, and the line that COM_STATISTICS replies.
 
+use crate::semi_sync;
 use crate::server::Server;
 use sql::status::{Counter, Rows};
 use std::sync::{Arc, Weak};
@@ -25,6 +26,7 @@ fn add_rows(server: &Server, rows: &mut Rows) {
     rows.gauge("Max_used_connections", server.connections.most());
     rows.gauge("Open_tables", 0_u64);
     rows.push("Opened_tables", 0_u64);
+    semi_sync::add_rows(&server.semi_sync.status(), rows);
 }
 
 /// The line of `mysqladmin status`.

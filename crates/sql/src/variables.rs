@@ -35,5 +35,5 @@ pub use global::GlobalVariables;
 pub use ids::sql_mode;
 pub use option::OptionError;
 pub use session::{SessionVariables, read};
-pub use table::{all, find, matching, nearest};
+pub use table::{all, find, listed, matching, nearest};
 pub use value::Value;

@@ -149,10 +149,11 @@ impl Progress {
     }
 
     /// Waits until the durable mark is past `from`, for `timeout` at the most; tells whether it is. Returns at once
-    /// when the log takes no more.
+    /// when the log is closed.
     pub(super) fn wait_past(&self, from: LogPosition, timeout: Duration) -> bool {
         if self.durable.get() <= from && !timeout.is_zero() {
-            self.durable.wait_while(Some(timeout), || self.durable.get() <= from && self.check().is_ok());
+            let is_open = || !self.closed.load(SeqCst);
+            self.durable.wait_while(Some(timeout), || self.durable.get() <= from && is_open());
         }
         self.durable.get() > from
     }

@@ -114,7 +114,7 @@ fn long_payloads_are_split_and_joined() {
         packets.read(&mut read, Wait::Command).unwrap();
         assert!(read == payload, "{n}");
         packets.continue_sequence(0);
-        packets.put(payload[0], &payload[1..]).unwrap();
+        packets.put(&payload[..1], &payload[1..]).unwrap();
         packets.flush().unwrap();
         assert!(memory.0.lock().written == bytes, "put {n}");
         packets.payload_max = n - 1;

@@ -125,6 +125,18 @@ impl Stream for Translator<'_> {
     fn is_gone(&mut self) -> bool {
         self.stream.is_gone()
     }
+
+    fn reaches(&mut self, end: LogPosition) {
+        self.stream.reaches(end);
+    }
+
+    fn holds(&mut self, position: LogPosition) {
+        self.stream.holds(position);
+    }
+
+    fn rest(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+        self.stream.rest(log, from, patience)
+    }
 }
 
 enum Failure {

@@ -1,6 +1,6 @@
 //! What changes the server or other sessions: KILL, FLUSH, RESET, SHUTDOWN.
 
-use crate::ast::{Flush, FlushLock, FlushOption, FlushWhat, KillWhat, ResetWhat};
+use crate::ast::{Flush, FlushLock, FlushOption, FlushWhat, Ident, KillWhat, ResetWhat, Text};
 use crate::database::Kill;
 use crate::error::{self, Result, SqlError};
 use crate::privilege::Privileges;
@@ -79,6 +79,19 @@ pub fn reset(what: &[ResetWhat]) -> Result<()> {
         _ => "RESET QUERY CACHE",
     };
     Err(SqlError::unsupported(refused))
+}
+
+/// INSTALL PLUGIN: the semi-synchronous source is there without, by either of MySQL's names; nothing else can be installed.
+pub fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
+    const BUILT_IN: [(&str, &str); 2] =
+        [("rpl_semi_sync_source", "semisync_source.so"), ("rpl_semi_sync_master", "semisync_master.so")];
+    let library = library.to_str_lossy();
+    let is_it =
+        |&(built_in, of): &(&str, &str)| built_in.eq_ignore_ascii_case(name.as_str()) && of == library;
+    if BUILT_IN.iter().any(is_it) {
+        return Ok(());
+    }
+    Err(SqlError::unsupported(&format!("the plugin {}", name.as_str())))
 }
 
 /// SHUTDOWN: the reply still goes out.

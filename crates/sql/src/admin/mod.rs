@@ -59,6 +59,9 @@ pub fn execute(
             (counter, binary_log::purge(cx, to).map(|()| false))
         }
         S::Reset(what) => (Counter::ComReset, control::reset(what).map(|()| false)),
+        S::InstallPlugin { name, library } => {
+            (Counter::ComAdminCommands, control::install_plugin(name, library).map(|()| false))
+        }
         S::Shutdown => (Counter::ComAdminCommands, control::shutdown(cx).map(|()| false)),
         _ => return None,
     };

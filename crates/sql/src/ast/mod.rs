@@ -269,6 +269,11 @@ pub enum StatementKind {
         if_exists: bool,
     },
     TableMaintenance(Box<TableMaintenance>),
+    InstallPlugin {
+        name: Ident,
+        library: Text,
+    },
+    UninstallPlugin(Ident),
     Shutdown,
     Restart,
     Binlog(Text),

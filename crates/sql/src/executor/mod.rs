@@ -334,6 +334,7 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::GetDiagnostics(_) => "GET DIAGNOSTICS",
         S::Help(_) => "HELP",
         S::Reset(_) | S::ResetPersist { .. } => "RESET",
+        S::InstallPlugin { .. } | S::UninstallPlugin(_) => "plugins",
         S::Restart => "RESTART",
         S::Binlog(_) => "BINLOG",
         S::CreateRole { .. } | S::DropRole { .. } | S::SetRole(_) | S::SetDefaultRole { .. } => "roles",

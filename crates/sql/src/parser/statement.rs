@@ -97,6 +97,12 @@ impl Parser<'_> {
             K::PURGE => self.purge(),
             K::RESET => self.reset(),
             K::ANALYZE | K::CHECK | K::CHECKSUM | K::OPTIMIZE | K::REPAIR => self.maintenance(),
+            K::INSTALL => self.install(),
+            K::UNINSTALL => {
+                self.advance();
+                self.expect_word(K::PLUGIN)?;
+                Ok(StatementKind::UninstallPlugin(self.ident()?))
+            }
             K::SHUTDOWN => self.bare(StatementKind::Shutdown),
             K::RESTART => self.bare(StatementKind::Restart),
             K::BINLOG => {
@@ -111,6 +117,15 @@ impl Parser<'_> {
             }
             _ => Err(self.unexpected()),
         }
+    }
+
+    /// INSTALL PLUGIN
+    fn install(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        self.expect_word(K::PLUGIN)?;
+        let name = self.ident()?;
+        self.expect_word(K::SONAME)?;
+        Ok(StatementKind::InstallPlugin { name, library: self.text()? })
     }
 
     fn bare(&mut self, kind: StatementKind) -> Parsed<StatementKind> {

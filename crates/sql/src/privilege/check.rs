@@ -258,6 +258,7 @@ impl Checker<'_> {
             S::PurgeBinaryLogs(_) => self.any(P::SUPER, "BINLOG_ADMIN", "SUPER or BINLOG_ADMIN"),
             S::Binlog(_) => self.any(P::SUPER, "BINLOG_ADMIN", "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER"),
             S::LockInstance | S::UnlockInstance => self.any(P::NONE, "BACKUP_ADMIN", "BACKUP_ADMIN"),
+            S::InstallPlugin { .. } | S::UninstallPlugin(_) => self.global(P::SUPER, "SUPER"),
             S::Shutdown | S::Restart => self.global(P::SHUTDOWN, "SHUTDOWN"),
             S::TableMaintenance(maintenance) => {
                 use crate::ast::MaintenanceVerb as V;

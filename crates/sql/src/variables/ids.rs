@@ -87,6 +87,11 @@ names! {
     PSEUDO_THREAD_ID = "pseudo_thread_id";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
     RESULTSET_METADATA = "resultset_metadata";
+    RPL_SEMI_SYNC_SOURCE_ENABLED = "rpl_semi_sync_source_enabled";
+    RPL_SEMI_SYNC_SOURCE_TIMEOUT = "rpl_semi_sync_source_timeout";
+    RPL_SEMI_SYNC_SOURCE_WAIT_FOR_REPLICA_COUNT = "rpl_semi_sync_source_wait_for_replica_count";
+    RPL_SEMI_SYNC_SOURCE_WAIT_NO_REPLICA = "rpl_semi_sync_source_wait_no_replica";
+    RPL_SEMI_SYNC_SOURCE_WAIT_POINT = "rpl_semi_sync_source_wait_point";
     SECURE_FILE_PRIV = "secure_file_priv";
     SERVER_ID = "server_id";
     SERVER_UUID = "server_uuid";

@@ -5,18 +5,20 @@ mod character;
 mod engine;
 mod network;
 mod optimizer;
+mod semi_sync;
 mod server;
 mod statement;
 
 use super::definition::{Variable, VariableId};
 use std::sync::LazyLock;
 
-const SUBJECTS: [&[Variable]; 7] = [
+const SUBJECTS: [&[Variable]; 8] = [
     binlog::VARIABLES,
     character::VARIABLES,
     engine::VARIABLES,
     network::VARIABLES,
     optimizer::VARIABLES,
+    semi_sync::VARIABLES,
     server::VARIABLES,
     statement::VARIABLES,
 ];
@@ -52,6 +54,16 @@ const ALIASES: [(&str, &str); 4] = [
     ("tx_read_only", "transaction_read_only"),
     ("log_slave_updates", "log_replica_updates"),
     ("storage_engine", "default_storage_engine"),
+];
+
+/// Names of old that are listed too: MariaDB's replicas look for the first of them with SHOW VARIABLES.
+const LISTED_ALIASES: [(&str, &str); 6] = [
+    ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled"),
+    ("rpl_semi_sync_master_timeout", "rpl_semi_sync_source_timeout"),
+    ("rpl_semi_sync_master_trace_level", "rpl_semi_sync_source_trace_level"),
+    ("rpl_semi_sync_master_wait_for_slave_count", "rpl_semi_sync_source_wait_for_replica_count"),
+    ("rpl_semi_sync_master_wait_no_slave", "rpl_semi_sync_source_wait_no_replica"),
+    ("rpl_semi_sync_master_wait_point", "rpl_semi_sync_source_wait_point"),
 ];
 
 static BY_NAME: LazyLock<Vec<VariableId>> = LazyLock::new(|| {
@@ -103,10 +115,20 @@ pub fn all() -> impl Iterator<Item = VariableId> {
     BY_NAME.iter().copied()
 }
 
+/// Every variable by each name that it is listed with, in the order of these.
+pub fn listed() -> impl Iterator<Item = (&'static str, VariableId)> {
+    let named = |id: VariableId| (definition(id).name, id);
+    let aliases = LISTED_ALIASES.iter().filter_map(|&(alias, of)| Some((alias, find(of)?)));
+    let mut listed: Vec<_> = all().map(named).chain(aliases).collect();
+    listed.sort_unstable_by_key(|&(name, _)| name);
+    listed.into_iter()
+}
+
 /// The variable of this name, in any case.
 pub fn find(name: &str) -> Option<VariableId> {
     let name = name.to_ascii_lowercase();
-    let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.as_str(), |(_, of)| of);
+    let mut aliases = ALIASES.iter().chain(&LISTED_ALIASES);
+    let name = aliases.find(|(alias, _)| *alias == name).map_or(name.as_str(), |(_, of)| of);
     let place = BY_NAME.binary_search_by_key(&name, |&id| definition(id).name).ok()?;
     Some(BY_NAME[place])
 }

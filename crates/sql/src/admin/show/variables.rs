@@ -16,9 +16,9 @@ fn listing() -> Listing {
 /// The server's variables, or the session's with those that only the server has.
 pub(crate) fn variables(cx: &mut Context, global: bool) -> Listing {
     let mut out = listing();
-    for id in variables::all() {
+    for (name, id) in variables::listed() {
         if let Some(value) = session::variables::shown(cx, id, global) {
-            out.push(cells![id.variable().name(), value]);
+            out.push(cells![name, value]);
         }
     }
     out
