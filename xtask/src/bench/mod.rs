@@ -5,7 +5,7 @@
 //! Reading order: [`options`], [`workload`] (what a workload is), [`contender`] (a server that takes part), [`measure`] (how
 //! cells are run), [`results`] (what comes of them), [`report`] (how it is told). Workloads: [`slap`] (W1, W4's inserts),
 //! [`oltp`] (W2, W3, W4's updates, W5, and what durability costs), [`hot_row`], [`one_client`], [`cpu`], [`sysbench`] (its
-//! bundled tests), [`tpcc`], [`dump`]. [`flush`] measures flushes alone, [`callgrind`] counts instructions, [`machine`] says what
+//! bundled tests), [`tpcc`], [`dump`], [`followers`]. [`flush`] measures flushes alone, [`callgrind`] counts instructions, [`machine`] says what
 //! all is measured on.
 //!
 //! What counts are ratios of the same round: the machine's noise hits all servers. A rate alone says more about the machine
@@ -16,6 +16,7 @@ mod contender;
 mod cpu;
 mod dump;
 mod flush;
+mod followers;
 mod hot_row;
 mod machine;
 mod measure;

@@ -28,6 +28,7 @@ others:
   sysbench           each bundled test of sysbench for databases, or one by its name: oltp_point_select, ..
   tpcc               TPC-C by the driver of this project, with the consistency conditions checked after each run
   dump-load          a dump by mariadb-dump, loaded by mariadb
+  followers          inserts by 64 clients, beside followers that are sent the log
 all is published and bars: about 25 minutes, with --quick 6.
 
 for all:

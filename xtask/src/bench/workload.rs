@@ -5,7 +5,7 @@
 use super::contender::Contender;
 use super::options::Options;
 use super::results::{Bar, Percentiles, Table};
-use super::{cpu, dump, hot_row, oltp, one_client, slap, sysbench, tpcc};
+use super::{cpu, dump, followers, hot_row, oltp, one_client, slap, sysbench, tpcc};
 use crate::Result;
 use std::time::Duration;
 
@@ -207,6 +207,7 @@ pub fn named(name: &str, options: &Options) -> Vec<Box<dyn Workload>> {
     all.extend(sysbench::all(options));
     all.push(Box::new(tpcc::Tpcc::new(options)));
     all.push(Box::new(dump::DumpLoad::new(options)));
+    all.push(Box::new(followers::Followers::new(options)));
     all.into_iter().filter(|w| is_meant(&w.name())).collect()
 }
 

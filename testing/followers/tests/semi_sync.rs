@@ -1,0 +1,176 @@
+//! A MariaDB replica that acknowledges: what Duramen has acknowledged is on it, whenever Duramen is killed; and a replica that
+//! stops holds nothing up for longer than it may.
+//!
+//! `DURAMEN_KILL_ROUNDS` is how often the source is killed.
+#![allow(clippy::unwrap_used)]
+
+use followers::mariadb::{Apply, Positions, Replica, let_in};
+use followers::proxy::Proxy;
+use followers::{await_that, connect, seed};
+use mysql::prelude::Queryable;
+use servers::{Kind, Launch, Running};
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+use stdx::random::Random;
+
+const SESSIONS: u64 = 8;
+/// How long a replica may take to connect, or for what it has received.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn source(folder: &Path, timeout: Duration, point: &str) -> Running {
+    let source = Launch::new(Kind::Duramen, folder)
+        .unwrap()
+        .arg("--max-binlog-size=256K")
+        .arg("--rpl-semi-sync-source-enabled=ON")
+        .arg(format!("--rpl-semi-sync-source-timeout={}", timeout.as_millis()))
+        .arg(format!("--rpl-semi-sync-source-wait-point={point}"));
+    let source = source.start().unwrap();
+    // Nobody acknowledges these.
+    source.sql("SET GLOBAL rpl_semi_sync_source_enabled = OFF").unwrap();
+    let_in(&source).unwrap();
+    source.sql("CREATE DATABASE d; CREATE TABLE d.t (id BIGINT PRIMARY KEY, s VARCHAR(100))").unwrap();
+    source.sql("SET GLOBAL rpl_semi_sync_source_enabled = ON").unwrap();
+    source
+}
+
+fn replica(folder: &Path, port: u16, positions: Positions) -> Replica {
+    let replica = Replica::start(folder, Apply::InOrder).unwrap();
+    replica.server().sql("SET GLOBAL rpl_semi_sync_slave_enabled = ON").unwrap();
+    replica.follow(port, positions).unwrap();
+    replica
+}
+
+fn status(server: &Running, name: &str) -> String {
+    let row = server.sql(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_source_{name}'")).unwrap();
+    row.split('\t').nth(1).unwrap().trim().to_owned()
+}
+
+fn await_status(server: &Running, name: &str, wanted: &str) {
+    let description = format!("Rpl_semi_sync_source_{name} = {wanted}");
+    await_that(&description, PATIENCE, || Ok(status(server, name) == wanted)).unwrap();
+}
+
+/// Inserts until the server is gone; what was acknowledged.
+fn write(source: &Running, first: u64) -> Vec<u64> {
+    let mut conn = connect(source.address()).unwrap();
+    let mut acknowledged = Vec::new();
+    for id in first.. {
+        if conn.query_drop(format!("INSERT INTO d.t VALUES ({id}, REPEAT('x', {}))", id % 100)).is_err() {
+            break;
+        }
+        acknowledged.push(id);
+    }
+    acknowledged
+}
+
+fn kills(positions: Positions, point: &str) {
+    let rounds = std::env::var("DURAMEN_KILL_ROUNDS").ok().map_or(3, |s| s.parse().unwrap());
+    let mut random = Random::new(seed().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let mut source = source(folder.path(), Duration::from_secs(600), point);
+    let proxy = Proxy::to(source.port()).unwrap();
+    let replica = replica(folder.path(), proxy.port(), positions);
+    let mut total = 0;
+    for round in 0..rounds {
+        await_status(&source, "clients", "1");
+        let lifetime = Duration::from_millis(100 + random.below(900));
+        let first = |session: u64| (session * rounds + round) * 1_000_000;
+        let (killed, acknowledged) = thread::scope(|scope| {
+            let sessions: Vec<_> = (1..=SESSIONS)
+                .map(|session| {
+                    let source = &source;
+                    scope.spawn(move || write(source, first(session)))
+                })
+                .collect();
+            thread::sleep(lifetime);
+            let killed = Command::new("kill").args(["-9", &source.pid().to_string()]).status().unwrap();
+            let acknowledged = sessions.into_iter().flat_map(|session| session.join().unwrap());
+            (killed, acknowledged.collect::<Vec<u64>>())
+        });
+        assert!(killed.success());
+        source.kill().unwrap();
+        total += acknowledged.len();
+        let last_message = source.messages().unwrap();
+        assert!(!last_message.contains("Timeout waiting for reply"), "it fell back: {last_message}");
+
+        // What it has received it applies by itself.
+        let mut missing = Vec::new();
+        let all_there = await_that("all that was acknowledged", PATIENCE, || {
+            let there: HashSet<u64> =
+                connect(replica.server().address())?.query("SELECT id FROM d.t")?.into_iter().collect();
+            missing = acknowledged.iter().filter(|id| !there.contains(id)).copied().collect();
+            Ok(missing.is_empty())
+        });
+        all_there.unwrap_or_else(|e| panic!("round {round}: {e}: the replica lacks {missing:?}"));
+        source = source.restart().unwrap();
+        proxy.point_to(source.port());
+    }
+    assert!(total > 0, "nothing was committed");
+    await_status(&source, "clients", "1");
+    replica.await_source(&source, PATIENCE).unwrap();
+    assert_eq!(replica.differences(&source).unwrap(), Vec::<String>::new());
+    println!("{rounds} kills, {total} acknowledged commits, all on the replica");
+}
+
+#[test]
+fn what_is_acknowledged_is_on_the_replica_when_the_source_is_killed() {
+    kills(Positions::Gtid, "AFTER_SYNC");
+}
+
+#[test]
+fn by_file_and_offset_and_after_commit_too() {
+    kills(Positions::File, "AFTER_COMMIT");
+}
+
+fn signal(server: &Running, signal: &str) {
+    assert!(Command::new("kill").args([signal, &server.pid().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_replica_that_stops_holds_nothing_up_for_longer_than_the_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    let timeout = Duration::from_secs(2);
+    let source = source(folder.path(), timeout, "AFTER_SYNC");
+    let replica = replica(folder.path(), source.port(), Positions::Gtid);
+    await_status(&source, "clients", "1");
+    source.sql("INSERT INTO d.t VALUES (1, '')").unwrap();
+    assert_eq!(status(&source, "yes_tx"), "1");
+
+    signal(replica.server(), "-STOP");
+    let begun = Instant::now();
+    source.sql("INSERT INTO d.t VALUES (2, '')").unwrap();
+    let took = begun.elapsed();
+    assert!(took >= timeout, "{took:?}");
+    assert_eq!((status(&source, "status"), status(&source, "no_tx")), ("OFF".into(), "1".into()));
+    let begun = Instant::now();
+    source.sql("INSERT INTO d.t VALUES (3, '')").unwrap();
+    assert!(begun.elapsed() < timeout);
+    let messages = source.messages().unwrap();
+    assert!(messages.contains("Timeout waiting for reply of binlog (file: "), "{messages}");
+    assert!(messages.contains("Semi-sync replication switched OFF."), "{messages}");
+
+    signal(replica.server(), "-CONT");
+    await_that("on again", PATIENCE, || {
+        source.sql("REPLACE INTO d.t VALUES (4, '')")?;
+        Ok(status(&source, "status") == "ON")
+    })
+    .unwrap();
+    assert!(source.messages().unwrap().contains("Semi-sync replication switched ON at ("));
+
+    // A stop waits for nobody.
+    source.sql("SET GLOBAL rpl_semi_sync_master_timeout = 600000").unwrap();
+    signal(replica.server(), "-STOP");
+    let address = source.address().clone();
+    let waits = thread::spawn(move || {
+        address.sql("INSERT INTO d.t VALUES (5, '')").map(drop).map_err(|e| e.to_string())
+    });
+    await_status(&source, "wait_sessions", "1");
+    let begun = Instant::now();
+    source.stop().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    signal(replica.server(), "-CONT");
+    waits.join().unwrap().unwrap();
+}
