@@ -1,6 +1,7 @@
-//! The reply to a commit, which whoever makes the commit durable sends for the session.
+//! The reply to a commit, or to a statement that has read what is not durable yet: whoever makes it durable sends it for the
+//! session.
 //!
-//! The session's thread waits for the client's next command meanwhile. Were it to wait for the commit instead, it would have
+//! The session's thread waits for the client's next command meanwhile. Were it to wait for the log instead, it would have
 //! to be woken for it, send the reply, and go to sleep again: two more switches between threads for every commit, which cost
 //! more than all the rest of a small one.
 //!
@@ -43,11 +44,15 @@ impl Outbox {
         Arc::new(Self { socket: seat.sender(), slot, sent, counters, threads })
     }
 
-    /// Leaves what was written to the connection to whoever settles the commit.
+    /// Leaves what was written to the connection to whoever settles what it waits for.
     ///
     /// # Errors
-    /// If what was written can't be left; the commit is settled then, and the client not told.
-    pub(crate) fn leave(self: &Arc<Self>, connection: &mut Connection, commit: Unsettled) -> io::Result<()> {
+    /// If what was written can't be left; the client is not told then.
+    pub(crate) fn leave(
+        self: &Arc<Self>,
+        connection: &mut Connection,
+        unsettled: Unsettled,
+    ) -> io::Result<()> {
         let mut slot = self.slot.lock();
         if !connection.take_reply(&mut slot.reply) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -55,7 +60,7 @@ impl Outbox {
         slot.is_out = true;
         drop(slot);
         let outbox = self.clone();
-        commit.leave(move |outcome| outbox.settled(outcome));
+        unsettled.leave(move |outcome| outbox.settled(outcome));
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 //!
 //! 1. admit     a seat, or error 1040 in the greeting's place.
 //! 2. log in    greeting, TLS, authentication (`protocol`), then a session of the account (`sql`).
-//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write, or leave that to whoever makes its
-//!    changes durable ([`crate::late_reply`]). It goes on until the client leaves, falls silent, breaks the protocol, or
+//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write, or leave that to whoever makes
+//!    durable what it tells of ([`crate::late_reply`]). It goes on until the client leaves, falls silent, breaks the protocol, or
 //!    is killed.
 //! 4. end       the session is dropped, which rolls back what was open; the seat is free again.
 //!
@@ -220,7 +220,7 @@ pub fn open_session(
     session.set_interactive(login.interactive);
     session.set_tracking(connection.capabilities().has(Capabilities::SESSION_TRACK));
     if connection.is_plain() {
-        session.let_commits_leave();
+        session.let_replies_leave();
     }
     Ok(session)
 }
@@ -307,10 +307,10 @@ impl Client<'_> {
         }
     }
 
-    /// Sends the reply, or leaves it where it holds only once the commit is durable.
+    /// Sends the reply, or leaves it where it holds only once something is durable.
     fn reply(&mut self) -> io::Result<()> {
         match self.session.take_unsettled() {
-            Some(commit) => self.outbox.leave(&mut self.connection, commit),
+            Some(unsettled) => self.outbox.leave(&mut self.connection, unsettled),
             None => self.connection.flush(),
         }
     }

@@ -85,7 +85,7 @@ pub struct Session {
     /// RELEASE: the connection is to be closed.
     released: bool,
     interactive: bool,
-    /// Commits may be left to others.
+    /// Replies that have to wait may be left to others.
     may_leave: bool,
 }
 
@@ -312,12 +312,12 @@ impl Session {
     }
 
     /// From here on the caller asks for [`Session::take_unsettled`] after each command, before its client is told.
-    pub fn let_commits_leave(&mut self) {
+    pub fn let_replies_leave(&mut self) {
         self.may_leave = true;
     }
 
-    /// The commit of the command that was just executed, if it was left to the caller: what was written to the sink holds
-    /// once it is settled, and the session may run nothing before.
+    /// What the reply to the command that was just executed waits for, if that was left to the caller: what was written to
+    /// the sink holds once it is settled, and the session may run nothing before.
     pub fn take_unsettled(&mut self) -> Option<Unsettled> {
         self.cx.unsettled.take()
     }
@@ -454,7 +454,7 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
             Ok(done)
         }
         Ok(done) => {
-            cx.await_locked_reads()?;
+            cx.await_or_leave_reads()?;
             Ok(done)
         }
         failed => failed,

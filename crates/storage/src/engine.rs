@@ -307,6 +307,15 @@ impl Engine {
         if self.log.visible() >= position { Ok(()) } else { self.log.wait_visible(position) }
     }
 
+    /// As [`Engine::wait_visible`], but without waiting: see [`Log::when_visible`].
+    pub fn when_visible(
+        &self,
+        position: LogPosition,
+        witness: impl FnOnce(Result<(), LogError>) + Send + 'static,
+    ) {
+        self.log.when_visible(position, witness);
+    }
+
     /// Says what a table's rows were before its instant ALTERs, by the tree of its rows; `None` if they were always as
     /// they are now. The caller keeps readers of the table away meanwhile (metadata locks).
     pub fn set_layouts(&self, tree: TreeId, layouts: Option<Arc<Layouts>>) {

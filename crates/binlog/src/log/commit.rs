@@ -290,10 +290,11 @@ impl Shared {
         self.tell(self.show(end, ended));
     }
 
-    /// Step 8.
+    /// Step 8, with the first part of step 9: those who are told that it is visible can wait longer than the next flush.
     fn show(&self, end: LogPosition, ended: Option<Flight>) -> Wake {
         let to = self.gate.arrive(end);
-        let wake = self.queue.publish(to, &self.published, ended);
+        let mut wake = self.queue.publish(to, &self.published, ended);
+        wake.call_leader();
         self.progress.advance(&self.progress.visible, to);
         wake
     }

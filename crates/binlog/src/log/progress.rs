@@ -5,13 +5,16 @@ use super::error::LogError;
 use crate::gtid::GtidSet;
 use crate::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::Duration;
 
-/// A position that moves forward only, and those who wait for it.
+/// A position that moves forward only, and those who wait for it: for any move, or for one past a position.
 ///
-/// Position and count of waiters are `SeqCst`, each the other's partner: a mover stores the position, then looks for
+/// Position and counts are `SeqCst`, each the other's partner: a mover stores the position, then looks for
 /// waiters; a waiter counts itself, then looks at the position. One of them sees the other, and nobody pays for waking when
 /// no one waits.
 pub(super) struct Mark {
@@ -19,6 +22,37 @@ pub(super) struct Mark {
     waiters: AtomicUsize,
     latch: Mutex<()>,
     moved: Condvar,
+    watcher_count: AtomicUsize,
+    watchers: Mutex<BinaryHeap<Watcher>>,
+}
+
+/// Is told once whether the log has come as far as somebody wants it to.
+type Tell = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+
+/// Whoever waits for a position. The greatest is the one that is to be told first.
+struct Watcher {
+    wanted: Reverse<LogPosition>,
+    tell: Tell,
+}
+
+impl PartialEq for Watcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.wanted == other.wanted
+    }
+}
+
+impl Eq for Watcher {}
+
+impl PartialOrd for Watcher {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Watcher {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.wanted.cmp(&other.wanted)
+    }
 }
 
 impl Mark {
@@ -28,6 +62,8 @@ impl Mark {
             waiters: AtomicUsize::new(0),
             latch: Mutex::new(()),
             moved: Condvar::new(),
+            watcher_count: AtomicUsize::new(0),
+            watchers: Mutex::default(),
         }
     }
 
@@ -35,20 +71,11 @@ impl Mark {
         LogPosition::from_u64(self.at.load(SeqCst))
     }
 
-    /// Waits while `goes_on`, which is asked under the latch, for `timeout` at the most each time.
-    fn wait_while(&self, timeout: Option<Duration>, mut goes_on: impl FnMut() -> bool) {
+    /// Waits while `goes_on`, which is asked under the latch, for `timeout` at the most between two moves.
+    fn wait_while(&self, timeout: Duration, mut goes_on: impl FnMut() -> bool) {
         let mut latch = self.latch.lock();
         self.waiters.fetch_add(1, SeqCst);
-        while goes_on() {
-            match timeout {
-                Some(timeout) => {
-                    if self.moved.wait_for(&mut latch, timeout).timed_out() {
-                        break;
-                    }
-                }
-                None => self.moved.wait(&mut latch),
-            }
-        }
+        while goes_on() && !self.moved.wait_for(&mut latch, timeout).timed_out() {}
         self.waiters.fetch_sub(1, SeqCst);
     }
 
@@ -57,6 +84,19 @@ impl Mark {
             drop(self.latch.lock());
             self.moved.notify_all();
         }
+    }
+
+    /// Takes those whose position is reached; all, if `ends`.
+    fn take_watchers(&self, ends: bool) -> Vec<Watcher> {
+        let mut due = Vec::new();
+        if self.watcher_count.load(SeqCst) > 0 {
+            let (mut watchers, at) = (self.watchers.lock(), self.get());
+            while watchers.peek().is_some_and(|first| ends || first.wanted.0 <= at) {
+                due.extend(watchers.pop());
+            }
+            self.watcher_count.fetch_sub(due.len(), SeqCst);
+        }
+        due
     }
 }
 
@@ -105,6 +145,7 @@ impl Progress {
     pub(super) fn advance(&self, mark: &Mark, to: LogPosition) {
         if mark.at.fetch_max(to.to_u64(), SeqCst) < to.to_u64() {
             mark.wake();
+            self.tell_watchers(mark);
             if std::ptr::eq(mark, &self.durable) {
                 self.ring();
             }
@@ -141,11 +182,44 @@ impl Progress {
 
     /// Waits until `mark` is at `wanted` or behind it (`Ok`), or never will be.
     pub(super) fn wait(&self, mark: &Mark, wanted: LogPosition) -> Result<(), LogError> {
-        if mark.get() >= wanted {
-            return Ok(());
+        let outcome = Arc::new(OnceLock::new());
+        let (told, thread) = (outcome.clone(), thread::current());
+        self.watch(mark, wanted, move |reached| {
+            let _ = told.set(reached);
+            thread.unpark();
+        });
+        loop {
+            match outcome.get() {
+                Some(reached) => return reached.clone(),
+                None => thread::park(),
+            }
         }
-        mark.wait_while(None, || mark.get() < wanted && self.check().is_ok());
-        if mark.get() >= wanted { Ok(()) } else { self.check() }
+    }
+
+    /// Calls `tell` once `mark` is at `wanted` or behind it (`Ok`), or never will be: at once, or by whoever moves it.
+    pub(super) fn watch(
+        &self,
+        mark: &Mark,
+        wanted: LogPosition,
+        tell: impl FnOnce(Result<(), LogError>) + Send + 'static,
+    ) {
+        if mark.get() >= wanted {
+            return tell(Ok(()));
+        }
+        let mut watchers = mark.watchers.lock();
+        mark.watcher_count.fetch_add(1, SeqCst);
+        if mark.get() < wanted && self.check().is_ok() {
+            return watchers.push(Watcher { wanted: Reverse(wanted), tell: Box::new(tell) });
+        }
+        mark.watcher_count.fetch_sub(1, SeqCst);
+        drop(watchers);
+        tell(if mark.get() >= wanted { Ok(()) } else { self.check() });
+    }
+
+    fn tell_watchers(&self, mark: &Mark) {
+        for Watcher { wanted, tell } in mark.take_watchers(self.check().is_err()) {
+            tell(if mark.get() >= wanted.0 { Ok(()) } else { self.check() });
+        }
     }
 
     /// Waits until the durable mark is past `from`, for `timeout` at the most; tells whether it is. Returns at once
@@ -153,7 +227,7 @@ impl Progress {
     pub(super) fn wait_past(&self, from: LogPosition, timeout: Duration) -> bool {
         if self.durable.get() <= from && !timeout.is_zero() {
             let is_open = || !self.closed.load(SeqCst);
-            self.durable.wait_while(Some(timeout), || self.durable.get() <= from && is_open());
+            self.durable.wait_while(timeout, || self.durable.get() <= from && is_open());
         }
         self.durable.get() > from
     }
@@ -178,7 +252,10 @@ impl Progress {
     }
 
     fn wake_all(&self) {
-        [&self.ordered, &self.visible, &self.durable].into_iter().for_each(Mark::wake);
+        for mark in [&self.ordered, &self.visible, &self.durable] {
+            mark.wake();
+            self.tell_watchers(mark);
+        }
         self.ring();
     }
 }
@@ -202,6 +279,16 @@ impl Log {
     /// Rings it no longer; it may ring once more meanwhile.
     pub fn remove_bell(&self, bell: &Bell) {
         self.shared.progress.remove_bell(bell);
+    }
+
+    /// Has `tell` called once when a transaction whose place is fixed is published, or never will be: at once, or in the
+    /// middle of the log's work, where it must neither block nor panic.
+    pub fn when_visible(
+        &self,
+        position: LogPosition,
+        tell: impl FnOnce(Result<(), LogError>) + Send + 'static,
+    ) {
+        self.shared.progress.watch(&self.shared.progress.visible, position, tell);
     }
 
     /// Waits until a transaction whose place is fixed is published.

@@ -236,9 +236,14 @@ impl Seat {
 }
 
 impl Wake {
+    /// Calls the next leader, if that was not done.
+    pub(super) fn call_leader(&mut self) {
+        self.called.take().inspect(|seat| seat.unpark());
+    }
+
     /// Calls the next leader first, then tells the members how it went.
-    pub(super) fn wake(self, outcome: &Result<(), CommitError>) {
-        self.called.inspect(|seat| seat.unpark());
+    pub(super) fn wake(mut self, outcome: &Result<(), CommitError>) {
+        self.call_leader();
         for Member { seat, committed } in self.members {
             seat.finish(outcome.clone().map(|()| committed));
         }

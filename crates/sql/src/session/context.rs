@@ -111,9 +111,9 @@ pub struct Context {
     pub(super) known_grants: super::grants::Known,
     /// The XA branch that it runs.
     pub(super) branch: Option<super::xa::Branch>,
-    /// The commit of the statement that runs may be left to others.
+    /// The reply to the statement that runs may be left to others.
     pub(super) may_leave: bool,
-    /// The commit that was left.
+    /// What it waits for.
     pub(super) unsettled: Option<super::unsettled::Unsettled>,
     /// LOCK TABLES and its like.
     pub(super) table_locks: super::table_locks::TableLocks,

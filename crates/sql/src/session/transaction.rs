@@ -268,7 +268,7 @@ impl Context {
 
     /// Commits what is open, a branch of XA too.
     pub(super) fn commit_open(&mut self) -> Result<()> {
-        let committed = self.enqueue_open().and_then(|unsettled| unsettled.map(Unsettled::wait).transpose());
+        let committed = self.enqueue_open().and_then(|open| open.map_or(Ok(None), Unsettled::wait));
         self.drop_retired();
         if let Some(committed) = committed.inspect_err(|_| self.gtid_used())? {
             self.committed(committed.gtid);
@@ -276,8 +276,8 @@ impl Context {
         Ok(())
     }
 
-    /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed: what it has read is as
-    /// durable as the settings ask then.
+    /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed and what it has read is as
+    /// durable as the settings ask.
     pub(super) fn enqueue_open(&mut self) -> Result<Option<Unsettled>> {
         let pass = match &self.transaction {
             Some(open) if open.engine.has_changes() => self.enter_commit()?,
@@ -286,23 +286,10 @@ impl Context {
         let Some(Open { engine, tables, .. }) = self.take_transaction() else { return Ok(None) };
         self.count(Counter::HandlerCommit);
         let newest = engine.newest_read();
-        match engine.enqueue()? {
-            Some(pending) => Ok(Some(Unsettled { pending, tables, pass })),
-            None => {
-                drop(tables);
-                self.database.engine().wait_visible(newest)?;
-                Ok(None)
-            }
-        }
-    }
-
-    /// Waits until what the transaction has read through locks is as durable as the settings ask: nobody is told of a
-    /// transaction before (C5).
-    pub fn await_locked_reads(&self) -> Result<()> {
-        if let Some(open) = &self.transaction {
-            self.database.engine().wait_visible(open.engine.newest_read())?;
-        }
-        Ok(())
+        Ok(match engine.enqueue()? {
+            Some(pending) => Some(Unsettled::commit(pending, tables, pass)),
+            None => Unsettled::read(self.database.engine(), newest),
+        })
     }
 
     /// ROLLBACK.
