@@ -86,6 +86,8 @@ struct OpenRows {
     kind: RowsKind,
     table_id: u64,
     columns: usize,
+    /// Its images lack columns.
+    is_partial: bool,
     start: usize,
     rows_start: usize,
 }
@@ -194,20 +196,41 @@ impl GroupBuilder {
 
     /// A row that was inserted: its full image.
     pub fn write_row(&mut self, table_id: u64, columns: usize, after: &[u8]) {
-        self.open_rows(RowsKind::Write, table_id, columns, after.len());
+        self.open_rows(RowsKind::Write, (table_id, columns, None), after.len());
         self.bytes.extend_from_slice(after);
     }
 
     /// A row that was changed: its full images before and after.
     pub fn update_row(&mut self, table_id: u64, columns: usize, before: &[u8], after: &[u8]) {
-        self.open_rows(RowsKind::Update, table_id, columns, before.len() + after.len());
+        self.open_rows(RowsKind::Update, (table_id, columns, None), before.len() + after.len());
         self.bytes.extend_from_slice(before);
         self.bytes.extend_from_slice(after);
     }
 
+    /// A row that was changed: images of the columns whose bits are set in `present`, which has a bitmap for the row before
+    /// and one for the row after.
+    pub fn update_columns(
+        &mut self,
+        table_id: u64,
+        columns: usize,
+        present: &[u8],
+        before: &[u8],
+        after: &[u8],
+    ) {
+        self.open_rows(RowsKind::Update, (table_id, columns, Some(present)), before.len() + after.len());
+        self.bytes.extend_from_slice(before);
+        self.bytes.extend_from_slice(after);
+    }
+
+    /// A row that was deleted: the image of the columns whose bits are set in `present`.
+    pub fn delete_columns(&mut self, table_id: u64, columns: usize, present: &[u8], before: &[u8]) {
+        self.open_rows(RowsKind::Delete, (table_id, columns, Some(present)), before.len());
+        self.bytes.extend_from_slice(before);
+    }
+
     /// A row that was deleted: its full image.
     pub fn delete_row(&mut self, table_id: u64, columns: usize, before: &[u8]) {
-        self.open_rows(RowsKind::Delete, table_id, columns, before.len());
+        self.open_rows(RowsKind::Delete, (table_id, columns, None), before.len());
         self.bytes.extend_from_slice(before);
     }
 
@@ -299,10 +322,17 @@ impl GroupBuilder {
         EventGroup { context, may_have_statements, len, event_count, keys, body }
     }
 
-    /// Makes sure that an event for such rows is open and has room.
-    fn open_rows(&mut self, kind: RowsKind, table_id: u64, columns: usize, row_len: usize) {
+    /// Makes sure that an event for such rows is open and has room. Their images have all columns, or those of the bitmaps.
+    fn open_rows(
+        &mut self,
+        kind: RowsKind,
+        (table_id, columns, present): (u64, usize, Option<&[u8]>),
+        row_len: usize,
+    ) {
         if let Some(open) = self.open {
-            let same = (open.kind, open.table_id, open.columns) == (kind, table_id, columns);
+            let same = (open.kind, open.table_id, open.columns, open.is_partial)
+                == (kind, table_id, columns, present.is_some());
+            let same = same && present.is_none_or(|present| self.has_bitmaps(&open, present));
             if same && self.len() - open.rows_start + row_len <= self.context.row_event_max_size {
                 return;
             }
@@ -313,10 +343,21 @@ impl GroupBuilder {
         self.bytes.extend_from_slice(&0_u16.to_le_bytes()); // flags: set when closed
         self.bytes.extend_from_slice(&NO_EXTRA_DATA);
         stdx::cursor::put_lenenc(&mut self.bytes, columns as u64);
-        let bitmaps = if kind == RowsKind::Update { 2 } else { 1 };
-        // All columns are present. Like MySQL, unused bits of the last byte are set too.
-        self.bytes.resize(self.bytes.len() + bitmaps * columns.div_ceil(8), 0xff);
-        self.open = Some(OpenRows { kind, table_id, columns, start, rows_start: self.len() });
+        match present {
+            Some(present) => self.bytes.extend_from_slice(present),
+            None => {
+                let bitmaps = if kind == RowsKind::Update { 2 } else { 1 };
+                // All columns are present. Like MySQL, unused bits of the last byte are set too.
+                self.bytes.resize(self.bytes.len() + bitmaps * columns.div_ceil(8), 0xff);
+            }
+        }
+        let (is_partial, rows_start) = (present.is_some(), self.len());
+        self.open = Some(OpenRows { kind, table_id, columns, is_partial, start, rows_start });
+    }
+
+    /// True if these stand in front of the rows of an open event.
+    fn has_bitmaps(&self, open: &OpenRows, present: &[u8]) -> bool {
+        self.bytes[..open.rows_start - self.base()].ends_with(present)
     }
 
     fn close_rows(&mut self, flags: u16) {

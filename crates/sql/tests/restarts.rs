@@ -86,8 +86,10 @@ fn one_run(seed: u64) {
     let server = Server::open(env.clone());
     let mut session = server.session();
     run(&mut session, "CREATE DATABASE d; USE d").unwrap();
-    // Every other run's log has its transactions compressed.
+    // Logs of all kinds: with compressed transactions in every other run, and with rows that lack columns in most.
     run(&mut session, &format!("SET binlog_transaction_compression = {}", seed % 2)).unwrap();
+    let image = ["MINIMAL", "NOBLOB", "FULL"][random.below(3) as usize];
+    run(&mut session, &format!("SET binlog_row_image = {image}")).unwrap();
     env.cut_at(env.operations() + 1 + random.below(400));
     let mut model = Model::new();
     let mut before = model.clone();

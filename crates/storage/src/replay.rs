@@ -7,6 +7,9 @@
 //!
 //! The target is asked for tables as they are at that place of the log: it applies each DDL statement when it comes.
 //!
+//! A row event may lack columns (`binlog_row_image`): they are those of the row as it was, which the store has, as of the
+//! group before, since groups come in order and the checkpoint holds nothing behind its position.
+//!
 //! (Z1) A group is written to the store when all its events were read and understood, or not at all.
 //! (Z2) Nothing here depends on anything but the log, the store as of its checkpoint, and the target's catalog, which
 //!      came from them.
@@ -16,22 +19,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use binlog::event::{
-    EVENT_LENGTH_MAX, Event, EventError, FormatDescription, QueryEvent, RowsEvent, TableMapEvent,
+    EVENT_LENGTH_MAX, Event, EventError, FormatDescription, QueryEvent, RowChange, RowsEvent, TableMapEvent,
     TransactionPayloadEvent, decode,
 };
 use binlog::log::{Log, LogError, ReplayedEvent};
 use binlog::position::LogPosition;
-use binlog::row::{RowError, RowImage};
+use binlog::row::{RowError, RowImage, RowImageBuilder};
 use parking_lot::Mutex;
 
 use crate::batch::WriteBatch;
-use crate::entry::TreeId;
+use crate::entry::{TreeId, Value};
 use crate::error::StoreError;
 use crate::key::KeyError;
+use crate::layout::Layouts;
 use crate::prepared::{self, Content, Xid};
-use crate::schema::{Row, TableSchema, row_changes};
+use crate::schema::{KeyPart, Row, TableSchema, row_changes};
 use crate::store::Store;
-use crate::write_set::WriteSet;
+use crate::write_set::{Mark, WriteSet};
 
 /// Why the log could not be replayed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -69,6 +73,9 @@ pub trait ReplayTarget {
 
     /// The table's schema at this place of the log; `None` if there is no such table.
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>>;
+
+    /// What the table's rows were before instant ALTERs.
+    fn layouts(&mut self, schema: &TableSchema) -> Option<Arc<Layouts>>;
 
     /// A row that was inserted or changed: for counters that go by rows, as AUTO_INCREMENT does.
     fn row_seen(&mut self, schema: &TableSchema, after: &[u8]);
@@ -124,10 +131,17 @@ struct Replay<'a> {
     done: Replayed,
 }
 
+/// A table that rows are in.
+struct Mapped {
+    map: TableMapEvent,
+    schema: Arc<TableSchema>,
+    layouts: Option<Arc<Layouts>>,
+}
+
 /// What the group being read does.
 #[derive(Default)]
 struct Group {
-    tables: HashMap<u64, (TableMapEvent, Arc<TableSchema>)>,
+    tables: HashMap<u64, Mapped>,
     writes: WriteSet,
     ddl: Option<WriteBatch>,
     /// It ends with XA PREPARE.
@@ -212,17 +226,23 @@ impl Replay<'_> {
             return Err(Problem(format!("table {database}.{table} has other columns")));
         }
         self.group.named.push((database.to_owned(), table.to_owned()));
-        self.group.tables.insert(map.table_id, (map, schema));
+        let layouts = self.target.layouts(&schema);
+        self.group.tables.insert(map.table_id, Mapped { map, schema, layouts });
         Ok(())
     }
 
     fn rows(&mut self, event: &RowsEvent<'_>) -> Result<(), Problem> {
         let table = self.group.tables.get(&event.table_id);
-        let (map, schema) = table.ok_or_else(|| Problem("rows of a table that is not mapped".to_owned()))?;
+        let table = table.ok_or_else(|| Problem("rows of a table that is not mapped".to_owned()))?;
+        let (map, schema) = (&table.map, &table.schema);
         let bytes = event.rows.bytes(EVENT_LENGTH_MAX as usize)?;
         for row in event.iter(map, &bytes)? {
             let row = row?;
-            let (before, after) = (full_row(row.before)?, full_row(row.after)?);
+            let whole = whole_rows(self.store, &self.group.writes, table, &row)?;
+            let (before, after) = match &whole {
+                Some((before, after)) => (Some(&before[..]), after.as_deref()),
+                None => (full_row(row.before)?, full_row(row.after)?),
+            };
             let old = before.map(|image| schema.keys(image)).transpose()?;
             let new = after.map(|image| schema.keys(image)).transpose()?;
             for keys in [&old, &new].into_iter().flatten() {
@@ -289,6 +309,12 @@ impl From<RowError> for Problem {
     }
 }
 
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Problem(error.to_string())
+    }
+}
+
 impl From<KeyError> for Problem {
     fn from(error: KeyError) -> Self {
         Problem(error.to_string())
@@ -311,6 +337,57 @@ fn is_bracket(sql: &[u8]) -> bool {
 
 fn utf8(name: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(name).map_err(|e| Problem(format!("a table's name is no UTF-8: {e}")))
+}
+
+/// A row as it was and as it became, if the log has not all of it (`binlog_row_image`): the row as it was is what the group
+/// has written under its primary key, or the store as of the group before.
+fn whole_rows(
+    store: &Store,
+    writes: &WriteSet,
+    table: &Mapped,
+    row: &RowChange<'_>,
+) -> Result<Option<(Value, Option<Vec<u8>>)>, Problem> {
+    let lacks = |image: &RowImage<'_>| image.fields().count() < image.types().len();
+    let Some(before) = &row.before else { return Ok(None) };
+    if !lacks(before) && !row.after.as_ref().is_some_and(lacks) {
+        return Ok(None);
+    }
+    let primary = &table.schema.primary;
+    let no_key = || Problem("a row image lacks the primary key".to_owned());
+    let part = |part: &KeyPart| before.field(part.column).map(|field| field.raw).ok_or_else(no_key);
+    let values = primary.parts().iter().map(part).collect::<Result<Vec<_>, _>>()?;
+    let mut key = Vec::new();
+    primary.encode_values(&values, &mut key)?;
+    let found = match writes.get(primary.tree(), &key, Mark::NOW) {
+        Some(own) => own.cloned(),
+        None => match store.latest(primary.tree(), &key)? {
+            Some((position, Some(stored))) => match &table.layouts {
+                Some(layouts) => Some(layouts.upgrade(position, &stored)?.unwrap_or(stored)),
+                None => Some(stored),
+            },
+            _ => None,
+        },
+    };
+    let found = found.ok_or_else(|| Problem("a row that is changed is not there".to_owned()))?;
+    let stored = RowImage::full(table.schema.types(), &found)?;
+    if before.fields().any(|field| stored.field(field.column).map(|f| f.raw) != Some(field.raw)) {
+        return Err(Problem("a row that is changed is another one".to_owned()));
+    }
+    let after = row.after.as_ref().map(|after| overlay(&stored, after)).transpose()?;
+    Ok(Some((found, after)))
+}
+
+/// A whole row with other values for some columns.
+fn overlay(row: &RowImage<'_>, changed: &RowImage<'_>) -> Result<Vec<u8>, RowError> {
+    let mut out = Vec::with_capacity(row.bytes().len() + changed.bytes().len());
+    let mut builder = RowImageBuilder::new(row.types(), &mut out);
+    let mut changed = changed.fields().peekable();
+    for field in row.fields() {
+        let new = changed.next_if(|new| new.column == field.column);
+        builder.push_raw(new.map_or(field.raw, |new| new.raw))?;
+    }
+    builder.finish()?;
+    Ok(out)
 }
 
 /// The image's bytes; rows are stored as full images, and so are they logged.

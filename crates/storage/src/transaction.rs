@@ -24,6 +24,7 @@
 
 mod error;
 mod guard;
+mod images;
 mod index_scan;
 mod read;
 mod rows;
@@ -44,8 +45,10 @@ use crate::engine::{Engine, PendingCommit};
 use crate::lock::{Interrupt, LockError, OwnerId, TransactionLocks};
 use crate::snapshot::Snapshot;
 use crate::write_set::{self, WriteSet};
+use images::PartialImages;
 
 pub use error::TransactionError;
+pub use images::RowImages;
 pub use index_scan::IndexScan;
 pub use read::{Access, LockedRow, Locking, OnLocked, RowLock};
 pub use scan::{Direction, KeyRange, Scan};
@@ -97,6 +100,8 @@ pub struct Transaction {
     statements: Vec<Savepoint>,
     /// Text to be logged before the outermost statement's first row.
     rows_query: Option<Vec<u8>>,
+    row_images: RowImages,
+    partial: PartialImages,
     /// Tables mapped in this statement's part of the group, by their ids.
     mapped: Vec<u64>,
     newest_read: LogPosition,
@@ -121,6 +126,8 @@ impl Transaction {
             group,
             statements: Vec::new(),
             rows_query: None,
+            row_images: RowImages::Full,
+            partial: PartialImages::default(),
             mapped: Vec::new(),
             newest_read: LogPosition::ZERO,
             row_lock: None,
@@ -205,6 +212,11 @@ impl Transaction {
             self.rows_query = rows_query.map(<[u8]>::to_vec);
         }
         self.statements.push(self.savepoint());
+    }
+
+    /// Sets `binlog_row_image` for the changes that follow.
+    pub fn set_row_images(&mut self, images: RowImages) {
+        self.row_images = images;
     }
 
     /// Ends the innermost statement: its changes belong to the one around it, or to the transaction.

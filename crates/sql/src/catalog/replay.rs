@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use binlog::LogPosition;
 use binlog::event::QueryEvent;
+use storage::layout::Layouts;
 use storage::{ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
 
 use super::ddl::{self, Settings, alter};
@@ -99,6 +100,10 @@ impl ReplayTarget for Replay {
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
         self.state.table(database, name).map(|table| table.schema.clone())
+    }
+
+    fn layouts(&mut self, schema: &TableSchema) -> Option<Arc<Layouts>> {
+        self.state.table(&schema.database, &schema.name)?.layouts.clone()
     }
 
     fn row_seen(&mut self, schema: &TableSchema, after: &[u8]) {

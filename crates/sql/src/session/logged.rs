@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use binlog::event::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
 use binlog::group::GroupContext;
+use storage::transaction::RowImages;
 
 use super::Context;
 use crate::catalog::Change;
@@ -26,6 +27,15 @@ impl Context {
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context
+    }
+
+    /// `binlog_row_image`, by its list of words.
+    pub(super) fn row_images(&self) -> RowImages {
+        match self.variables().uint(ids::BINLOG_ROW_IMAGE) {
+            0 => RowImages::Minimal,
+            1 => RowImages::NoBlob,
+            _ => RowImages::Full,
+        }
     }
 
     pub(super) fn begin_event(&mut self) -> Arc<QueryEvent<'static>> {

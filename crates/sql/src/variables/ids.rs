@@ -23,6 +23,7 @@ names! {
     BINLOG_LARGE_COMMIT_THRESHOLD = "binlog_large_commit_threshold";
     BINLOG_PREALLOC_NUM = "binlog_prealloc_num";
     BINLOG_ROW_EVENT_MAX_SIZE = "binlog_row_event_max_size";
+    BINLOG_ROW_IMAGE = "binlog_row_image";
     BINLOG_ROW_METADATA = "binlog_row_metadata";
     BINLOG_ROWS_QUERY_LOG_EVENTS = "binlog_rows_query_log_events";
     BINLOG_TRANSACTION_COMPRESSION = "binlog_transaction_compression";

@@ -12,6 +12,7 @@ use crate::write_set::Mark;
 use binlog::event::QueryEvent;
 use binlog::position::LogPosition;
 
+use super::images::{PartialImages, RowImages};
 use super::read::Locking;
 use super::{Transaction, TransactionError};
 
@@ -56,7 +57,7 @@ impl Transaction {
         }
         self.take_secondary(schema, Some(&old), &new, after)?;
         if self.map_table(schema) {
-            self.group.update_row(schema.id, schema.columns.len(), before, after);
+            self.log_update(schema, before, after)?;
             self.note_keys(schema, Some(&old), Some(&new));
         }
         let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
@@ -79,7 +80,7 @@ impl Transaction {
         self.assert_locked(schema, Row { image: before, keys: &keys })?;
         self.lock_unique(schema, &keys, None)?;
         if self.map_table(schema) {
-            self.group.delete_row(schema.id, schema.columns.len(), before);
+            self.log_delete(schema, before)?;
             self.note_keys(schema, Some(&keys), None);
         }
         self.write(schema, Some(Row { image: before, keys: &keys }), None)
@@ -126,6 +127,34 @@ impl Transaction {
         self.engine.log().relieve(&mut self.group).map_err(TransactionError::Log)?;
         let limit = self.engine.options().transaction_size_max;
         if self.bytes() > limit { Err(TransactionError::TooLarge { limit }) } else { Ok(()) }
+    }
+
+    fn log_update(
+        &mut self,
+        schema: &TableSchema,
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<(), TransactionError> {
+        let (id, columns) = (schema.id, schema.columns.len());
+        if self.row_images == RowImages::Full {
+            self.group.update_row(id, columns, before, after);
+            return Ok(());
+        }
+        self.partial.update(self.row_images, schema, before, after)?;
+        let PartialImages { present, before, after } = &self.partial;
+        self.group.update_columns(id, columns, present, before, after);
+        Ok(())
+    }
+
+    fn log_delete(&mut self, schema: &TableSchema, before: &[u8]) -> Result<(), TransactionError> {
+        let (id, columns) = (schema.id, schema.columns.len());
+        if self.row_images == RowImages::Full {
+            self.group.delete_row(id, columns, before);
+            return Ok(());
+        }
+        self.partial.delete(self.row_images, schema, before)?;
+        self.group.delete_columns(id, columns, &self.partial.present, &self.partial.before);
+        Ok(())
     }
 
     /// Tells the log which keys a row has and had: a replica applies what has one in common in this order. A unique key that

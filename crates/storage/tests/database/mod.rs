@@ -191,6 +191,10 @@ impl ReplayTarget for Catalog {
         self.tables.get(name).cloned()
     }
 
+    fn layouts(&mut self, _: &TableSchema) -> Option<Arc<storage::layout::Layouts>> {
+        None
+    }
+
     fn row_seen(&mut self, _: &TableSchema, after: &[u8]) {
         self.id_max = self.id_max.max(Row::from_image(after).id);
     }

@@ -32,7 +32,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .block(256)
         .read_only()
         .help_text("Bytes of rows that one event holds; a larger row has its own"),
-    choice("binlog_row_image", &["MINIMAL", "NOBLOB", "FULL"], 2).both().fixed().help_text("Whole rows"),
+    choice("binlog_row_image", &["MINIMAL", "NOBLOB", "FULL"], 2)
+        .both()
+        .help_text("What row events have of changed and deleted rows; new rows are whole"),
     choice("binlog_row_metadata", &["MINIMAL", "FULL"], 1)
         .help_text("FULL: table maps name their columns, members of ENUM and SET, and the primary key"),
     text("binlog_row_value_options", "").both().fixed().help_text("No partial JSON updates"),
