@@ -72,7 +72,8 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
     if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
         return client.connection.write_error(&results::error(&error));
     }
-    let mariadb = mariadb::wishes(&client.session, request);
+    // Only MySQL's replicas say which GTIDs they have.
+    let mariadb = if has.is_none() { mariadb::wishes(client, request) } else { None };
     let told = Request {
         file: request.file,
         offset: request.offset,
@@ -175,9 +176,18 @@ fn uuid(session: &Session) -> String {
 
 /// True for `mariadb-binlog --read-from-remote-server`.
 pub(crate) fn is_mariadb_reader(login: &Login) -> bool {
-    let says = |name: &[u8], value: &[u8]| login.attributes.iter().any(|(n, v)| n == name && v == value);
-    let program = says(b"program_name", b"mysqlbinlog") || says(b"program_name", b"mariadb-binlog");
-    program && says(b"_client_name", b"libmariadb")
+    let program =
+        says(login, b"program_name", b"mysqlbinlog") || says(login, b"program_name", b"mariadb-binlog");
+    program && says(login, b"_client_name", b"libmariadb")
+}
+
+/// True for PyMySQL, with which python-mysql-replication reads the log.
+pub(crate) fn is_pymysql(login: &Login) -> bool {
+    says(login, b"_client_name", b"pymysql")
+}
+
+fn says(login: &Login, name: &[u8], value: &[u8]) -> bool {
+    login.attributes.iter().any(|(n, v)| n == name && v == value)
 }
 
 /// Tells MariaDB's reader of remote logs this server's version with `5.5.5-` in front.

@@ -46,6 +46,8 @@ pub struct Client<'a> {
     limits: Limits,
     /// It is MariaDB's reader of remote logs; see [`dump::answer_version`].
     pub(crate) reads_log: bool,
+    /// It is PyMySQL, with which python-mysql-replication reads the log.
+    pub(crate) is_pymysql: bool,
     outbox: Arc<Outbox>,
 }
 
@@ -148,6 +150,7 @@ fn log_in<'a>(
         Ok(login) => match open_session(server, &connection, &login, id, &counters) {
             Ok(session) => {
                 let reads_log = dump::is_mariadb_reader(&login);
+                let is_pymysql = dump::is_pymysql(&login);
                 let statements = Statements::new();
                 let outbox = Outbox::new(seat, counters.clone(), server.threads.clone());
                 let mut client = Client {
@@ -160,6 +163,7 @@ fn log_in<'a>(
                     id,
                     limits,
                     reads_log,
+                    is_pymysql,
                     outbox,
                 };
                 client.ok();

@@ -17,8 +17,15 @@ const DOMAIN_ID: &[u8] = b"SELECT @@GLOBAL.gtid_domain_id";
 const GTID_POS: &[u8] = b"SELECT binlog_gtid_pos(";
 
 /// What a replica wants, if it is one of MariaDB.
-pub(super) fn wishes(session: &Session, request: &BinlogDump<'_>) -> Option<Wishes> {
+///
+/// python-mysql-replication tells every server that it knows MariaDB's events, but takes a server for MariaDB's, and so its
+/// GTIDs, only if its user says so; then it says where it is.
+pub(super) fn wishes(client: &Client<'_>, request: &BinlogDump<'_>) -> Option<Wishes> {
+    let session = &client.session;
     told(session, "mariadb_slave_capability")?;
+    if client.is_pymysql && told(session, "slave_connect_state").is_none() {
+        return None;
+    }
     let until = told(session, "slave_until_gtid").and_then(|text| {
         let gtids: Vec<MariadbGtid> = text.split(',').filter_map(mariadb::parse).collect();
         gtids.into_iter().find(|gtid| gtid.domain_id == mariadb::DOMAIN)
