@@ -97,9 +97,14 @@ enum Begin {
 
 fn follow(reader: &Reader, begin: Begin) {
     let folder = tempfile::tempdir().unwrap();
-    let launch = Launch::new(Kind::Duramen, folder.path()).unwrap();
     // Transactions of a megabyte take the way of large ones.
-    let mut source = launch.arg("--binlog-large-commit-threshold=1M").start().unwrap();
+    let launch = Launch::new(Kind::Duramen, folder.path()).unwrap().arg("--binlog-large-commit-threshold=1M");
+    let launch = match begin {
+        Begin::Empty => launch,
+        // Who reads definitions from the server has to be shown the row id of a table without a primary key, too.
+        Begin::Filled => launch.arg("--sql-generate-invisible-primary-key=ON"),
+    };
+    let mut source = launch.start().unwrap();
     source
         .sql(
             "CREATE USER reader IDENTIFIED BY 'secret';
@@ -228,6 +233,8 @@ fn debezium(server_id: u32) -> Reader {
         ("moment", "2024-02-00 01:02:03", "NULL"),
         ("moment3", "0000-00-00 00:00:00.000", "NULL"),
         ("moment3", "2024-00-10 00:00:00.250", "NULL"),
+        ("born", "0", "1900"),
+        ("choice", "three, four", r"three\, four"),
     ];
     reader
 }
@@ -237,10 +244,8 @@ fn debezium_from_the_start() {
     let mut reader = debezium(905);
     reader.differences.extend([
         ("stamp", "0000-00-00 00:00:00", "1970-01-01 00:00:00"),
-        ("born", "0", "1900"),
         // A column that was declared BOOLEAN is one.
         ("flag", "5", "1"),
-        ("choice", "three, four", r"three\, four"),
     ]);
     follow(&reader, Begin::Empty);
 }

@@ -18,23 +18,21 @@ const GTID_POS: &[u8] = b"SELECT binlog_gtid_pos(";
 
 /// What a replica wants, if it is one of MariaDB.
 ///
-/// python-mysql-replication tells every server that it knows MariaDB's events, but takes a server for MariaDB's, and so its
-/// GTIDs, only if its user says so; then it says where it is.
+/// Two readers of the log say that they know MariaDB's events to every server, and are sent the log as it is unless they also
+/// say where they are by MariaDB's GTIDs: `mariadb-binlog`, whose copies (`--raw`) are to be the log's files, and
+/// python-mysql-replication, whose users say which server it is.
 pub(super) fn wishes(client: &Client<'_>, request: &BinlogDump<'_>) -> Option<Wishes> {
     let session = &client.session;
     told(session, "mariadb_slave_capability")?;
-    if client.is_pymysql && told(session, "slave_connect_state").is_none() {
+    let state = told(session, "slave_connect_state");
+    if state.is_none() && (client.reads_log || client.is_pymysql) {
         return None;
     }
     let until = told(session, "slave_until_gtid").and_then(|text| {
         let gtids: Vec<MariadbGtid> = text.split(',').filter_map(mariadb::parse).collect();
         gtids.into_iter().find(|gtid| gtid.domain_id == mariadb::DOMAIN)
     });
-    Some(Wishes {
-        state: told(session, "slave_connect_state"),
-        annotations: request.flags & ANNOTATIONS != 0,
-        until,
-    })
+    Some(Wishes { state, annotations: request.flags & ANNOTATIONS != 0, until })
 }
 
 fn told(session: &Session, name: &str) -> Option<String> {
