@@ -47,7 +47,7 @@ pub use files::FileInfo;
 pub use gate::{GateKeeper, Passing};
 pub(crate) use large::LargeFile;
 pub use pace::SLOTS as FLUSHES_MAX;
-pub use progress::{Bell, Published};
+pub use progress::{Bell, Following, Published};
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
 pub use status::{Counter, LogStatus};

@@ -10,9 +10,12 @@
 //! (D1) Nothing is sent that this server could still lose: the reader below stops at the durable position (C3).
 //! (D2) The stream is flushed before it waits, so no event is held back.
 //! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's leaving, heartbeats or not.
+//! (D4) Followers are sent what is durable at once, unless they were just before: then a little later, together with what comes
+//!      meanwhile (`pace.rs`).
 
 pub mod mariadb;
 mod own;
+mod pace;
 mod skip;
 mod start;
 
@@ -21,6 +24,7 @@ use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogError, LogReader};
 use binlog::{FileNumber, LogPosition};
 use own::{Own, Place};
+use pace::Pace;
 use skip::Skip;
 use std::io;
 use std::time::Duration;
@@ -75,6 +79,10 @@ pub trait Stream {
     fn is_interrupted(&mut self) -> bool;
     /// True once the reader has left. Asked while there is nothing to send.
     fn is_gone(&mut self) -> bool;
+    /// True if somebody waits for the reader to have all that is durable: it is never sent later than it could be.
+    fn is_awaited(&self) -> bool {
+        false
+    }
     /// The next event ends here in the log, unless it is one of the stream's own.
     fn reaches(&mut self, _end: LogPosition) {}
     /// The reader said that it has all before this.
@@ -133,6 +141,7 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
         dump.old_format_description(from.file())?;
     }
     let mut silence = Duration::ZERO;
+    let mut pace = Pace::new(log);
     loop {
         if dump.events(&mut reader)? {
             silence = Duration::ZERO;
@@ -145,13 +154,16 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
         if dump.stream.is_interrupted() {
             return Err(DumpError::Interrupted);
         }
-        if dump.stream.is_gone() {
-            return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
-        }
         let heartbeat = request.heartbeat.unwrap_or(Duration::MAX);
         let patience = PATIENCE.min(heartbeat.saturating_sub(silence));
         if dump.stream.rest(log, reader.position(), patience)? {
+            if !dump.stream.is_awaited() {
+                pace.keep();
+            }
             continue;
+        }
+        if dump.stream.is_gone() {
+            return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
         }
         silence = silence.saturating_add(patience);
         if silence >= heartbeat {

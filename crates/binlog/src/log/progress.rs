@@ -7,7 +7,7 @@ use crate::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -124,8 +124,26 @@ pub(super) struct Progress {
     /// Rung when `durable` moves. Their number is the mark's partner as the count of its waiters is.
     bells: Mutex<Vec<Bell>>,
     bell_count: AtomicUsize,
+    /// Who follows the log; only for their pace, ordering nothing.
+    followers: AtomicUsize,
     failure: OnceLock<LogError>,
     closed: AtomicBool,
+}
+
+/// Counts as somebody who follows the log until it is dropped.
+pub struct Following<'a>(&'a AtomicUsize);
+
+impl Following<'_> {
+    /// How many follow the log now.
+    pub fn count(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Drop for Following<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Progress {
@@ -136,6 +154,7 @@ impl Progress {
             durable: Mark::new(at),
             bells: Mutex::default(),
             bell_count: AtomicUsize::new(0),
+            followers: AtomicUsize::new(0),
             failure: OnceLock::new(),
             closed: AtomicBool::new(false),
         }
@@ -269,6 +288,13 @@ impl Log {
     /// Waits until something behind `from` is durable, for `timeout` at the most; tells whether it is.
     pub fn wait_durable_past(&self, from: LogPosition, timeout: Duration) -> bool {
         self.shared.progress.wait_past(from, timeout)
+    }
+
+    /// Counts the caller as a follower.
+    pub fn follow(&self) -> Following<'_> {
+        let followers = &self.shared.progress.followers;
+        followers.fetch_add(1, Relaxed);
+        Following(followers)
     }
 
     /// Rings `bell` whenever more is durable, and when the log fails or is closed, until [`Log::remove_bell`].

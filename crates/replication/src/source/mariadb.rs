@@ -126,6 +126,10 @@ impl Stream for Translator<'_> {
         self.stream.is_gone()
     }
 
+    fn is_awaited(&self) -> bool {
+        self.stream.is_awaited()
+    }
+
     fn reaches(&mut self, end: LogPosition) {
         self.stream.reaches(end);
     }

@@ -134,6 +134,10 @@ impl Stream for Acknowledged<'_> {
         self.packets.is_gone()
     }
 
+    fn is_awaited(&self) -> bool {
+        self.follower.is_some()
+    }
+
     fn reaches(&mut self, end: LogPosition) {
         self.next_end = end;
     }
