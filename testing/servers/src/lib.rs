@@ -129,6 +129,8 @@ impl Launch {
             .arg(format!("--datadir={}", self.data().display()))
             .arg(format!("--socket={}", socket.display()))
             .arg(format!("--port={port}"))
+            // MariaDB removes what others have in a common one when it starts.
+            .env("TMPDIR", &self.home)
             .args(COMMON)
             .args(&self.args)
             .envs(self.variables.iter().cloned())
@@ -307,6 +309,7 @@ fn install_mariadb(data: &Path) -> Result<()> {
     let done = Command::new("mariadb-install-db")
         .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--user=root"])
         .arg(format!("--datadir={}", data.display()))
+        .env("TMPDIR", data.parent().unwrap_or(data))
         .output()?;
     if done.status.success() {
         Ok(())
