@@ -260,17 +260,13 @@ mod tests {
     use super::*;
     use crate::event::{ChecksumAlgorithm, EventOrigin, StopEvent, append_event};
 
+    const ORIGIN: EventOrigin = EventOrigin { timestamp: 7, server_id: 1, flags: 0 };
+
     fn file() -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        append_event(
-            &mut bytes,
-            &FormatDescription::new("8.4.8", 1),
-            EventOrigin::default(),
-            4,
-            ChecksumAlgorithm::Crc32,
-        );
+        append_event(&mut bytes, &FormatDescription::new("8.4.8", 1), ORIGIN, 4, ChecksumAlgorithm::Crc32);
         let start = bytes.len() as u64;
-        append_event(&mut bytes, &StopEvent, EventOrigin::default(), start, ChecksumAlgorithm::Crc32);
+        append_event(&mut bytes, &StopEvent, ORIGIN, start, ChecksumAlgorithm::Crc32);
         bytes
     }
 

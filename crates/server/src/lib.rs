@@ -4,6 +4,7 @@
 //! from accept to end), [`dispatch`] (its commands), `statements` (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`].
 
 pub mod accounts;
+mod charts;
 pub mod connections;
 pub mod database;
 pub mod datadir;

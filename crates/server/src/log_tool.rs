@@ -16,6 +16,8 @@ mod output;
 mod point;
 mod print;
 mod replay;
+mod rewrite;
+mod stats;
 mod transactions;
 mod verify;
 
@@ -81,7 +83,7 @@ enum Outcome {
     Bad,
 }
 
-const COMMANDS: [&str; 6] = ["print", "verify", "find", "cut", "replay", "help"];
+const COMMANDS: [&str; 8] = ["print", "verify", "stats", "find", "cut", "rewrite", "replay", "help"];
 
 /// Does what the arguments behind `duramen binlog` ask. Exit codes: 0 for done, 1 for damage or nothing found, 2 for what
 /// can't be done.
@@ -108,8 +110,10 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
     match name.as_str() {
         "print" => print::run(env, rest),
         "verify" => verify::run(env, rest),
+        "stats" => stats::run(env, rest),
         "find" => find::run(env, rest),
         "cut" => cut::run(env, rest),
+        "rewrite" => rewrite::run(env, rest),
         "replay" => replay::run(env, rest),
         "--help" | "-h" | "-?" => tell(help::OVERVIEW),
         "help" => tell(rest.first().map_or(help::OVERVIEW, |name| help::of(name))),

@@ -6,8 +6,10 @@ Reads binary log files: those of Duramen, MySQL and MariaDB, plain or compressed
 
     duramen binlog print    events as text, as mysqlbinlog -v prints them, or as JSON lines
     duramen binlog verify   checksums, order, GTIDs, the structure of transactions: is it whole, and is anything missing?
+    duramen binlog stats    what it is made of: rows and bytes of each table, sizes, rate over time
     duramen binlog find     where a GTID, a time, or the changes of a row are
     duramen binlog cut      the part between two points, as a file of its own
+    duramen binlog rewrite  a file once more: with other database names, without a table's rows, without checksums
     duramen binlog replay   point-in-time recovery: a copy of a data directory and the log behind it become a new one
 
 A file is named by its path; '-' is standard input; a data directory stands for all files that its index lists, in order. The
@@ -58,6 +60,19 @@ it there.
     --help                  this text
 ";
 
+const STATS: &str = "\
+Tells what a log is made of.
+
+    duramen binlog stats duramen-data
+    duramen binlog stats binlog.000007 binlog.000008
+
+Rows and bytes of row events that each table has inserted, updated and deleted; how many transactions have which size; how many were
+committed a second, over time; the ten largest, with file and offset. Compressed transactions are looked into: tables' bytes are those
+before compression, sizes those in the file.
+
+    --help                  this text
+";
+
 const FIND: &str = "\
 Tells where transactions are: file, offsets, when they were committed (UTC), GTID.
 
@@ -95,6 +110,24 @@ logical timestamps, which grow on. MySQL, replicas and tools read the file as an
 Files of MariaDB are not cut.
 ";
 
+const REWRITE: &str = "\
+Writes a file once more, changed: lengths, places, checksums and the lengths in GTID events are those of what is written.
+
+    duramen binlog rewrite -o new.000001 --rewrite-db='shop->shop_test' binlog.000007
+    duramen binlog rewrite -o new.000001 --drop-table=shop.sessions --drop-table=shop.cache binlog.000007
+    duramen binlog rewrite -o new.000001 --strip-checksums binlog.000007
+
+    -o, --output=FILE       the file to make; it must not be there
+    --rewrite-db=OLD->NEW   of tables in row events, and as the default database of statements. The texts of statements stay as they are,
+                            as with mysqlbinlog: one that names a database keeps doing so
+    --drop-table=DATABASE.TABLE  leaves the table's row events out, by its old database name; statements that define it stay, and so do
+                            transactions of which nothing else is left, for their GTIDs
+    --strip-checksums       the format description says that there are none
+    --help                  this text
+
+Compressed transactions are written uncompressed if what is in them may change.
+";
+
 const REPLAY: &str = "\
 Recovers to a point in time: makes a new data directory from a base, which is a copy of a data directory, and the log files behind it.
 
@@ -125,8 +158,10 @@ pub(super) fn of(command: &str) -> &'static str {
     match command {
         "print" => PRINT,
         "verify" => VERIFY,
+        "stats" => STATS,
         "find" => FIND,
         "cut" => CUT,
+        "rewrite" => REWRITE,
         "replay" => REPLAY,
         _ => OVERVIEW,
     }

@@ -1,6 +1,6 @@
 //! Rates over clients on log axes, for the terminal and as SVG.
 
-use super::report::number;
+use crate::charts::{Field, number};
 use std::fmt::Write as _;
 
 /// The plot in the terminal, in characters.
@@ -66,39 +66,19 @@ impl Axes {
 /// The plot in characters, with a legend.
 pub(super) fn text(lines: &[Line]) -> String {
     let axes = Axes::of(lines);
-    let mut field = vec![vec![' '; COLUMNS + 1]; LINES + 1];
-    let cell = |point| {
-        let (x, y) = axes.place(point);
-        ((x * COLUMNS as f64).round() as usize, LINES - (y * LINES as f64).round() as usize)
-    };
-    let mut put = |(column, line): (usize, usize), mark: char| {
-        if let Some(place) = field.get_mut(line).and_then(|l| l.get_mut(column)) {
-            *place = mark;
-        }
-    };
+    let mut field = Field::new(COLUMNS, LINES);
     for line in lines.iter().filter(|line| !line.is_measured) {
-        between(&line.points).for_each(|point| put(cell(point), '.'));
+        between(&line.points).for_each(|point| field.put(axes.place(point), '.'));
     }
     for line in lines {
-        line.points.iter().for_each(|&point| put(cell(point), line.mark));
+        line.points.iter().for_each(|&point| field.put(axes.place(point), line.mark));
     }
     let mut out = String::from("commits per second over clients\n");
-    for (i, row) in field.iter().enumerate() {
-        let label = axes.decades().find(|&rate| cell((1.0, rate)).1 == i).map(number).unwrap_or_default();
-        let row: String = row.iter().collect();
-        let _ = writeln!(out, "{label:>10} |{}", row.trim_end());
-    }
-    let mut below = vec![' '; COLUMNS + 4];
-    for clients in axes.doublings().step_by(2) {
-        let column = cell((clients, 1.0)).0;
-        for (i, digit) in format!("{clients}").chars().enumerate() {
-            if let Some(place) = below.get_mut(column + i) {
-                *place = digit;
-            }
-        }
-    }
-    let below: String = below.into_iter().collect();
-    let _ = writeln!(out, "{:>10} +{}\n{:>12}{}", "", "-".repeat(COLUMNS + 1), "", below.trim_end());
+    let cell = |point| field.cell(axes.place(point));
+    let rate =
+        |line| axes.decades().find(|&rate| cell((1.0, rate)).1 == line).map(number).unwrap_or_default();
+    let clients = axes.doublings().step_by(2).map(|clients| (cell((clients, 1.0)).0, format!("{clients}")));
+    field.write(rate, &clients.collect::<Vec<_>>(), &mut out);
     for line in lines {
         let _ = writeln!(out, "{:>12} {}", line.mark, line.label);
     }

@@ -5,6 +5,7 @@ use super::disk::Disk;
 use super::machine::Measured;
 use super::model::{Durability, Expected, Machine};
 use super::plot::Line;
+use crate::charts::number;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -198,38 +199,9 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// A count to three digits, for more are not meant, with commas between thousands.
-pub(super) fn number(value: f64) -> String {
-    let step = 10_f64.powf(value.max(1.0).log10().floor() - 2.0).max(if value < 10.0 { 0.1 } else { 1.0 });
-    let rounded = (value / step).round() * step;
-    if value < 9.95 {
-        return format!("{rounded:.1}");
-    }
-    let digits = format!("{rounded:.0}");
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_the_digits_that_are_meant() {
-        let check = |value, expected: &str| assert_eq!(number(value), expected);
-        check(0.0, "0.0");
-        check(4.44, "4.4");
-        check(9.99, "10");
-        check(49.75, "50");
-        check(1234.4, "1,230");
-        check(1_234_567.0, "1,230,000");
-    }
 
     #[test]
     fn times_have_a_unit_that_fits() {
