@@ -6,6 +6,7 @@
 #![no_main]
 
 use binlog::event::{Decoder, EventHeader, EventType, FormatDescription, TransactionPayloadEvent};
+use binlog::json_lines::JsonPrinter;
 use binlog::text::TextPrinter;
 use libfuzzer_sys::fuzz_target;
 
@@ -14,7 +15,8 @@ const LIMIT: usize = 1 << 20;
 
 fuzz_target!(|input: &[u8]| {
     let format = TransactionPayloadEvent::inner_format(&FormatDescription::new("8.4.8", 0));
-    let mut printer = TextPrinter::new(Decoder::new(format), LIMIT);
+    let mut printer = TextPrinter::new(Decoder::new(format.clone()), LIMIT);
+    let mut json = JsonPrinter::new(Decoder::new(format), LIMIT);
     let mut rest = input;
     while let [kind, flags, low, high, behind @ ..] = rest {
         let length = usize::from(u16::from_le_bytes([*low, *high])).min(behind.len());
@@ -33,5 +35,8 @@ fuzz_target!(|input: &[u8]| {
         // Most are malformed; what counts is that nothing panics or grows without bound.
         let _ = printer.print(4, &event, &mut out);
         assert!(out.len() < 256 * (event.len() + LIMIT), "{} bytes of text", out.len());
+        out.clear();
+        let _ = json.print("file", 4, &event, &mut out, &mut |_| {});
+        assert!(out.len() < 256 * (event.len() + LIMIT), "{} bytes of JSON", out.len());
     }
 });

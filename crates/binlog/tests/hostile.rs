@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use binlog::event::{ChecksumAlgorithm, Decoder, EventHeader, FormatDescription, TransactionPayloadEvent};
 use binlog::gtid::GtidSet;
+use binlog::json_lines::JsonPrinter;
 use binlog::row::{ColumnType, RowImage, json};
 use binlog::text::TextPrinter;
 use proptest::prelude::*;
@@ -41,11 +42,18 @@ fn set_length(event: &mut [u8]) {
     }
 }
 
-/// Decodes and prints, whatever comes of it. The text may be larger than the event, by the widest column comment.
+/// Decodes and prints, whatever comes of it. The text may be larger than the event, by the widest column comment, or by
+/// what the JSON form of a column with its name takes.
 fn consume(decoder: &Decoder, event: &[u8]) {
     let mut out = Vec::new();
     let result = TextPrinter::new(decoder.clone(), LIMIT).print(4, event, &mut out);
     assert!(out.len() < 256 * (event.len() + LIMIT), "{result:?}: {} bytes of text", out.len());
+    out.clear();
+    let as_json = JsonPrinter::new(decoder.clone(), LIMIT).print("f", 4, event, &mut out, &mut |_| {});
+    assert!(out.len() < 256 * (event.len() + LIMIT), "{as_json:?}: {} bytes of JSON", out.len());
+    // What is sound in one form is in the other, and JSON ends as a line.
+    assert_eq!(result.is_ok(), as_json.is_ok(), "{result:?} {as_json:?}");
+    assert!(as_json.is_err() || out.ends_with(b"}\n") && std::str::from_utf8(&out).is_ok());
 }
 
 fn config(cases: u32) -> Config {

@@ -15,6 +15,7 @@ mod input;
 mod output;
 mod point;
 mod print;
+mod remote;
 mod replay;
 mod rewrite;
 mod stats;

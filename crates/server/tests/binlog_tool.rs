@@ -260,6 +260,33 @@ fn a_running_servers_files_are_read_to_their_last_event() {
 }
 
 #[test]
+fn a_servers_log_is_read_over_the_network() {
+    let server = start(&[]);
+    work(&server);
+    let remote = format!("--server=127.0.0.1:{}", server.port);
+    let datadir = server.datadir().path().to_str().unwrap().to_owned();
+    // The file that is written to counts as in use on disk alone.
+    let same = |text: String| text.replace(",\"flags\":[\"in_use\"]", "");
+    for form in ["-vv", "--json"] {
+        assert_eq!(same(output(&["print", form, &remote])), same(output(&["print", form, &datadir])));
+    }
+    let first = output(&["print", "-v", &remote, "binlog.000001"]);
+    assert_eq!(first, output(&["print", "-v", &format!("{datadir}/binlog.000001")]));
+    assert!(output(&["verify", &remote]).contains("3 files"));
+    server.sql("create user reader identified by 'secret'; grant replication slave, replication client on *.* to reader");
+    let login = ["--user=reader", "--password=secret"];
+    assert!(output(&["find", &remote, login[0], login[1], "--table=shop.u"]).contains("binlog.000003:"));
+    for (args, expected) in [
+        (&["print", &remote, "--user=reader"][..], "can't connect to 127.0.0.1"),
+        (&["print", &remote, "binlog.000099"], "Could not find first log file name"),
+        (&["print", "--server=127.0.0.1:1"], "can't connect to 127.0.0.1:1"),
+    ] {
+        let (code, _, errors) = tool(args);
+        assert!(code == 2 && errors.contains(expected), "{errors}");
+    }
+}
+
+#[test]
 fn a_missing_file_is_a_gap() {
     let server = start(&[]);
     work(&server);

@@ -93,8 +93,20 @@ fn write_value(names: &Names<'_>, field: &Field<'_>, out: &mut Vec<u8>) -> Resul
             }
             None => put(out, format_args!("{v}")),
         },
-        Value::Json(document) => json::write_text(document, out)?,
+        Value::Json(document) => write_document(document, out)?,
         Value::JsonDiffs(bytes) => write_diffs(bytes, out)?,
+    }
+    Ok(())
+}
+
+/// A stored document. Strings in it that are no UTF-8, which no server writes, get the replacement character.
+fn write_document(document: &[u8], out: &mut Vec<u8>) -> Result<(), EventError> {
+    let start = out.len();
+    json::write_text(document, out)?;
+    let written = out.get(start..).unwrap_or_default();
+    if let std::borrow::Cow::Owned(mended) = String::from_utf8_lossy(written) {
+        out.truncate(start);
+        out.extend_from_slice(mended.as_bytes());
     }
     Ok(())
 }
@@ -179,7 +191,7 @@ fn write_diffs(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EventError> {
         );
         object.text("path", diff.path);
         if diff.operation != JsonOperation::Remove {
-            json::write_text(diff.value, object.name("value"))?;
+            write_document(diff.value, object.name("value"))?;
         }
         object.close();
     }

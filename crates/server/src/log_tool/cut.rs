@@ -32,7 +32,7 @@ const OPTIONS: [Takes; 6] = [
 
 pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
     let arguments = Arguments::parse("cut", args, &OPTIONS, &[("-o", "output")])?;
-    let files = log_files(&**env, &arguments)?;
+    let files = log_files(env, &arguments)?;
     let Some(path) = arguments.value("output").map(Path::new) else {
         return Err(arguments.wrong("--output says which file to make".to_owned()));
     };

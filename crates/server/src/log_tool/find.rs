@@ -3,7 +3,7 @@
 use super::arguments::{Arguments, Takes};
 use super::input::{LogFile, log_files};
 use super::transactions::{Name, Told, Transaction, walk};
-use super::{EXPANDED_MAX, Outcome, ToolError};
+use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use binlog::event::{Decoder, Event, EventError, FormatDescription, TableMapEvent};
 use binlog::file::FileError;
 use binlog::gtid::GtidSet;
@@ -12,8 +12,15 @@ use env::{Env, UnixMicros};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-const OPTIONS: [Takes; 4] =
-    [Takes::Value("gtid"), Takes::Value("time"), Takes::Value("table"), Takes::Value("value")];
+const OPTIONS: [Takes; 7] = [
+    Takes::Value("gtid"),
+    Takes::Value("time"),
+    Takes::Value("table"),
+    Takes::Value("value"),
+    remote::OPTIONS[0],
+    remote::OPTIONS[1],
+    remote::OPTIONS[2],
+];
 
 /// What is looked for.
 enum Wanted {
@@ -30,7 +37,7 @@ enum Wanted {
 pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
     let arguments = Arguments::parse("find", args, &OPTIONS, &[])?;
     let wanted = wanted(&arguments)?;
-    let files = log_files(&**env, &arguments)?;
+    let files = log_files(env, &arguments)?;
     let mut found = 0_u64;
     for file in &files {
         let flow = look(&**env, file, &wanted, &mut found)?;

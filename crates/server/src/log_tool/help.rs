@@ -13,7 +13,9 @@ Reads binary log files: those of Duramen, MySQL and MariaDB, plain or compressed
     duramen binlog replay   point-in-time recovery: a copy of a data directory and the log behind it become a new one
 
 A file is named by its path; '-' is standard input; a data directory stands for all files that its index lists, in order. The
-file that a server is writing ends at its last whole event. No command changes a file that it reads, and memory is
+file that a server is writing ends at its last whole event. print, verify, stats and find read from a server too, up to the end of its
+log: --server=HOST:PORT with --user=NAME and --password=TEXT (or MYSQL_PWD in the environment), and names of its log files, or none for
+all. No command changes a file that it reads, and memory is
 bounded by the largest event. 'duramen binlog COMMAND --help' tells each command's options.
 
 Exit codes: 0 done; 1 damage was found, or nothing of what was looked for; 2 it can't be done.

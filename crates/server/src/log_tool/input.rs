@@ -1,37 +1,42 @@
 //! Which files are read, and which of their events.
 //!
-//! A file is named by its path; `-` is standard input; a data directory stands for the files that its index lists. A file
+//! A file is named by its path; `-` is standard input; a data directory stands for the files that its index lists; with `--server`
+//! names are those of a server's files, all of them if none is given. A file
 //! that is in use ends at its last whole event: what is behind, zeros or half an event, belongs to nobody yet.
 
 use super::ToolError;
 use super::arguments::Arguments;
+use super::remote::Remote;
 use binlog::event::{Event, EventType, FormatDescription, decode, decode_format_description};
 use binlog::file::{FileError, FileReader, Input, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};
 use env::{Env, OpenMode, UnixMicros};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// A binary log file, or standard input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A binary log file, standard input, or a file of a server.
+#[derive(Clone)]
 pub(super) struct LogFile {
     /// Its name without the folder.
     pub(super) name: String,
-    /// `None` for standard input.
+    /// `None` for standard input, and for a server's.
     pub(super) path: Option<PathBuf>,
+    remote: Option<Remote>,
 }
 
 impl LogFile {
     /// The file of this path.
     pub(super) fn at(path: PathBuf) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, path: Some(path) }
+        Self { name, path: Some(path), remote: None }
     }
 
     pub(super) fn open(&self, env: &dyn Env) -> Result<FileReader, ToolError> {
-        let input = match &self.path {
-            None => Input::stream(Box::new(std::io::stdin())),
-            Some(path) => {
+        let input = match (&self.path, &self.remote) {
+            (None, Some(remote)) => Input::stream(remote.open(&self.name)?),
+            (None, None) => Input::stream(Box::new(std::io::stdin())),
+            (Some(path), _) => {
                 Input::file(env.open(path, OpenMode::Read).map_err(|e| ToolError::io("open", path, e))?)
             }
         };
@@ -39,18 +44,27 @@ impl LogFile {
     }
 
     pub(super) fn error(&self, source: FileError) -> ToolError {
-        ToolError::File { file: self.path.as_ref().map_or("-".into(), |p| p.display().to_string()), source }
+        ToolError::File {
+            file: self.path.as_ref().map_or(self.name.clone(), |p| p.display().to_string()),
+            source,
+        }
     }
 }
 
 /// The files that the command line names, in its order.
-pub(super) fn log_files(env: &dyn Env, arguments: &Arguments) -> Result<Vec<LogFile>, ToolError> {
+pub(super) fn log_files(env: &Arc<dyn Env>, arguments: &Arguments) -> Result<Vec<LogFile>, ToolError> {
+    if let Some(remote) = Remote::of(env, arguments) {
+        let names = if arguments.files.is_empty() { remote.files()? } else { arguments.files.clone() };
+        let file = |name| LogFile { name, path: None, remote: Some(remote.clone()) };
+        return Ok(names.into_iter().map(file).collect());
+    }
     arguments.need_files()?;
+    let env = &**env;
     let mut found = Vec::new();
     for name in &arguments.files {
         let path = Path::new(name);
         if name == "-" {
-            found.push(LogFile { name: name.clone(), path: None });
+            found.push(LogFile { name: name.clone(), path: None, remote: None });
         } else if let Ok(inside) = env.read_dir(path) {
             found.extend(indexed(env, path, &inside)?);
         } else {

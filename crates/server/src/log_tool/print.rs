@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Takes};
 use super::input::{LogFile, Selection, log_files, walk};
-use super::{EXPANDED_MAX, Outcome, ToolError};
+use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use binlog::event::{Decoder, EventError, FormatDescription};
 use binlog::file::{FileError, RawEvent};
 use binlog::json_lines::JsonPrinter;
@@ -15,7 +15,10 @@ use std::sync::Arc;
 /// Text is written in pieces of at least so many bytes.
 const PIECE: usize = 64 << 10;
 
-const OPTIONS: [Takes; 10] = [
+const OPTIONS: [Takes; 13] = [
+    remote::OPTIONS[0],
+    remote::OPTIONS[1],
+    remote::OPTIONS[2],
     Takes::Nothing("json"),
     Takes::Value("start-position"),
     Takes::Value("stop-position"),
@@ -32,7 +35,7 @@ const SHORT: [(&str, &str); 2] = [("-j", "start-position"), ("-d", "database")];
 pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
     let arguments = Arguments::parse("print", args, &OPTIONS, &SHORT)?;
     check_base64(&arguments)?;
-    let files = log_files(&**env, &arguments)?;
+    let files = log_files(env, &arguments)?;
     let selection = Selection {
         start_position: arguments.number("start-position")?,
         stop_position: arguments.number("stop-position")?,

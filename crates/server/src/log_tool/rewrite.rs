@@ -30,7 +30,7 @@ const OPTIONS: [Takes; 4] = [
 pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
     let arguments = Arguments::parse("rewrite", args, &OPTIONS, &[("-o", "output")])?;
     let rules = Rules::of(&arguments)?;
-    let files = log_files(&**env, &arguments)?;
+    let files = log_files(env, &arguments)?;
     let ([file], Some(path)) = (files.as_slice(), arguments.value("output").map(Path::new)) else {
         return Err(arguments.wrong("one file is rewritten, and --output says which to make".to_owned()));
     };

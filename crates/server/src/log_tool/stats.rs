@@ -6,7 +6,7 @@
 use super::arguments::Arguments;
 use super::input::{LogFile, log_files};
 use super::transactions::{Told, Transaction, walk};
-use super::{EXPANDED_MAX, Outcome, ToolError};
+use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use crate::charts::{Field, commas, number, write_bars};
 use binlog::event::{Decoder, Event, EventError, EventHeader, FormatDescription, RowsKind};
 use binlog::file::FileError;
@@ -30,8 +30,8 @@ const LINES: usize = 10;
 const BAR: usize = 50;
 
 pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
-    let arguments = Arguments::parse("stats", args, &[], &[])?;
-    let files = log_files(&**env, &arguments)?;
+    let arguments = Arguments::parse("stats", args, &remote::OPTIONS, &[])?;
+    let files = log_files(env, &arguments)?;
     let mut stats = Stats::default();
     for file in &files {
         stats.add(&**env, file)?;

@@ -85,8 +85,8 @@ pub(super) struct Walked {
     pub(super) previous: Option<GtidSet>,
     /// Behind the last event that is in no transaction that has no end.
     pub(super) end: u64,
-    /// Rotate or Stop ends it.
-    pub(super) closed: bool,
+    /// Rotate ends it, and so the next file goes on from all that is in it.
+    pub(super) rotates: bool,
 }
 
 /// Walks a file. One that is in use ends at its last whole transaction.
@@ -126,7 +126,7 @@ pub(super) fn walk(
                 current = Transaction { name: Name::of(&event), start: raw.start, end: 0, committed };
             }
             Event::PreviousGtids(set) => walked.previous = Some(set.0.clone()),
-            Event::Rotate(_) | Event::Stop => walked.closed = true,
+            Event::Rotate(_) => walked.rotates = true,
             _ => {}
         }
         let end = raw.end();

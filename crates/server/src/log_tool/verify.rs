@@ -8,7 +8,7 @@
 use super::arguments::Arguments;
 use super::group::{Groups, Step};
 use super::input::{LogFile, log_files};
-use super::{EXPANDED_MAX, Outcome, ToolError};
+use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid};
 use binlog::file::{FileEnd, FileError, FileReader, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};
@@ -20,8 +20,8 @@ use std::sync::Arc;
 const TOLD_MAX: u64 = 20;
 
 pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
-    let arguments = Arguments::parse("verify", args, &[], &[])?;
-    let files = log_files(&**env, &arguments)?;
+    let arguments = Arguments::parse("verify", args, &remote::OPTIONS, &[])?;
+    let files = log_files(env, &arguments)?;
     let mut log = Log::default();
     let mut problems = 0;
     for file in &files {
@@ -50,6 +50,8 @@ struct Log {
     mariadb: Option<BTreeMap<(u32, u32), u64>>,
     /// What the last file's Rotate event names.
     next_file: Option<Vec<u8>>,
+    /// The file being read is the one that was named.
+    is_next: bool,
 }
 
 struct Verifier<'a> {
@@ -91,8 +93,10 @@ impl<'a> Verifier<'a> {
     }
 
     fn read(&mut self, reader: &mut FileReader) -> Result<(), ToolError> {
-        if let Some(named) = self.log.next_file.take()
-            && named != self.file.name.as_bytes()
+        let named = self.log.next_file.take();
+        self.log.is_next = named.as_deref() == Some(self.file.name.as_bytes());
+        if let Some(named) = named
+            && !self.log.is_next
             && self.file.path.is_some()
         {
             let named = String::from_utf8_lossy(&named).into_owned();
@@ -200,9 +204,14 @@ impl<'a> Verifier<'a> {
             missing.subtract(all);
             more.subtract(previous);
             let one_line = |set: GtidSet| set.to_string().replace('\n', "");
-            if !missing.is_empty() {
+            // Behind a Rotate to this file nothing can be missing.
+            let is_gap = !self.log.is_next;
+            if !missing.is_empty() && is_gap {
                 let missing = one_line(missing);
                 self.problem(at, format_args!("a gap: the files before lack {missing}"));
+            } else if !missing.is_empty() {
+                let (name, purged) = (&self.file.name, one_line(missing));
+                println!("{name}: at {at}: gtid_purged was set: {purged} are in no file");
             }
             if !more.is_empty() {
                 let more = one_line(more);

@@ -152,13 +152,14 @@ impl Chain {
             bytes_behind: 0,
             executed: GtidSet::new(),
         };
-        let mut is_over = false;
+        let (mut is_over, mut rotated) = (false, false);
         for (&number, file) in self.files.range(self.base_last..) {
             let base_end = if number == self.base_last { self.base_end } else { 0 };
             let mut search =
                 Search { until: &until, file, base_end, plan: &mut plan, end: None, is_over: false };
-            let walked = search.walk(env)?;
+            let walked = search.walk(env, rotated)?;
             let (end, over) = (search.end, search.is_over);
+            rotated = walked.rotates;
             is_over = over || until.ends_with(file);
             // A file of which nothing is wanted is left out, but for the base's.
             if is_over && end.is_none() && base_end == 0 {
@@ -215,7 +216,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn walk(&mut self, env: &dyn Env) -> Result<Walked, ToolError> {
+    /// `rotated`: the file before ended in Rotate.
+    fn walk(&mut self, env: &dyn Env, rotated: bool) -> Result<Walked, ToolError> {
         let before = self.plan.executed.clone();
         let is_first = self.base_end > 0;
         let file = self.file;
@@ -230,7 +232,9 @@ impl Search<'_> {
                 file.name
             )));
         };
-        if !is_first && *previous != before {
+        // Behind a Rotate there may be more: what gtid_purged was set to.
+        let goes_on = *previous == before || rotated && before.is_subset(previous);
+        if !is_first && !goes_on {
             let mut missing = previous.clone();
             missing.subtract(&before);
             let missing = missing.to_string().replace('\n', "");

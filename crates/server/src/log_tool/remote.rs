@@ -1,0 +1,152 @@
+//! A server's log over the network, as `mysqlbinlog --read-from-remote-server` reads it: by COM_BINLOG_DUMP, to its end.
+//!
+//! A file comes as the bytes that it has on the server: what the server makes up for replicas, the events of its stream that
+//! are in no file, is left out, and the stream ends where the next file begins.
+
+use super::ToolError;
+use super::arguments::{Arguments, Takes};
+use binlog::event::{EventHeader, EventType, MAGIC, flags};
+use env::Env;
+use protocol::Timeouts;
+use protocol::client::{Client, ClientError, ConnectOptions};
+use std::io::{self, Read};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const OPTIONS: [Takes; 3] =
+    [Takes::Value("server"), Takes::Value("user"), Takes::Value("password")];
+
+/// How long a server may take for a reply.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const COM_BINLOG_DUMP: u8 = 0x12;
+/// The stream ends with the log.
+const NON_BLOCK: u16 = 1;
+/// What a reader calls itself that is no replica.
+const SERVER_ID: u32 = 0;
+
+/// A server to read from.
+#[derive(Clone)]
+pub(super) struct Remote {
+    env: Arc<dyn Env>,
+    server: String,
+    user: String,
+    password: String,
+}
+
+impl Remote {
+    /// The server that the command line names.
+    pub(super) fn of(env: &Arc<dyn Env>, arguments: &Arguments) -> Option<Self> {
+        let password = arguments.value("password").map(str::to_owned);
+        Some(Self {
+            env: env.clone(),
+            server: arguments.value("server")?.to_owned(),
+            user: arguments.value("user").unwrap_or("root").to_owned(),
+            password: password.or_else(|| std::env::var("MYSQL_PWD").ok()).unwrap_or_default(),
+        })
+    }
+
+    fn connect(&self) -> Result<Client, ToolError> {
+        let failed = |what: &dyn std::fmt::Display| {
+            ToolError::Refused(format!("can't connect to {} as {}: {what}", self.server, self.user))
+        };
+        let mut addresses = self.server.to_socket_addrs().map_err(|e| failed(&e))?;
+        let address = addresses.next().ok_or_else(|| failed(&"it has no address"))?;
+        let socket = TcpStream::connect_timeout(&address, PATIENCE).map_err(|e| failed(&e))?;
+        socket.set_nodelay(true).map_err(|e| failed(&e))?;
+        let options = ConnectOptions {
+            user: self.user.as_bytes(),
+            password: self.password.as_bytes(),
+            timeouts: Timeouts { idle: PATIENCE, read: PATIENCE, write: PATIENCE, connect: PATIENCE },
+            ..ConnectOptions::default()
+        };
+        Client::connect(Box::new(socket), self.env.clone(), &options).map_err(|e| failed(&e))
+    }
+
+    /// The names of its log files, oldest first.
+    pub(super) fn files(&self) -> Result<Vec<String>, ToolError> {
+        let result =
+            self.connect()?.query("SHOW BINARY LOGS").map_err(|e| self.refused("SHOW BINARY LOGS", &e))?;
+        let name = |row: &Vec<Option<Vec<u8>>>| {
+            row.first().and_then(Option::as_ref).map(|name| String::from_utf8_lossy(name).into_owned())
+        };
+        Ok(result.rows.iter().filter_map(name).collect())
+    }
+
+    /// One file's bytes.
+    pub(super) fn open(&self, file: &str) -> Result<Box<dyn Read>, ToolError> {
+        let mut client = self.connect()?;
+        // Checksums and events as they are in the file.
+        let sql = if client.server_version.contains("MariaDB") {
+            "SET @mariadb_slave_capability = 4, @master_binlog_checksum = @@global.binlog_checksum"
+        } else {
+            "SET @source_binlog_checksum = @@global.binlog_checksum, @master_binlog_checksum = @@global.binlog_checksum"
+        };
+        client.query(sql).map_err(|e| self.refused(sql, &e))?;
+        let mut packet = vec![COM_BINLOG_DUMP];
+        packet.extend_from_slice(&(MAGIC.len() as u32).to_le_bytes());
+        packet.extend_from_slice(&NON_BLOCK.to_le_bytes());
+        packet.extend_from_slice(&SERVER_ID.to_le_bytes());
+        packet.extend_from_slice(file.as_bytes());
+        client.send_command(&packet).map_err(|e| self.refused("COM_BINLOG_DUMP", &e))?;
+        Ok(Box::new(Stream { client, bytes: MAGIC.to_vec(), at: 0, has_events: false, is_over: false }))
+    }
+
+    fn refused(&self, what: &str, error: &ClientError) -> ToolError {
+        ToolError::Refused(format!("{}: {what}: {error}", self.server))
+    }
+}
+
+/// The bytes of one file, as they come.
+struct Stream {
+    client: Client,
+    /// What was not read yet is behind `at`.
+    bytes: Vec<u8>,
+    at: usize,
+    /// An event of the file came.
+    has_events: bool,
+    is_over: bool,
+}
+
+impl Stream {
+    /// Takes the next event of the file, if there is one.
+    fn next(&mut self) -> Result<(), ClientError> {
+        const EVENT: u8 = 0x00;
+        const EOF: u8 = 0xfe;
+        let packet = self.client.read_packet()?;
+        let event = match packet.split_first() {
+            Some((&EVENT, event)) => event,
+            Some((&EOF, _)) => {
+                self.is_over = true;
+                return Ok(());
+            }
+            _ => return Err(ClientError::Unexpected("neither an event nor the stream's end")),
+        };
+        let header = EventHeader::decode(event).map_err(|_| ClientError::Unexpected("no event"))?;
+        let made_up = header.flags & flags::ARTIFICIAL != 0
+            || matches!(header.event_type, EventType::HEARTBEAT | EventType::HEARTBEAT_V2);
+        if header.event_type == EventType::ROTATE && made_up {
+            // The first one names this file, the next one the file behind it.
+            self.is_over = self.has_events;
+        } else if !made_up {
+            self.has_events = true;
+            self.bytes.clear();
+            self.bytes.extend_from_slice(event);
+            self.at = 0;
+        }
+        Ok(())
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.bytes.len() && !self.is_over {
+            self.next().map_err(|e| io::Error::other(format!("from the server: {e}")))?;
+        }
+        let n = self.bytes[self.at..].len().min(out.len());
+        out[..n].copy_from_slice(&self.bytes[self.at..self.at + n]);
+        self.at += n;
+        Ok(n)
+    }
+}
