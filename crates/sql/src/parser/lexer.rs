@@ -22,8 +22,10 @@ pub(crate) struct Lexer<'a> {
     at: usize,
     sql_mode: u64,
     version: u32,
-    /// Inside `/*!`, whose `*/` is to be skipped.
-    in_versioned_comment: bool,
+    /// Where `/*!` began whose text is read, and whose `*/` is to be skipped.
+    versioned_comment: Option<usize>,
+    /// The first such comment that ended before the last token: from `/*!` to behind `*/`.
+    closed_comment: Option<(usize, usize)>,
     /// Where a dot that belongs to a name ended: a name must follow there.
     name_dot_end: usize,
     /// Where the last name ended, for such dots.
@@ -50,7 +52,8 @@ impl<'a> Lexer<'a> {
             at: 0,
             sql_mode,
             version,
-            in_versioned_comment: false,
+            versioned_comment: None,
+            closed_comment: None,
             name_dot_end: NOWHERE,
             name_end: NOWHERE,
         }
@@ -60,6 +63,16 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
+    /// Where the versioned comment began that the last token is in.
+    pub(crate) fn versioned_comment(&self) -> Option<u32> {
+        self.versioned_comment.map(|start| start as u32)
+    }
+
+    /// Where the versioned comment ended, before the last token, that the token was in which ended here.
+    pub(crate) fn comment_end(&self, token_end: u32) -> Option<u32> {
+        self.closed_comment.filter(|&(start, _)| start < token_end as usize).map(|(_, end)| end as u32)
+    }
+
     /// The byte at `offset` from here; 0 behind the end.
     fn peek(&self, offset: usize) -> u8 {
         self.text.get(self.at + offset).copied().unwrap_or(0)
@@ -67,6 +80,7 @@ impl<'a> Lexer<'a> {
 
     /// The next token. At the end it's [`Token::End`] for ever.
     pub(crate) fn next(&mut self) -> Lexeme {
+        self.closed_comment = None;
         let (start, token) = match self.skip_blanks() {
             Ok(()) => (self.at, self.token()),
             Err(unclosed) => (unclosed, Token::Bad),
@@ -87,11 +101,12 @@ impl<'a> Lexer<'a> {
                         return Err(start);
                     }
                 }
-                b'*' if self.in_versioned_comment && self.peek(1) == b'/' => {
-                    self.in_versioned_comment = false;
+                b'*' if self.peek(1) == b'/' && self.versioned_comment.is_some() => {
                     self.at += 2;
+                    let begun = self.versioned_comment.take().map(|start| (start, self.at));
+                    self.closed_comment = self.closed_comment.or(begun);
                 }
-                _ if self.at == self.text.len() && self.in_versioned_comment => return Err(self.at),
+                _ if self.at == self.text.len() && self.versioned_comment.is_some() => return Err(self.at),
                 _ => return Ok(()),
             }
         }
@@ -108,13 +123,13 @@ impl<'a> Lexer<'a> {
 
     /// At `/*`. Steps into it if it's for this version, else over it.
     fn comment(&mut self) -> bool {
-        if self.peek(2) == b'!' && !self.in_versioned_comment {
+        if self.peek(2) == b'!' && self.versioned_comment.is_none() {
             let digits = (3..9).take_while(|&at| self.peek(at).is_ascii_digit()).count();
             let digits = if digits < 5 { 0 } else { digits };
             let wanted = (3..3 + digits).fold(0, |number, at| number * 10 + u32::from(self.peek(at) - b'0'));
             if wanted <= self.version {
+                self.versioned_comment = Some(self.at);
                 self.at += 3 + digits;
-                self.in_versioned_comment = true;
                 return true;
             }
             self.at += 3 + digits;

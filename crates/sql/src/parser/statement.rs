@@ -9,9 +9,13 @@ use crate::ast::{RoutineKind, Statement, StatementKind};
 impl Parser<'_> {
     /// One statement, without its delimiter.
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
-        let start = self.current.start;
+        let (start, comment) = (self.current.start, self.lexer.versioned_comment());
         let kind = self.nested(Self::statement_kind)?;
-        Ok(Statement { kind, span: self.span_from(start), parameters: 0 })
+        // Versioned comments are whole in it, at both ends, for the text goes to other servers by the log.
+        let mut span = self.span_from(start);
+        span.end = self.lexer.comment_end(span.end).unwrap_or(span.end);
+        span.start = comment.filter(|_| self.lexer.versioned_comment() != comment).unwrap_or(start);
+        Ok(Statement { kind, span, parameters: 0 })
     }
 
     fn statement_kind(&mut self) -> Parsed<StatementKind> {

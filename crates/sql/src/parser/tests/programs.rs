@@ -185,6 +185,28 @@ fn one_after_the_other() {
     assert_eq!(parser.next_statement(), Ok(None));
 }
 
+/// The log has statements as they were written: half a comment would be no statement for replicas.
+#[test]
+fn versioned_comments_are_whole_in_a_statements_text() {
+    let options = ParseOptions::default();
+    for (sql, own) in [
+        ("create table t (a int) /*! engine = innodb */", "create table t (a int) /*! engine = innodb */"),
+        ("select 1 /*! + 1 /* x */ */ /*! */ ; ", "select 1 /*! + 1 /* x */ */"),
+        (
+            " /*!40000 alter table t */ /*!50000 add a int*/;",
+            "/*!40000 alter table t */ /*!50000 add a int*/",
+        ),
+        ("/*!40101 set @a = 1 */", "/*!40101 set @a = 1 */"),
+        ("/*!40101 select 1; */ select 2", "select 1"),
+        ("select 1 /*!99999 + 1 */ ; ", "select 1"),
+        ("select 1 ; /*! select 2 */", "select 1"),
+    ] {
+        let mut parser = Parser::new(sql.as_bytes(), &options);
+        let statement = parser.next_statement().unwrap().unwrap();
+        assert_eq!(String::from_utf8_lossy(statement.span.of(sql.as_bytes())), own, "{sql}");
+    }
+}
+
 #[test]
 fn long_lists_are_flat() {
     let sql = format!("select 1 from t where {}1", "a = 1 or b = 2 and c = 3 or ".repeat(5000));
