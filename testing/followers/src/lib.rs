@@ -1,11 +1,13 @@
 //! Real followers of the log: replicas and change readers that know nothing of this project, behind a source that works.
 //!
 //! [`workload`] makes a source work: rows of all types, definitions, large transactions, XA, by several sessions and a seed.
-//! [`proxy`] stands between source and follower and cuts or delays what passes. [`mariadb`] is a MariaDB replica.
+//! [`proxy`] stands between source and follower and cuts or delays what passes. [`mariadb`] and [`mysql_server`]
+//! are replicas.
 //! [`compare`] tells in which tables two servers differ.
 
 pub mod compare;
 pub mod mariadb;
+pub mod mysql_server;
 pub mod proxy;
 pub mod readers;
 pub mod workload;

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The full path of a program on the PATH or in the system's folders for servers.
 pub fn find(name: &str) -> Option<PathBuf> {
@@ -17,4 +18,22 @@ pub fn duramen() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let found = program.ancestors().skip(1).take(2).map(|d| d.join("duramen")).find(|p| p.is_file());
     found.ok_or_else(|| "build the server first: `cargo build --bin duramen`, in the same profile".into())
+}
+
+/// MySQL's server: the program that `DURAMEN_MYSQLD` names, or `mysqld` on the PATH where that is not MariaDB's by its old name.
+///
+/// # Errors
+/// The reason why there is none, for whoever wonders what was not tested.
+pub fn mysqld() -> Result<PathBuf> {
+    let named = std::env::var_os("DURAMEN_MYSQLD").map(PathBuf::from);
+    let program = named
+        .or_else(|| find("mysqld"))
+        .ok_or("no MySQL at hand: DURAMEN_MYSQLD names none, and no `mysqld` is on the PATH")?;
+    let told = Command::new(&program).args(["--no-defaults", "--version"]).output();
+    let told = told.map_err(|e| format!("no MySQL at hand: {}: {e}", program.display()))?;
+    let version = String::from_utf8_lossy(&told.stdout);
+    if !told.status.success() || !version.contains("Ver ") || version.contains("MariaDB") {
+        return Err(format!("no MySQL at hand: {} says {:?}", program.display(), version.trim()).into());
+    }
+    Ok(program)
 }

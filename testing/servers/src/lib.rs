@@ -1,4 +1,4 @@
-//! Real servers for tests and benchmarks: Duramen and a MariaDB beside it, started on loopback in directories of their own,
+//! Real servers for tests and benchmarks: Duramen, and a MariaDB or MySQL beside it, started on loopback in directories of their own,
 //! with equal settings, and ended when dropped.
 //!
 //! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and start it again on what it
@@ -12,7 +12,7 @@ mod find;
 pub mod published;
 
 pub use address::Address;
-pub use find::{duramen, find};
+pub use find::{duramen, find, mysqld};
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,8 @@ pub enum Kind {
     Duramen,
     /// The MariaDB that is installed on the machine.
     MariaDb,
+    /// The MySQL that [`mysqld`] finds.
+    MySql,
 }
 
 /// What both get: full durability, one memory budget, rows in the log. A benchmark changes some of it while it runs.
@@ -53,6 +55,18 @@ const MARIADB: &[&str] = &[
     "--skip-name-resolve",
     "--performance-schema=OFF",
     "--thread-cache-size=200",
+    "--user=root",
+];
+
+/// What only MySQL needs to be told.
+const MYSQL: &[&str] = &[
+    "--log-bin=binlog",
+    "--gtid-mode=ON",
+    "--enforce-gtid-consistency=ON",
+    "--innodb-redo-log-capacity=512M",
+    "--skip-name-resolve",
+    "--mysqlx=OFF",
+    "--secure-file-priv=NULL",
     "--user=root",
 ];
 
@@ -110,8 +124,10 @@ impl Launch {
         // Missing is as good as removed.
         let _ = fs::remove_dir_all(&self.home);
         fs::create_dir_all(&self.home)?;
-        if self.kind == Kind::MariaDb {
-            install_mariadb(&self.data())?;
+        match self.kind {
+            Kind::Duramen => {}
+            Kind::MariaDb => install_mariadb(&self.data())?,
+            Kind::MySql => install_mysql(&self.data())?,
         }
         self.start_again()
     }
@@ -152,6 +168,7 @@ impl Launch {
                 let program = find("mariadbd").ok_or("mariadbd is not installed")?;
                 (program, [&["--no-defaults"], MARIADB].concat())
             }
+            (Kind::MySql, _) => (mysqld()?, [&["--no-defaults"], MYSQL].concat()),
         };
         let mut command = match self.tool.split_first() {
             Some((tool, of_tool)) => {
@@ -301,6 +318,7 @@ impl Kind {
         match self {
             Kind::Duramen => "duramen",
             Kind::MariaDb => "mariadb",
+            Kind::MySql => "mysql",
         }
     }
 }
@@ -315,6 +333,18 @@ fn install_mariadb(data: &Path) -> Result<()> {
         Ok(())
     } else {
         Err(format!("mariadb-install-db: {}", String::from_utf8_lossy(&done.stderr)).into())
+    }
+}
+
+fn install_mysql(data: &Path) -> Result<()> {
+    let done = Command::new(mysqld()?)
+        .args(["--no-defaults", "--initialize-insecure", "--user=root"])
+        .arg(format!("--datadir={}", data.display()))
+        .output()?;
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(format!("mysqld --initialize-insecure: {}", String::from_utf8_lossy(&done.stderr)).into())
     }
 }
 
