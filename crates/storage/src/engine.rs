@@ -369,7 +369,8 @@ impl Engine {
         self.keep_prepared(xid, Prepared { content, locks });
     }
 
-    /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement. `None` if there is none of this name.
+    /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement. `None` if there is none of this name;
+    /// `Some(None)` if it changed nothing, of which nothing is logged.
     pub fn finish_prepared(
         &self,
         xid: &Xid,
@@ -377,9 +378,14 @@ impl Engine {
         context: GroupContext,
         query: &QueryEvent<'_>,
         gtid: Option<Gtid>,
-    ) -> Result<Option<Committed>, TransactionError> {
+    ) -> Result<Option<Option<Committed>>, TransactionError> {
         let taken = self.branches.lock().get_mut(xid).and_then(Option::take);
         let Some(Prepared { content, mut locks }) = taken else { return Ok(None) };
+        if !content.is_logged() {
+            drop(locks);
+            self.branches.lock().remove(xid);
+            return Ok(Some(None));
+        }
         let batch = content.finish(xid, commit);
         if let Err(e) = self.store.admit(batch.size()) {
             self.keep_prepared(xid.clone(), Prepared { content, locks });
@@ -389,7 +395,7 @@ impl Engine {
         let group = GroupBuilder::new(context).finish_ddl(query);
         let committed = self.enqueue(group, batch, Some(locks), gtid).wait()?;
         self.branches.lock().remove(xid);
-        Ok(Some(committed))
+        Ok(Some(Some(committed)))
     }
 
     /// Step 1 of a commit. `gtid` is that of a replicated transaction.

@@ -91,7 +91,7 @@ pub struct Content {
     pub locks: Vec<(TreeId, Vec<u8>)>,
     /// The tables that must stay as they are: database, name.
     pub tables: Vec<(String, String)>,
-    /// How many records it has.
+    /// How many records it has; none if it changes nothing.
     records: u32,
 }
 
@@ -112,6 +112,16 @@ impl Content {
     pub fn new(batch: WriteBatch, locks: Vec<(TreeId, Vec<u8>)>, tables: Vec<(String, String)>) -> Self {
         let records = 1 + batch.len() + locks.len() + tables.len();
         Self { batch, locks, tables, records: u32::try_from(records).unwrap_or(u32::MAX) }
+    }
+
+    /// A transaction that changes nothing: as in MySQL it is not logged, and a crash forgets it.
+    pub fn of_nothing(tables: Vec<(String, String)>) -> Self {
+        Self { tables, ..Self::default() }
+    }
+
+    /// False if it changes nothing.
+    pub fn is_logged(&self) -> bool {
+        self.records > 0
     }
 
     /// The batch that makes it prepared.

@@ -176,7 +176,7 @@ impl TableSchema {
         let table_maps = TableMaps::default();
         let mut schema =
             Self { id, database, name, columns, primary, secondary, table_maps, types, key_columns };
-        schema.table_maps.minimal = schema.encode_map(OptionalMetadata::minimal(&schema.types));
+        schema.table_maps.minimal = schema.encode_map(0, OptionalMetadata::minimal(&schema.types));
         schema.table_maps.full = schema.table_maps.minimal.clone();
         Ok(schema)
     }
@@ -202,13 +202,19 @@ impl TableSchema {
 
     /// Adds what table maps say under `binlog_row_metadata=FULL`.
     pub fn describe(&mut self, details: TableDetails) {
-        self.table_maps.full = self.encode_map(OptionalMetadata::full(&self.types, details));
+        // Replicas judge their own table by the same signs, and leave the column out where only one side has it.
+        let is_generated = details.names.first().is_some_and(|name| name == b"my_row_id")
+            && details.visible.first() == Some(&false)
+            && details.primary_key == [(0, 0)];
+        let flags = if is_generated { TableMapEvent::FLAG_GENERATED_INVISIBLE_PK } else { 0 };
+        self.table_maps.minimal = self.encode_map(flags, OptionalMetadata::minimal(&self.types));
+        self.table_maps.full = self.encode_map(flags, OptionalMetadata::full(&self.types, details));
     }
 
-    fn encode_map(&self, metadata: OptionalMetadata) -> EncodedTableMap {
+    fn encode_map(&self, flags: u16, metadata: OptionalMetadata) -> EncodedTableMap {
         EncodedTableMap::from(&TableMapEvent {
             table_id: self.id,
-            flags: TableMapEvent::FLAG_BIT_LENGTH_EXACT,
+            flags: TableMapEvent::FLAG_BIT_LENGTH_EXACT | flags,
             database: self.database.clone().into_bytes(),
             table: self.name.clone().into_bytes(),
             columns: self.types.clone(),

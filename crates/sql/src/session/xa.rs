@@ -153,11 +153,18 @@ impl Context {
         self.branch = None;
         // Kept first: from the moment that it is prepared another session may commit it.
         self.database.keep_branch(xid, guards);
+        let newest = engine.newest_read();
         let prepared = engine.prepare().inspect_err(|_| {
             self.database.forget_branch(xid);
             self.database.engine().release_xid(xid);
         })?;
-        self.committed(prepared.gtid);
+        match prepared {
+            Some(prepared) => self.committed(prepared.gtid),
+            None => {
+                self.database.engine().wait_visible(newest)?;
+                self.log_empty()?;
+            }
+        }
         Ok(())
     }
 
@@ -212,8 +219,11 @@ impl Context {
         let engine = self.database.engine();
         match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
             Some(committed) => {
-                self.committed(committed.gtid);
                 self.database.forget_branch(xid);
+                match committed {
+                    Some(committed) => self.committed(committed.gtid),
+                    None => self.log_empty()?,
+                }
                 Ok(())
             }
             None => Err(error::XAER_NOTA.plain()),

@@ -52,16 +52,19 @@ impl Transaction {
     }
 
     /// XA PREPARE: returns once the log has published it. From then on the engine keeps it.
+    /// `None` if it changed nothing, and is not logged.
     ///
     /// # Errors
     /// As [`Self::commit`]. After an error the transaction is gone.
-    pub fn prepare(mut self) -> Result<Committed, TransactionError> {
+    pub fn prepare(mut self) -> Result<Option<Committed>, TransactionError> {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
         }
         let Some(branch) = self.branch.take() else { return Err(LockError::Aborted.into()) };
         if self.group.is_empty() {
-            self.group.begin(&self.options.begin);
+            let content = Content::of_nothing(branch.tables);
+            self.engine.keep_prepared(branch.xid, Prepared { content, locks: self.locks });
+            return Ok(None);
         }
         let Branch { xid, tables, .. } = &*branch;
         let content = Content::new(self.writes.to_batch(), self.locks.exclusive_keys(), tables.clone());
@@ -73,6 +76,6 @@ impl Transaction {
         // Its changes are in nobody's way until they are in the store: the locks stay with it whatever happens.
         let prepared = pending.wait()?;
         self.engine.keep_prepared(branch.xid, Prepared { content, locks: self.locks });
-        Ok(prepared)
+        Ok(Some(prepared))
     }
 }
