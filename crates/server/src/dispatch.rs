@@ -34,8 +34,8 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
     match command {
         Command::Quit => return Next::Close(End::Quit),
         Command::ChangeUser(request) => return change_user(client, &request),
-        Command::BinlogDump(request) => dump::by_position(client, &request),
-        Command::BinlogDumpGtid(request) => dump::by_gtids(client, &request),
+        Command::BinlogDump(request) => return dump::by_position(client, &request),
+        Command::BinlogDumpGtid(request) => return dump::by_gtids(client, &request),
         Command::Query { sql: b"SELECT VERSION()", .. } if client.reads_log => dump::answer_version(client),
         Command::Query { sql, .. } if dump::mariadb::is_question(client, sql) => {
             dump::mariadb::answer(client, sql)

@@ -10,8 +10,9 @@ mod acknowledged;
 pub(crate) mod mariadb;
 
 use crate::connections::Seat;
+use crate::dispatch::Next;
 use crate::results::{self, Results};
-use crate::session::Client;
+use crate::session::{Client, End};
 use acknowledged::Acknowledged;
 use binlog::gtid::GtidSet;
 use protocol::command::{BinlogDump, RegisterReplica};
@@ -51,26 +52,30 @@ pub(crate) fn register(client: &mut Client<'_>, replica: &RegisterReplica<'_>) {
 }
 
 /// COM_BINLOG_DUMP
-pub(crate) fn by_position(client: &mut Client<'_>, request: &BinlogDump<'_>) {
-    run(client, request, None);
+pub(crate) fn by_position(client: &mut Client<'_>, request: &BinlogDump<'_>) -> Next {
+    run(client, request, None)
 }
 
 /// COM_BINLOG_DUMP_GTID: the reader says which transactions it has.
-pub(crate) fn by_gtids(client: &mut Client<'_>, request: &BinlogDump<'_>) {
+pub(crate) fn by_gtids(client: &mut Client<'_>, request: &BinlogDump<'_>) -> Next {
     let has = match request.gtids {
         [] => Ok(GtidSet::new()),
         bytes => GtidSet::decode(bytes),
     };
     match has {
         Ok(has) => run(client, request, Some(has)),
-        Err(_) => client.connection.write_error(&ErrorReply::malformed_packet()),
+        Err(_) => {
+            client.connection.write_error(&ErrorReply::malformed_packet());
+            Next::Reply
+        }
     }
 }
 
 /// Streams the log until its end, if the request does not wait there, or until something ends it.
-fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) {
+fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) -> Next {
     if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
-        return client.connection.write_error(&results::error(&error));
+        client.connection.write_error(&results::error(&error));
+        return Next::Reply;
     }
     // Only MySQL's replicas say which GTIDs they have.
     let mariadb = if has.is_none() { mariadb::wishes(client, request) } else { None };
@@ -113,13 +118,15 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         Err(DumpError::Fatal(text)) => {
             client.connection.write_error(&ErrorReply::new(FATAL, b"HY000", text));
         }
-        Err(DumpError::Interrupted) => {
-            let text = if replaced.load(Relaxed) { REPLACED } else { "the dump was ended by the server" };
-            client.connection.write_error(&ErrorReply::new(FATAL, b"HY000", text));
+        Err(DumpError::Interrupted) if replaced.load(Relaxed) => {
+            client.connection.write_error(&ErrorReply::new(FATAL, b"HY000", REPLACED));
         }
+        // After error 1236 a replica would never come again; after a lost connection it does, as soon as it can.
+        Err(DumpError::Interrupted) => return Next::Close(End::Server("its reading of the log was ended")),
         // The caller's flush meets the same error and ends the connection.
         Err(DumpError::Stream(_)) => {}
     }
+    Next::Reply
 }
 
 fn tell_of(connection: u64, request: &Request<'_>) {
