@@ -95,15 +95,11 @@ enum Begin {
     Filled,
 }
 
-fn follow(reader: &Reader, begin: Begin) {
+fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     // Transactions of a megabyte take the way of large ones.
     let launch = Launch::new(Kind::Duramen, folder.path()).unwrap().arg("--binlog-large-commit-threshold=1M");
-    let launch = match begin {
-        Begin::Empty => launch,
-        // Who reads definitions from the server has to be shown the row id of a table without a primary key, too.
-        Begin::Filled => launch.arg("--sql-generate-invisible-primary-key=ON"),
-    };
+    let launch = options.iter().fold(launch, |launch, option| launch.arg(*option));
     let mut source = launch.start().unwrap();
     source
         .sql(
@@ -186,7 +182,7 @@ fn python_mysql_replication() {
         ("at3", "-00:00:00.001", "-00:00:00.999"),
         ("at6", "-00:00:00.000001", "-00:00:00.999999"),
     ];
-    follow(&reader, Begin::Empty);
+    follow(&reader, Begin::Empty, &[]);
 }
 
 #[test]
@@ -199,14 +195,26 @@ fn go_mysql_canal() {
     ];
     // Rows of a table that got another name before they were read have no definition any more.
     reader.misses = vec!["cdc.renamed"];
-    follow(&reader, Begin::Empty);
+    // It reads definitions from the server, and needs none in the events.
+    follow(&reader, Begin::Empty, &["--binlog-row-metadata=MINIMAL"]);
+}
+
+fn syncer(server_id: u32) -> Reader {
+    let mut reader = reader("go-mysql's syncer", vec![fetched("go/reader"), "syncer".into()], server_id);
+    reader.differences = vec![("document", DECIMAL_IN_JSON, r#"{"name":null,"price":"12.5"}"#)];
+    reader
 }
 
 #[test]
 fn go_mysql_syncer() {
-    let mut reader = reader("go-mysql's syncer", vec![fetched("go/reader"), "syncer".into()], 903);
-    reader.differences = vec![("document", DECIMAL_IN_JSON, r#"{"name":null,"price":"12.5"}"#)];
-    follow(&reader, Begin::Empty);
+    follow(&syncer(903), Begin::Empty, &[]);
+}
+
+#[test]
+fn go_mysql_syncer_of_compressed_transactions() {
+    let mut reader = syncer(907);
+    reader.differences.push(("document", DECIMAL_IN_JSON, r#"{"name":null,"price":"12.50"}"#));
+    follow(&reader, Begin::Empty, &["--binlog-transaction-compression=ON"]);
 }
 
 #[test]
@@ -215,7 +223,7 @@ fn zongji() {
     reader.variables = vec![("READER_MODULES".into(), fetched("node"))];
     reader.differences =
         vec![("document", DECIMAL_IN_JSON, r#"{"name": null, "price": "12.50"}"#), ("born", "0", "1900")];
-    follow(&reader, Begin::Empty);
+    follow(&reader, Begin::Empty, &[]);
 }
 
 /// Debezium with the settings that its users have who set none. It takes a snapshot first, then follows.
@@ -247,7 +255,7 @@ fn debezium_from_the_start() {
         // A column that was declared BOOLEAN is one.
         ("flag", "5", "1"),
     ]);
-    follow(&reader, Begin::Empty);
+    follow(&reader, Begin::Empty, &[]);
 }
 
 #[test]
@@ -259,5 +267,12 @@ fn debezium_from_a_snapshot() {
         ("born", "0", "2000"),
         ("single", "3.4028234663852886e38", "3.40282E38"),
     ]);
-    follow(&reader, Begin::Filled);
+    // It reads definitions from the server, which then has to show it the row id of a table without a primary key, too; and
+    // needs none in the events. Compressed transactions it expands.
+    let options = [
+        "--sql-generate-invisible-primary-key=ON",
+        "--binlog-row-metadata=MINIMAL",
+        "--binlog-transaction-compression=ON",
+    ];
+    follow(&reader, Begin::Filled, &options);
 }

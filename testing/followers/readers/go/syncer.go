@@ -97,6 +97,8 @@ func (s *syncer) event(e *replication.BinlogEvent) error {
 				return err
 			}
 		}
+		// The events in it know no place of their own.
+		s.state.Position.Pos = e.Header.LogPos
 	case *replication.QueryEvent:
 		if string(body.Query) == "BEGIN" {
 			return nil
