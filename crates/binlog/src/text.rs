@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use crate::event::{
     CommitInfo, Decoder, Event, EventError, EventHeader, EventType, GtidEvent, MariadbGtidEvent, QueryEvent,
-    RowsEvent, RowsKind, TableMapEvent, TransactionPayloadEvent, mariadb, rows_flags,
+    RowsEvent, RowsKind, StatusVars, TableMapEvent, TransactionPayloadEvent, mariadb, rows_flags,
 };
 use crate::row::RowImage;
 use crate::row::temporal::date_of_day;
@@ -326,6 +326,10 @@ fn print_commit_info(commit: &CommitInfo, out: &mut Vec<u8>) {
         format_args!("\toriginal_committed_timestamp={original}\timmediate_commit_timestamp={immediate}"),
     );
     line(out, format_args!("\ttransaction_length={}", commit.transaction_length));
+    for (name, time) in [("original", original), ("immediate", immediate)] {
+        let when = crate::json_lines::moment(time);
+        line(out, format_args!("# {name}_commit_timestamp={time} ({when} UTC)"));
+    }
     if let Some(immediate) = commit.immediate_server_version {
         let original = commit.original_server_version.unwrap_or(immediate);
         line(out, format_args!("/*!80014 SET @@session.original_server_version={original}*//*!*/;"));
@@ -367,8 +371,30 @@ fn print_query(name: &str, query: &QueryEvent<'_>, header: &EventHeader, out: &m
         line(out, format_args!("use {}/*!*/;", quoted_name(&query.database)));
     }
     line(out, format_args!("SET TIMESTAMP={}/*!*/;", header.timestamp));
+    if query.is_in_database() {
+        print_settings(&query.status, out);
+    }
     out.extend_from_slice(&query.sql);
     out.extend_from_slice(b"\n/*!*/;\n");
+}
+
+/// What the statement's meaning depends on, each time that it is said.
+fn print_settings(status: &StatusVars<'_>, out: &mut Vec<u8>) {
+    if let Some(mode) = status.sql_mode {
+        line(out, format_args!("SET @@session.sql_mode={mode}/*!*/;"));
+    }
+    if let Some((increment, offset)) = status.auto_increment {
+        let names = "@@session.auto_increment_increment";
+        line(out, format_args!("SET {names}={increment}, @@session.auto_increment_offset={offset}/*!*/;"));
+    }
+    if let Some([client, connection, server]) = status.charset {
+        put(out, format_args!("SET @@session.character_set_client={client},"));
+        put(out, format_args!("@@session.collation_connection={connection},"));
+        line(out, format_args!("@@session.collation_server={server}/*!*/;"));
+    }
+    if let Some(zone) = &status.time_zone {
+        line(out, format_args!("SET @@session.time_zone='{}'/*!*/;", lossy(zone)));
+    }
 }
 
 fn print_comment(title: &str, prefix: &str, sql: &[u8], out: &mut Vec<u8>) {

@@ -287,6 +287,34 @@ fn a_servers_log_is_read_over_the_network() {
 }
 
 #[test]
+fn compressed_transactions_are_looked_into() {
+    let server = start(&["--binlog-transaction-compression=ON"]);
+    work(&server);
+    server.sql("flush binary logs");
+    let paths: Vec<String> = log_paths(&server).iter().map(|p| p.to_str().unwrap().to_owned()).collect();
+    let files: Vec<&str> = paths[..3].iter().map(String::as_str).collect();
+    let on = |command: &[&str]| output(&[command, &files].concat());
+    assert!(on(&["verify"]).contains("sound"));
+    let json = on(&["print", "--json"]);
+    assert!(json.contains("\"compression\":\"zstd\"") && json.contains("\"payload\":true"), "{json}");
+    assert!(on(&["print", "-v"]).contains("### INSERT INTO `shop`.`t`"));
+    assert!(on(&["stats"]).contains("shop.t "));
+    assert_eq!(on(&["find", "--table=shop.t", "--value=two!"]).lines().count(), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let part = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (cut, renamed) = (part("cut"), part("renamed"));
+    output(&["cut", "-o", &cut, files[0], files[1], files[2]]);
+    assert!(output(&["verify", &cut]).contains("sound"));
+    output(&["rewrite", "-o", &renamed, "--rewrite-db=shop->store", files[1]]);
+    assert!(output(&["verify", &renamed]).contains("sound"));
+    let renamed = output(&["print", "-v", &renamed]);
+    assert!(
+        renamed.contains("### UPDATE `store`.`t`") && !renamed.contains("compressed events"),
+        "{renamed}"
+    );
+}
+
+#[test]
 fn a_missing_file_is_a_gap() {
     let server = start(&[]);
     work(&server);

@@ -190,6 +190,8 @@ fn a_base_and_the_log_behind_it_give_any_later_point() {
          insert into big (t) values (repeat('x', 300000)), (repeat('y', 300000)), (repeat('z', 300000)), ('a'); \
          insert into big (t) select concat(t, t) from big",
     );
+    // Those of the sessions to come are compressed.
+    server.sql("set global binlog_transaction_compression = on");
     at_work(&server, Duration::from_millis(300));
     let second = point(&server);
     server.sql("xa commit 'half'");
