@@ -7,9 +7,10 @@ mod session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use binlog::event::{Event, decode};
+use binlog::event::{Event, FormatDescription, RowsEvent, TableMapEvent, TransactionPayloadEvent, decode};
 use binlog::log::{CommitError, Committed, LogError};
 use binlog::position::LogPosition;
+use binlog::row::{RowImage, Value};
 use env::SimEnv;
 use stdx::random::Random;
 use storage::engine::{EngineOptions, PendingCommit};
@@ -447,41 +448,80 @@ fn found_transactions(database: &Database) -> usize {
 
 /// What the log alone says that the tables hold, from its first file on.
 fn in_log(database: &Database) -> State {
-    let mut state = State::default();
-    let mut maps = BTreeMap::new();
+    let mut reader = Reader::default();
     let log = database.engine.log();
     let replayed = log.replay::<LogError>(LogPosition::ZERO, &mut |replayed| {
-        match decode(replayed.event.bytes, replayed.event.fde).unwrap() {
+        reader.event(replayed.event.bytes, replayed.event.fde);
+        Ok(())
+    });
+    replayed.unwrap();
+    reader.state
+}
+
+/// Makes of events what a replica would.
+#[derive(Default)]
+struct Reader {
+    state: State,
+    maps: BTreeMap<u64, TableMapEvent>,
+}
+
+impl Reader {
+    fn event(&mut self, bytes: &[u8], fde: &FormatDescription) {
+        match decode(bytes, fde).unwrap() {
             Event::Query(query) if &*query.sql == b"BEGIN" => {}
             Event::Query(query) => {
                 let sql = std::str::from_utf8(&query.sql).unwrap();
                 let (verb, name) = sql.split_once(' ').unwrap();
-                state.tables.remove(name);
+                self.state.tables.remove(name);
                 if verb != "DROP" {
-                    state.tables.insert(name.to_owned(), Arc::default());
+                    self.state.tables.insert(name.to_owned(), Arc::default());
                 }
             }
-            Event::TableMap(map) => drop(maps.insert(map.table_id, map)),
-            Event::Rows(event) => {
-                let map = &maps[&event.table_id];
-                let name = std::str::from_utf8(&map.table).unwrap();
-                let rows = Arc::make_mut(state.tables.get_mut(name).unwrap());
-                let bytes = event.rows.bytes(usize::MAX).unwrap();
-                for change in event.iter(map, &bytes).unwrap() {
-                    let change = change.unwrap();
-                    if let Some(before) = change.before.map(|image| Row::from_image(image.bytes())) {
-                        assert_eq!(rows.remove(&before.id), Some(before));
-                    }
-                    if let Some(after) = change.after.map(|image| Row::from_image(image.bytes())) {
-                        state.id_max = state.id_max.max(after.id);
-                        assert_eq!(rows.insert(after.id, after), None);
-                    }
+            Event::TableMap(map) => drop(self.maps.insert(map.table_id, map)),
+            Event::Rows(event) => self.rows(&event),
+            Event::TransactionPayload(payload) => {
+                let format = TransactionPayloadEvent::inner_format(fde);
+                let mut inside = payload.events(usize::MAX).unwrap();
+                while let Some(bytes) = inside.next_event().unwrap() {
+                    self.event(bytes, &format);
                 }
             }
             _ => {}
         }
-        Ok(())
-    });
-    replayed.unwrap();
-    state
+    }
+
+    fn rows(&mut self, event: &RowsEvent<'_>) {
+        let map = &self.maps[&event.table_id];
+        let name = std::str::from_utf8(&map.table).unwrap();
+        let rows = Arc::make_mut(self.state.tables.get_mut(name).unwrap());
+        let bytes = event.rows.bytes(usize::MAX).unwrap();
+        for change in event.iter(map, &bytes).unwrap() {
+            let change = change.unwrap();
+            let mut row = Row::new(0, None, 0);
+            if let Some(before) = change.before {
+                let named = overlaid(row, &before);
+                row = rows.remove(&named.id).expect("a row that is changed is there");
+                assert_eq!(overlaid(row.clone(), &before), row);
+            }
+            if let Some(after) = change.after.map(|image| overlaid(row, &image)) {
+                self.state.id_max = self.state.id_max.max(after.id);
+                assert_eq!(rows.insert(after.id, after), None);
+            }
+        }
+    }
+}
+
+/// A row with the values that an image has.
+fn overlaid(mut row: Row, image: &RowImage<'_>) -> Row {
+    for field in image.fields() {
+        match (field.column, field.value().unwrap()) {
+            (0, Value::Int(id)) => row.id = id,
+            (1, Value::Int(u)) => row.u = Some(u),
+            (1, Value::Null) => row.u = None,
+            (2, Value::Int(v)) => row.v = v,
+            (3, Value::Bytes(s)) => row.s = s.to_vec(),
+            other => panic!("{other:?}"),
+        }
+    }
+    row
 }

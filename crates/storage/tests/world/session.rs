@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use stdx::random::Random;
 use storage::TableSchema;
-use storage::lock::LockError;
+use storage::lock::{Interrupt, LockError};
 use storage::transaction::{
-    Access, Direction, Isolation, KeyRange, Locking, Savepoint, Transaction, TransactionError,
+    Access, Direction, Isolation, KeyRange, Locking, RowImages, Savepoint, Transaction, TransactionError,
 };
 
 use super::{Rows, State};
-use crate::database::{BY_V, Database, Row, id_range, primary_key, rows};
+use crate::database::{BY_V, Database, Row, id_range, primary_key, rows, transaction_options};
 
 const IDS: u64 = 40;
 const UNIQUES: u64 = 25;
@@ -48,7 +48,13 @@ pub struct Now<'a> {
 impl Session {
     pub fn begin(database: &Database, random: &mut Random) -> Session {
         let isolation = [Isolation::ReadCommitted, Isolation::RepeatableRead][random.below(2) as usize];
-        let transaction = database.begin_with(isolation, Duration::ZERO);
+        let mut options = transaction_options(isolation, Duration::ZERO);
+        // How it is logged is drawn beside the run's lots, which decide what it does.
+        let mut lots = Random::new(database.engine.log().ordered().to_u64());
+        options.context.compress = lots.chance(1, 2);
+        let mut transaction = database.engine.begin(Arc::new(Interrupt::new()), options);
+        transaction
+            .set_row_images([RowImages::Minimal, RowImages::NoBlob, RowImages::Full][lots.below(3) as usize]);
         Session { transaction, changes: Changes::default(), savepoint: None, isolation, seen: None }
     }
 
