@@ -149,6 +149,21 @@ fn ddl_says_all_that_its_meaning_depends_on() {
 }
 
 #[test]
+fn ddl_that_ends_in_a_comment_is_done_again_after_a_power_cut() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    run(
+        &mut session,
+        "CREATE DATABASE d; USE d; CREATE TABLE t (id INT PRIMARY KEY) /*! ENGINE = innodb */ ",
+    )
+    .unwrap();
+    run(&mut session, "INSERT INTO t VALUES (1)").unwrap();
+    drop(session);
+    let server = server.power_cut();
+    assert_eq!(value(&mut server.session(), "SELECT COUNT(*) FROM d.t"), "1");
+}
+
+#[test]
 fn statements_about_databases_are_filed_under_them() {
     let (flags, event) = statement("USE d", "CREATE DATABASE e");
     assert_eq!((flags, &*event.database), (8, &b"e"[..]));
