@@ -268,7 +268,7 @@ fn print_gtid(object: &mut Object<'_>, event: &GtidEvent) {
     match event.gtid {
         Some(gtid) if event.tag.is_empty() => object.word("gtid", gtid),
         Some(gtid) => object.word("gtid", format_args!("{}:{}:{}", gtid.uuid, event.tag, gtid.gno)),
-        None => drop(object.name("gtid").extend_from_slice(b"null")),
+        None => object.plain("gtid", "null"),
     }
     object.plain("last_committed", event.last_committed);
     object.plain("sequence_number", event.sequence_number);

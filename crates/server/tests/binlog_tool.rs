@@ -7,8 +7,10 @@
 mod common;
 
 use common::{DURAMEN, Server, start};
+use env::{Env, OpenMode, RealEnv};
+use servers::{Kind, Launch};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use stdx::random::Random;
 
 /// Runs `duramen binlog`: exit code, output, errors.
@@ -41,25 +43,27 @@ fn check_text(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/binlog_tool").join(name);
     if std::env::var_os("DURAMEN_UPDATE_TEXTS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::File::create(&path)
-            .and_then(|mut f| std::io::Write::write_all(&mut f, found.as_bytes()))
-            .unwrap();
+        write(&path, found.as_bytes());
     }
     let kept = std::fs::read_to_string(&path).unwrap();
     assert!(kept == found, "{name} is no longer what is printed");
 }
 
+fn write(path: &Path, bytes: &[u8]) {
+    let file = RealEnv.open(path, OpenMode::Create).unwrap();
+    file.set_len(0).unwrap();
+    file.write_at(bytes, 0).unwrap();
+}
+
 /// Writes a file into a folder of the test's.
 fn put(folder: &tempfile::TempDir, name: &str, bytes: &[u8]) -> String {
     let path = folder.path().join(name);
-    std::fs::File::create(&path).and_then(|mut f| std::io::Write::write_all(&mut f, bytes)).unwrap();
+    write(&path, bytes);
     path.to_str().unwrap().to_owned()
 }
 
 fn bytes_of(path: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut std::fs::File::open(path).unwrap(), &mut bytes).unwrap();
-    bytes
+    RealEnv.read_file(Path::new(path)).unwrap()
 }
 
 #[test]
@@ -127,11 +131,8 @@ fn events_are_selected() {
         51
     );
     // Standard input.
-    let piped = Command::new(DURAMEN)
-        .args(["binlog", "print", "-v", "-"])
-        .stdin(Stdio::from(std::fs::File::open(&file).unwrap()))
-        .output()
-        .unwrap();
+    let script = "exec \"$0\" binlog print -v - < \"$1\"";
+    let piped = Command::new("sh").args(["-c", script, DURAMEN, &file]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&piped.stdout), output(&["print", "-v", &file]));
 }
 
@@ -284,6 +285,28 @@ fn a_servers_log_is_read_over_the_network() {
         let (code, _, errors) = tool(args);
         assert!(code == 2 && errors.contains(expected), "{errors}");
     }
+}
+
+/// MariaDB's stream has the file's events if it is asked as its own replicas ask.
+#[test]
+fn a_mariadb_servers_log_is_read_over_the_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let server =
+        Launch::new(Kind::MariaDb, folder.path()).unwrap().arg("--log-bin-compress=1").start().unwrap();
+    let statements = "create user reader@'127.0.0.1' identified by 'secret'; grant all on *.* to reader@'127.0.0.1'; \
+        create database shop; create table shop.t (a int primary key, b text); \
+        insert into shop.t values (1, repeat('a', 1000)), (2, 'b'); update shop.t set b = 'c'; \
+        flush binary logs; delete from shop.t";
+    server.sql(statements).unwrap();
+    let remote = format!("--server=127.0.0.1:{}", server.port());
+    let login = [&*remote, "--user=reader", "--password=secret"];
+    let verdict = output(&[&["verify"], &login[..]].concat());
+    assert!(verdict.contains("2 files") && verdict.contains("closed by Rotate: sound"), "{verdict}");
+    let data = folder.path().join(Kind::MariaDb.name()).join("data").to_str().unwrap().to_owned();
+    let json =
+        |args: &[&str]| output(&[&["print", "--json"], args].concat()).replace(",\"flags\":[\"in_use\"]", "");
+    assert_eq!(json(&login), json(&[&data]));
+    assert!(json(&login).contains("\"type\":\"Annotate_rows\""));
 }
 
 #[test]

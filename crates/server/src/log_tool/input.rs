@@ -121,13 +121,16 @@ impl Selection {
     }
 }
 
+/// Takes an event, and says whether to go on.
+pub(super) type Visit<'a> = &'a mut dyn FnMut(&LogFile, RawEvent<'_>) -> Result<ControlFlow<()>, ToolError>;
+
 /// Walks the wanted events of all files, in order, until `visit` breaks off. Each file's format description is among them
 /// in any case.
 pub(super) fn walk(
     env: &dyn Env,
     files: &[LogFile],
     selection: &Selection,
-    visit: &mut dyn FnMut(&LogFile, RawEvent<'_>) -> Result<ControlFlow<()>, ToolError>,
+    visit: Visit<'_>,
 ) -> Result<(), ToolError> {
     for (i, file) in files.iter().enumerate() {
         let range = (
@@ -146,7 +149,7 @@ fn walk_file(
     file: &LogFile,
     selection: &Selection,
     (from, to): (u64, u64),
-    visit: &mut dyn FnMut(&LogFile, RawEvent<'_>) -> Result<ControlFlow<()>, ToolError>,
+    visit: Visit<'_>,
 ) -> Result<ControlFlow<()>, ToolError> {
     let mut reader = file.open(env)?;
     let mut format = FormatDescription::new("", 0);

@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const COM_BINLOG_DUMP: u8 = 0x12;
 /// The stream ends with the log.
 const NON_BLOCK: u16 = 1;
+/// MariaDB: the statements that rows come from are sent too.
+const ANNOTATE_ROWS: u16 = 2;
 /// What a reader calls itself that is no replica.
 const SERVER_ID: u32 = 0;
 
@@ -78,15 +80,21 @@ impl Remote {
     pub(super) fn open(&self, file: &str) -> Result<Box<dyn Read>, ToolError> {
         let mut client = self.connect()?;
         // Checksums and events as they are in the file.
-        let sql = if client.server_version.contains("MariaDB") {
-            "SET @mariadb_slave_capability = 4, @master_binlog_checksum = @@global.binlog_checksum"
+        let (flags, sql) = if client.server_version.contains("MariaDB") {
+            (
+                NON_BLOCK | ANNOTATE_ROWS,
+                "SET @mariadb_slave_capability = 4, @master_binlog_checksum = @@global.binlog_checksum",
+            )
         } else {
-            "SET @source_binlog_checksum = @@global.binlog_checksum, @master_binlog_checksum = @@global.binlog_checksum"
+            (
+                NON_BLOCK,
+                "SET @source_binlog_checksum = @@global.binlog_checksum, @master_binlog_checksum = @@global.binlog_checksum",
+            )
         };
         client.query(sql).map_err(|e| self.refused(sql, &e))?;
         let mut packet = vec![COM_BINLOG_DUMP];
         packet.extend_from_slice(&(MAGIC.len() as u32).to_le_bytes());
-        packet.extend_from_slice(&NON_BLOCK.to_le_bytes());
+        packet.extend_from_slice(&flags.to_le_bytes());
         packet.extend_from_slice(&SERVER_ID.to_le_bytes());
         packet.extend_from_slice(file.as_bytes());
         client.send_command(&packet).map_err(|e| self.refused("COM_BINLOG_DUMP", &e))?;
