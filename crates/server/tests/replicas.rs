@@ -1,0 +1,141 @@
+//! What replicas say and are told over the wire: who may follow, how they are listed, and what becomes of lost connections.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Server, start};
+use protocol::client::{Client, ClientError, ConnectOptions};
+use std::time::{Duration, Instant};
+
+const UUID: &str = "11111111-2222-3333-4444-555555555555";
+
+fn prepare() -> Server {
+    let server = start(&[]);
+    server.sql(
+        "CREATE USER follower@localhost, other@localhost;
+         GRANT REPLICATION SLAVE ON *.* TO follower@localhost;
+         CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1);",
+    );
+    server
+}
+
+/// A session that has said what MySQL's replicas say first.
+fn follower(server: &Server, user: &str, uuid: &str) -> Client {
+    let mut client =
+        server.connect_as(&ConnectOptions { user: user.as_bytes(), ..ConnectOptions::default() });
+    for sql in [
+        "SET @source_binlog_checksum = @@GLOBAL.binlog_checksum".to_owned(),
+        "SET @source_heartbeat_period = 100000000".to_owned(),
+        format!("SET @replica_uuid = '{uuid}', @slave_uuid = '{uuid}'"),
+    ] {
+        client.query(sql).unwrap();
+    }
+    client
+}
+
+/// COM_REGISTER_SLAVE
+fn register(server_id: u32, host: &str, port: u16) -> Vec<u8> {
+    let mut packet = vec![0x15];
+    packet.extend_from_slice(&server_id.to_le_bytes());
+    packet.push(u8::try_from(host.len()).unwrap());
+    packet.extend_from_slice(host.as_bytes());
+    packet.extend_from_slice(&[0, 0]);
+    packet.extend_from_slice(&port.to_le_bytes());
+    packet.extend_from_slice(&[0; 8]);
+    packet
+}
+
+/// COM_BINLOG_DUMP_GTID of a replica that has nothing.
+fn dump(flags: u16, server_id: u32) -> Vec<u8> {
+    let mut packet = vec![0x1e];
+    packet.extend_from_slice(&flags.to_le_bytes());
+    packet.extend_from_slice(&server_id.to_le_bytes());
+    packet.extend_from_slice(&0_u32.to_le_bytes());
+    packet.extend_from_slice(&4_u64.to_le_bytes());
+    packet.extend_from_slice(&8_u32.to_le_bytes());
+    packet.extend_from_slice(&[0; 8]);
+    packet
+}
+
+/// Reads the stream until it ends; how many events there were, and how it ended: `None` by EOF.
+fn read_all(client: &mut Client) -> (usize, Option<ClientError>) {
+    let mut events = 0;
+    loop {
+        match client.read_packet() {
+            Ok([0, ..]) => events += 1,
+            Ok(_) => return (events, None),
+            Err(e) => return (events, Some(e)),
+        }
+    }
+}
+
+#[test]
+fn replication_slave_is_what_a_follower_needs() {
+    let server = prepare();
+    let mut allowed = follower(&server, "follower", UUID);
+    allowed.command(&register(7, "there", 3307)).unwrap();
+    allowed.send_command(&dump(1, 7)).unwrap();
+    let (events, error) = read_all(&mut allowed);
+    assert!(events > 10 && error.is_none(), "{events} {error:?}");
+    assert!(allowed.query("SELECT * FROM d.t").is_err(), "it may do nothing else");
+    let mut refused = follower(&server, "other", UUID);
+    assert_eq!(refused.command(&register(7, "there", 3307)).unwrap_err().number(), Some(1227));
+    refused.send_command(&dump(1, 7)).unwrap();
+    assert_eq!(refused.read_packet().unwrap_err().number(), Some(1227));
+}
+
+#[test]
+fn replicas_are_listed_while_they_are_connected() {
+    let server = prepare();
+    let mut one = follower(&server, "follower", UUID);
+    one.command(&register(7, "there", 3307)).unwrap();
+    assert_eq!(server.sql("SHOW REPLICAS").trim(), format!("7\tthere\t3307\t1\t{UUID}"));
+    one.send_command(&dump(0, 7)).unwrap();
+    one.read_packet().unwrap();
+    assert!(server.sql("SHOW PROCESSLIST").contains("\tBinlog Dump GTID\t"));
+    drop(one);
+    let start = Instant::now();
+    while !server.sql("SHOW REPLICAS").trim().is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(10), "its connection has ended");
+    }
+}
+
+#[test]
+fn a_replica_that_comes_again_takes_its_place() {
+    let server = prepare();
+    let mut first = follower(&server, "follower", UUID);
+    first.send_command(&dump(0, 7)).unwrap();
+    first.read_packet().unwrap();
+    let mut another = follower(&server, "follower", "");
+    another.send_command(&dump(0, 7)).unwrap();
+    another.read_packet().unwrap();
+    let mut second = follower(&server, "follower", UUID);
+    second.send_command(&dump(0, 7)).unwrap();
+    second.read_packet().unwrap();
+    let (_, error) = read_all(&mut first);
+    let error = error.unwrap();
+    assert_eq!(error.number(), Some(1236));
+    assert!(error.to_string().starts_with("A replica with the same server_uuid/server_id"), "{error}");
+    // The others are sent on.
+    for client in [&mut second, &mut another] {
+        assert_eq!(client.read_packet().unwrap()[0], 0);
+    }
+}
+
+/// Error 1236 would be the last word to a replica; a lost connection is made again.
+#[test]
+fn a_stream_is_cut_by_kill_and_by_a_shutdown() {
+    let server = prepare();
+    let mut killed = follower(&server, "follower", UUID);
+    killed.send_command(&dump(0, 7)).unwrap();
+    killed.read_packet().unwrap();
+    server.sql(&format!("KILL {}", killed.connection_id));
+    let mut stopped = follower(&server, "follower", UUID);
+    stopped.send_command(&dump(0, 7)).unwrap();
+    stopped.read_packet().unwrap();
+    assert!(server.terminate().0.success());
+    for client in [&mut killed, &mut stopped] {
+        let (_, error) = read_all(client);
+        assert!(matches!(error, Some(ClientError::Read(_))), "{error:?}");
+    }
+}
