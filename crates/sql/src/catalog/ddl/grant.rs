@@ -16,6 +16,8 @@ use crate::privilege::{Dynamic, Grants, Privileges, find};
 struct Wanted {
     fixed: Privileges,
     dynamic: Dynamic,
+    /// Of `fixed`, what is named one by one, not by ALL: REVOKE finds each of these.
+    named: Privileges,
     /// `None` for everything.
     database: Option<String>,
 }
@@ -81,8 +83,8 @@ pub(super) fn revoke(revoke: &Revoke, state: &State, settings: &Settings) -> Res
             }
             return Err(error::NONEXISTING_GRANT.with(&[&key.0, &key.1]));
         };
-        if let Some(Wanted { database: Some(name), .. }) = &wanted
-            && !user.grants.databases.contains_key(name)
+        if let Some(Wanted { database: Some(name), named, .. }) = &wanted
+            && !user.grants.databases.get(name).is_some_and(|held| held.has(*named))
         {
             let e = error::NONEXISTING_GRANT.with(&[&key.0, &key.1]);
             return if revoke.if_exists {
@@ -137,7 +139,8 @@ fn wanted(what: &GrantWhat, settings: &Settings) -> Result<Wanted> {
         GrantObject::Table(_) => return Err(SqlError::unsupported("privileges on single tables")),
         GrantObject::Routine(..) => return Err(SqlError::unsupported("privileges on single routines")),
     };
-    let mut wanted = Wanted { fixed: Privileges::NONE, dynamic: Dynamic::NONE, database };
+    let mut wanted =
+        Wanted { fixed: Privileges::NONE, dynamic: Dynamic::NONE, named: Privileges::NONE, database };
     privileges.iter().try_for_each(|privilege| wanted.add(privilege))?;
     Ok(wanted)
 }
@@ -159,6 +162,7 @@ impl Wanted {
                     return Err(error::WRONG_USAGE.with(&[&"DB GRANT", &"GLOBAL PRIVILEGES"]));
                 }
                 self.fixed = self.fixed | fixed;
+                self.named = self.named | fixed;
             }
             (None, Some(_)) if !global => {
                 return Err(error::ILLEGAL_PRIVILEGE_LEVEL.with(&[&privilege.name]));
