@@ -5,11 +5,13 @@
 #![allow(clippy::unwrap_used)]
 
 use followers::mariadb::{Apply, Positions, Replica, let_in};
+use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
-use followers::{seed, working_time};
+use followers::{await_that, seed, working_time};
 use servers::{Kind, Launch, Running};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use stdx::random::Random;
 
 /// What the source does: all but documents, which MariaDB has as texts.
 const FEATURES: Features = Features { json: false, ..Features::ALL };
@@ -60,4 +62,189 @@ fn in_parallel_by_group_commits() {
 #[test]
 fn in_parallel_optimistically() {
     follows(Positions::Gtid, Apply::Optimistic);
+}
+
+/// The source is killed and started again while it works, and the network between the two fails.
+#[test]
+fn a_source_that_is_killed() {
+    let run = Run::start(FEATURES, Positions::Gtid, Apply::Optimistic);
+    let (source, replica, _folder) =
+        run.through(&[Trouble::KillSource, Trouble::Cut, Trouble::Block, Trouble::Delay]);
+    check_equal(&source, &replica);
+}
+
+/// The replica is killed and started again. It goes by GTID, which it keeps in the transaction itself: what it has done it
+/// knows. That is so for rows; definitions and XA are not atomic with the position on MariaDB's side.
+#[test]
+fn a_replica_that_is_killed() {
+    let features = Features { definitions: false, xa: false, ..FEATURES };
+    let run = Run::start(features, Positions::Gtid, Apply::Conservative);
+    let (source, replica, _folder) = run.through(&[Trouble::KillReplica, Trouble::Cut, Trouble::KillSource]);
+    check_equal(&source, &replica);
+}
+
+/// By file and offset the place of a lost connection is found again in the middle of groups, and across clean restarts.
+#[test]
+fn lost_connections_by_file_and_offset() {
+    let run = Run::start(FEATURES, Positions::File, Apply::InOrder);
+    let (source, replica, _folder) =
+        run.through(&[Trouble::Cut, Trouble::Delay, Trouble::RestartReplica, Trouble::Cut, Trouble::Block]);
+    check_equal(&source, &replica);
+}
+
+/// What goes wrong between a source and its replica.
+#[derive(Debug, Clone, Copy)]
+enum Trouble {
+    Cut,
+    Block,
+    Delay,
+    KillSource,
+    KillReplica,
+    RestartReplica,
+}
+
+/// A source at work, a network, a replica.
+struct Run {
+    folder: tempfile::TempDir,
+    source: Running,
+    proxy: Proxy,
+    replica: Replica,
+    work: Workload,
+    random: Random,
+}
+
+impl Run {
+    fn start(features: Features, positions: Positions, apply: Apply) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, seed) = (source(folder.path()), seed().unwrap());
+        prepare(source.address(), features).unwrap();
+        let proxy = Proxy::to(source.port()).unwrap();
+        let replica = Replica::start(folder.path(), apply).unwrap();
+        replica.follow(proxy.port(), positions).unwrap();
+        let work = Workload::start(source.address(), features, 4, seed);
+        Self { folder, source, proxy, replica, work, random: Random::new(seed) }
+    }
+
+    /// Lets one trouble after the other happen while the source works, then lets both be in peace.
+    fn through(mut self, troubles: &[Trouble]) -> (Running, Replica, tempfile::TempDir) {
+        let end = Instant::now() + working_time(Duration::from_secs(8)).unwrap();
+        while Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(200 + self.random.below(1200)));
+            let trouble = troubles[self.random.below(troubles.len() as u64) as usize];
+            self = self.meet(trouble);
+            self.replica.check().unwrap_or_else(|e| panic!("after {trouble:?}: {e}"));
+        }
+        self.proxy.delay(Duration::ZERO);
+        println!("{}", self.work.stop().unwrap());
+        self.replica.await_source(&self.source, PATIENCE).unwrap();
+        (self.source, self.replica, self.folder)
+    }
+
+    fn meet(mut self, trouble: Trouble) -> Self {
+        let pause = Duration::from_millis(self.random.below(500));
+        match trouble {
+            Trouble::Cut => self.proxy.cut(),
+            Trouble::Block => {
+                self.proxy.block(true);
+                std::thread::sleep(pause);
+                self.proxy.block(false);
+            }
+            Trouble::Delay => self.proxy.delay(pause / 200),
+            Trouble::KillSource => {
+                self.source.kill().unwrap();
+                self.source = self.source.restart().unwrap();
+                self.proxy.point_to(self.source.port());
+                self.work.moved(self.source.address());
+            }
+            Trouble::KillReplica => self.replica = self.replica.crash().unwrap(),
+            Trouble::RestartReplica => self.replica = self.replica.restart().unwrap(),
+        }
+        self
+    }
+}
+
+/// sysbench's mix beside the workload, applied in parallel.
+#[test]
+fn beside_sysbench() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(folder.path());
+    prepare(source.address(), FEATURES).unwrap();
+    let replica = Replica::start(folder.path(), Apply::Optimistic).unwrap();
+    replica.follow(source.port(), Positions::Gtid).unwrap();
+    source.sql("CREATE DATABASE sbtest").unwrap();
+    let time = working_time(Duration::from_secs(5)).unwrap();
+    let sysbench = |command: &str| {
+        let done = source
+            .address()
+            .sysbench()
+            .args(["oltp_read_write", "--tables=3", "--table-size=2000", "--threads=4"])
+            .args([&format!("--time={}", time.as_secs()), "--mysql-db=sbtest", command])
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    };
+    sysbench("prepare");
+    let work = Workload::start(source.address(), FEATURES, 2, seed().unwrap());
+    sysbench("run");
+    println!("{}", work.stop().unwrap());
+    check_equal(&source, &replica);
+}
+
+/// Replicas say where they are, and are told in MariaDB's words where that is not possible.
+#[test]
+fn places_by_gtid() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(folder.path());
+    source
+        .sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1)")
+        .unwrap();
+    let replica = Replica::start(folder.path(), Apply::Conservative).unwrap();
+    replica.follow(source.port(), Positions::Gtid).unwrap();
+    check_equal(&source, &replica);
+    let place = replica.server().sql("SELECT @@gtid_slave_pos").unwrap();
+    let number = source.sql("SELECT @@gtid_executed").unwrap();
+    assert_eq!(place.rsplit('-').next(), number.rsplit('-').next(), "{place} is {number}");
+
+    // UNTIL stops behind a GTID, and START goes on from there.
+    let (domain_and_server, sequence) = place.rsplit_once('-').unwrap();
+    let until = sequence.parse::<u64>().unwrap() + 2;
+    let replica_sql = |script: &str| replica.server().sql(script).unwrap();
+    replica_sql("STOP SLAVE");
+    source.sql("INSERT INTO d.t VALUES (2); INSERT INTO d.t VALUES (3); INSERT INTO d.t VALUES (4)").unwrap();
+    replica_sql(&format!("START SLAVE UNTIL master_gtid_pos='{domain_and_server}-{until}'"));
+    let stopped = || Ok(replica.status()?["Slave_SQL_Running"] == "No");
+    await_that("stopped by UNTIL", PATIENCE, stopped).unwrap();
+    assert_eq!(replica_sql("SELECT MAX(a) FROM d.t"), "3");
+    replica_sql("STOP SLAVE; CHANGE MASTER TO MASTER_USE_GTID=current_pos; START SLAVE");
+    check_equal(&source, &replica);
+
+    // By file and offset, and back: both positions are kept.
+    replica_sql("STOP SLAVE; CHANGE MASTER TO MASTER_USE_GTID=no; START SLAVE");
+    source.sql("FLUSH BINARY LOGS; INSERT INTO d.t VALUES (5)").unwrap();
+    check_equal(&source, &replica);
+    replica_sql("STOP SLAVE; CHANGE MASTER TO MASTER_USE_GTID=slave_pos; START SLAVE");
+    source.sql("INSERT INTO d.t VALUES (6)").unwrap();
+    check_equal(&source, &replica);
+
+    let refused = |place: &str| {
+        replica_sql("STOP SLAVE");
+        replica_sql(&format!("SET GLOBAL gtid_slave_pos='{place}'; START SLAVE"));
+        await_that("an error", PATIENCE, || Ok(replica.status()?["Last_IO_Errno"] != "0")).unwrap();
+        let status = replica.status().unwrap();
+        assert_eq!(status["Last_IO_Errno"], "1236");
+        status["Last_IO_Error"].clone()
+    };
+    let ahead = refused("0-1-1000");
+    assert!(ahead.contains("start from GTID 0-1-1000, which is not in the master's binlog'"), "{ahead}");
+    let diverged = refused("0-7-5");
+    assert!(diverged.contains("the slave has diverged due to executing extra erroneous"), "{diverged}");
+    source
+        .sql("FLUSH BINARY LOGS; INSERT INTO d.t VALUES (7); PURGE BINARY LOGS TO 'binlog.000003'")
+        .unwrap();
+    let purged = refused("");
+    assert!(
+        purged.contains("required binary logs have been purged")
+            || purged.contains("required binlog files have been purged"),
+        "{purged}"
+    );
 }
