@@ -33,6 +33,14 @@ impl Peer {
         }
     }
 
+    /// The port of this server that it came to.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Peer::Tcp(stream, _) => stream.local_addr().ok().map(|address| address.port()),
+            Peer::Unix(_) => None,
+        }
+    }
+
     fn handle(&self) -> io::Result<Handle> {
         match self {
             Peer::Tcp(stream, _) => stream.try_clone().map(Handle::Tcp),

@@ -283,6 +283,13 @@ fn listen(server: &Server) -> Result<Vec<Arc<Listener>>, StartError> {
             variables.put(ids::PORT, Value::UInt(address.port().into()));
         }
         listeners.extend(found);
+        let port = u16::try_from(variables.uint(ids::DURAMEN_MARIADB_PORT));
+        let port = port.expect("the variable's range is a port's");
+        if port != 0 {
+            let found =
+                Listener::tcp(&variables.text(ids::BIND_ADDRESS), port).map_err(StartError::Listen)?;
+            listeners.extend(found);
+        }
     }
     match Listener::unix(&*server.env, Path::new(&*variables.text(ids::SOCKET))) {
         Ok(listener) => listeners.push(listener),

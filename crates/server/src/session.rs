@@ -105,13 +105,14 @@ fn run(server: &Arc<Server>, peer: Peer, seat: Seat, id: u64) {
 
 fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<Counters>) {
     let host = peer.host();
+    let version = version(server, &peer);
     let limits = limits(server, &SessionVariables::new(&server.variables));
     let counted = Box::new(Counted::new(socket(peer), counters.clone()));
     let connection = match Connection::new(counted, host, server.env.clone(), limits) {
         Ok(connection) => connection,
         Err(e) => return tracing::warn!("connection {id} was lost: {e}"),
     };
-    let Some(mut client) = log_in(server, connection, seat, id, counters, limits) else { return };
+    let Some(mut client) = log_in(server, connection, &version, seat, id, counters, limits) else { return };
     let end = client.commands();
     client.outbox.await_sent();
     if !matches!(end, End::Quit) {
@@ -121,18 +122,29 @@ fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<C
     let _ = client.connection.shutdown();
 }
 
+/// The version that a client is greeted with. Replicas of MariaDB go by GTID where that is 10 or more, and it is all that
+/// they look at; so there is a port for them, where it is MariaDB's way of saying a version.
+fn version(server: &Server, peer: &Peer) -> String {
+    let own = server.variables.text(ids::VERSION);
+    let port = server.variables.uint(ids::DURAMEN_MARIADB_PORT);
+    if port != 0 && peer.port().is_some_and(|at| u64::from(at) == port) {
+        return format!("{}{own}", dump::mariadb::VERSION_PREFIX);
+    }
+    own.to_string()
+}
+
 /// Greets, authenticates and opens a session; `None` if the client did not get in, which was counted and logged.
 fn log_in<'a>(
     server: &'a Arc<Server>,
     mut connection: Connection,
+    version: &str,
     seat: &'a Seat,
     id: u64,
     counters: Arc<Counters>,
     limits: Limits,
 ) -> Option<Client<'a>> {
-    let version = server.variables.text(ids::VERSION);
     let greeting = Greeting {
-        version: &version,
+        version,
         connection_id: id as u32,
         collation: server.collation(),
         status: Status::AUTOCOMMIT,

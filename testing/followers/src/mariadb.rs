@@ -8,6 +8,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
+/// So many lines of the error log are shown where something failed.
+const LINES_TOLD: usize = 12;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
 /// How the replica remembers where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Positions {
@@ -26,6 +31,11 @@ pub enum Apply {
     Conservative,
     /// All at a time, and again where they collide, `slave_parallel_mode=optimistic`.
     Optimistic,
+}
+
+/// The option that opens a port for replicas, `port`, where they may go by GTID.
+pub fn port_option(port: u16) -> String {
+    format!("--duramen-mariadb-port={port}")
 }
 
 /// Makes the account that replicas log in with. MariaDB's client has no `caching_sha2_password` on every machine.
@@ -124,16 +134,33 @@ impl Replica {
             self.check()?;
             Ok(!["-1", "NULL"].contains(&self.server.sql(&there)?.as_str()))
         });
-        if let Err(e) = waited {
-            let status = self.status()?;
-            let told = ["Slave_IO_State", "Slave_SQL_Running_State", "Exec_Master_Log_Pos", "Gtid_IO_Pos"];
-            let told: Vec<&String> = told.iter().filter_map(|name| status.get(*name)).collect();
-            return Err(format!("{e}; {told:?}").into());
-        }
-        await_that("no lag", Duration::from_secs(10), || {
+        waited.or_else(|e| Err::<(), Error>(format!("{e}; {}", self.told()?).into()))?;
+        let caught_up = await_that("no lag", Duration::from_secs(10), || {
             self.check()?;
             Ok(self.status()?["Seconds_Behind_Master"] == "0")
-        })
+        });
+        caught_up.or_else(|e| Err(format!("{e}; {}", self.told()?).into()))
+    }
+
+    /// Where it is, for whoever waits in vain.
+    fn told(&self) -> Result<String> {
+        let status = self.status()?;
+        let of = |name: &&str| status.get(*name).map(|value| format!("{name} {value}"));
+        let names = [
+            "Slave_IO_State",
+            "Slave_SQL_Running_State",
+            "Seconds_Behind_Master",
+            "Master_Log_File",
+            "Read_Master_Log_Pos",
+            "Relay_Master_Log_File",
+            "Exec_Master_Log_Pos",
+            "Using_Gtid",
+            "Gtid_IO_Pos",
+        ];
+        let log = self.server.messages()?;
+        let from = log.lines().count().saturating_sub(LINES_TOLD);
+        let lines = log.lines().skip(from);
+        Ok(names.iter().filter_map(of).chain(lines.map(str::to_owned)).collect::<Vec<_>>().join("\n"))
     }
 
     /// What differs from the tables of `source`.

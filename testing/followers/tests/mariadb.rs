@@ -4,7 +4,7 @@
 //! `DURAMEN_FOLLOW_SECONDS` is how long the source works in each test, `DURAMEN_SEED` what it does.
 #![allow(clippy::unwrap_used)]
 
-use followers::mariadb::{Apply, Positions, Replica, let_in};
+use followers::mariadb::{Apply, Positions, Replica, let_in, port_option};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
 use followers::{await_that, seed, working_time};
@@ -18,13 +18,15 @@ const FEATURES: Features = Features { json: false, ..Features::ALL };
 /// How long a replica may take for what its source did.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-fn source(folder: &Path) -> Running {
-    let source = Launch::new(Kind::Duramen, folder).unwrap();
+/// A source, and the port for its replicas.
+fn source(folder: &Path) -> (Running, u16) {
+    let port = servers::free_port().unwrap();
+    let source = Launch::new(Kind::Duramen, folder).unwrap().arg(port_option(port));
     // Several files, and transactions that have their own.
     let source = source.arg("--max-binlog-size=4M").arg("--binlog-large-commit-threshold=1M");
     let source = source.start().unwrap();
     let_in(&source).unwrap();
-    source
+    (source, port)
 }
 
 fn check_equal(source: &Running, replica: &Replica) {
@@ -34,14 +36,17 @@ fn check_equal(source: &Running, replica: &Replica) {
 
 fn follows(positions: Positions, apply: Apply) {
     let folder = tempfile::tempdir().unwrap();
-    let source = source(folder.path());
+    let (source, port) = source(folder.path());
     prepare(source.address(), FEATURES).unwrap();
     let replica = Replica::start(folder.path(), apply).unwrap();
-    replica.follow(source.port(), positions).unwrap();
+    replica.follow(port, positions).unwrap();
     let work = Workload::start(source.address(), FEATURES, 6, seed().unwrap());
     std::thread::sleep(working_time(Duration::from_secs(6)).unwrap());
     println!("{}", work.stop().unwrap());
     check_equal(&source, &replica);
+    // A replica that the source does not greet rightly would have gone by file without a word.
+    let using = if positions == Positions::Gtid { "Slave_Pos" } else { "No" };
+    assert_eq!(replica.status().unwrap()["Using_Gtid"], using);
 }
 
 #[test]
@@ -68,7 +73,7 @@ fn in_parallel_optimistically() {
 #[test]
 fn a_source_that_is_killed() {
     let run = Run::start(FEATURES, Positions::Gtid, Apply::Optimistic);
-    let (source, replica, _folder) =
+    let (source, replica, _way) =
         run.through(&[Trouble::KillSource, Trouble::Cut, Trouble::Block, Trouble::Delay]);
     check_equal(&source, &replica);
 }
@@ -79,7 +84,7 @@ fn a_source_that_is_killed() {
 fn a_replica_that_is_killed() {
     let features = Features { definitions: false, xa: false, ..FEATURES };
     let run = Run::start(features, Positions::Gtid, Apply::Conservative);
-    let (source, replica, _folder) = run.through(&[Trouble::KillReplica, Trouble::Cut, Trouble::KillSource]);
+    let (source, replica, _way) = run.through(&[Trouble::KillReplica, Trouble::Cut, Trouble::KillSource]);
     check_equal(&source, &replica);
 }
 
@@ -87,7 +92,7 @@ fn a_replica_that_is_killed() {
 #[test]
 fn lost_connections_by_file_and_offset() {
     let run = Run::start(FEATURES, Positions::File, Apply::InOrder);
-    let (source, replica, _folder) =
+    let (source, replica, _way) =
         run.through(&[Trouble::Cut, Trouble::Delay, Trouble::RestartReplica, Trouble::Cut, Trouble::Block]);
     check_equal(&source, &replica);
 }
@@ -116,9 +121,9 @@ struct Run {
 impl Run {
     fn start(features: Features, positions: Positions, apply: Apply) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (source, seed) = (source(folder.path()), seed().unwrap());
+        let ((source, port), seed) = (source(folder.path()), seed().unwrap());
         prepare(source.address(), features).unwrap();
-        let proxy = Proxy::to(source.port()).unwrap();
+        let proxy = Proxy::to(port).unwrap();
         let replica = Replica::start(folder.path(), apply).unwrap();
         replica.follow(proxy.port(), positions).unwrap();
         let work = Workload::start(source.address(), features, 4, seed);
@@ -126,7 +131,7 @@ impl Run {
     }
 
     /// Lets one trouble after the other happen while the source works, then lets both be in peace.
-    fn through(mut self, troubles: &[Trouble]) -> (Running, Replica, tempfile::TempDir) {
+    fn through(mut self, troubles: &[Trouble]) -> (Running, Replica, (Proxy, tempfile::TempDir)) {
         let end = Instant::now() + working_time(Duration::from_secs(8)).unwrap();
         while Instant::now() < end {
             std::thread::sleep(Duration::from_millis(200 + self.random.below(1200)));
@@ -137,7 +142,7 @@ impl Run {
         self.proxy.delay(Duration::ZERO);
         println!("{}", self.work.stop().unwrap());
         self.replica.await_source(&self.source, PATIENCE).unwrap();
-        (self.source, self.replica, self.folder)
+        (self.source, self.replica, (self.proxy, self.folder))
     }
 
     fn meet(mut self, trouble: Trouble) -> Self {
@@ -153,7 +158,6 @@ impl Run {
             Trouble::KillSource => {
                 self.source.kill().unwrap();
                 self.source = self.source.restart().unwrap();
-                self.proxy.point_to(self.source.port());
                 self.work.moved(self.source.address());
             }
             Trouble::KillReplica => self.replica = self.replica.crash().unwrap(),
@@ -167,10 +171,10 @@ impl Run {
 #[test]
 fn beside_sysbench() {
     let folder = tempfile::tempdir().unwrap();
-    let source = source(folder.path());
+    let (source, port) = source(folder.path());
     prepare(source.address(), FEATURES).unwrap();
     let replica = Replica::start(folder.path(), Apply::Optimistic).unwrap();
-    replica.follow(source.port(), Positions::Gtid).unwrap();
+    replica.follow(port, Positions::Gtid).unwrap();
     source.sql("CREATE DATABASE sbtest").unwrap();
     let time = working_time(Duration::from_secs(5)).unwrap();
     let sysbench = |command: &str| {
@@ -194,12 +198,12 @@ fn beside_sysbench() {
 #[test]
 fn places_by_gtid() {
     let folder = tempfile::tempdir().unwrap();
-    let source = source(folder.path());
+    let (source, port) = source(folder.path());
     source
         .sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1)")
         .unwrap();
     let replica = Replica::start(folder.path(), Apply::Conservative).unwrap();
-    replica.follow(source.port(), Positions::Gtid).unwrap();
+    replica.follow(port, Positions::Gtid).unwrap();
     check_equal(&source, &replica);
     let place = replica.server().sql("SELECT @@gtid_slave_pos").unwrap();
     let number = source.sql("SELECT @@gtid_executed").unwrap();

@@ -348,6 +348,7 @@ fn install_mysql(data: &Path) -> Result<()> {
     }
 }
 
-fn free_port() -> Result<u16> {
+/// A port of this machine that nobody has at the moment.
+pub fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -229,7 +229,11 @@ impl<'a> Translator<'a> {
                 Some(held) => self.first_of_group(held, &header, &query),
                 // XA END
                 None if self.one_phase => Ok(()),
-                None => self.query(&header, &query),
+                None => {
+                    self.query(&header, &query)?;
+                    // An empty transaction's end.
+                    if &query.sql[..] == b"COMMIT" { self.end_of_group(&header) } else { Ok(()) }
+                }
             },
             Event::XaPrepare(_) => {
                 self.send(&header, &XidEvent(0), header.end_log_pos)?;

@@ -9,6 +9,9 @@ use protocol::command::BinlogDump;
 use replication::source::mariadb::{self, Wishes};
 use sql::{Datum, Session};
 
+/// What stands before this server's version where MariaDB is expected: the prefix of MariaDB's own servers, and the version
+/// whose replication this is.
+pub(crate) const VERSION_PREFIX: &str = "5.5.5-10.11.0-MariaDB-";
 /// The flag of a dump request that asks for the statements of row events.
 const ANNOTATIONS: u16 = 2;
 /// The server id's domain of all transactions.
