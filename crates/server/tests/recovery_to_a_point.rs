@@ -236,6 +236,13 @@ fn a_base_and_the_log_behind_it_give_any_later_point() {
     assert_eq!(recovered.sql("select @@server_uuid"), server.sql("select @@server_uuid"));
     drop(recovered);
 
+    // The base's own end is a point too.
+    let target = path("base again");
+    let (ok, out, errors) =
+        tool(&["replay", "--base", &base, "--datadir", &target, "--until-gtid", &before_base.gtid, log]);
+    assert!(ok && out.contains("replayed 0 transactions"), "{out} {errors}");
+    assert_same("base", &dump(&start_on(Path::new(&target))), &before_base.dump);
+
     refusals(&base, log, &path("refused"), &before_base, &first);
     assert_eq!(listing(&base), base_listing, "the base is as it was");
 }
@@ -264,10 +271,9 @@ fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Po
     let behind = &files[in_base..];
     assert!(behind.len() > 3, "{files:?}");
     let check = |errors: String, expected: &str| assert!(errors.contains(expected), "{errors}");
-    check(
-        replay(&["--until-gtid", &before_base.gtid.replace(':', ":1-").replace(":1-", ":"), log]),
-        "beyond",
-    );
+    let (uuid, last) = before_base.gtid.split_once(':').unwrap();
+    let earlier = format!("{uuid}:{}", last.parse::<u64>().unwrap() - 1);
+    check(replay(&["--until-gtid", &earlier, log]), "beyond");
     check(replay(&["--until-time", &before_base.time.replace("2026", "2020"), log]), "take an older base");
     check(replay(&["--until-position", "binlog.000001:4000", log]), "take an older base");
     let unknown = first.gtid.split(':').next().unwrap().to_owned() + ":999999";

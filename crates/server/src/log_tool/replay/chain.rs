@@ -141,8 +141,42 @@ impl Chain {
         Ok(())
     }
 
+    /// The base's last transaction and its file; a file may have none.
+    fn latest_in_base(&self, env: &dyn Env) -> Result<Option<(&LogFile, Transaction)>, ToolError> {
+        for (&number, file) in self.files.range(..=self.base_last).rev() {
+            let end = if number == self.base_last { self.base_end } else { u64::MAX };
+            let mut latest = None;
+            walk(env, file, &mut |told| {
+                if let Told::Transaction(transaction) = told {
+                    if transaction.end > end {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    latest = Some(transaction.clone());
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            if let Some(latest) = latest {
+                return Ok(Some((file, latest)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The point, of which it is known now that it is not inside the base; its very end is where the base's log ends.
+    fn behind_base(&self, env: &dyn Env, until: Until) -> Result<Until, ToolError> {
+        let side = self.latest_in_base(env)?.map(|(file, latest)| until.side(file, &latest));
+        match (side, self.files.get(&self.base_last)) {
+            (Some(Side::Behind), _) => Err(beyond(&until)),
+            (Some(Side::Last), Some(file)) => {
+                Ok(Until::Position { file: file.name.clone(), offset: self.base_end })
+            }
+            _ => Ok(until),
+        }
+    }
+
     /// Finds the point.
     pub(super) fn plan(&self, env: &dyn Env, until: Until) -> Result<Plan, ToolError> {
+        let until = self.behind_base(env, until)?;
         let mut plan = Plan {
             base_name: self.base_name.clone(),
             files: self.files.range(..self.base_last).map(|(_, file)| file.clone()).collect(),
@@ -265,8 +299,7 @@ impl Search<'_> {
     ) -> Result<ControlFlow<()>, ToolError> {
         let is_in_base = transaction.end <= self.base_end;
         let side = self.until.side(self.file, transaction);
-        let goes_on = is_in_base && transaction.end < self.base_end;
-        if is_in_base && (side == Side::Behind || side == Side::Last && goes_on) {
+        if is_in_base && side != Side::Before {
             return Err(beyond(self.until));
         }
         if side == Side::Behind {
