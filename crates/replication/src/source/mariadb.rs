@@ -11,6 +11,7 @@
 //! | Gtid, Query (any other) | MariaDB's Gtid, Query as MariaDB understands it ([`statements`]) |
 //! | Rows_query | Annotate_rows if the replica asked for it, else nothing |
 //! | Transaction_payload | the events in it |
+//! | Table_map and rows with JSON columns | with columns of texts ([`documents`]) |
 //! | anything else | the same |
 //!
 //! Which GTID a transaction has there, and where one is, is told in [`position`].
@@ -22,6 +23,7 @@
 //! (M3) Transactions have one commit id if none of them depends on another (`last_committed` is before the first of them):
 //!      what MariaDB applies side by side.
 
+mod documents;
 mod position;
 mod statements;
 
@@ -31,13 +33,15 @@ use binlog::event::mariadb::gtid_flags;
 use binlog::event::{
     CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, Event, EventError, EventHeader, EventType,
     FormatDescription, GtidEvent, MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent,
-    MariadbGtidListEvent, QueryEvent, RotateEvent, TransactionPayloadEvent, XaPrepareEvent, XidEvent, decode,
-    decode_format_description, flags,
+    MariadbGtidListEvent, QueryEvent, RotateEvent, RowsData, RowsEvent, TransactionPayloadEvent,
+    XaPrepareEvent, XidEvent, decode, decode_format_description, flags,
 };
 use binlog::log::Log;
+use binlog::row::column_type::code;
 use std::io;
 use std::time::Duration;
 
+use documents::Documents;
 use position::Start;
 use statements::Phase;
 use storage::Xid;
@@ -96,6 +100,7 @@ struct Translator<'a> {
     current: Option<MariadbGtid>,
     /// It is one of XA that commits in one phase.
     one_phase: bool,
+    documents: Documents,
     /// The first of the transactions that have one commit id, by its number in the file; 0 for none.
     batch: u64,
     /// The last wanted transaction is behind.
@@ -184,6 +189,7 @@ impl<'a> Translator<'a> {
             held: None,
             current: None,
             one_phase: false,
+            documents: Documents::default(),
             batch: 0,
             ended: false,
             out: Vec::new(),
@@ -209,7 +215,9 @@ impl<'a> Translator<'a> {
             _ => {}
         }
         let ends_one_phase = self.one_phase && header.event_type == EventType::XA_PREPARE;
-        if self.held.is_none() && !ends_one_phase && !is_translated(header.event_type) {
+        let translated =
+            ends_one_phase || self.has_documents(&header, bytes) || is_translated(header.event_type);
+        if self.held.is_none() && !translated {
             self.stream.event(bytes)?;
             self.counted(&header);
             return if ends_group(header.event_type) { self.end_of_group(&header) } else { Ok(()) };
@@ -235,6 +243,19 @@ impl<'a> Translator<'a> {
                     if &query.sql[..] == b"COMMIT" { self.end_of_group(&header) } else { Ok(()) }
                 }
             },
+            Event::TableMap(map) => match self.documents.map(map) {
+                Some(told) => self.send(&header, &told, header.end_log_pos),
+                None => {
+                    self.stream.event(bytes)?;
+                    self.counted(&header);
+                    Ok(())
+                }
+            },
+            Event::Rows(rows) => {
+                let images = self.documents.rows(&rows)?;
+                let rows = RowsEvent { rows: RowsData::Plain(&images), ..rows };
+                self.send(&header, &rows, header.end_log_pos)
+            }
             Event::XaPrepare(_) => {
                 self.send(&header, &XidEvent(0), header.end_log_pos)?;
                 self.end_of_group(&header)
@@ -246,6 +267,19 @@ impl<'a> Translator<'a> {
             // A group that begins with neither BEGIN nor a statement: none is written here.
             _ => Err(EventError::Unsupported("event group without a statement at its start").into()),
         }
+    }
+
+    /// True for the map of a table that may have JSON columns, and for rows of one that has.
+    fn has_documents(&self, header: &EventHeader, bytes: &[u8]) -> bool {
+        const TABLE_ID_LEN: usize = 6;
+        if header.event_type == EventType::TABLE_MAP {
+            // The number of the type, or one by chance.
+            return bytes.contains(&code::JSON);
+        }
+        let id = bytes.get(EventHeader::LEN..EventHeader::LEN + TABLE_ID_LEN);
+        !self.documents.is_empty()
+            && RowsEvent::is_rows(header.event_type)
+            && id.is_some_and(|id| self.documents.has(id.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b))))
     }
 
     /// The file's format with MariaDB's types. It is longer than in the file, and so has no place there.
@@ -370,6 +404,7 @@ impl<'a> Translator<'a> {
     /// Behind a group's last event: (M2), and the end of what is wanted.
     fn end_of_group(&mut self, last: &EventHeader) -> Result<(), Failure> {
         self.one_phase = false;
+        self.documents.clear();
         let ahead = (self.count as u32).wrapping_sub(last.end_log_pos) as i32;
         if ahead != 0 {
             let position = self.count.wrapping_add_signed(-i64::from(ahead));
