@@ -27,7 +27,10 @@ fn what_is_declared_as_purged_is_executed_and_stays_so() {
     assert!(log.add_purged(&set("O:1-5")).unwrap());
     assert_eq!(log.gtid_executed(), set("O:1-5,U:1"));
     assert_eq!(log.gtid_purged().unwrap(), set("O:1-5"));
+    let before = log.published();
     assert!(log.add_purged(&set("O:7")).unwrap());
+    let now = log.published_at(log.visible(), before).unwrap();
+    assert_eq!(now.gtids, set("O:1-5:7,U:1"), "a snapshot's place has it too");
     assert!(!log.add_purged(&set("O:7-9")).unwrap(), "a part of it is there");
     assert!(!log.add_purged(&set("U:1")).unwrap());
     commit(&log, 2);

@@ -38,6 +38,10 @@ impl Log {
                 }
                 Ok(())
             })?;
+            // What was declared as purged meanwhile is in the header of a file alone.
+            if before.position.file() < position.file() {
+                gtids.union(&self.previous_gtids(position.file())?);
+            }
         }
         Ok(Published { position, gtids })
     }
