@@ -1,0 +1,43 @@
+//! Which events are others on the stream, and how one is made.
+
+use binlog::event::{CHECKSUM_LEN, ChecksumAlgorithm, EventHeader, EventType};
+
+/// True for the events that other ones stand for on the stream.
+pub(super) fn is_translated(event_type: EventType) -> bool {
+    matches!(
+        event_type,
+        EventType::PREVIOUS_GTIDS
+            | EventType::GTID
+            | EventType::ANONYMOUS_GTID
+            | EventType::GTID_TAGGED
+            | EventType::TRANSACTION_PAYLOAD
+            | EventType::QUERY
+            | EventType::ROWS_QUERY
+    )
+}
+
+/// True for the last event of a group that BEGIN or XA START opened.
+pub(super) fn ends_group(event_type: EventType) -> bool {
+    matches!(event_type, EventType::XID | EventType::XA_PREPARE)
+}
+
+/// Appends an event with this body: length, place and checksum are computed.
+pub(super) fn put_event(
+    out: &mut Vec<u8>,
+    header: &EventHeader,
+    end_log_pos: u32,
+    checksum: ChecksumAlgorithm,
+    body: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    out.resize(start + EventHeader::LEN, 0);
+    body(out);
+    let summed = checksum == ChecksumAlgorithm::Crc32 || header.event_type == EventType::FORMAT_DESCRIPTION;
+    let length = out.len() - start + if summed { CHECKSUM_LEN } else { 0 };
+    let header = EventHeader { event_length: length as u32, end_log_pos, ..*header };
+    out[start..start + EventHeader::LEN].copy_from_slice(&header.encode());
+    if summed {
+        let crc = crc32fast::hash(&out[start..]);
+        out.extend_from_slice(&crc.to_le_bytes());
+    }
+}
