@@ -1,5 +1,6 @@
 //! No follower holds what the source lacks after a power cut, at any setting: replicas read dumps while sessions commit,
-//! files rotate and flushes overlap, until the power goes; then they go on at the restarted source, and must end as it is.
+//! files rotate and flushes overlap, until the power goes; then they go on at the restarted source, and must end as it is. In
+//! half of the runs commits wait for one of them: then it has all that was acknowledged.
 //!
 //! The schedule is the machine's, so a seed does not repeat a run; what must hold, holds for every schedule.
 //! `DUMP_SEEDS` is how many seeds to run.
@@ -11,6 +12,7 @@ use binlog::gtid::Uuid;
 use binlog::log::{Log, LogError, LogOptions};
 use binlog::position::LogPosition;
 use env::{Env, RealEnv, SimEnv};
+use replication::semi_sync::{Follower, SemiSync, Settings, WaitPoint};
 use replication::source::{ChecksumWish, DumpError, Request, Stream, dump};
 use std::io;
 use std::path::Path;
@@ -59,13 +61,37 @@ struct Replica<'a> {
     transactions: Vec<u64>,
     stop: &'a AtomicBool,
     patience: u64,
+    acks: Option<Acks<'a>>,
+}
+
+/// How a replica acknowledges.
+struct Acks<'a> {
+    source: &'a Arc<SemiSync>,
+    log: &'a Log,
+    follower: Option<Follower>,
+    next_end: LogPosition,
+    /// Where the last transaction ends that it has not been asked for.
+    unasked: Option<LogPosition>,
+}
+
+impl Acks<'_> {
+    fn answer(&mut self) {
+        let (Some(end), Some(follower)) = (self.unasked.take(), &mut self.follower) else { return };
+        if follower.ask(end, RealEnv.monotonic()) {
+            let mut answer = vec![0xef];
+            answer.extend(end.offset().to_le_bytes());
+            answer.extend(self.log.file_name(end.file()).as_bytes());
+            follower.answered(&answer).unwrap();
+        }
+    }
 }
 
 impl<'a> Replica<'a> {
     fn new(seed: u64, stop: &'a AtomicBool) -> Self {
         let fde = FormatDescription::new("8.4.8", 0);
         let (random, transactions) = (Random::new(seed), Vec::new());
-        Self { random, fde, file: Vec::new(), position: 4, transactions, stop, patience: 0 }
+        let file = Vec::new();
+        Self { random, fde, file, position: 4, transactions, stop, patience: 0, acks: None }
     }
 
     /// One connection after the other, each where the last one ended.
@@ -77,6 +103,9 @@ impl<'a> Replica<'a> {
             let request =
                 Request { file: &file, offset, has, wait, checksum, heartbeat, heartbeat_v2, server_id: 1 };
             self.patience = 1 + self.random.below(300);
+            if let Some(acks) = &mut self.acks {
+                (acks.follower, acks.unasked) = (Some(acks.source.attach(2)), None);
+            }
             match dump(log, &request, self) {
                 Err(DumpError::Interrupted) if !self.stop.load(SeqCst) => {}
                 other => return other,
@@ -97,6 +126,9 @@ impl Stream for Replica<'_> {
             }
             Event::Xid(xid) => {
                 self.transactions.push(xid.0);
+                if let Some(acks) = &mut self.acks {
+                    acks.unasked = Some(acks.next_end);
+                }
                 self.position = u64::from(u32::from_le_bytes([bytes[13], bytes[14], bytes[15], bytes[16]]));
             }
             _ => {}
@@ -105,6 +137,9 @@ impl Stream for Replica<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if let Some(acks) = &mut self.acks {
+            acks.answer();
+        }
         if self.random.below(8) == 0 {
             thread::sleep(Duration::from_micros(self.random.below(2000)));
         }
@@ -119,15 +154,45 @@ impl Stream for Replica<'_> {
     fn is_gone(&mut self) -> bool {
         false
     }
-}
 
-fn session(log: &Log, number: u64) {
-    for i in 1.. {
-        let id = number * 1_000_000 + i;
-        if log.commit(group(id, (id % 700) as usize), Box::new(())).is_err() {
-            return;
+    fn is_awaited(&self) -> bool {
+        self.acks.is_some()
+    }
+
+    fn reaches(&mut self, end: LogPosition) {
+        if let Some(acks) = &mut self.acks {
+            acks.next_end = end;
         }
     }
+
+    fn holds(&mut self, position: LogPosition) {
+        if let Some(follower) = self.acks.as_mut().and_then(|acks| acks.follower.as_mut()) {
+            follower.holds(position);
+        }
+    }
+}
+
+/// Commits until the power is gone; what was acknowledged.
+fn session(log: &Log, number: u64, is_over: &AtomicBool) -> Vec<u64> {
+    let mut acknowledged = Vec::new();
+    for i in 1.. {
+        let id = number * 1_000_000 + i;
+        let done = log.commit(group(id, (id % 700) as usize), Box::new(()));
+        if done.is_err() || is_over.load(SeqCst) {
+            break;
+        }
+        acknowledged.push(id);
+    }
+    acknowledged
+}
+
+/// A source whose commits wait for one replica, as long as that takes.
+fn semi_sync(log: &Arc<Log>, random: &mut Random) -> Arc<SemiSync> {
+    let source = SemiSync::new(log, Arc::new(RealEnv));
+    let wait_point = [WaitPoint::AfterSync, WaitPoint::AfterCommit][random.below(2) as usize];
+    let timeout = Duration::from_secs(3600);
+    source.configure(Settings { enabled: true, timeout, wait_point, ..Settings::default() }).unwrap();
+    source
 }
 
 /// Somebody who rotates, and a store that makes checkpoints.
@@ -164,17 +229,40 @@ fn run(seed: u64) -> usize {
     let stop = AtomicBool::new(false);
     let seeds: Vec<u64> = (0..FOLLOWERS).map(|_| random.next_u64()).collect();
     let mut replicas: Vec<_> = seeds.into_iter().map(|seed| Replica::new(seed, &stop)).collect();
-    thread::scope(|scope| {
-        let (log, stop) = (&log, &stop);
+    let source = (random.below(2) == 0).then(|| semi_sync(&log, &mut random));
+    let is_over = AtomicBool::new(false);
+    let acknowledged: Vec<u64> = thread::scope(|scope| {
+        let (log, stop, is_over, source) = (&log, &stop, &is_over, &source);
         let meddling = Random::new(random.next_u64());
-        scope.spawn(move || meddler(log, stop, meddling));
+        scope.spawn(move || {
+            meddler(log, stop, meddling);
+            // The machine is off: what waits for an answer need not be told.
+            is_over.store(true, SeqCst);
+            source.as_ref().inspect(|source| source.stop());
+        });
         for replica in &mut replicas {
-            scope.spawn(move || replica.follow(log, true));
+            replica.acks = source.as_ref().map(|source| Acks {
+                source,
+                log,
+                follower: None,
+                next_end: LogPosition::ZERO,
+                unasked: None,
+            });
+            scope.spawn(move || {
+                let _ = replica.follow(log, true);
+                replica.acks = None;
+            });
         }
-        let sessions: Vec<_> = (1..=SESSIONS).map(|n| scope.spawn(move || session(log, n))).collect();
-        sessions.into_iter().for_each(|session| session.join().unwrap());
+        let sessions: Vec<_> =
+            (1..=SESSIONS).map(|n| scope.spawn(move || session(log, n, is_over))).collect();
+        let acknowledged = sessions.into_iter().flat_map(|session| session.join().unwrap()).collect();
         stop.store(true, SeqCst);
+        acknowledged
     });
+    if source.is_some() {
+        let lost = acknowledged.iter().find(|id| !replicas.iter().any(|r| r.transactions.contains(id)));
+        assert_eq!(lost, None, "seed {seed}: it was acknowledged, and no replica has it");
+    }
 
     let after = open(&env.reboot(), &options);
     let left = replayed(&after);

@@ -30,7 +30,7 @@ pub(super) struct Seat {
     /// `WAITING`, `PARKED`, `CALLED` or `DONE`. Changed under the queue's latch, but for `DONE`, which is stored after
     /// `outcome` (release; the waiter's load acquires) and never overwritten.
     state: AtomicU8,
-    /// A flush for its entry was begun. Read and written under the queue's latch.
+    /// A flush for its entry was begun, or is needed no more. Read and written under the queue's latch.
     taken: AtomicBool,
     thread: OnceLock<Thread>,
     outcome: OnceLock<Outcome>,
@@ -484,6 +484,8 @@ impl QueueState {
 
     /// After members were taken out of `ordered`, by a leader whose group ended or by somebody else.
     fn retire(&mut self, members: Vec<Member>, ended: Option<Flight>) -> Wake {
+        // Who is taken out but not told yet must not wait to lead: nobody would lead once it is told (Q3).
+        members.iter().for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
         let was_full = self.pace.is_full(self.in_flight);
         if let Some(flight) = ended {
             self.land(&flight);
@@ -552,6 +554,18 @@ mod tests {
         queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
         assert_eq!(queue.turn(&second, now), Turn::Done);
         assert_eq!(queue.turn(&third, now), LEAD);
+    }
+
+    /// A rotation published what nobody had begun to flush. Its session asked once more before it was told, became the next
+    /// leader and left: nobody led again.
+    #[test]
+    fn who_is_published_and_not_told_yet_is_not_the_next_leader() {
+        let (queue, first, second) = (Queue::default(), seat(), seat());
+        queue.add_ordered([Member { seat: first.clone(), committed: COMMITTED }].into_iter());
+        let wake = queue.publish(COMMITTED.position, &Mutex::default(), None);
+        assert_eq!(queue.turn(&first, now), Turn::Park(None));
+        wake.wake(&Ok(()));
+        assert_eq!(queue.turn(&second, now), LEAD);
     }
 
     #[test]
