@@ -28,11 +28,12 @@ pub(crate) fn engines() -> Listing {
 }
 
 /// What is built in, and would be plugins of MySQL: name, type, description.
-pub(crate) const BUILT_IN: [(&str, &str, &str); 4] = [
+pub(crate) const BUILT_IN: [(&str, &str, &str); 5] = [
     ("binlog", "STORAGE ENGINE", "The binary log, which is the only log"),
     ("caching_sha2_password", "AUTHENTICATION", "SHA-256 passwords, kept in memory after the first use"),
     ("mysql_native_password", "AUTHENTICATION", "SHA-1 passwords"),
     ("InnoDB", "STORAGE ENGINE", "Log-structured trees, by the name that schemas ask for"),
+    ("rpl_semi_sync_source", "REPLICATION", "Commits that wait until replicas have them"),
 ];
 
 /// The licence of what is built in.
