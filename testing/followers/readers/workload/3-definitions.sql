@@ -18,6 +18,12 @@ UPDATE shapes SET a = a + 10;
 CREATE INDEX by_a ON shapes (a);
 DROP INDEX by_a ON shapes;
 
+-- Without a primary key, and with columns that came later.
+CREATE TABLE reshaped (a INT, b VARCHAR(10));
+ALTER TABLE reshaped ADD COLUMN c DECIMAL(6,2) AFTER b, ADD COLUMN before_all INT FIRST;
+INSERT INTO reshaped VALUES (1, 2, 'three', 4.5), (1, 2, 'three', 4.5), (NULL, NULL, NULL, NULL);
+DELETE FROM reshaped WHERE before_all = 1 LIMIT 1;
+
 CREATE TABLE copied AS SELECT id, plain, price FROM numbers WHERE id < 5;
 CREATE TABLE alike LIKE pairs;
 INSERT INTO alike SELECT * FROM pairs;

@@ -173,15 +173,12 @@ impl Changed {
         self.draft.checks.iter().position(|c| c.name.as_deref().is_some_and(is_it))
     }
 
-    /// Moves a column to where FIRST or AFTER say, else in front of those at the end that nobody is shown.
+    /// Moves a column to where FIRST or AFTER say. Without them it stays behind all others, those that nobody is shown too: there
+    /// a replica puts it, which has those as columns like others.
     fn place(&mut self, old: &TableDef, number: usize, place: &ColumnPlace) -> Result<()> {
         let columns = &mut self.draft.columns;
         match place {
-            ColumnPlace::Last => {
-                let shown = columns[..number].iter().rposition(|c| !c.def.is_hidden());
-                let column = columns.remove(number);
-                columns.insert(shown.map_or(0, |shown| shown + 1), column);
-            }
+            ColumnPlace::Last => {}
             ColumnPlace::First => {
                 let column = columns.remove(number);
                 columns.insert(0, column);
