@@ -18,8 +18,9 @@
 //!
 //! (M1) Each event's `end_log_pos` is a place in the log's file. A replica that finds it ahead of its own count, which adds up
 //!      events' lengths, goes there; so what is shorter on the stream than in the file does no harm.
-//! (M2) What is longer makes the replica's count run ahead. Behind such a group the stream says where it is, as at a file's
-//!      start: Rotate and format description.
+//! (M2) What is longer makes the replica's count run ahead. The stream says where it is, as at a file's start: Rotate and format
+//!      description, for which a replica begins a new relay log. So it does behind each such group where the replica goes by
+//!      file and offset; by GTID only in front of a heartbeat, which the replica compares with its count.
 //! (M3) Transactions have one commit id if none of them depends on another (`last_committed` is before the first of them):
 //!      what MariaDB applies side by side.
 
@@ -102,6 +103,8 @@ struct Translator<'a> {
     current: Option<MariadbGtid>,
     /// It is one of XA that commits in one phase.
     one_phase: bool,
+    /// How the payload ends that is under way: in one phase of XA or not.
+    payload_in_one_phase: Option<bool>,
     documents: Documents,
     /// The first of the transactions that have one commit id, by its number in the file; 0 for none.
     batch: u64,
@@ -191,6 +194,7 @@ impl<'a> Translator<'a> {
             held: None,
             current: None,
             one_phase: false,
+            payload_in_one_phase: None,
             documents: Documents::default(),
             batch: 0,
             ended: false,
@@ -210,9 +214,11 @@ impl<'a> Translator<'a> {
                 self.batch = 0;
                 return Ok(self.stream.event(bytes)?);
             }
-            EventType::HEARTBEAT | EventType::HEARTBEAT_V2 | EventType::STOP => {
+            EventType::HEARTBEAT => {
+                self.correct(header.end_log_pos)?;
                 return Ok(self.stream.event(bytes)?);
             }
+            EventType::STOP => return Ok(self.stream.event(bytes)?),
             EventType::IGNORABLE => return Ok(()),
             _ => {}
         }
@@ -310,7 +316,9 @@ impl<'a> Translator<'a> {
         self.current = Some(event.gtid);
         let xid = statements::xid(sql)?;
         if let Some((phase, xid)) = &xid {
-            self.one_phase = *phase == Phase::First && self.ends_in_one_phase(&header, &gtid, xid);
+            let in_one_phase =
+                || self.payload_in_one_phase.unwrap_or_else(|| self.ends_in_one_phase(&header, &gtid, xid));
+            self.one_phase = *phase == Phase::First && in_one_phase();
             event.flags |= match phase {
                 Phase::First if self.one_phase => 0,
                 Phase::First => gtid_flags::PREPARED_XA,
@@ -342,8 +350,9 @@ impl<'a> Translator<'a> {
     /// Looks at the last event of an XA transaction's group, whose first one this is. Where that is follows from the lengths.
     fn ends_in_one_phase(&self, header: &EventHeader, gtid: &GtidEvent, xid: &Xid) -> bool {
         let start = header.end_log_pos.wrapping_sub(header.event_length);
-        // The count may lag behind by what was left out.
-        let start = self.count + u64::from(start.wrapping_sub(self.count as u32));
+        // The count may lag behind by what was left out, or be ahead by what grew.
+        let ahead = (self.count as u32).wrapping_sub(start) as i32;
+        let start = self.count.wrapping_add_signed(-i64::from(ahead));
         let last = XaPrepareEvent {
             one_phase: true,
             format_id: xid.format as i32,
@@ -391,7 +400,9 @@ impl<'a> Translator<'a> {
         header: &EventHeader,
         payload: &TransactionPayloadEvent<'_>,
     ) -> Result<(), Failure> {
-        let mut events = payload.events(binlog::event::EVENT_LENGTH_MAX as usize)?;
+        let limit = binlog::event::EVENT_LENGTH_MAX as usize;
+        self.payload_in_one_phase = Some(events::ends_in_one_phase(&mut payload.events(limit)?)?);
+        let mut events = payload.events(limit)?;
         while let Some(inner) = events.next_event()? {
             let inner_header = EventHeader::decode(inner)?;
             let mut whole = Vec::with_capacity(inner.len() + CHECKSUM_LEN);
@@ -400,6 +411,7 @@ impl<'a> Translator<'a> {
             });
             self.translate(&whole)?;
         }
+        self.payload_in_one_phase = None;
         Ok(())
     }
 
@@ -407,7 +419,22 @@ impl<'a> Translator<'a> {
     fn end_of_group(&mut self, last: &EventHeader) -> Result<(), Failure> {
         self.one_phase = false;
         self.documents.clear();
-        let ahead = (self.count as u32).wrapping_sub(last.end_log_pos) as i32;
+        if self.wishes.state.is_none() {
+            self.correct(last.end_log_pos)?;
+        }
+        if let (Some(gtid), Some(until)) = (self.current.take(), self.wishes.until)
+            && gtid.sequence >= until.sequence
+        {
+            self.ended = true;
+            let flags = MariadbGtidListEvent::UNTIL_REACHED;
+            self.send_own(&MariadbGtidListEvent { flags, gtids: vec![gtid] }, last.end_log_pos)?;
+        }
+        Ok(())
+    }
+
+    /// (M2), where the log's place is `end_log_pos`.
+    fn correct(&mut self, end_log_pos: u32) -> Result<(), Failure> {
+        let ahead = (self.count as u32).wrapping_sub(end_log_pos) as i32;
         if ahead != 0 {
             let position = self.count.wrapping_add_signed(-i64::from(ahead));
             let file_name = std::mem::take(&mut self.file);
@@ -416,13 +443,6 @@ impl<'a> Translator<'a> {
             let mut format = self.format.clone().with_mariadb_types();
             format.create_timestamp = 0;
             self.send_own(&format, 0)?;
-        }
-        if let (Some(gtid), Some(until)) = (self.current.take(), self.wishes.until)
-            && gtid.sequence >= until.sequence
-        {
-            self.ended = true;
-            let flags = MariadbGtidListEvent::UNTIL_REACHED;
-            self.send_own(&MariadbGtidListEvent { flags, gtids: vec![gtid] }, last.end_log_pos)?;
         }
         Ok(())
     }

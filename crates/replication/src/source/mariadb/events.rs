@@ -1,6 +1,22 @@
 //! Which events are others on the stream, and how one is made.
 
-use binlog::event::{CHECKSUM_LEN, ChecksumAlgorithm, EventHeader, EventType};
+use binlog::event::{CHECKSUM_LEN, ChecksumAlgorithm, EventError, EventHeader, EventType, PayloadEvents};
+
+/// True if a payload's events are those of an XA transaction that commits in one phase. Others are known by their first.
+pub(super) fn ends_in_one_phase(events: &mut PayloadEvents<'_>) -> Result<bool, EventError> {
+    let opens = |event: &[u8]| event.windows(XA_START.len()).any(|text| text == XA_START);
+    if !events.next_event()?.is_some_and(opens) {
+        return Ok(false);
+    }
+    while let Some(event) = events.next_event()? {
+        if EventHeader::decode(event)?.event_type == EventType::XA_PREPARE {
+            return Ok(event.get(EventHeader::LEN).is_some_and(|&one_phase| one_phase != 0));
+        }
+    }
+    Ok(false)
+}
+
+const XA_START: &[u8] = b"XA START ";
 
 /// True for the events that other ones stand for on the stream.
 pub(super) fn is_translated(event_type: EventType) -> bool {
