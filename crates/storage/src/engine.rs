@@ -408,7 +408,7 @@ impl Engine {
     ) -> PendingCommit {
         let due = self.store.gaps_due(&batch);
         let (locks, late_locks) = match locks {
-            Some(locks) if locks.len() > RELEASED_BY_LEADER_MAX => (None, Some(locks)),
+            Some(locks) if locks.len() > RELEASED_BY_LEADER_MAX => (None, Some(Box::new(locks))),
             locks => (locks, None),
         };
         let changes = self.store.make_ready(batch);
@@ -447,7 +447,7 @@ impl Engine {
     ) -> Result<Committed, TransactionError> {
         let mut group = GroupBuilder::new(context);
         group.begin(begin);
-        Ok(self.enqueue(group.finish_ddl(commit), WriteBatch::new(), None, gtid).wait()?)
+        self.enqueue(group.finish_ddl(commit), WriteBatch::new(), None, gtid).wait()
     }
 
     /// Where checkpoints get their notes from: bytes that mean something to whoever sits on the engine, and come back as
@@ -512,7 +512,7 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
 pub struct PendingCommit {
     ticket: Ticket,
     /// Released when the ticket is there: too many for the leader.
-    late_locks: Option<TransactionLocks>,
+    late_locks: Option<Box<TransactionLocks>>,
     shared: Arc<Shared>,
     /// The gaps that it is to learn.
     learn: Option<(Arc<Store>, GapsDue)>,

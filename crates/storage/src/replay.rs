@@ -339,6 +339,9 @@ fn utf8(name: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(name).map_err(|e| Problem(format!("a table's name is no UTF-8: {e}")))
 }
 
+/// A row as it was, and as it became unless it went.
+type WholeRows = (Value, Option<Vec<u8>>);
+
 /// A row as it was and as it became, if the log has not all of it (`binlog_row_image`): the row as it was is what the group
 /// has written under its primary key, or the store as of the group before.
 fn whole_rows(
@@ -346,7 +349,7 @@ fn whole_rows(
     writes: &WriteSet,
     table: &Mapped,
     row: &RowChange<'_>,
-) -> Result<Option<(Value, Option<Vec<u8>>)>, Problem> {
+) -> Result<Option<WholeRows>, Problem> {
     let lacks = |image: &RowImage<'_>| image.fields().count() < image.types().len();
     let Some(before) = &row.before else { return Ok(None) };
     if !lacks(before) && !row.after.as_ref().is_some_and(lacks) {

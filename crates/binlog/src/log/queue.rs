@@ -320,7 +320,7 @@ impl Queue {
     pub(super) fn stop_ordering(&self, tired: bool) -> bool {
         let mut queue = self.latch.lock();
         let others_can = || queue.entries.iter().any(|entry| entry.seat.is_here());
-        if !queue.entries.is_empty() && !(tired && others_can()) {
+        if !(queue.entries.is_empty() || tired && others_can()) {
             return false;
         }
         queue.ordering = false;

@@ -91,7 +91,7 @@ pub fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
     if BUILT_IN.iter().any(is_it) {
         return Ok(());
     }
-    Err(SqlError::unsupported(&format!("the plugin {}", name.as_str())))
+    Err(SqlError::unsupported(format!("the plugin {}", name.as_str())))
 }
 
 /// SHUTDOWN: the reply still goes out.
