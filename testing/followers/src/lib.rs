@@ -12,8 +12,10 @@ pub mod proxy;
 pub mod readers;
 pub mod workload;
 
-use mysql::{Conn, Opts, OptsBuilder};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder, Row, Value};
 use servers::Address;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub use servers::Result;
@@ -28,6 +30,18 @@ pub fn connect(address: &Address) -> Result<Conn> {
         (None, None) => return Err("the address is neither a socket nor a port".into()),
     };
     Ok(Conn::new(Opts::from(options))?)
+}
+
+/// The only row of a statement's result, by column: `SHOW REPLICA STATUS`, say. NULL is `NULL`.
+pub fn row_by_column(address: &Address, statement: &str) -> Result<HashMap<String, String>> {
+    let row: Row = connect(address)?.query_first(statement)?.ok_or_else(|| format!("{statement}: no row"))?;
+    let names: Vec<String> = row.columns_ref().iter().map(|c| c.name_str().into_owned()).collect();
+    let values = row.unwrap().into_iter().map(|value| match value {
+        Value::NULL => "NULL".into(),
+        Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        other => other.as_sql(true),
+    });
+    Ok(names.into_iter().zip(values).collect())
 }
 
 /// The run's seed: `DURAMEN_SEED`, or one of the clock. It is printed, so that a failure can be repeated.

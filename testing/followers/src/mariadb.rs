@@ -1,8 +1,6 @@
 //! A MariaDB replica: how it is started, pointed at a source, watched and compared.
 
-use crate::{Result, await_that, compare, connect};
-use mysql::Row;
-use mysql::prelude::Queryable;
+use crate::{Result, await_that, compare, connect, row_by_column};
 use servers::{Kind, Launch, Running};
 use std::collections::HashMap;
 use std::path::Path;
@@ -100,15 +98,7 @@ impl Replica {
 
     /// `SHOW SLAVE STATUS`, by column.
     pub fn status(&self) -> Result<HashMap<String, String>> {
-        let mut conn = connect(self.server.address())?;
-        let row: Row = conn.query_first("SHOW SLAVE STATUS")?.ok_or("it is no replica")?;
-        let names: Vec<String> = row.columns_ref().iter().map(|c| c.name_str().into_owned()).collect();
-        let values = row.unwrap().into_iter().map(|v| match v {
-            mysql::Value::NULL => "NULL".into(),
-            mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            other => other.as_sql(true),
-        });
-        Ok(names.into_iter().zip(values).collect())
+        row_by_column(self.server.address(), "SHOW SLAVE STATUS")
     }
 
     /// An error where replication has stopped.

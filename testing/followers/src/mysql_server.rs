@@ -1,8 +1,6 @@
 //! A MySQL replica that goes by auto-position and applies in parallel.
 
-use crate::{Result, await_that, compare, connect};
-use mysql::Row;
-use mysql::prelude::Queryable;
+use crate::{Result, await_that, compare, connect, row_by_column};
 use servers::{Kind, Launch, Running};
 use std::collections::HashMap;
 use std::path::Path;
@@ -60,15 +58,7 @@ impl Replica {
 
     /// `SHOW REPLICA STATUS`, by column.
     pub fn status(&self) -> Result<HashMap<String, String>> {
-        let mut conn = connect(self.server.address())?;
-        let row: Row = conn.query_first("SHOW REPLICA STATUS")?.ok_or("it is no replica")?;
-        let names: Vec<String> = row.columns_ref().iter().map(|c| c.name_str().into_owned()).collect();
-        let values = row.unwrap().into_iter().map(|v| match v {
-            mysql::Value::NULL => "NULL".into(),
-            mysql::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            other => other.as_sql(true),
-        });
-        Ok(names.into_iter().zip(values).collect())
+        row_by_column(self.server.address(), "SHOW REPLICA STATUS")
     }
 
     /// An error where replication has stopped, with what its workers say of it.

@@ -7,17 +7,10 @@ use binlog::event::{
 };
 use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::Uuid;
-use binlog::log::{CommitHook, LogOptions};
+use binlog::log::LogOptions;
 use env::SimEnv;
 use std::path::Path;
 use std::sync::Arc;
-
-struct NoHook;
-
-impl CommitHook for NoHook {
-    fn ordered(&mut self, _position: LogPosition) {}
-    fn refused(&mut self) {}
-}
 
 fn log() -> Arc<Log> {
     let mut options = LogOptions::new(1, Uuid([7; 16]), "8.4.8");
@@ -30,7 +23,7 @@ fn commit(log: &Log, xid: u64) -> LogPosition {
     builder.begin(&QueryEvent::new(1, b"db", b"BEGIN"));
     builder.write_row(100, 2, &[0, 1]);
     builder.end_statement();
-    log.commit(builder.finish_xid(xid), Box::new(NoHook)).unwrap()
+    log.commit(builder.finish_xid(xid), Box::new(())).unwrap()
 }
 
 /// Reads the stream as a replica does, from its first Rotate on: a line for each event.

@@ -5,17 +5,10 @@ use super::*;
 use binlog::event::split;
 use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::{Gtid, Uuid};
-use binlog::log::{CommitHook, LogOptions};
+use binlog::log::LogOptions;
 use env::SimEnv;
 use std::path::Path;
 use std::sync::Arc;
-
-struct NoHook;
-
-impl CommitHook for NoHook {
-    fn ordered(&mut self, _position: LogPosition) {}
-    fn refused(&mut self) {}
-}
 
 fn log() -> Arc<Log> {
     let mut options = LogOptions::new(1, Uuid([7; 16]), "8.4.8");
@@ -35,14 +28,14 @@ fn rows(log: &Log, original: Option<(u32, Gtid)>) -> LogPosition {
     builder.end_statement();
     let group = builder.finish_xid(1);
     match original {
-        Some((_, gtid)) => log.enqueue_with_gtid(group, gtid, Box::new(NoHook)).wait().unwrap().position,
-        None => log.commit(group, Box::new(NoHook)).unwrap(),
+        Some((_, gtid)) => log.enqueue_with_gtid(group, gtid, Box::new(())).wait().unwrap().position,
+        None => log.commit(group, Box::new(())).unwrap(),
     }
 }
 
 fn definition(log: &Log, sql: &str) -> LogPosition {
     let group = builder(1).finish_ddl(&QueryEvent::new(1, b"db", sql.as_bytes()));
-    log.commit(group, Box::new(NoHook)).unwrap()
+    log.commit(group, Box::new(())).unwrap()
 }
 
 fn branch(log: &Log, one_phase: bool) -> LogPosition {
@@ -52,7 +45,7 @@ fn branch(log: &Log, one_phase: bool) -> LogPosition {
     builder.end_statement();
     builder.event(&QueryEvent::new(1, b"db", b"XA END X'6162',X'',1"));
     builder.event(&XaPrepareEvent { one_phase, format_id: 1, gtrid: b"ab", bqual: b"" });
-    log.commit(builder.finish(false), Box::new(NoHook)).unwrap()
+    log.commit(builder.finish(false), Box::new(())).unwrap()
 }
 
 /// Counts its place as MariaDB's replicas do, and writes down what it is sent.
