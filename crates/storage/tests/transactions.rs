@@ -192,23 +192,27 @@ fn duplicates_name_their_index_and_the_row_that_is_there() {
 #[test]
 fn a_unique_key_that_is_being_given_up_is_waited_for() {
     let (database, table) = fresh();
-    fill(&database, &table, [1, 2]);
+    fill(&database, &table, [1, 2, 3]);
     let mut deleter = database.begin();
     delete(&mut deleter, &table, 1).unwrap();
     let mut changer = database.begin();
     update(&mut changer, &table, 2, |row| row.u = Some(22)).unwrap();
-    for u in [1, 2, 22] {
+    // Its unique key stays, but the entry in the index is another one.
+    let mut mover = database.begin();
+    update(&mut mover, &table, 3, |row| row.id = 33).unwrap();
+    for u in [1, 2, 22, 3] {
         let mut inserter = database.begin();
         let outcome = insert(&mut inserter, &table, &Row::new(9, Some(u), 0));
         assert!(matches!(outcome, Err(TransactionError::Lock(LockError::WaitTimeout))), "{u}: {outcome:?}");
     }
     deleter.rollback();
     changer.commit().unwrap();
+    mover.commit().unwrap();
     let mut inserter = database.begin();
-    assert!(matches!(
-        insert(&mut inserter, &table, &Row::new(9, Some(1), 0)),
-        Err(TransactionError::DuplicateKey { .. })
-    ));
+    for u in [1, 3] {
+        let outcome = insert(&mut inserter, &table, &Row::new(9, Some(u), 0));
+        assert!(matches!(outcome, Err(TransactionError::DuplicateKey { .. })), "{u}: {outcome:?}");
+    }
     insert(&mut inserter, &table, &Row::new(9, Some(2), 0)).unwrap();
     inserter.commit().unwrap();
 }

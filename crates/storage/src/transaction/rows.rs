@@ -162,8 +162,9 @@ impl Transaction {
     fn note_keys<'k>(&mut self, schema: &TableSchema, old: Option<&'k RowKeys>, new: Option<&'k RowKeys>) {
         for (number, index) in schema.indexes().enumerate() {
             let key = |keys: Option<&'k RowKeys>| keys.and_then(|keys| keys.unique(number));
+            let entry = |keys: Option<&'k RowKeys>| keys.map(|keys| keys.of(number));
+            let keeps = entry(old) == entry(new);
             let (old, new) = (key(old), key(new));
-            let keeps = old == new;
             for key in [old.filter(|_| number == 0 || !keeps), new.filter(|_| !keeps)].into_iter().flatten() {
                 self.group.writes_key(self.locks.key_hash(index.tree(), key));
             }
@@ -254,7 +255,8 @@ impl Transaction {
         self.locks.wait_for_end(reader, policy).map_err(|error| self.lock_failed(error))
     }
 
-    /// Locks the unique keys that a row gives up.
+    /// Locks the unique keys that a row gives up, or keeps under another primary key: whoever asks for one of them meanwhile
+    /// would find the entry gone, and not yet the other one.
     fn lock_unique(
         &mut self,
         schema: &TableSchema,
@@ -263,7 +265,7 @@ impl Transaction {
     ) -> Result<(), TransactionError> {
         for (number, index) in schema.indexes().enumerate().skip(1) {
             if let Some(prefix) = old.unique(number)
-                && Some(prefix) != new.and_then(|new| new.unique(number))
+                && new.is_none_or(|new| old.of(number) != new.of(number))
             {
                 self.lock(index.tree(), prefix, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
             }
