@@ -1,14 +1,13 @@
 //! Who waits for a commit, and who does the work: the roles of [`super::commit`], given out under one latch.
 //!
 //! A waiting session asks [`Queue::turn`] what to do. It leads a flush, orders what is queued, or sleeps; whenever a role
-//! falls free while only sleepers are left to take it, one of them is called. Instead of sleeping a session may leave, and
-//! have its client told by whoever finishes its entry; if none but such are left, the log's own thread leads.
+//! falls free while only sleepers are left to take it, one of them is called.
 //!
 //! (Q1) An entry is in `entries`, or in the hands of whoever holds the log's `leader`, or a member in `ordered`, or
 //!      finished.
 //! (Q2) While `entries` is not empty somebody orders, leads, or is awake and about to ask for its turn.
-//! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake, or the stand-in is called.
-//! (Q4) A session that leads has an entry in the group: none does others' work after its own.
+//! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake.
+//! (Q4) Who leads has an entry in the group: no session does others' work after its own.
 //! (Q5) No two groups in flight have the same slot, and so the same descriptor to flush through (G4).
 
 use super::commit::{CommitHook, Committed};
@@ -33,16 +32,8 @@ pub(super) struct Seat {
     /// A flush for its entry was begun, or is needed no more. Read and written under the queue's latch.
     taken: AtomicBool,
     thread: OnceLock<Thread>,
-    outcome: OnceLock<Outcome>,
-    /// Whom its session wants told, so that it need not wait itself.
-    witness: Mutex<Option<Witness>>,
+    outcome: OnceLock<Result<Committed, CommitError>>,
 }
-
-/// What a transaction has become, or why not.
-type Outcome = Result<Committed, CommitError>;
-
-/// Is told once what became of a transaction.
-pub(super) type Witness = Box<dyn FnOnce(Outcome) + Send>;
 
 /// Awake, or not waited for yet.
 const WAITING: u8 = 0;
@@ -52,8 +43,6 @@ const PARKED: u8 = 1;
 const CALLED: u8 = 2;
 /// The outcome is there.
 const DONE: u8 = 3;
-/// Its session does something else; whoever finishes it tells its witness.
-const LEFT: u8 = 4;
 
 /// What a session that waits does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,8 +53,6 @@ pub(super) enum Turn {
     Order,
     /// Sleep until woken, or for as long as it says.
     Park(Option<Duration>),
-    /// Go: its witness will be told.
-    Leave,
     /// See the outcome.
     Done,
 }
@@ -134,8 +121,6 @@ struct QueueState {
     pace: Pace,
     /// How many waiting transactions end a delay.
     wake_at: Option<usize>,
-    /// The seat of the log's own thread, if it has one. It has no entry.
-    stand_in: Option<Arc<Seat>>,
 }
 
 /// Who is to be told after the latch was left.
@@ -176,11 +161,10 @@ impl Seat {
             taken: AtomicBool::new(false),
             thread: OnceLock::new(),
             outcome: OnceLock::new(),
-            witness: Mutex::default(),
         }
     }
 
-    pub(super) fn outcome(&self) -> Option<&Outcome> {
+    pub(super) fn outcome(&self) -> Option<&Result<Committed, CommitError>> {
         self.outcome.get()
     }
 
@@ -199,39 +183,11 @@ impl Seat {
         self.thread.get().expect("a thread is known before its seat says that it is parked").unpark();
     }
 
-    /// From here on its session may leave instead of sleeping.
-    pub(super) fn set_witness(&self, witness: Witness) {
-        *self.witness.lock() = Some(witness);
-    }
-
-    pub(super) fn finish(&self, outcome: Outcome) {
+    pub(super) fn finish(&self, outcome: Result<Committed, CommitError>) {
         self.outcome.set(outcome).expect("an entry has one outcome");
-        match self.state.swap(DONE, Ordering::AcqRel) {
-            PARKED => self.unpark(),
-            LEFT => self.tell(),
-            _ => {}
+        if self.state.swap(DONE, Ordering::AcqRel) == PARKED {
+            self.unpark();
         }
-    }
-
-    /// Tells the witness the outcome, which is there.
-    pub(super) fn tell(&self) {
-        let witness = self.witness.lock().take();
-        if let (Some(witness), Some(outcome)) = (witness, self.outcome.get()) {
-            witness(outcome.clone());
-        }
-    }
-
-    /// Its thread has nothing to do: from here on it sleeps, or is gone. An error if it is done by now.
-    fn rest(&self, may_leave: bool) -> Result<u8, u8> {
-        // Before the state says that there is someone to wake.
-        self.thread.get_or_init(thread::current);
-        let rest = if may_leave && self.witness.lock().is_some() { LEFT } else { PARKED };
-        self.state.compare_exchange(WAITING, rest, Ordering::AcqRel, Ordering::Acquire).map(|_| rest)
-    }
-
-    /// Its thread will ask for its turn again, or can be called.
-    fn is_here(&self) -> bool {
-        self.state.load(Ordering::Acquire) != LEFT
     }
 }
 
@@ -289,17 +245,12 @@ impl Queue {
             queue.ordering = true;
             return Turn::Order;
         }
-        let leads_next = queue.next_leader.as_ref().is_some_and(|next| Arc::ptr_eq(next, seat));
-        match seat.rest(!leads_next && queue.stand_in.is_some()) {
-            Err(_) => Turn::Done,
-            Ok(LEFT) => Turn::Leave,
-            Ok(_) => Turn::Park(timeout),
+        // Before the state says that there is someone to wake.
+        seat.thread.get_or_init(thread::current);
+        match seat.state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Acquire) {
+            Err(DONE) => Turn::Done,
+            _ => Turn::Park(timeout),
         }
-    }
-
-    /// A seat for the log's own thread. From here on sessions may leave.
-    pub(super) fn stand_in(&self) -> Arc<Seat> {
-        self.latch.lock().stand_in.get_or_insert_with(|| Arc::new(Seat::new())).clone()
     }
 
     /// Takes all that is queued; the caller holds the log's `leader`.
@@ -319,8 +270,7 @@ impl Queue {
     /// Whoever ordered asks whether it may stop: when nothing is queued, or when it is tired and others can go on.
     pub(super) fn stop_ordering(&self, tired: bool) -> bool {
         let mut queue = self.latch.lock();
-        let others_can = || queue.entries.iter().any(|entry| entry.seat.is_here());
-        if !(queue.entries.is_empty() || tired && others_can()) {
+        if !queue.entries.is_empty() && !tired {
             return false;
         }
         queue.ordering = false;
@@ -349,7 +299,6 @@ impl Queue {
         queue.ordered.range(from..).for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
         // It may have asked for its turn while the caller was about to order its entry.
         queue.replace_leader(|next| next.taken.load(Ordering::Relaxed));
-        queue.release_stand_in();
         let slot = queue.slots.trailing_ones() as usize;
         assert!(slot < SLOTS, "there are no more groups in flight than slots (Q5)");
         let is_first = queue.slots == 0;
@@ -412,16 +361,7 @@ impl QueueState {
     /// Q4.
     fn may_lead(&self, seat: &Arc<Seat>) -> bool {
         let free = self.next_leader.as_ref().is_none_or(|next| Arc::ptr_eq(next, seat));
-        free && if self.stands_in(seat) { self.unbegun > 0 } else { !seat.taken.load(Ordering::Relaxed) }
-    }
-
-    fn stands_in(&self, seat: &Arc<Seat>) -> bool {
-        self.stand_in.as_ref().is_some_and(|stand_in| Arc::ptr_eq(stand_in, seat))
-    }
-
-    /// The stand-in leads nobody else's flush: whom it was called for was taken by others.
-    fn release_stand_in(&mut self) {
-        self.next_leader = self.next_leader.take().filter(|next| !self.stands_in(next));
+        free && !seat.taken.load(Ordering::Relaxed)
     }
 
     /// How long the next flush has to wait before it may begin, if it has to: for others in flight, or as
@@ -470,16 +410,11 @@ impl QueueState {
 
     /// Q3.
     fn call_a_leader(&self) -> Option<Arc<Seat>> {
-        if self.next_leader.is_some() || self.unbegun == 0 {
+        if self.next_leader.is_some() {
             return None;
         }
         let from = self.ordered.len() - self.unbegun;
-        let mut members = self.ordered.range(from..).map(|member| &member.seat);
-        let called = members.clone().find(|seat| seat.call());
-        if called.is_none() && members.any(|seat| seat.is_here()) {
-            return None;
-        }
-        called.or(self.stand_in.as_ref().filter(|seat| seat.call())).cloned()
+        self.ordered.range(from..).map(|member| &member.seat).find(|seat| seat.call()).cloned()
     }
 
     /// After members were taken out of `ordered`, by a leader whose group ended or by somebody else.
@@ -494,7 +429,6 @@ impl QueueState {
             // A rotation or a checkpoint flushed for some that waited for a flush of their own.
             self.unbegun = self.ordered.len();
             self.replace_leader(|next| members.iter().any(|member| Arc::ptr_eq(&member.seat, next)));
-            self.release_stand_in();
         }
         let may_begin = self.in_flight == 0 || was_full && !self.pace.is_full(self.in_flight);
         let next = if may_begin { self.call_next_leader() } else { None };
@@ -505,7 +439,6 @@ impl QueueState {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::gtid::Uuid;
 
@@ -581,64 +514,5 @@ mod tests {
         wake.wake(&Ok(()));
         assert_eq!(queue.turn(&third, now), Turn::Park(None), "woken for no reason");
         assert_eq!(queue.turn(&second, now), LEAD);
-    }
-
-    /// A session that leaves, and how often its client was told.
-    fn leaver() -> (Arc<Seat>, Arc<AtomicU8>) {
-        let (seat, told) = (seat(), Arc::new(AtomicU8::new(0)));
-        let counter = told.clone();
-        seat.set_witness(Box::new(move |_| {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }));
-        (seat, told)
-    }
-
-    #[test]
-    fn who_has_a_witness_leaves_instead_of_sleeping_unless_it_is_to_lead() {
-        let (queue, (first, _), (second, _), (third, told)) =
-            (Queue::default(), leaver(), leaver(), leaver());
-        assert_eq!(queue.turn(&first, now), LEAD);
-        assert_eq!(queue.turn(&second, now), Turn::Park(None), "there is nobody who could stand in");
-        queue.stand_in();
-        assert_eq!(queue.turn(&second, now), Turn::Park(None), "it leads next");
-        assert_eq!(queue.turn(&third, now), Turn::Leave);
-        assert_eq!(told.load(Ordering::Relaxed), 0);
-        third.finish(Ok(COMMITTED));
-        assert_eq!(told.load(Ordering::Relaxed), 1);
-        third.tell();
-        assert_eq!(told.load(Ordering::Relaxed), 1, "once");
-    }
-
-    /// The second left, for there was a next leader; that one was taken by the first one's group, the second was not.
-    #[test]
-    fn the_stand_in_leads_where_all_have_left() {
-        let (queue, first, next, (left, told)) = (Queue::default(), seat(), seat(), leaver());
-        let stand_in = queue.stand_in();
-        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None));
-        assert_eq!(queue.turn(&first, now), LEAD);
-        assert_eq!(queue.turn(&next, now), Turn::Park(None));
-        assert_eq!(queue.turn(&left, now), Turn::Leave);
-        let member = |seat: &Arc<Seat>| Member { seat: seat.clone(), committed: COMMITTED };
-        queue.add_ordered([member(&first), member(&next)].into_iter());
-        let flight = queue.begin();
-        queue.add_ordered([member(&left)].into_iter());
-        assert!(queue.stop_ordering(false));
-        assert_eq!(stand_in.state.load(Ordering::Relaxed), CALLED);
-        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None), "one is in flight");
-        let wake = queue.abandon(Some(flight));
-        assert!(queue.latch.lock().next_leader.is_none(), "nobody is left to lead for");
-        wake.wake(&Ok(()));
-        assert_eq!(told.load(Ordering::Relaxed), 1);
-
-        let (late, told) = leaver();
-        queue.add_ordered([member(&late)].into_iter());
-        late.rest(true).unwrap();
-        assert!(queue.stop_ordering(false));
-        assert_eq!(queue.turn(&stand_in, now), LEAD);
-        let flight = queue.begin();
-        assert_eq!(flight.members, 1);
-        queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
-        assert_eq!(told.load(Ordering::Relaxed), 1);
-        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None));
     }
 }
