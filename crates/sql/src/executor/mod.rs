@@ -148,6 +148,7 @@ pub fn execute(
             cx.count(Counter::ComCommit);
             let ended = cx.characteristics();
             cx.commit()?;
+            cx.commit_empty()?;
             complete(cx, *completion, ended)
         }
         S::Rollback(completion) => {
