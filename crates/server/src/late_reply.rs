@@ -78,9 +78,12 @@ impl Outbox {
         let length = slot.reply.bytes().len();
         let sent = match self.socket.send_some(slot.reply.bytes()) {
             Ok(sent) => sent,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
-            // The session finds out when it reads.
-            Err(_) => length,
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
+            Err(_) => {
+                // The session finds out when it reads.
+                self.socket.shut();
+                length
+            }
         };
         if sent >= length {
             return self.end(&mut slot);

@@ -140,8 +140,8 @@ fn a_certificate_may_be_given() {
     third.connect();
 }
 
-/// Whoever makes a commit durable sends its reply, but waits for no client: one that reads nothing fills its socket, and
-/// holds up nobody. All its replies come in the end.
+/// A client that sends and reads nothing fills its socket with replies, and holds up nobody else's commits. All its replies
+/// come in the end.
 #[test]
 fn a_client_that_does_not_read_holds_up_no_commit() {
     // A Unix socket holds some 280 short messages each way.
