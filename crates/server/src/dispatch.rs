@@ -2,7 +2,7 @@
 //!
 //! Some commands of old are statements by now; those are run as such, so that they ask for the same privileges.
 
-use crate::dump;
+use crate::dump::{self, Reader};
 use crate::results::{self, Kept, Results};
 use crate::session::{Client, End, open_session};
 use crate::statements;
@@ -36,7 +36,9 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
         Command::ChangeUser(request) => return change_user(client, &request),
         Command::BinlogDump(request) => return dump::by_position(client, &request),
         Command::BinlogDumpGtid(request) => return dump::by_gtids(client, &request),
-        Command::Query { sql: b"SELECT VERSION()", .. } if client.reads_log => dump::answer_version(client),
+        Command::Query { sql: b"SELECT VERSION()", .. } if client.reader == Reader::MariadbBinlog => {
+            dump::answer_version(client);
+        }
         Command::Query { sql, .. } if dump::mariadb::is_question(client, sql) => {
             dump::mariadb::answer(client, sql)
         }

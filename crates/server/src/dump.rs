@@ -71,11 +71,20 @@ pub(crate) fn by_gtids(client: &mut Client<'_>, request: &BinlogDump<'_>) -> Nex
     }
 }
 
+/// What ends the connection of a replica that did not say what it is. The client library in MySQL's and MariaDB's servers makes a
+/// lost connection again by itself, in the middle of what they say before they ask for the log. Of an error they would never
+/// come again; of a lost connection they do, and say it all.
+const SAYS_NOTHING: &str = "its replica has not said what it reads";
+
 /// Streams the log until its end, if the request does not wait there, or until something ends it.
 fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) -> Next {
     if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
         client.connection.write_error(&results::error(&error));
         return Next::Reply;
+    }
+    let checksum = checksum_wish(&client.session);
+    if checksum == ChecksumWish::Unknown && client.reader == Reader::Replica {
+        return Next::Close(End::Server(SAYS_NOTHING));
     }
     // Only MySQL's replicas say which GTIDs they have.
     let mariadb = if has.is_none() { mariadb::wishes(client, request) } else { None };
@@ -84,7 +93,7 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         offset: request.offset,
         has,
         wait: !request.ends_with_the_log(),
-        checksum: checksum_wish(&client.session),
+        checksum,
         heartbeat: heartbeat(&client.session),
         heartbeat_v2: request.knows_heartbeat_v2() && mariadb.is_none(),
         server_id: client.server.variables.uint(ids::SERVER_ID) as u32,
@@ -181,20 +190,32 @@ fn uuid(session: &Session) -> String {
     }
 }
 
-/// True for `mariadb-binlog --read-from-remote-server`.
-pub(crate) fn is_mariadb_reader(login: &Login) -> bool {
-    let program =
-        says(login, b"program_name", b"mysqlbinlog") || says(login, b"program_name", b"mariadb-binlog");
-    program && says(login, b"_client_name", b"libmariadb")
+/// Who reads the log, as far as the login's attributes tell. What more there is to know, readers say themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A server of MySQL or MariaDB, as a replica.
+    Replica,
+    /// `mariadb-binlog --read-from-remote-server`
+    MariadbBinlog,
+    /// PyMySQL, with which python-mysql-replication reads the log.
+    PyMySql,
+    /// Any other client.
+    Other,
 }
 
-/// True for PyMySQL, with which python-mysql-replication reads the log.
-pub(crate) fn is_pymysql(login: &Login) -> bool {
-    says(login, b"_client_name", b"pymysql")
-}
-
-fn says(login: &Login, name: &[u8], value: &[u8]) -> bool {
-    login.attributes.iter().any(|(n, v)| n == name && v == value)
+impl Reader {
+    pub(crate) fn of(login: &Login) -> Self {
+        let value = |name: &[u8]| login.attributes.iter().find(|(n, _)| n == name).map(|(_, v)| &v[..]);
+        let is_replica_of_mysql = value(b"_client_role") == Some(b"binary_log_listener");
+        match (value(b"_client_name"), value(b"program_name")) {
+            _ if is_replica_of_mysql => Self::Replica,
+            // Programs have a name, and no other client tells which server it means: MariaDB's servers do.
+            (Some(b"libmysql"), None) if value(b"_server_host").is_some() => Self::Replica,
+            (Some(b"libmariadb"), Some(b"mysqlbinlog" | b"mariadb-binlog")) => Self::MariadbBinlog,
+            (Some(b"pymysql"), _) => Self::PyMySql,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// Tells MariaDB's reader of remote logs this server's version with `5.5.5-` in front.

@@ -11,7 +11,7 @@
 
 use crate::connections::{Peer, Seat};
 use crate::dispatch::{self, Next};
-use crate::dump;
+use crate::dump::{self, Reader};
 use crate::late_reply::Outbox;
 use crate::results;
 use crate::server::Server;
@@ -44,10 +44,8 @@ pub struct Client<'a> {
     pub(crate) seat: &'a Seat,
     id: u64,
     limits: Limits,
-    /// It is MariaDB's reader of remote logs; see [`dump::answer_version`].
-    pub(crate) reads_log: bool,
-    /// It is PyMySQL, with which python-mysql-replication reads the log.
-    pub(crate) is_pymysql: bool,
+    /// Who it is that may ask for the log.
+    pub(crate) reader: Reader,
     outbox: Arc<Outbox>,
 }
 
@@ -161,8 +159,7 @@ fn log_in<'a>(
         }
         Ok(login) => match open_session(server, &connection, &login, id, &counters) {
             Ok(session) => {
-                let reads_log = dump::is_mariadb_reader(&login);
-                let is_pymysql = dump::is_pymysql(&login);
+                let reader = Reader::of(&login);
                 let statements = Statements::new();
                 let outbox = Outbox::new(seat, counters.clone(), server.threads.clone());
                 let mut client = Client {
@@ -174,8 +171,7 @@ fn log_in<'a>(
                     seat,
                     id,
                     limits,
-                    reads_log,
-                    is_pymysql,
+                    reader,
                     outbox,
                 };
                 client.ok();

@@ -139,3 +139,35 @@ fn a_stream_is_cut_by_kill_and_by_a_shutdown() {
         assert!(matches!(error, Some(ClientError::Read(_))), "{error:?}");
     }
 }
+
+/// A replica's client library makes a lost connection again by itself, between what the replica says and its request. A MariaDB
+/// replica stopped with error 1236 so, in one of hundreds of lost connections, and with 1193 where it was about to ask for a variable.
+#[test]
+fn a_replica_that_lost_what_it_said_is_let_come_again() {
+    let server = prepare();
+    let mysql: &[(&[u8], &[u8])] =
+        &[(b"_client_name", b"libmysql"), (b"_client_role", b"binary_log_listener")];
+    let mariadb: &[(&[u8], &[u8])] = &[(b"_client_name", b"libmysql"), (b"_server_host", b"127.0.0.1")];
+    let program: &[(&[u8], &[u8])] = &[(b"_client_name", b"libmysql"), (b"program_name", b"reader")];
+    let connect = |attributes| {
+        let user = b"follower";
+        server.connect_as(&ConnectOptions { user, attributes, ..ConnectOptions::default() })
+    };
+    for attributes in [mysql, mariadb] {
+        let mut replica = connect(attributes);
+        replica.query("SET @slave_connect_state = ''").unwrap();
+        let domain = replica.query("SELECT @@GLOBAL.gtid_domain_id").unwrap();
+        assert_eq!(domain.rows, [[Some(b"0".to_vec())]]);
+        replica.send_command(&dump(0, 7)).unwrap();
+        let (events, error) = read_all(&mut replica);
+        assert_eq!(events, 0);
+        assert!(matches!(error, Some(ClientError::Read(_))), "{error:?}");
+    }
+    // Whoever comes no more is told what is wrong.
+    let mut reader = connect(program);
+    assert_eq!(reader.query("SELECT @@GLOBAL.gtid_domain_id").unwrap_err().number(), Some(1193));
+    reader.send_command(&dump(0, 7)).unwrap();
+    let error = read_all(&mut reader).1.unwrap();
+    assert_eq!(error.number(), Some(1236), "{error}");
+    assert!(error.to_string().contains("the checksum that source is configured to log"), "{error}");
+}

@@ -3,7 +3,7 @@
 //! They say what they are by `@mariadb_slave_capability`, and where they are by `@slave_connect_state`. They ask for variables
 //! and a function that MySQL does not have; only they are answered.
 
-use super::Client;
+use super::{Client, Reader};
 use binlog::event::MariadbGtid;
 use protocol::command::BinlogDump;
 use replication::source::mariadb::{self, Wishes};
@@ -28,7 +28,7 @@ pub(super) fn wishes(client: &Client<'_>, request: &BinlogDump<'_>) -> Option<Wi
     let session = &client.session;
     told(session, "mariadb_slave_capability")?;
     let state = told(session, "slave_connect_state");
-    if state.is_none() && (client.reads_log || client.is_pymysql) {
+    if state.is_none() && matches!(client.reader, Reader::MariadbBinlog | Reader::PyMySql) {
         return None;
     }
     let until = told(session, "slave_until_gtid").and_then(|text| {
@@ -45,10 +45,12 @@ fn told(session: &Session, name: &str) -> Option<String> {
     }
 }
 
-/// True for a statement that only [`answer`] knows, of a session that is a replica of MariaDB.
+/// True for a statement that only [`answer`] knows, of a session that is a replica of MariaDB. It may not have said so: its library
+/// makes a lost connection again by itself.
 pub(crate) fn is_question(client: &Client<'_>, sql: &[u8]) -> bool {
     (sql == DOMAIN_ID || sql.starts_with(GTID_POS))
-        && !client.session.user_variable("mariadb_slave_capability").is_null()
+        && (client.reader == Reader::Replica
+            || !client.session.user_variable("mariadb_slave_capability").is_null())
 }
 
 /// Answers it.
