@@ -182,3 +182,98 @@ fn a_client_that_does_not_read_holds_up_no_commit() {
         assert_eq!(found, format!("{STATEMENTS}\n{done}\n"));
     });
 }
+
+/// How many short replies a Unix socket takes for a client that reads none; it holds some 280 messages each way.
+fn room(deaf: &mut Client, executed: impl Fn() -> u64) -> u64 {
+    const MORE_THAN_FIT: u64 = 400;
+    let before = executed();
+    for _ in 0..MORE_THAN_FIT {
+        deaf.send_query(NOTHING).unwrap();
+    }
+    let mut done = 0;
+    await_that("the socket is full", || {
+        let before = std::mem::replace(&mut done, executed());
+        std::thread::sleep(Duration::from_millis(200));
+        done == before
+    });
+    for _ in 0..MORE_THAN_FIT {
+        deaf.next_pipelined_result().unwrap();
+    }
+    assert!(done - before < MORE_THAN_FIT, "they all fit");
+    // The last one is executed, and waits to be sent.
+    done - before - 1
+}
+
+const NOTHING: &str = "DO 0";
+
+fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = common::now();
+    while !holds() {
+        assert!(common::now() - begun < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The reply to a statement that has read what is not durable yet is sent by whoever makes it durable. It finds the socket
+/// full here: nobody waits for that, the session executes nothing behind it meanwhile, and all replies come in order.
+#[test]
+fn a_late_reply_to_a_client_that_does_not_read_holds_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = servers::disk::Disk::new(folder.path()).unwrap();
+    let (data, path) = (Arc::new(tempfile::tempdir().unwrap()), folder.path().join("socket"));
+    let socket = format!("--socket={}", path.display());
+    let server = common::Server::start_with(&data, &[&socket], &disk.variables());
+    server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, n INT NOT NULL); INSERT INTO d.t VALUES (1, 0), (2, 0)");
+    let status = |name: &str| -> u64 {
+        let row = server.sql(&format!("SHOW GLOBAL STATUS LIKE '{name}'"));
+        row.split('\t').nth(1).unwrap().trim().parse().unwrap()
+    };
+    let socket = UnixStream::connect(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let options = ConnectOptions::default();
+    let mut deaf = Client::connect(Box::new(socket), Arc::new(env::RealEnv), &options).unwrap();
+    let room = room(&mut deaf, || status("Com_do"));
+
+    let (mut holder, mut other) = (server.connect(), server.connect());
+    holder.query("BEGIN").unwrap();
+    holder.query("UPDATE d.t SET n = 1 WHERE id = 1").unwrap();
+    let done = status("Com_do");
+    deaf.send_query("BEGIN").unwrap();
+    for _ in 1..room {
+        deaf.send_query(NOTHING).unwrap();
+    }
+    // It waits for the lock, and has room for no more replies.
+    deaf.send_query("UPDATE d.t SET n = n + 1 WHERE id = 1").unwrap();
+    deaf.send_query(NOTHING).unwrap();
+    deaf.send_query("COMMIT").unwrap();
+    await_that("it waits for the lock", || status("Innodb_row_lock_current_waits") == 1);
+    assert_eq!(status("Com_do"), done + room - 1, "the other replies fit");
+
+    let flush = Duration::from_secs(2);
+    disk.delay_flushes(flush).unwrap();
+    let begun = common::now();
+    let committed = std::thread::scope(|scope| {
+        let commit = scope.spawn(|| holder.query("COMMIT").map(|_| common::now()));
+        await_that("the lock is free before the commit is durable", || {
+            status("Innodb_row_lock_current_waits") == 0
+        });
+        assert!(common::now() - begun < flush);
+        commit.join().unwrap().unwrap()
+    });
+    assert!(committed - begun >= flush);
+    disk.delay_flushes(Duration::ZERO).unwrap();
+    // The reply holds now, and does not fit.
+    other.query("UPDATE d.t SET n = 7 WHERE id = 2").unwrap();
+    assert!(common::now() - committed < Duration::from_secs(20), "a commit was held up");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(status("Com_do"), done + room - 1, "nothing is executed behind a reply that is out");
+
+    for _ in 0..room {
+        assert_eq!(deaf.next_pipelined_result().unwrap().ok.affected_rows, 0);
+    }
+    assert_eq!(deaf.next_pipelined_result().unwrap().ok.affected_rows, 1);
+    for _ in [NOTHING, "COMMIT"] {
+        assert_eq!(deaf.next_pipelined_result().unwrap().ok.affected_rows, 0);
+    }
+    assert_eq!(server.sql("SELECT n FROM d.t ORDER BY id"), "2\n7\n");
+}
