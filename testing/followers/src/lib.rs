@@ -62,6 +62,11 @@ pub fn working_time(default: Duration) -> Result<Duration> {
     }
 }
 
+/// How long a follower may take for what its source did: two minutes, or as long as the source worked.
+pub fn patience() -> Result<Duration> {
+    Ok(working_time(Duration::ZERO)?.max(Duration::from_secs(120)))
+}
+
 /// Asks `what` until it says yes; an error with `description` after `patience`.
 pub fn await_that(
     description: &str,

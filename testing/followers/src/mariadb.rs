@@ -109,10 +109,13 @@ impl Replica {
             self.server.sql("START SLAVE IO_THREAD")?;
             return Ok(());
         }
-        for (number, text) in [("Last_IO_Errno", "Last_IO_Error"), ("Last_SQL_Errno", "Last_SQL_Error")] {
-            // A lost connection is made again; 0 is none.
-            let passing = ["0", "2002", "2003", "2013", "2026", "1158", "1159", "1160", "1161"];
-            if !passing.contains(&status[number].as_str()) {
+        // A lost connection is made again, whatever was under way; then the receiver runs on.
+        let stopped = [
+            ("Last_IO_Errno", "Last_IO_Error", status["Slave_IO_Running"] == "No"),
+            ("Last_SQL_Errno", "Last_SQL_Error", true),
+        ];
+        for (number, text, is_over) in stopped {
+            if is_over && status[number] != "0" {
                 let (number, text) = (&status[number], &status[text]);
                 return Err(format!("stopped by {number}: {text}\n{}", self.told()?).into());
             }

@@ -9,6 +9,22 @@ use std::time::Duration;
 /// Errors of the receiver that pass by themselves: the connection is lost, and made again.
 const PASSING: [&str; 10] = ["0", "2002", "2003", "2005", "2013", "2026", "1158", "1159", "1160", "1161"];
 
+/// False, with the reason printed, where no MySQL can be started.
+///
+/// # Panics
+/// If one is named (`DURAMEN_MYSQLD`) and can't be started.
+pub fn is_at_hand() -> bool {
+    match servers::mysqld() {
+        Ok(_) => true,
+        Err(reason) => {
+            assert!(std::env::var_os("DURAMEN_MYSQLD").is_none(), "{reason}");
+            println!("NOT TESTED: {reason}");
+            eprintln!("NOT TESTED: {reason}");
+            false
+        }
+    }
+}
+
 /// Makes the account that replicas log in with, with the only password plugin that MySQL 9 has.
 pub fn let_in(source: &Running) -> Result<()> {
     source.sql(

@@ -7,16 +7,15 @@
 use followers::mariadb::{Apply, Positions, Replica, let_in, port_option};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
-use followers::{await_that, seed, working_time};
+use followers::{await_that, patience, seed, working_time};
 use servers::{Kind, Launch, Running};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use stdx::random::Random;
 
 /// What the source does: all there is.
 const FEATURES: Features = Features::ALL;
-/// How long a replica may take for what its source did.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A source, and the port for its replicas.
 fn source(folder: &Path) -> (Running, u16) {
@@ -35,7 +34,10 @@ fn source_with(folder: &Path, options: &[&str]) -> (Running, u16) {
 }
 
 fn check_equal(source: &Running, replica: &Replica) {
-    replica.await_source(source, PATIENCE).unwrap();
+    let begun = Instant::now();
+    replica.await_source(source, patience().unwrap()).unwrap();
+    let executed = source.sql("SELECT @@GLOBAL.gtid_executed").unwrap();
+    println!("caught up with {executed} after {:.1} s", begun.elapsed().as_secs_f64());
     assert_eq!(replica.differences(source).unwrap(), Vec::<String>::new());
 }
 
@@ -105,7 +107,7 @@ fn lost_connections_by_file_and_offset() {
 }
 
 /// What goes wrong between a source and its replica.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     Cut,
     Block,
@@ -139,16 +141,17 @@ impl Run {
 
     /// Lets one trouble after the other happen while the source works, then lets both be in peace.
     fn through(mut self, troubles: &[Trouble]) -> (Running, Replica, (Proxy, tempfile::TempDir)) {
+        let mut met = BTreeMap::new();
         let end = Instant::now() + working_time(Duration::from_secs(8)).unwrap();
         while Instant::now() < end {
             std::thread::sleep(Duration::from_millis(200 + self.random.below(1200)));
             let trouble = troubles[self.random.below(troubles.len() as u64) as usize];
             self = self.meet(trouble);
+            *met.entry(trouble).or_insert(0) += 1;
             self.replica.check().unwrap_or_else(|e| panic!("after {trouble:?}: {e}"));
         }
         self.proxy.delay(Duration::ZERO);
-        println!("{}", self.work.stop().unwrap());
-        self.replica.await_source(&self.source, PATIENCE).unwrap();
+        println!("{met:?}; {}", self.work.stop().unwrap());
         (self.source, self.replica, (self.proxy, self.folder))
     }
 
@@ -224,7 +227,7 @@ fn places_by_gtid() {
     source.sql("INSERT INTO d.t VALUES (2); INSERT INTO d.t VALUES (3); INSERT INTO d.t VALUES (4)").unwrap();
     replica_sql(&format!("START SLAVE UNTIL master_gtid_pos='{domain_and_server}-{until}'"));
     let stopped = || Ok(replica.status()?["Slave_SQL_Running"] == "No");
-    await_that("stopped by UNTIL", PATIENCE, stopped).unwrap();
+    await_that("stopped by UNTIL", patience().unwrap(), stopped).unwrap();
     assert_eq!(replica_sql("SELECT MAX(a) FROM d.t"), "3");
     replica_sql("STOP SLAVE; CHANGE MASTER TO MASTER_USE_GTID=current_pos; START SLAVE");
     check_equal(&source, &replica);
@@ -240,7 +243,8 @@ fn places_by_gtid() {
     let refused = |place: &str| {
         replica_sql("STOP SLAVE");
         replica_sql(&format!("SET GLOBAL gtid_slave_pos='{place}'; START SLAVE"));
-        await_that("an error", PATIENCE, || Ok(replica.status()?["Last_IO_Errno"] != "0")).unwrap();
+        await_that("an error", patience().unwrap(), || Ok(replica.status()?["Last_IO_Errno"] != "0"))
+            .unwrap();
         let status = replica.status().unwrap();
         assert_eq!(status["Last_IO_Errno"], "1236");
         status["Last_IO_Error"].clone()

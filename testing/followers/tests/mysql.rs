@@ -5,33 +5,18 @@
 //! `DURAMEN_FOLLOW_SECONDS` is how long the source works in each test, `DURAMEN_SEED` what it does.
 #![allow(clippy::unwrap_used)]
 
-use followers::mysql_server::{Replica, let_in};
+use followers::mysql_server::{Replica, is_at_hand, let_in};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
-use followers::{seed, working_time};
-use servers::{Kind, Launch, Running, find, mysqld};
+use followers::{patience, seed, working_time};
+use servers::{Kind, Launch, Running, find};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use stdx::random::Random;
 
-/// How long a replica may take for what its source did.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Appliers that work side by side.
 const WORKERS: u32 = 4;
-
-/// False, with the reason printed, where no MySQL can be started. One that is named and does not start is a failure.
-fn has_mysql() -> bool {
-    match mysqld() {
-        Ok(_) => true,
-        Err(reason) => {
-            assert!(std::env::var_os("DURAMEN_MYSQLD").is_none(), "{reason}");
-            println!("NOT TESTED: {reason}");
-            eprintln!("NOT TESTED: {reason}");
-            false
-        }
-    }
-}
 
 fn source(folder: &Path) -> Running {
     let source = Launch::new(Kind::Duramen, folder).unwrap();
@@ -43,7 +28,10 @@ fn source(folder: &Path) -> Running {
 }
 
 fn check_equal(source: &Running, replica: &Replica) {
-    replica.await_source(source, PATIENCE).unwrap();
+    let begun = Instant::now();
+    replica.await_source(source, patience().unwrap()).unwrap();
+    let executed = source.sql("SELECT @@GLOBAL.gtid_executed").unwrap();
+    println!("caught up with {executed} after {:.1} s", begun.elapsed().as_secs_f64());
     assert_eq!(replica.differences(source).unwrap(), Vec::<String>::new());
 }
 
@@ -70,7 +58,7 @@ fn sysbench(source: &Running, time: Duration) -> Option<Child> {
 
 #[test]
 fn by_auto_position_in_parallel_beside_a_load() {
-    if !has_mysql() {
+    if !is_at_hand() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -91,7 +79,7 @@ fn by_auto_position_in_parallel_beside_a_load() {
 
 #[test]
 fn through_kills_restarts_and_cuts() {
-    if !has_mysql() {
+    if !is_at_hand() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
