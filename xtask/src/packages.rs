@@ -20,6 +20,7 @@ pub const FOR_TESTS: &[Program] = &[
     program("mariadb-slap", "mariadb-client"),
     program("mariadb-binlog", "mariadb-server-core"),
     program("mariadbd", "mariadb-server"),
+    program("mydumper", "mydumper"),
     program("sysbench", "sysbench"),
     program("strace", "strace"),
     program("cc", "gcc"),
