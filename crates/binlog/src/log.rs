@@ -9,6 +9,7 @@
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
 //! - [`dependencies`]: which transactions a replica may apply beside each other;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
+//! - [`reset`]: beginning anew;
 //! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
 //! - [`gtids`]: which transactions are where;
 //! - [`gate`]: holding transactions back that are durable here, until others have them;
@@ -35,6 +36,7 @@ mod progress;
 mod queue;
 mod reader;
 mod recovery;
+mod reset;
 mod rotate;
 mod scan;
 mod stages;
@@ -50,6 +52,7 @@ pub use pace::SLOTS as FLUSHES_MAX;
 pub use progress::{Bell, Following, Published};
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
+pub use reset::Reset;
 pub use status::{Counter, LogStatus};
 
 use crate::group::{EventGroup, GroupBuilder};
@@ -458,7 +461,7 @@ impl Shared {
         let size = options.max_binlog_size;
         let history_size = options.binlog_transaction_dependency_history_size;
         let pool = Pool::new(folder.clone(), options.binlog_prealloc_num, size, found.pool);
-        let maker = FileMaker::new(folder.clone(), options, pool, status.clone(), found.purged_by_order);
+        let maker = FileMaker::new(folder.clone(), options, pool, status.clone(), found.past);
         let executed = found.report.gtid_executed;
         let number = match found.files.last() {
             Some(&(FileNumber::MAX, _)) => return Err(LogError::Exhausted("file numbers")),

@@ -190,7 +190,8 @@ impl Engine {
         let store = Store::open(env.clone(), &dir.join(STORE_FOLDER), store_options)?;
         check_together(&store, &recovered)?;
         target.begin(&store)?;
-        let (replayed, prepared) = replay::replay(&log, &store, target)?;
+        let log_start = recovered.reset.map_or(LogPosition::ZERO, |r| LogPosition::new(r.first, 0));
+        let (replayed, prepared) = replay::replay(&log, log_start, &store, target)?;
         let shared = Arc::new(Shared::default());
         shared.applied.store(log.visible().to_u64(), Ordering::Release);
         let visible = log.clone();
@@ -479,6 +480,19 @@ impl Engine {
         Ok(self.log.purge_to(keep.min(self.store.checkpoint_position().file()))?)
     }
 
+    /// RESET BINARY LOGS AND GTIDS: the log begins anew, in a file with this number in its name. The tables keep everything.
+    /// The caller keeps commits away, or waits for long.
+    pub fn reset_log(&self, named: u32) -> Result<(), EngineError> {
+        loop {
+            let ordered = self.log.ordered();
+            self.log.wait_visible(ordered)?;
+            let tables = self.checkpoint()?;
+            if self.log.reset(named, tables, ordered)? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Recovery reads the log from the checkpoint on.
     fn move_purge_floor(&self) {
         self.log.set_purge_floor(self.store.checkpoint_position());
@@ -498,8 +512,11 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
     let tables = store.checkpoint_position();
     let log_end = recovered.end;
     let log_start = recovered.files.first().copied().unwrap_or(FileNumber(1));
-    // An empty store belongs to a log from its first file on.
-    let needed = tables.file().max(FileNumber(1));
+    // An empty store belongs to a log from its first file on, one that has all of an earlier log to that of the next.
+    let needed = match recovered.reset {
+        Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
+        _ => tables.file().max(FileNumber(1)),
+    };
     if tables <= log_end && log_start <= needed {
         Ok(())
     } else {

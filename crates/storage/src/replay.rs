@@ -98,9 +98,10 @@ pub struct Replayed {
     pub bytes: u64,
 }
 
-/// Applies to the store what it lacks of the log.
+/// Applies to the store what it lacks of the log, which goes back to `log_start`.
 pub(crate) fn replay(
     log: &Log,
+    log_start: LogPosition,
     store: &Arc<Store>,
     target: &mut dyn ReplayTarget,
 ) -> Result<(Replayed, BTreeMap<Xid, Content>), ReplayError> {
@@ -113,7 +114,7 @@ pub(crate) fn replay(
     store.set_notes_source(move |_| noted.lock().clone());
     let done = Replayed { from, ..Replayed::default() };
     let mut replay = Replay { store, target, group: Group::default(), prepared, notes, done };
-    log.replay(from, &mut |event| replay.event(&event))?;
+    log.replay(from.max(log_start), &mut |event| replay.event(&event))?;
     if replay.done.groups > 0 {
         tracing::info!(done = ?replay.done, "binary log replayed");
     }

@@ -110,6 +110,48 @@ impl EncodeEvent for IgnorableEvent {
     }
 }
 
+/// In a file's header, of a log that was begun anew (`RESET BINARY LOGS AND GTIDS`): which file the new log begins with, and
+/// where the tables were then. All of its files have it. An ignorable event, so that other readers pass over it: [`Self::MARK`],
+/// then three numbers of eight bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogResetEvent {
+    /// The number of the new log's first file, counted on from the old log's last one.
+    pub first: u64,
+    /// The number in its name.
+    pub named: u64,
+    /// A packed position: what the old log held was in the tables up to here, and that was all.
+    pub tables: u64,
+}
+
+impl LogResetEvent {
+    /// What tells it from other ignorable events.
+    pub const MARK: &[u8] = b"log_reset\0";
+
+    /// Reads the body of an ignorable event; `None` if it is another's.
+    pub fn decode(body: &[u8]) -> Result<Option<Self>, EventError> {
+        let Some(numbers) = body.strip_prefix(Self::MARK) else { return Ok(None) };
+        let mut c = Cursor::new(numbers);
+        Ok(Some(Self { first: c.u64()?, named: c.u64()?, tables: c.u64()? }))
+    }
+}
+
+impl EncodeEvent for LogResetEvent {
+    fn event_type(&self) -> EventType {
+        EventType::IGNORABLE
+    }
+
+    fn header_flags(&self) -> u16 {
+        flags::IGNORABLE
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(Self::MARK);
+        for number in [self.first, self.named, self.tables] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+}
+
 /// Sent on an idle stream, never in a file: the source lives and is at this place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatEvent<'a> {

@@ -38,6 +38,21 @@
 //! | g | index starting at K replaces the old one, flushed | all files; the old or the new index | old: nothing happened |
 //! | h | files removed, oldest first; folder flushed | any subset of them, and the new index | removes the rest (F3) |
 //!
+//! # Reset: the log begins anew, in a file that is named as the first
+//!
+//! All that the old log holds is in the tables, durably, and nobody orders anything meanwhile (`reset.rs`).
+//!
+//! | | step | a power cut before the next step leaves | recovery |
+//! | --- | --- | --- | --- |
+//! | m | header written as in a, with no GTIDs | the old log, an orphan | removes the orphan |
+//! | n | the orphan renamed to `binlog.reset` | the old log, and `binlog.reset` or the orphan | `binlog.reset`: goes on with p |
+//! | o | folder flushed: the old log is no more | the same | goes on with p |
+//! | p | the old log's files removed, oldest first | any subset of them | goes on with p |
+//! | q | index with the new file's name alone, flushed, the folder too | the old or the new index | goes on with p |
+//! | r | `binlog.reset` renamed to the first file, folder flushed; the switch in memory | the new log, with its name or not | goes on with p, or none |
+//!
+//! What fails in m or n leaves the old log as it was. What fails later latches the log; the next start goes on.
+//!
 //! # Startup, after a power cut in any of these, or in the last startup
 //!
 //! | | step | a power cut before the next step leaves | recovery |
@@ -50,7 +65,7 @@
 use super::error::LogError;
 use super::names::Folder;
 use crate::position::{FileNumber, LogPosition};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 
@@ -75,9 +90,9 @@ pub(super) struct Files {
 }
 
 #[derive(Default)]
-struct IndexState {
+pub(super) struct IndexState {
     /// What the durable index says.
-    written: Option<(FileNumber, FileNumber)>,
+    pub(super) written: Option<(FileNumber, FileNumber)>,
 }
 
 impl Files {
@@ -93,6 +108,19 @@ impl Files {
             "log files are numbered without gaps"
         );
         list.push_back((number, header_end));
+    }
+
+    /// The log begins anew with this file, of which only the header is there.
+    pub(super) fn restart(&self, number: FileNumber, header_end: u64) {
+        let mut list = self.list.lock();
+        assert!(list.back().is_none_or(|&(last, _)| last < number), "positions only grow");
+        list.clear();
+        list.push_back((number, header_end));
+    }
+
+    /// Keeps others from the folder's log files and from the index, across I/O.
+    pub(super) fn take_index_turn(&self) -> MutexGuard<'_, IndexState> {
+        self.index_turn.lock()
     }
 
     /// The true size of the last file, now that it is closed.

@@ -61,7 +61,7 @@ impl Log {
             Err(LogError::Purged { .. }) => self.previous_gtids(self.shared.files.first())?,
             found => found?,
         };
-        purged.union(&self.shared.maker.purged_by_order.lock());
+        purged.union(&self.shared.maker.past.lock().purged_by_order);
         Ok(purged)
     }
 
@@ -76,12 +76,12 @@ impl Log {
         if !is_free(&leader.gtids) || !is_free(&leader.reserved) {
             return Ok(false);
         }
-        let (gtids, purged) = (leader.gtids.clone(), self.shared.maker.purged_by_order.lock().clone());
+        let (gtids, purged) = (leader.gtids.clone(), self.shared.maker.past.lock().purged_by_order.clone());
         leader.gtids.union(added);
-        self.shared.maker.purged_by_order.lock().union(added);
+        self.shared.maker.past.lock().purged_by_order.union(added);
         if let Err(error) = self.shared.rotate(&mut leader) {
             leader.gtids = gtids;
-            *self.shared.maker.purged_by_order.lock() = purged;
+            self.shared.maker.past.lock().purged_by_order = purged;
             return Err(error);
         }
         self.shared.published.lock().gtids.union(added);

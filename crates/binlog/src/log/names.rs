@@ -1,10 +1,14 @@
 //! The names of the log's files in their folder.
 //!
+//! The number in a name is the file's number in positions, less a shift that a reset of the log has set (`reset.rs`): names begin
+//! anew then, while positions only grow.
+//!
 //! | name | what |
 //! | --- | --- |
 //! | `binlog.000001` | a log file; six digits or more |
 //! | `binlog.index` | the log files' names, one on a line, as `./binlog.000001` |
 //! | `binlog.new` | the next log file, not yet named |
+//! | `binlog.reset` | the first file of a log that begins anew, while the old log's files go |
 //! | `binlog.prealloc-1` | a file of zeros, to become a log file |
 //! | `binlog.prealloc-1.tmp` | the same, not yet complete |
 //! | `binlog.large-1` | the events of a large transaction that is not committed |
@@ -13,6 +17,10 @@ use crate::position::FileNumber;
 use env::Env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+
+/// The largest number that a file's name may have, as in MySQL.
+const NAMED_MAX: u32 = 0x7fff_ffff;
 
 /// The folder, and what the names in it start with.
 #[derive(Clone)]
@@ -20,28 +28,48 @@ pub(super) struct Folder {
     pub(super) env: Arc<dyn Env>,
     pub(super) dir: PathBuf,
     base: String,
+    /// What is added to the number in a name. Set before other threads know of the log, and by a reset.
+    shift: Arc<AtomicI64>,
 }
 
 impl Folder {
     pub(super) fn new(env: Arc<dyn Env>, dir: &Path, base: &str) -> Self {
-        Self { env, dir: dir.to_owned(), base: base.to_owned() }
+        Self { env, dir: dir.to_owned(), base: base.to_owned(), shift: Arc::default() }
     }
 
+    /// From now on the name with number `named` is that of the file `first`.
+    pub(super) fn set_shift(&self, first: FileNumber, named: u32) {
+        self.shift.store(i64::from(first.0) - i64::from(named), SeqCst);
+    }
+
+    /// The name of a file; one of before a reset has the number 0.
     pub(super) fn log_name(&self, number: FileNumber) -> String {
-        format!("{}.{:06}", self.base, number.0)
+        self.numbered((i64::from(number.0) - self.shift.load(SeqCst)).max(0))
+    }
+
+    /// The name with this number.
+    pub(super) fn numbered(&self, number: i64) -> String {
+        format!("{}.{number:06}", self.base)
     }
 
     pub(super) fn log_path(&self, number: FileNumber) -> PathBuf {
         self.dir.join(self.log_name(number))
     }
 
-    /// The number in a log file's name, with or without a folder before it.
+    /// The file that has this name, with or without a folder before it.
     pub(super) fn log_number(&self, name: &str) -> Option<FileNumber> {
+        let number = i64::from(self.named(name)?) + self.shift.load(SeqCst);
+        let number = u32::try_from(number).ok().filter(|&n| n > 0).map(FileNumber)?;
+        (number <= FileNumber::MAX).then_some(number)
+    }
+
+    /// The number in a log file's name, with or without a folder before it.
+    pub(super) fn named(&self, name: &str) -> Option<u32> {
         let name = name.rsplit('/').next()?;
         let digits = name.strip_prefix(&self.base)?.strip_prefix('.')?;
         let decimal = digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit());
-        let number = FileNumber(digits.parse().ok().filter(|&n| decimal && n > 0)?);
-        (number <= FileNumber::MAX && self.log_name(number) == name).then_some(number)
+        let number: u32 = digits.parse().ok().filter(|&n| decimal && n > 0 && n <= NAMED_MAX)?;
+        (self.numbered(number.into()) == name).then_some(number)
     }
 
     pub(super) fn index(&self) -> PathBuf {
@@ -50,6 +78,10 @@ impl Folder {
 
     pub(super) fn new_file(&self) -> PathBuf {
         self.dir.join(format!("{}.new", self.base))
+    }
+
+    pub(super) fn reset_file(&self) -> PathBuf {
+        self.dir.join(format!("{}.reset", self.base))
     }
 
     pub(super) fn large_file(&self, serial: u64) -> PathBuf {
@@ -103,6 +135,14 @@ mod tests {
         check("binlog.+00001", None);
         check("binlog.index", None);
         check("other.000001", None);
+        folder.set_shift(FileNumber(8), 2);
+        check("binlog.000002", Some(8));
+        check("binlog.16777210", None);
+        assert_eq!(folder.log_name(FileNumber(9)), "binlog.000003");
+        assert_eq!(folder.log_name(FileNumber(5)), "binlog.000000", "of before the reset");
+        folder.set_shift(FileNumber(8), 2_000_000_000);
+        check("binlog.2000000001", Some(9));
+        check("binlog.000001", None);
         assert_eq!(folder.pool_serial("binlog.prealloc-7"), Some((7, true)));
         assert_eq!(folder.pool_serial("binlog.prealloc-7.tmp"), Some((7, false)));
         assert_eq!(folder.pool_serial("binlog.000001"), None);

@@ -84,18 +84,22 @@ impl LogReader {
     }
 
     fn open_file(shared: Arc<Shared>, number: FileNumber) -> Result<Self, LogError> {
-        let path = shared.files.folder.log_path(number);
-        let file = match shared.env.open(&path, OpenMode::Read) {
-            Ok(file) => file,
-            Err(e) => {
-                let oldest = shared.files.first();
-                return Err(if number < oldest || number > shared.files.last() {
-                    LogError::Purged { wanted: number, oldest }
-                } else {
-                    LogError::io(format!("opening {}", path.display()), e)
-                });
-            }
+        let open = || {
+            let path = shared.files.folder.log_path(number);
+            let file = shared.env.open(&path, OpenMode::Read);
+            file.map_err(|e| LogError::io(format!("opening {}", path.display()), e))
         };
+        let file = open().or_else(|_| {
+            // It may be about to get its name.
+            drop(shared.files.take_index_turn());
+            open()
+        });
+        // Looked at behind the opening: in a log that was begun anew meanwhile another file may have the name.
+        let oldest = shared.files.first();
+        if number < oldest || file.is_err() && number > shared.files.last() {
+            return Err(LogError::Purged { wanted: number, oldest });
+        }
+        let file = file?;
         let fde = FormatDescription::new(&shared.maker.server_version, 0);
         Ok(Self { shared, number, stream: EventStream::new(file, FIRST_EVENT), fde, unproven: false })
     }

@@ -2,8 +2,10 @@
 
 use super::error::LogError;
 use super::names::Folder;
-use super::rotate::clear_in_use;
-use super::scan::{self, EventStream, FIRST_EVENT, Scanned, StreamError};
+use super::reset::{self, Reset};
+use super::rotate::{Past, clear_in_use};
+use super::scan::{self, EventStream, FIRST_EVENT, FileHeader, Scanned, StreamError};
+use crate::event::LogResetEvent;
 use crate::gtid::GtidSet;
 use crate::position::{FileNumber, LogPosition};
 use env::{File, OpenMode};
@@ -26,6 +28,8 @@ pub struct Recovered {
     pub clean_shutdown: bool,
     /// Bytes cut off its end because they were no complete group. Zeros made ahead are not counted.
     pub cut_bytes: u64,
+    /// How the log was begun anew last, if it was.
+    pub reset: Option<Reset>,
 }
 
 /// The log's files, put right.
@@ -34,12 +38,13 @@ pub(super) struct Found {
     pub(super) files: Vec<(FileNumber, u64)>,
     /// Serial numbers of complete pool files.
     pub(super) pool: Vec<u64>,
-    /// What the last file's header says of GTIDs that were declared as purged.
-    pub(super) purged_by_order: GtidSet,
+    /// What the last file's header says.
+    pub(super) past: Past,
 }
 
 /// Steps i and j of `files.rs`, and checks.
 pub(super) fn recover(folder: &Folder) -> Result<Found, LogError> {
+    finish_reset(folder)?;
     let listing = list(folder)?;
     let numbers = log_files(folder, &listing)?;
     let mut found = Found {
@@ -50,10 +55,11 @@ pub(super) fn recover(folder: &Folder) -> Result<Found, LogError> {
             gtid_purged: GtidSet::new(),
             clean_shutdown: true,
             cut_bytes: 0,
+            reset: None,
         },
         files: Vec::new(),
         pool: listing.pool,
-        purged_by_order: GtidSet::new(),
+        past: Past::default(),
     };
     for &number in &numbers {
         let size = open(folder, number)?.len().map_err(|e| on_file(folder, number, e))?;
@@ -69,9 +75,43 @@ pub(super) fn recover(folder: &Folder) -> Result<Found, LogError> {
         report.gtid_executed = scanned.gtids;
         report.gtid_purged = previous_gtids(folder, numbers[0])?;
         report.gtid_purged.union(&scanned.header.purged_by_order);
-        found.purged_by_order = scanned.header.purged_by_order;
+        report.reset = scanned.header.reset.as_ref().map(Reset::from_event);
+        found.past = Past { purged_by_order: scanned.header.purged_by_order, reset: scanned.header.reset };
     }
     Ok(found)
+}
+
+/// Steps p to r of a reset that was broken off behind its point of no return.
+fn finish_reset(folder: &Folder) -> Result<(), LogError> {
+    let path = folder.reset_file();
+    if !folder.env.exists(&path) {
+        return Ok(());
+    }
+    let (_, named) = read_reset(&path, folder)?.ok_or_else(|| {
+        LogError::corrupt(&path.to_string_lossy(), 0, "it does not say what the log begins anew with")
+    })?;
+    let error = |e| LogError::io("beginning the binary log anew", e);
+    // The name of before need not be durable: the process alone may have died.
+    folder.env.sync_dir(&folder.dir).map_err(error)?;
+    reset::replace_old(folder, named).map_err(error)
+}
+
+/// What a file's header says of a reset: the log's first file, and the number in its name.
+fn read_reset(path: &Path, folder: &Folder) -> Result<Option<(FileNumber, u32)>, LogError> {
+    let name = path.to_string_lossy();
+    let header =
+        folder.env.open(path, OpenMode::Read).map_err(StreamError::Io).and_then(read_header).map_err(
+            |e| match e {
+                StreamError::Io(e) => LogError::io(name.clone(), e),
+                StreamError::Event(e) => LogError::corrupt(&name, 0, e.to_string()),
+            },
+        )?;
+    let Some(LogResetEvent { first, named, .. }) = header.reset else { return Ok(None) };
+    let fit = |number: u64| u32::try_from(number).ok().filter(|&n| n > 0);
+    match (fit(first), fit(named)) {
+        (Some(first), Some(named)) => Ok(Some((FileNumber(first), named))),
+        _ => Err(LogError::corrupt(&name, 0, "no log begins with such numbers")),
+    }
 }
 
 struct Listing {
@@ -84,17 +124,24 @@ struct Listing {
 fn list(folder: &Folder) -> Result<Listing, LogError> {
     let mut listing = Listing { logs: Vec::new(), pool: Vec::new() };
     let what = || format!("reading the folder {}", folder.dir.display());
-    let mut orphans = Vec::new();
+    let (mut orphans, mut logs) = (Vec::new(), Vec::new());
     for path in folder.env.read_dir(&folder.dir).map_err(|e| LogError::io(what(), e))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if let Some(number) = folder.log_number(&name) {
-            listing.logs.push(number);
+        if let Some(named) = folder.named(&name) {
+            logs.push((named, path, name));
         } else if let Some((serial, complete)) = folder.pool_serial(&name) {
             if complete { listing.pool.push(serial) } else { orphans.push(path) }
         } else if path == folder.new_file() || folder.is_large_file(&name) {
             orphans.push(path);
         }
     }
+    // All files of a log that was begun anew say so.
+    if let Some((_, newest, _)) = logs.iter().max()
+        && let Some((first, named)) = read_reset(newest, folder)?
+    {
+        folder.set_shift(first, named);
+    }
+    listing.logs = logs.iter().filter_map(|(_, _, name)| folder.log_number(name)).collect();
     listing.logs.sort_unstable();
     for path in orphans {
         remove(folder, &path)?;
@@ -178,11 +225,13 @@ fn cut_bytes(file: &dyn File, end: u64) -> io::Result<u64> {
 
 /// The GTIDs that were in the files before this one.
 fn previous_gtids(folder: &Folder, number: FileNumber) -> Result<GtidSet, LogError> {
-    let file = open(folder, number)?;
-    let limit = file.len().map_err(|e| on_file(folder, number, e))?;
-    let mut stream = EventStream::new(file, FIRST_EVENT);
-    let header = scan::read_file_header(&mut stream, limit);
+    let header = read_header(open(folder, number)?);
     Ok(header.map_err(|e| from_stream(folder, number, 0, e))?.previous)
+}
+
+fn read_header(file: Arc<dyn File>) -> Result<FileHeader, StreamError> {
+    let limit = file.len()?;
+    scan::read_file_header(&mut EventStream::new(file, FIRST_EVENT), limit)
 }
 
 fn open(folder: &Folder, number: FileNumber) -> Result<Arc<dyn File>, LogError> {

@@ -11,7 +11,8 @@ use super::scan::FIRST_EVENT;
 use super::status::LogStatus;
 use crate::event::{
     CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, EventHeader, EventOrigin, FormatDescription,
-    IgnorableEvent, MAGIC, PreviousGtids, PurgedGtids, RotateEvent, StopEvent, append_event, flags,
+    IgnorableEvent, LogResetEvent, MAGIC, PreviousGtids, PurgedGtids, RotateEvent, StopEvent, append_event,
+    flags,
 };
 use crate::group::{EventGroup, GtidStamp};
 use crate::gtid::{GtidSet, Uuid};
@@ -50,7 +51,7 @@ pub(super) type FlushFiles = Arc<[Arc<dyn File>]>;
 
 /// A file with its durable header, before it gets its name.
 pub(super) struct Prepared {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     file: Arc<dyn File>,
     flush_files: FlushFiles,
     end: u64,
@@ -165,6 +166,11 @@ impl Shared {
     /// ordered is published: it is in the file that was flushed and closed.
     pub(super) fn switch_to(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
         self.files.push(number, next.end);
+        self.go_on_in(leader, next, number);
+    }
+
+    /// The rest of step e: the file is in the list.
+    pub(super) fn go_on_in(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
         let file = next.file;
         let Prepared { flush_files, end, allocated, sequence, .. } = next;
         leader.active = Active { number, file, flush_files, end, allocated, sequence };
@@ -187,8 +193,17 @@ pub(super) struct FileMaker {
     server_id: u32,
     pub(super) server_uuid: Uuid,
     pub(super) server_version: String,
-    /// GTIDs that were declared as executed and purged (`gtid_purged`), which each new file's header says. A leaf latch.
-    pub(super) purged_by_order: Mutex<GtidSet>,
+    /// What each new file's header says of the log's past. A leaf latch.
+    pub(super) past: Mutex<Past>,
+}
+
+/// What was before the log's first file.
+#[derive(Clone, Default)]
+pub(super) struct Past {
+    /// GTIDs that were declared as executed and purged (`gtid_purged`).
+    pub(super) purged_by_order: GtidSet,
+    /// How the log was begun anew, if it was.
+    pub(super) reset: Option<LogResetEvent>,
 }
 
 impl FileMaker {
@@ -197,10 +212,10 @@ impl FileMaker {
         options: &LogOptions,
         pool: Pool,
         status: Arc<LogStatus>,
-        purged_by_order: GtidSet,
+        past: Past,
     ) -> Self {
         Self {
-            purged_by_order: Mutex::new(purged_by_order),
+            past: Mutex::new(past),
             folder,
             pool,
             status,
@@ -274,9 +289,12 @@ impl FileMaker {
         let mut header = MAGIC.to_vec();
         self.append(&mut header, 0, &fde, flags::BINLOG_IN_USE);
         self.append(&mut header, 0, &PreviousGtids(previous.clone()), 0);
-        let purged = self.purged_by_order.lock();
-        if !purged.is_empty() {
-            self.append(&mut header, 0, &PurgedGtids(purged.clone()), 0);
+        let past = self.past.lock();
+        if !past.purged_by_order.is_empty() {
+            self.append(&mut header, 0, &PurgedGtids(past.purged_by_order.clone()), 0);
+        }
+        if let Some(reset) = &past.reset {
+            self.append(&mut header, 0, reset, 0);
         }
         header
     }

@@ -7,8 +7,8 @@
 //!      that its GTID event says. The true end is behind the last complete group that has only complete ones before it.
 
 use crate::event::{
-    self, ChecksumAlgorithm, Event, EventError, EventHeader, EventType, FormatDescription, MAGIC,
-    PurgedGtids, flags,
+    self, ChecksumAlgorithm, Event, EventError, EventHeader, EventType, FormatDescription, LogResetEvent,
+    MAGIC, PurgedGtids, flags,
 };
 use crate::gtid::{Gtid, GtidSet};
 use env::File;
@@ -146,13 +146,15 @@ impl EventStream {
     }
 }
 
-/// What a file's first two or three events say.
+/// What a file's first events say.
 pub(super) struct FileHeader {
     pub(super) fde: FormatDescription,
     pub(super) in_use: bool,
     pub(super) previous: GtidSet,
     /// Of these, the ones that were declared as purged.
     pub(super) purged_by_order: GtidSet,
+    /// How the log was begun anew, if it was.
+    pub(super) reset: Option<LogResetEvent>,
     /// The offset behind them.
     pub(super) end: u64,
 }
@@ -172,29 +174,33 @@ pub(super) fn read_file_header(stream: &mut EventStream, limit: u64) -> Result<F
     let header = stream.header(limit)?.ok_or(EventError::Truncated)?;
     match event::decode(stream.event(&header, &fde, limit)?, &fde)? {
         Event::PreviousGtids(previous) => {
-            let purged_by_order = read_purged(stream, &fde, limit);
-            Ok(FileHeader { fde, in_use, previous: previous.0, purged_by_order, end: stream.at })
+            let purged_by_order = read_own(stream, &fde, limit, |body| PurgedGtids::decode(body).ok()?);
+            let reset = read_own(stream, &fde, limit, |body| LogResetEvent::decode(body).ok()?);
+            let purged_by_order = purged_by_order.map_or_else(GtidSet::new, |purged| purged.0);
+            Ok(FileHeader { fde, in_use, previous: previous.0, purged_by_order, reset, end: stream.at })
         }
         _ => Err(EventError::Malformed("second event is not previous GTIDs").into()),
     }
 }
 
-/// The third event of a header, if there is one; anything else is left where it is.
-fn read_purged(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> GtidSet {
+/// The next event of a header, if it is the ignorable one that `decode` knows; anything else is left where it is.
+fn read_own<T>(
+    stream: &mut EventStream,
+    fde: &FormatDescription,
+    limit: u64,
+    decode: impl Fn(&[u8]) -> Option<T>,
+) -> Option<T> {
     let start = stream.at;
     let read = stream.header(limit).ok().flatten().filter(|header| header.event_type == EventType::IGNORABLE);
-    let body = read.and_then(|header| stream.event(&header, fde, limit).ok());
-    let set = body.and_then(|bytes| match event::decode(bytes, fde) {
-        Ok(Event::Ignorable(body)) => PurgedGtids::decode(body).ok().flatten(),
+    let bytes = read.and_then(|header| stream.event(&header, fde, limit).ok());
+    let own = bytes.and_then(|bytes| match event::decode(bytes, fde) {
+        Ok(Event::Ignorable(body)) => decode(body),
         _ => None,
     });
-    match set {
-        Some(PurgedGtids(set)) => set,
-        None => {
-            stream.seek(start);
-            GtidSet::new()
-        }
+    if own.is_none() {
+        stream.seek(start);
     }
+    own
 }
 
 /// What was found in a file that may not have been closed.

@@ -1,4 +1,4 @@
-//! The log as clients see it: SHOW BINARY LOGS and their like, PURGE.
+//! The log as clients see it: SHOW BINARY LOGS and their like, PURGE, RESET.
 //!
 //! (B1) Nothing behind the durable position is shown: a crash could take it back.
 
@@ -183,6 +183,22 @@ pub fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
     };
     let removed = cx.database.engine().purge_log_to(keep).map_err(SqlError::internal)?;
     tracing::info!("purged {} binary log files before {}", removed.len(), log.file_name(keep));
+    Ok(())
+}
+
+/// RESET BINARY LOGS AND GTIDS: commits, and the log begins anew in a file of this number. The tables keep everything.
+pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
+    /// What MySQL leaves below the last number that a name may have.
+    const NUMBER_MAX: u32 = 2_000_000_000;
+    let named = u32::try_from(number).ok().filter(|number| (1..=NUMBER_MAX).contains(number));
+    let named =
+        named.ok_or_else(|| error::RESET_SOURCE_TO_VALUE_OUT_OF_RANGE.with(&[&number, &NUMBER_MAX]))?;
+    let _closed = cx.begin_reset()?;
+    cx.database.engine().reset_log(named).map_err(SqlError::internal)?;
+    tracing::info!(
+        "the binary log begins anew with {}",
+        cx.database.log().file_name(cx.database.log().end().file())
+    );
     Ok(())
 }
 

@@ -71,14 +71,20 @@ fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
     }
 }
 
-/// RESET: the log is the database, so it is not thrown away.
-pub fn reset(what: &[ResetWhat]) -> Result<()> {
-    let refused = match what.first() {
-        Some(ResetWhat::BinaryLogsAndGtids { .. }) => "RESET BINARY LOGS AND GTIDS",
-        Some(ResetWhat::Replica { .. }) => "RESET REPLICA",
-        _ => "RESET QUERY CACHE",
-    };
-    Err(SqlError::unsupported(refused))
+/// RESET
+pub fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
+    let refused = what.iter().find_map(|what| match what {
+        ResetWhat::BinaryLogsAndGtids { .. } => None,
+        ResetWhat::Replica { .. } => Some("RESET REPLICA"),
+        ResetWhat::QueryCache => Some("RESET QUERY CACHE"),
+    });
+    if let Some(refused) = refused {
+        return Err(SqlError::unsupported(refused));
+    }
+    what.iter().try_for_each(|what| match what {
+        ResetWhat::BinaryLogsAndGtids { to } => super::binary_log::reset(cx, to.unwrap_or(1)),
+        _ => Ok(()),
+    })
 }
 
 /// INSTALL PLUGIN: the semi-synchronous source is there without, by either of MySQL's names; nothing else can be installed.

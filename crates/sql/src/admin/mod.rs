@@ -58,7 +58,7 @@ pub fn execute(
             };
             (counter, binary_log::purge(cx, to).map(|()| false))
         }
-        S::Reset(what) => (Counter::ComReset, control::reset(what).map(|()| false)),
+        S::Reset(what) => (Counter::ComReset, control::reset(cx, what).map(|()| false)),
         S::InstallPlugin { name, library } => {
             (Counter::ComAdminCommands, control::install_plugin(name, library).map(|()| false))
         }

@@ -303,6 +303,7 @@ catalogue! {
     INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE = 3514, "HY000", "Bitwise aggregates cannot accept arguments longer than 511 bytes; consider using the SUBSTRING() function";
     PK_INDEX_CANT_BE_INVISIBLE = 3522, "HY000", "A primary key index cannot be invisible";
     CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS = 3546, "HY000", "@@GLOBAL.GTID_PURGED cannot be changed: %";
+    RESET_SOURCE_TO_VALUE_OUT_OF_RANGE = 3567, "HY000", "The requested value '%' for the next binary log index is out of range. Please use a value between '1' and '%'.";
     UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name `%` in locking clause.";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     FIELD_IN_GROUPING_NOT_GROUP_BY = 3602, "HY000", "Argument #% of GROUPING function is not in GROUP BY";

@@ -192,6 +192,16 @@ impl Context {
         Ok(())
     }
 
+    /// Ends what the session has open, its GTID too, and keeps everybody's commits away: the log is about to begin anew.
+    pub fn begin_reset(&mut self) -> Result<Closed> {
+        if self.table_locks.has_tables() {
+            return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
+        }
+        self.commit()?;
+        self.gtid_used();
+        self.database.commits().close(&self.interrupt, self.metadata_timeout())
+    }
+
     /// LOCK INSTANCE FOR BACKUP.
     pub fn lock_instance(&mut self) -> Result<()> {
         if self.table_locks.backup.is_none() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use binlog::event::{Event, FormatDescription, RowsEvent, TableMapEvent, TransactionPayloadEvent, decode};
 use binlog::log::{CommitError, Committed, LogError};
-use binlog::position::LogPosition;
+use binlog::position::{FileNumber, LogPosition};
 use binlog::row::{RowImage, Value};
 use env::SimEnv;
 use stdx::random::Random;
@@ -52,6 +52,10 @@ pub struct World {
     pending: Vec<PendingCommit>,
     sessions: Vec<Option<Session>>,
     snapshots: Vec<(Snapshot, usize)>,
+    /// Attempts to begin the log anew: its first file then, and how many transactions are in front of that.
+    resets: BTreeMap<FileNumber, usize>,
+    /// How many transactions are in front of the log.
+    before_log: usize,
     options: EngineOptions,
     pub acknowledged: u64,
     /// Transactions refused by the log.
@@ -78,6 +82,8 @@ impl World {
             pending: Vec::new(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),
+            resets: BTreeMap::new(),
+            before_log: 0,
             options,
             acknowledged: 0,
             refused: 0,
@@ -298,7 +304,8 @@ impl World {
 
     fn chore(&mut self) -> Result<(), Ended> {
         let engine = self.database.engine.clone();
-        let done: Result<(), EngineError> = match self.random.below(10) {
+        let done: Result<(), EngineError> = match self.random.below(11) {
+            0 if self.random.chance(1, 2) => self.reset_log(),
             0 => engine.log().rotate().map_err(EngineError::from),
             1 | 2 => engine.log().maintain().map_err(EngineError::from),
             3 | 4 => engine.checkpoint().map(drop),
@@ -326,6 +333,16 @@ impl World {
         }
     }
 
+    fn reset_log(&mut self) -> Result<(), EngineError> {
+        let engine = self.database.engine.clone();
+        let log = engine.log();
+        let before = self.before_log + log.gtid_ordered().count() as usize;
+        self.resets.insert(log.end().file().next(), before);
+        engine.reset_log(1)?;
+        self.before_log = before;
+        Ok(())
+    }
+
     /// Leaves the engine without closing it, as a crash does.
     fn abandon(&mut self) {
         self.sessions.iter_mut().for_each(|session| *session = None);
@@ -341,6 +358,7 @@ impl World {
             self.certain = self.positions.len() - 1;
         }
         let World { env, mut random, database, mut history, positions, certain, acknowledged, .. } = self;
+        let mut resets = self.resets;
         drop(database);
         let mut env = if clean { env } else { env.reboot_with(random.next_u64()) };
         let options = random_options(&mut random);
@@ -357,7 +375,10 @@ impl World {
             env = env.reboot_with(random.next_u64());
         };
         env.cut_at(u64::MAX / 2);
-        let found = found_transactions(&database);
+        let reset = database.engine.recovered().reset.map(|reset| reset.first);
+        resets.retain(|first, _| Some(*first) <= reset);
+        let before_log = reset.map_or(0, |first| resets[&first]);
+        let found = before_log + found_transactions(&database);
         assert!(found >= certain, "{found} transactions are left, {certain} were certain");
         assert!(found < history.len(), "{found} transactions are left of {}", history.len() - 1);
         history.truncate(found + 1);
@@ -375,6 +396,8 @@ impl World {
             pending: Vec::new(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),
+            resets,
+            before_log,
             options,
             acknowledged,
             refused: 0,
@@ -438,7 +461,7 @@ fn random_options(random: &mut Random) -> EngineOptions {
     options
 }
 
-/// How many transactions the log knows, those in purged files too.
+/// How many transactions the log knows, those in purged files too, since it was begun anew.
 fn found_transactions(database: &Database) -> usize {
     let executed = database.engine.log().gtid_executed();
     let count = executed.next_gno(database::UUID) as usize - 1;
