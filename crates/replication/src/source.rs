@@ -119,6 +119,8 @@ impl From<LogError> for DumpError {
 }
 
 const NO_SUCH_FILE: &str = "Could not find first log file name in binary log index file";
+/// The same in the middle of a stream: it was purged, or the log was begun anew.
+const NO_NEXT_FILE: &str = "could not find next log";
 const TOO_LONG: &str = "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on source";
 
 /// Sends the log. Returns at its end, if the request does not wait there.
@@ -132,45 +134,21 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
         heartbeat_v2: request.heartbeat_v2,
     };
     let place = if start.resumes { Place::Resumed } else { Place::Start };
-    let mut dump = Dump { log, request, stream, own, place, skip: Skip::new(request.has.as_ref()) };
-    if request.has.is_none() {
-        dump.stream.holds(from);
-    }
-    if from.offset() > FIRST_EVENT {
-        dump.announce(from.file(), from.offset())?;
-        dump.old_format_description(from.file())?;
-    }
-    let mut silence = Duration::ZERO;
-    let mut pace = Pace::new(log);
-    loop {
-        if dump.events(&mut reader)? {
-            silence = Duration::ZERO;
+    let first = log.file_name(from.file());
+    let last = (first.clone(), from.offset());
+    let mut dump = Dump { log, request, stream, own, place, skip: Skip::new(request.has.as_ref()), last };
+    dump.run(&mut reader, from).map_err(|error| match error {
+        DumpError::Fatal(text) => {
+            let (text, (file, end)) = (if text == NO_SUCH_FILE { NO_NEXT_FILE } else { &text }, &dump.last);
+            DumpError::Fatal(format!(
+                "{text}; the first event '{first}' at {}, the last event read from './{file}' at {end}, the last byte \
+                 read from './{file}' at {}.",
+                from.offset(),
+                reader.position().offset()
+            ))
         }
-        dump.tell_skipped()?;
-        dump.stream.flush()?;
-        if !request.wait {
-            return Ok(());
-        }
-        if dump.stream.is_interrupted() {
-            return Err(DumpError::Interrupted);
-        }
-        let heartbeat = request.heartbeat.unwrap_or(Duration::MAX);
-        let patience = PATIENCE.min(heartbeat.saturating_sub(silence));
-        if dump.stream.rest(log, reader.position(), patience)? {
-            if !dump.stream.is_awaited() {
-                pace.keep();
-            }
-            continue;
-        }
-        if dump.stream.is_gone() {
-            return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
-        }
-        silence = silence.saturating_add(patience);
-        if silence >= heartbeat {
-            dump.heartbeat(reader.position())?;
-            silence = Duration::ZERO;
-        }
-    }
+        other => other,
+    })
 }
 
 struct Dump<'a> {
@@ -181,9 +159,53 @@ struct Dump<'a> {
     /// Where in its file the reader starts, for the next format description.
     place: Place,
     skip: Skip<'a>,
+    /// The file that it reads, and where the last event ended there.
+    last: (String, u64),
 }
 
 impl Dump<'_> {
+    /// Sends all there is, and then what comes, if that is wanted.
+    fn run(&mut self, reader: &mut LogReader, from: LogPosition) -> Result<(), DumpError> {
+        if self.request.has.is_none() {
+            self.stream.holds(from);
+        }
+        if from.offset() > FIRST_EVENT {
+            self.announce(from.file(), from.offset())?;
+            self.old_format_description(from.file())?;
+        }
+        let mut silence = Duration::ZERO;
+        let mut pace = Pace::new(self.log);
+        loop {
+            if self.events(reader)? {
+                silence = Duration::ZERO;
+            }
+            self.tell_skipped()?;
+            self.stream.flush()?;
+            if !self.request.wait {
+                return Ok(());
+            }
+            if self.stream.is_interrupted() {
+                return Err(DumpError::Interrupted);
+            }
+            let heartbeat = self.request.heartbeat.unwrap_or(Duration::MAX);
+            let patience = PATIENCE.min(heartbeat.saturating_sub(silence));
+            if self.stream.rest(self.log, reader.position(), patience)? {
+                if !self.stream.is_awaited() {
+                    pace.keep();
+                }
+                continue;
+            }
+            if self.stream.is_gone() {
+                return Err(io::Error::from(io::ErrorKind::ConnectionAborted).into());
+            }
+            silence = silence.saturating_add(patience);
+            if silence >= heartbeat {
+                self.heartbeat(reader.position())?;
+                silence = Duration::ZERO;
+            }
+        }
+    }
+
     /// Sends every event that is there now; true if there was one.
     fn events(&mut self, reader: &mut LogReader) -> Result<bool, DumpError> {
         let (mut any, until) = (false, self.log.durable());
@@ -199,6 +221,7 @@ impl Dump<'_> {
     /// Sends the next event, or skips the next group, if there is one.
     fn next(&mut self, reader: &mut LogReader) -> Result<bool, DumpError> {
         let Some(event) = reader.next(Duration::ZERO)? else { return Ok(false) };
+        self.last.1 = event.end().offset();
         if let Some(end) = self.skip.group_end(&event).map_err(|e| DumpError::Fatal(e.to_string()))? {
             reader.skip_to(end)?;
             if self.skip.skipped(end, self.log.monotonic(), self.request.heartbeat) {
@@ -212,6 +235,7 @@ impl Dump<'_> {
             return Err(DumpError::Fatal(TOO_LONG.into()));
         }
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
+            self.last.0 = self.log.file_name(event.file);
             self.announce(event.file, FIRST_EVENT)?;
             let place = std::mem::replace(&mut self.place, Place::Start);
             self.stream.event(&self.own.format_description(event.bytes, event.fde.checksum, place))?;

@@ -164,10 +164,18 @@ fn wrong_places_are_refused_in_words_that_replicas_know() {
     assert!(refused("", end + 1).ends_with("> file size"));
     for offset in 5..end {
         if let Err(text) = lines(&log, &request("", offset)) {
-            assert_eq!(text, "bogus data in log event", "{offset}");
+            assert!(
+                text.starts_with("bogus data in log event; the first event 'binlog.000001' at "),
+                "{offset}"
+            );
         }
     }
-    assert_eq!(refused("", 5), "bogus data in log event");
+    let there = "'./binlog.000001' at 5";
+    let text = format!(
+        "bogus data in log event; the first event 'binlog.000001' at 5, the last event read from {there}, the last byte \
+         read from {there}."
+    );
+    assert_eq!(refused("", 5), text);
     let unknown = Request { checksum: ChecksumWish::Unknown, ..request("", 4) };
     assert!(lines(&log, &unknown).unwrap_err().contains("checksum"));
 }
@@ -267,4 +275,52 @@ fn what_cannot_be_sent_any_more_is_refused() {
     assert!(refused("").ends_with(&sets), "{}", refused(""));
     assert!(lines(&log, &auto_position("U:1")).is_ok());
     assert!(refused("U:1-3").starts_with("Replica has more GTIDs than the source has"));
+}
+
+/// A replica in front of which the log begins anew once it has everything.
+struct Outlived<'a> {
+    replica: Replica,
+    log: &'a Log,
+}
+
+impl Stream for Outlived<'_> {
+    fn event(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.replica.event(bytes)?;
+        if self.replica.lines.last().is_some_and(|line| line == "xid 11") {
+            assert!(self.log.reset(1, self.log.ordered(), self.log.ordered()).unwrap());
+            commit(self.log, 12);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.replica.flush()
+    }
+
+    fn is_interrupted(&mut self) -> bool {
+        self.replica.is_interrupted()
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.replica.is_gone()
+    }
+}
+
+/// The first transaction of the new log has the GTID of one that the replica has: it must not go on by itself.
+#[test]
+fn a_replica_of_a_log_that_began_anew_is_told() {
+    let log = log();
+    let end = commit(&log, 11).offset();
+    let mut stream = Outlived { replica: Replica::new(ChecksumAlgorithm::Off), log: &log };
+    let refused = dump(&log, &Request { wait: true, ..request("", 4) }, &mut stream).unwrap_err();
+    let place = format!("'./binlog.000001' at {end}");
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "could not find next log; the first event 'binlog.000001' at 4, the last event read from {place}, the last \
+             byte read from {place}."
+        )
+    );
+    assert_eq!(lines(&log, &auto_position("")).unwrap().last().unwrap(), "xid 12");
+    assert!(lines(&log, &auto_position("U:1-2")).unwrap_err().starts_with("Replica has more GTIDs"));
 }

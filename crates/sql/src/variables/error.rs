@@ -42,6 +42,24 @@ pub enum VariableError {
     /// No such collation.
     #[error("Unknown collation: '{0}'")]
     UnknownCollation(String),
+    /// `gtid_mode` is left at ON: only ON_PERMISSIVE is one step away, and not supported.
+    #[error(
+        "The value of @@GLOBAL.GTID_MODE can only be changed one step at a time: OFF <-> OFF_PERMISSIVE <-> ON_PERMISSIVE \
+         <-> ON. Also note that this value must be stepped up or down simultaneously on all servers. See the Manual for \
+         instructions."
+    )]
+    GtidModeStep,
+    /// `enforce_gtid_consistency` goes with `gtid_mode`.
+    #[error("GTID_MODE = ON requires ENFORCE_GTID_CONSISTENCY = ON.")]
+    GtidModeNeedsConsistency,
+    /// A value of MySQL's that means nothing here.
+    #[error("This version of Duramen doesn't yet support '{name} = {value}'")]
+    Unsupported {
+        /// The variable.
+        name: &'static str,
+        /// The value.
+        value: &'static str,
+    },
     /// No such time zone.
     #[error("Unknown or incorrect time zone: '{0}'")]
     UnknownTimeZone(String),
@@ -62,15 +80,20 @@ impl VariableError {
             Self::UnknownCharset(_) => 1115,
             Self::UnknownCollation(_) => 1273,
             Self::UnknownTimeZone(_) => 1298,
+            Self::GtidModeStep => 1788,
+            Self::GtidModeNeedsConsistency => 1779,
+            Self::Unsupported { .. } => 1235,
         }
     }
 
     /// The SQLSTATE that goes with the number.
     pub fn sqlstate(&self) -> &'static str {
         match self {
-            Self::WrongValue { .. } | Self::WrongType(_) | Self::NoDefault(_) | Self::UnknownCharset(_) => {
-                "42000"
-            }
+            Self::WrongValue { .. }
+            | Self::WrongType(_)
+            | Self::NoDefault(_)
+            | Self::UnknownCharset(_)
+            | Self::Unsupported { .. } => "42000",
             _ => "HY000",
         }
     }

@@ -153,11 +153,21 @@ pub(super) fn check_fixed(
     current: &Value,
     assigned: &Assigned,
 ) -> Result<(), VariableError> {
-    if variable.is_fixed() && value != current {
-        return Err(VariableError::WrongValue { name: variable.name, value: assigned.as_text() });
+    if !variable.is_fixed() || value == current {
+        return Ok(());
     }
-    Ok(())
+    Err(match (variable.name, value) {
+        ("gtid_mode", Value::UInt(ON_PERMISSIVE)) => {
+            VariableError::Unsupported { name: "gtid_mode", value: "ON_PERMISSIVE" }
+        }
+        ("gtid_mode", _) => VariableError::GtidModeStep,
+        ("enforce_gtid_consistency", _) => VariableError::GtidModeNeedsConsistency,
+        _ => VariableError::WrongValue { name: variable.name, value: assigned.as_text() },
+    })
 }
+
+/// The value of `gtid_mode` next to ON.
+const ON_PERMISSIVE: u64 = 2;
 
 /// A character set brings its default collation with it, a collation its character set.
 pub(super) fn coupled(id: VariableId, value: &Value) -> Option<(VariableId, Value)> {

@@ -83,7 +83,10 @@ fn what_can_not_be_set_says_why() {
     assert_eq!(set("version", text("9")), Err(1238));
     assert_eq!(set("log_bin", Assigned::Int(0)), Err(1238));
     assert_eq!(set("timestamp", Assigned::Int(1)), Err(1228));
-    assert_eq!(set("gtid_mode", text("OFF")), Err(1231));
+    assert_eq!(set("gtid_mode", text("OFF")), Err(1788));
+    assert_eq!(set("gtid_mode", text("ON_PERMISSIVE")), Err(1235));
+    assert_eq!(set("gtid_mode", text("NONE")), Err(1231));
+    assert_eq!(set("enforce_gtid_consistency", text("WARN")), Err(1779));
     assert_eq!(set("gtid_mode", text("ON")), Ok("ON".into()));
     let globals = GlobalVariables::new();
     let mut session = SessionVariables::new(&globals);
