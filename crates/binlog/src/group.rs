@@ -49,6 +49,9 @@ pub struct GroupContext {
     pub full_metadata: bool,
     /// `binlog_transaction_compression`: its events go into one, compressed.
     pub compress: bool,
+    /// What the statement asks of whoever applies its rows: [`rows_flags::NO_FOREIGN_KEY_CHECKS`],
+    /// [`rows_flags::RELAXED_UNIQUE_CHECKS`].
+    pub rows_flags: u16,
     /// `binlog_row_event_max_size`: a rows event ends before it has more bytes of rows, unless one row has.
     pub row_event_max_size: usize,
 }
@@ -75,6 +78,7 @@ impl GroupContext {
             original: None,
             full_metadata: false,
             compress: false,
+            rows_flags: 0,
             row_event_max_size: Self::ROW_EVENT_MAX_SIZE,
         }
     }
@@ -164,7 +168,7 @@ impl GroupBuilder {
         self.spilled.as_ref().map_or(0, |s| s.len())
     }
 
-    /// The session's context; its timestamp is that of the events to come.
+    /// The session's context; its timestamp is that of the events to come, its flags those of rows events to be finished.
     pub fn context_mut(&mut self) -> &mut GroupContext {
         &mut self.context
     }
@@ -363,6 +367,7 @@ impl GroupBuilder {
     fn close_rows(&mut self, flags: u16) {
         if let Some(open) = self.open.take() {
             let at = open.start - self.base() + ROWS_FLAGS_OFFSET;
+            let flags = flags | self.context.rows_flags;
             self.bytes[at..at + 2].copy_from_slice(&flags.to_le_bytes());
             self.finish_event(open.start);
         }

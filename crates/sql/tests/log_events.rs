@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use binlog::event::{
     Decoder, EncodeEvent, EncodedTableMap, Event, EventHeader, EventType, MAGIC, QueryEvent, TableMapEvent,
-    UpdatedDatabases, decode, decode_format_description,
+    UpdatedDatabases, decode, decode_format_description, rows_flags,
 };
 use binlog::log::{LogError, ReplayedEvent};
 use binlog::position::LogPosition;
@@ -174,6 +174,40 @@ fn statements_about_databases_are_filed_under_them() {
     assert_eq!((flags, &*event.sql, event.status.time_zone), (8, &b"BEGIN"[..], None));
     let (_, event) = statement("USE d", "CREATE USER u IDENTIFIED BY 'p'");
     assert_eq!(event.status.updated_databases, Some(UpdatedDatabases::Names(vec![b"mysql"[..].into()])));
+}
+
+/// As MySQL 9.7 has them, statement by statement.
+#[test]
+fn rows_tell_which_checks_were_off() {
+    let flags = |settings: &str, sql: &str| {
+        logged(settings, sql, |_, event| match event {
+            Event::Rows(rows) => Some(rows.flags & !rows_flags::STMT_END),
+            _ => None,
+        })
+    };
+    let insert = "INSERT INTO t VALUES (1, 'a')";
+    let (keys, unique) = (rows_flags::NO_FOREIGN_KEY_CHECKS, rows_flags::RELAXED_UNIQUE_CHECKS);
+    assert_eq!(flags("SET @x = 1", insert), [0]);
+    assert_eq!(flags("SET foreign_key_checks = 0", insert), [keys]);
+    assert_eq!(flags("SET foreign_key_checks = 0, unique_checks = 0", insert), [keys | unique]);
+    let server = Server::new(1);
+    let mut session = server.session();
+    for sql in ["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "SET unique_checks = 0"] {
+        run(&mut session, sql).unwrap();
+    }
+    let from = server.database.log().visible();
+    for sql in
+        ["BEGIN", "INSERT INTO d.t VALUES (1)", "SET unique_checks = 1", "UPDATE d.t SET id = 2", "COMMIT"]
+    {
+        run(&mut session, sql).unwrap();
+    }
+    let mut found = Vec::new();
+    events(&server, from, |_, event| {
+        if let Event::Rows(rows) = event {
+            found.push(rows.flags);
+        }
+    });
+    assert_eq!(found, [rows_flags::STMT_END | unique, rows_flags::STMT_END]);
 }
 
 #[test]

@@ -214,6 +214,13 @@ impl Transaction {
         self.statements.push(self.savepoint());
     }
 
+    /// Sets the flags of rows events for the statement that begins next: [`binlog::event::rows_flags`].
+    pub fn set_rows_flags(&mut self, flags: u16) {
+        if self.statements.is_empty() {
+            self.group.context_mut().rows_flags = flags;
+        }
+    }
+
     /// Sets `binlog_row_image` for the changes that follow.
     pub fn set_row_images(&mut self, images: RowImages) {
         self.row_images = images;

@@ -83,6 +83,19 @@ pub fn execute(
     text: &[u8],
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
+    let done = execute_checked(cx, statement, text, sink);
+    if done.is_err() {
+        cx.statement_failed(&statement.kind);
+    }
+    done
+}
+
+fn execute_checked(
+    cx: &mut Context,
+    statement: &Statement,
+    text: &[u8],
+    sink: &mut dyn ResultSink,
+) -> Result<Done> {
     use StatementKind as S;
     cx.check_password_valid(&statement.kind)?;
     crate::privilege::check(cx, &statement.kind)?;

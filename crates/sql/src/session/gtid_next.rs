@@ -3,7 +3,8 @@
 //! 1. set     `SET gtid_next = 'uuid:n'` makes the session own the GTID: no other gets it, and whoever asks for it waits.
 //!    If it is in the log already, the session skips what changes anything, so that a replay may be repeated.
 //! 2. commit  The transaction gets it. One that changed nothing, but was committed by name, is logged empty.
-//! 3. used    After COMMIT or ROLLBACK nothing can be changed until `gtid_next` is set again.
+//! 3. used    After COMMIT or ROLLBACK nothing can be changed until `gtid_next` is set again. A statement that fails outside
+//!    of a transaction is such a ROLLBACK.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -149,10 +150,20 @@ impl Context {
     /// Whether the statement may run: false if it belongs to a transaction that is in the log.
     pub fn passes_gtid_next(&mut self, kind: &StatementKind) -> Result<bool> {
         match self.gtid_next {
+            GtidNext::Owned(_) if self.transaction.is_some() && may_not_commit(kind) => {
+                Err(error::CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET.plain())
+            }
             GtidNext::Automatic | GtidNext::Owned(_) => Ok(true),
             GtidNext::Used(gtid) if changes(kind) => Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid])),
             GtidNext::Executed(_) => Ok(!changes(kind)),
             GtidNext::Used(_) => Ok(true),
+        }
+    }
+
+    /// A statement has failed: outside of a transaction this gives the GTID up, unless it was about a variable.
+    pub fn statement_failed(&mut self, kind: &StatementKind) {
+        if self.transaction.is_none() && !matches!(kind, StatementKind::Set(_)) {
+            self.gtid_used();
         }
     }
 
@@ -174,6 +185,13 @@ impl Context {
         self.committed(committed.gtid);
         Ok(())
     }
+}
+
+/// Statements that would commit an open transaction, which has to be done by name where it has a GTID of its own.
+fn may_not_commit(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    super::commits_implicitly(kind) && !matches!(kind, S::LockTables(_))
+        || matches!(kind, S::Flush(_) | S::Reset(_))
 }
 
 fn changes(kind: &StatementKind) -> bool {

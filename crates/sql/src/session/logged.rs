@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use binlog::event::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
+use binlog::event::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2, rows_flags};
 use binlog::group::GroupContext;
 use storage::transaction::RowImages;
 
@@ -25,8 +25,16 @@ impl Context {
         let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
+        context.rows_flags = self.rows_flags();
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context
+    }
+
+    /// What replicas need not check in rows either.
+    pub(super) fn rows_flags(&self) -> u16 {
+        let off = |id, flag| if self.variables().bool(id) { 0 } else { flag };
+        off(ids::FOREIGN_KEY_CHECKS, rows_flags::NO_FOREIGN_KEY_CHECKS)
+            | off(ids::UNIQUE_CHECKS, rows_flags::RELAXED_UNIQUE_CHECKS)
     }
 
     /// `binlog_row_image`, by its list of words.
@@ -92,9 +100,11 @@ impl Context {
             variables.uint(ids::AUTO_INCREMENT_INCREMENT) as u16,
             variables.uint(ids::AUTO_INCREMENT_OFFSET) as u16,
         );
-        let checks_keys = variables.bool(ids::FOREIGN_KEY_CHECKS);
+        let off = |id, flag| if variables.bool(id) { 0 } else { flag };
+        let unchecked = off(ids::FOREIGN_KEY_CHECKS, flags2::NO_FOREIGN_KEY_CHECKS)
+            | off(ids::UNIQUE_CHECKS, flags2::RELAXED_UNIQUE_CHECKS);
         let status = StatusVars {
-            flags2: Some(if checks_keys { 0 } else { flags2::NO_FOREIGN_KEY_CHECKS }),
+            flags2: Some(unchecked),
             sql_mode: Some(variables.uint(ids::SQL_MODE)),
             catalog: Some(b"std".as_slice().into()),
             auto_increment: (increments != (1, 1)).then_some(increments),

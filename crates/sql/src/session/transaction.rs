@@ -345,10 +345,11 @@ impl Context {
         let timestamp = self.timestamp();
         let log_text = self.frames.is_empty() && self.variables().bool(ids::BINLOG_ROWS_QUERY_LOG_EVENTS);
         let timeout = self.lock_wait_timeout();
-        let images = self.row_images();
+        let (images, flags) = (self.row_images(), self.rows_flags());
         let open = self.transaction();
         open.engine.set_lock_wait_timeout(timeout);
         open.engine.set_row_images(images);
+        open.engine.set_rows_flags(flags);
         open.engine.begin_statement(timestamp, log_text.then_some(text));
     }
 

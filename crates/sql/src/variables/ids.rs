@@ -125,6 +125,7 @@ names! {
     TMP_TABLE_SIZE = "tmp_table_size";
     TRANSACTION_ISOLATION = "transaction_isolation";
     TRANSACTION_READ_ONLY = "transaction_read_only";
+    UNIQUE_CHECKS = "unique_checks";
     VERSION = "version";
     WAIT_TIMEOUT = "wait_timeout";
     WARNING_COUNT = "warning_count";

@@ -104,7 +104,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("transaction_allow_batching", false).session().harmless().help_text("No effect"),
     choice("transaction_isolation", ISOLATION, 2).both().help_text("What concurrent transactions see"),
     switch("transaction_read_only", false).both().help_text("Transactions refuse writes"),
-    switch("unique_checks", true).both().harmless().help_text("No effect: unique keys are always checked"),
+    switch("unique_checks", true)
+        .both()
+        .help_text("Off, replicas are told to relax checks of unique keys; here they are always checked"),
     switch("updatable_views_with_limit", true).both().harmless().help_text("No effect"),
     choice("use_secondary_engine", &["OFF", "ON", "FORCED"], 1).session().harmless().help_text("No effect"),
     uint("warning_count", 0, 0, u64::MAX)
