@@ -1,12 +1,13 @@
-//! A MariaDB replica that acknowledges: what Duramen has acknowledged is on it, whenever Duramen is killed; and a replica that
-//! stops holds nothing up for longer than it may.
+//! A replica that acknowledges, of MariaDB or MySQL: what Duramen has acknowledged is on it, whenever Duramen is killed; and a
+//! replica that stops holds nothing up for longer than it may.
 //!
-//! `DURAMEN_KILL_ROUNDS` is how often the source is killed.
+//! `DURAMEN_KILL_ROUNDS` is how often the source is killed, `DURAMEN_MYSQLD` names MySQL's server. Where there is none a test says so
+//! and has shown nothing.
 #![allow(clippy::unwrap_used)]
 
-use followers::mariadb::{Apply, Positions, Replica, let_in};
+use followers::mariadb::{self, Apply, Positions, port_option};
 use followers::proxy::Proxy;
-use followers::{await_that, connect, seed};
+use followers::{Result, await_that, connect, mysql_server, seed};
 use mysql::prelude::Queryable;
 use servers::{Kind, Launch, Running};
 use std::collections::HashSet;
@@ -20,27 +21,66 @@ const SESSIONS: u64 = 8;
 /// How long a replica may take to connect, or for what it has received.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn source(folder: &Path, timeout: Duration, point: &str) -> Running {
+/// A source whose commits wait for a replica, with a table `d.t`.
+fn source(folder: &Path, timeout: Duration, point: &str, options: &[String]) -> Running {
     let source = Launch::new(Kind::Duramen, folder)
         .unwrap()
         .arg("--max-binlog-size=256K")
         .arg("--rpl-semi-sync-source-enabled=ON")
         .arg(format!("--rpl-semi-sync-source-timeout={}", timeout.as_millis()))
         .arg(format!("--rpl-semi-sync-source-wait-point={point}"));
-    let source = source.start().unwrap();
+    let source = options.iter().fold(source, |source, option| source.arg(option)).start().unwrap();
     // Nobody acknowledges these.
     source.sql("SET GLOBAL rpl_semi_sync_source_enabled = OFF").unwrap();
-    let_in(&source).unwrap();
     source.sql("CREATE DATABASE d; CREATE TABLE d.t (id BIGINT PRIMARY KEY, s VARCHAR(100))").unwrap();
-    source.sql("SET GLOBAL rpl_semi_sync_source_enabled = ON").unwrap();
     source
 }
 
-fn replica(folder: &Path, port: u16, positions: Positions) -> Replica {
-    let replica = Replica::start(folder, Apply::InOrder).unwrap();
-    replica.server().sql("SET GLOBAL rpl_semi_sync_slave_enabled = ON").unwrap();
-    replica.follow(port, positions).unwrap();
-    replica
+/// Whoever acknowledges.
+enum Replica {
+    MariaDb(mariadb::Replica),
+    MySql(mysql_server::Replica),
+}
+
+impl Replica {
+    fn of_mariadb(folder: &Path, source: &Running, port: u16, positions: Positions) -> Self {
+        mariadb::let_in(source).unwrap();
+        let replica = mariadb::Replica::start(folder, Apply::InOrder).unwrap();
+        replica.server().sql("SET GLOBAL rpl_semi_sync_slave_enabled = ON").unwrap();
+        replica.follow(port, positions).unwrap();
+        Self::MariaDb(replica)
+    }
+
+    fn of_mysql(folder: &Path, source: &Running, port: u16) -> Self {
+        mysql_server::let_in(source).unwrap();
+        let replica = mysql_server::Replica::start(folder, 4).unwrap();
+        let plugin = "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so'";
+        replica.server().sql(plugin).unwrap();
+        replica.server().sql("SET GLOBAL rpl_semi_sync_replica_enabled = ON").unwrap();
+        replica.follow(port).unwrap();
+        Self::MySql(replica)
+    }
+
+    fn server(&self) -> &Running {
+        match self {
+            Self::MariaDb(replica) => replica.server(),
+            Self::MySql(replica) => replica.server(),
+        }
+    }
+
+    fn await_source(&self, source: &Running) -> Result<()> {
+        match self {
+            Self::MariaDb(replica) => replica.await_source(source, PATIENCE),
+            Self::MySql(replica) => replica.await_source(source, PATIENCE),
+        }
+    }
+
+    fn differences(&self, source: &Running) -> Result<Vec<String>> {
+        match self {
+            Self::MariaDb(replica) => replica.differences(source),
+            Self::MySql(replica) => replica.differences(source),
+        }
+    }
 }
 
 fn status(server: &Running, name: &str) -> String {
@@ -67,13 +107,30 @@ fn write(source: &Running, first: u64) -> Vec<u64> {
     acknowledged
 }
 
-fn kills(positions: Positions, point: &str) {
+/// Who follows in a test of kills, and how.
+#[derive(Debug, Clone, Copy)]
+enum Follower {
+    MariaDb(Positions),
+    MySql,
+}
+
+fn kills(follower: Follower, point: &str) {
     let rounds = std::env::var("DURAMEN_KILL_ROUNDS").ok().map_or(3, |s| s.parse().unwrap());
     let mut random = Random::new(seed().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let mut source = source(folder.path(), Duration::from_secs(600), point);
-    let proxy = Proxy::to(source.port()).unwrap();
-    let replica = replica(folder.path(), proxy.port(), positions);
+    // The port of MariaDB's replicas stays.
+    let port = servers::free_port().unwrap();
+    let mut source = source(folder.path(), Duration::from_secs(600), point, &[port_option(port)]);
+    let target = |source: &Running| match follower {
+        Follower::MariaDb(_) => port,
+        Follower::MySql => source.port(),
+    };
+    let proxy = Proxy::to(target(&source)).unwrap();
+    let replica = match follower {
+        Follower::MariaDb(positions) => Replica::of_mariadb(folder.path(), &source, proxy.port(), positions),
+        Follower::MySql => Replica::of_mysql(folder.path(), &source, proxy.port()),
+    };
+    source.sql("SET GLOBAL rpl_semi_sync_source_enabled = ON").unwrap();
     let mut total = 0;
     for round in 0..rounds {
         await_status(&source, "clients", "1");
@@ -107,23 +164,30 @@ fn kills(positions: Positions, point: &str) {
         });
         all_there.unwrap_or_else(|e| panic!("round {round}: {e}: the replica lacks {missing:?}"));
         source = source.restart().unwrap();
-        proxy.point_to(source.port());
+        proxy.point_to(target(&source));
     }
     assert!(total > 0, "nothing was committed");
     await_status(&source, "clients", "1");
-    replica.await_source(&source, PATIENCE).unwrap();
+    replica.await_source(&source).unwrap();
     assert_eq!(replica.differences(&source).unwrap(), Vec::<String>::new());
-    println!("{rounds} kills, {total} acknowledged commits, all on the replica");
+    println!("{follower:?}: {rounds} kills, {total} acknowledged commits, all on the replica");
 }
 
 #[test]
 fn what_is_acknowledged_is_on_the_replica_when_the_source_is_killed() {
-    kills(Positions::Gtid, "AFTER_SYNC");
+    kills(Follower::MariaDb(Positions::Gtid), "AFTER_SYNC");
 }
 
 #[test]
 fn by_file_and_offset_and_after_commit_too() {
-    kills(Positions::File, "AFTER_COMMIT");
+    kills(Follower::MariaDb(Positions::File), "AFTER_COMMIT");
+}
+
+#[test]
+fn what_is_acknowledged_is_on_a_mysql_replica() {
+    if mysql_server::is_at_hand() {
+        kills(Follower::MySql, "AFTER_SYNC");
+    }
 }
 
 fn signal(server: &Running, signal: &str) {
@@ -134,8 +198,10 @@ fn signal(server: &Running, signal: &str) {
 fn a_replica_that_stops_holds_nothing_up_for_longer_than_the_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let timeout = Duration::from_secs(2);
-    let source = source(folder.path(), timeout, "AFTER_SYNC");
-    let replica = replica(folder.path(), source.port(), Positions::Gtid);
+    let port = servers::free_port().unwrap();
+    let source = source(folder.path(), timeout, "AFTER_SYNC", &[port_option(port)]);
+    let replica = Replica::of_mariadb(folder.path(), &source, port, Positions::Gtid);
+    source.sql("SET GLOBAL rpl_semi_sync_source_enabled = ON").unwrap();
     await_status(&source, "clients", "1");
     source.sql("INSERT INTO d.t VALUES (1, '')").unwrap();
     assert_eq!(status(&source, "yes_tx"), "1");
