@@ -37,13 +37,19 @@ pub fn node(sources: &Path, module: &str, folder: &Path) -> Result<()> {
     command("npm", &["ci", "--silent", "--no-audit", "--no-fund"], folder)
 }
 
-/// Fetches the libraries that `pom.xml` names, unless there are any.
+/// Fetches the libraries that `pom.xml` names, unless they are there.
 pub fn java(sources: &Path, folder: &Path) -> Result<()> {
-    if folder.exists() {
+    let (wanted, there) = (sources.join("pom.xml"), folder.join("pom.xml"));
+    if fs::read(&there).is_ok_and(|there| fs::read(&wanted).is_ok_and(|wanted| there == wanted)) {
         return Ok(());
     }
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
     let output = format!("-DoutputDirectory={}", folder.display());
-    command("mvn", &["-q", "-B", "dependency:copy-dependencies", &output], sources)
+    command("mvn", &["-q", "-B", "dependency:copy-dependencies", &output], sources)?;
+    fs::copy(wanted, there)?;
+    Ok(())
 }
 
 /// Builds a Go program.
