@@ -9,19 +9,23 @@
 //! the sending of a commit the time from its due moment is told: clients that wait send nothing, so that a stall of
 //! a second is hardly seen in the former, while the latter counts it for every commit that it kept waiting.
 //!
-//! Reading order: this file (the windows), [`writers`] (the clients), [`times`] (what is told).
+//! At the end it tells of the longest pauses, in which nobody was answered: when they were, and what the server's threads did.
+//!
+//! Reading order: this file (the windows), [`writers`] (the clients), [`times`] and [`pauses`] (what is told).
 
+mod pauses;
 mod times;
 mod writers;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
+use pauses::Threads;
 use servers::{Kind, Launch, Result, arguments};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
-use writers::Writers;
+use writers::{Window, Writers};
 
 const HELP: &str = "\
 stalls [OPTIONS]
@@ -32,6 +36,7 @@ stalls [OPTIONS]
   --time SECONDS             each window but the last two (default 10)
   --load PERCENT             of the quiet rate, for the moments at which commits are due (default 50)
   --size MIB                 about what the large transaction writes to the log (default 256)
+  --pause MS                 no answer for as long is a pause (default 20)
   --prealloc N               binlog_prealloc_num (default 0)
   --threshold MIB            binlog_large_commit_threshold (default 16): a file of its own for what is larger
 ";
@@ -46,6 +51,7 @@ struct Options {
     time: Duration,
     load: f64,
     size: usize,
+    pause: Duration,
     prealloc: u32,
     threshold: u64,
 }
@@ -69,6 +75,7 @@ fn run(args: &[String]) -> Result<()> {
         time: Duration::from_secs(10),
         load: 50.0,
         size: 256,
+        pause: Duration::from_millis(20),
         prealloc: 0,
         threshold: 16,
     };
@@ -102,7 +109,8 @@ fn measure(server: &servers::Running, options: &Options) -> Result<()> {
     let mut control = connect(server.socket())?;
     prepare(&mut control, options)?;
     settle(server.pid())?;
-    let writers = Writers::start(server.socket(), options.writers)?;
+    let threads = Threads::of(server.pid());
+    let writers = Writers::start(server.socket(), options.writers, options.pause, threads)?;
     thread::sleep(Duration::from_secs(2));
     let begun = (Instant::now(), writers.count());
     thread::sleep(options.time.min(Duration::from_secs(5)));
@@ -115,11 +123,13 @@ fn measure(server: &servers::Running, options: &Options) -> Result<()> {
     thread::sleep(Duration::from_secs(1));
     times::print_head();
     let mut quiet = None;
+    let mut pauses = Vec::new();
     let mut window = |name: &str, work: &mut dyn FnMut() -> Result<()>| -> Result<()> {
         writers.begin_window();
         work()?;
-        let times = writers.end_window();
+        let Window { times, pauses: of_window, .. } = writers.end_window();
         times::print_line(name, &times, quiet.get_or_insert_with(|| times.clone()));
+        pauses.push((name.to_owned(), of_window));
         Ok(())
     };
     let time = options.time;
@@ -160,6 +170,8 @@ fn measure(server: &servers::Running, options: &Options) -> Result<()> {
     })?;
     println!("    (it took {:.1} s)", took.as_secs_f64());
     window("behind it", &mut || rest(time))?;
+    println!("\npauses of {} ms and more, the longest of each window\n", options.pause.as_millis());
+    pauses.iter().for_each(|(name, of_window)| pauses::print(name, of_window));
     writers.stop()
 }
 
@@ -228,6 +240,7 @@ impl Options {
             "--time" => self.time = Duration::from_secs(value.parse()?),
             "--load" => self.load = value.parse()?,
             "--size" => self.size = value.parse()?,
+            "--pause" => self.pause = Duration::from_millis(value.parse()?),
             "--prealloc" => self.prealloc = value.parse()?,
             "--threshold" => self.threshold = value.parse()?,
             _ => return Ok(false),
