@@ -192,6 +192,7 @@ fn the_pool_serves_rotations_and_survives_restarts() {
     assert_eq!((log.pool_files(), log.status().pool_misses.get()), (0, 1), "the first file never waits");
     log.maintain().unwrap();
     assert_eq!(log.pool_files(), 3);
+    assert_eq!(env.counters_of("prealloc").syncs, 3, "once for each file");
     for id in 1..=4 {
         log.rotate().unwrap();
         let before = env.counters_of("prealloc").written_bytes;

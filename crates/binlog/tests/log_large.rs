@@ -173,19 +173,27 @@ fn a_full_disk_refuses_the_large_transaction_alone() {
     assert_eq!(recovered.gtid_executed.intervals().count(), 1, "no GTID was burnt");
 }
 
-/// H3: a failed flush of its own file is the end of the transaction, and of nothing else.
+/// H3: a failed flush of its own file, or a write of which that is told later, is the end of the transaction, and of nothing
+/// else.
 #[test]
 fn a_failed_flush_of_its_own_refuses_the_large_transaction_alone() {
-    for nth in 0..3 {
-        let env = SimEnv::new(nth);
+    let (small, several_pieces) = (4000, 4 * env::PIECE);
+    let faults = [
+        (Fault::Sync, 0, small),
+        (Fault::Sync, 1, small),
+        (Fault::Await, 0, several_pieces),
+        (Fault::Await, 2, several_pieces),
+    ];
+    for (seed, (fault, nth, size)) in faults.into_iter().enumerate() {
+        let env = SimEnv::new(seed as u64);
         let (log, _) = open(&env, &with_threshold(1000)).unwrap();
         let told = Told::default();
-        env.fail(Fault::Sync, ".large-", nth);
-        let failed = match large_group(&log, 1, 4000) {
+        env.fail(fault, ".large-", nth);
+        let failed = match large_group(&log, 1, size) {
             Err(e) => e,
             Ok(group) => match log.commit(group, told.hook(1)) {
                 Err(CommitError::Refused(e)) => e,
-                done => panic!("flush {nth}: {done:?}"),
+                done => panic!("{fault:?} {nth}: {done:?}"),
             },
         };
         assert!(matches!(failed, LogError::Io { .. }), "{failed}");
@@ -193,6 +201,20 @@ fn a_failed_flush_of_its_own_refuses_the_large_transaction_alone() {
         log.commit(group(2, 100), told.hook(2)).unwrap();
         assert_eq!((ids(&log), large_files(&env)), (vec![2], 0));
     }
+}
+
+/// What the others' flushes may have to queue behind, and what the leader's flush of the header has left to do.
+#[test]
+fn no_flood_of_a_large_transaction_stands_before_the_disk() {
+    let env = SimEnv::new(1);
+    let (log, _) = open(&env, &with_threshold(100_000)).unwrap();
+    let group = large_group(&log, 1, 4_000_000).unwrap();
+    let path = env.read_dir(Path::new(DIR)).unwrap();
+    let path = path.into_iter().find(|path| path.to_string_lossy().contains(".large-")).unwrap();
+    assert!(env.backlog_max(&path).unwrap() <= 3 * env::PIECE as u64);
+    let before = env.counters_of("large").syncs;
+    log.commit(group, Box::new(())).unwrap();
+    assert_eq!((before, env.counters_of("large").syncs), (0, 2), "sealed, and the header");
 }
 
 /// Each operation of a join fails in turn: the transaction is refused and the log goes on, or the log latches; what is

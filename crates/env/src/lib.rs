@@ -3,7 +3,7 @@
 //! Everything above asks an [`Env`], so that one run meets the real machine ([`RealEnv`]) and the next one a simulated
 //! disk that loses power, tears writes, fails flushes and fills up ([`SimEnv`]), with a seed that repeats it.
 //!
-//! Reading order: this file (the contract), [`real`], [`sim`].
+//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for whoever writes much in the background.
 //!
 //! What callers may rely on, and what they must not:
 //!
@@ -20,9 +20,12 @@
 
 mod real;
 pub mod sim;
+mod trail;
+mod writeback;
 
 pub use real::RealEnv;
 pub use sim::SimEnv;
+pub use trail::{PIECE, Trail};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -146,6 +149,9 @@ pub trait File: Send + Sync {
     fn begin_writing(&self, offset: u64, len: u64) {
         let _ = (offset, len);
     }
+    /// Waits until these bytes are with the disk, as far as a write goes: whoever flushes after it has less to wait for.
+    /// Promises nothing about a power cut (E1). An error told here is not told again by a sync through this handle (E4).
+    fn await_written(&self, offset: u64, len: u64) -> io::Result<()>;
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;
     /// Cuts the file, or extends it with zeros.

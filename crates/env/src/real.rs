@@ -127,6 +127,10 @@ impl File for RealFile {
         let _ = rustix::fs::fadvise(&self.0, offset, len, rustix::fs::Advice::DontNeed);
     }
 
+    fn await_written(&self, offset: u64, len: u64) -> io::Result<()> {
+        crate::writeback::await_written(&self.0, offset, len)
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

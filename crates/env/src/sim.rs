@@ -50,6 +50,8 @@ pub enum Fault {
     Write,
     /// A file's flush fails; some of its unflushed changes are lost for good (E4).
     Sync,
+    /// A wait for writes fails, and they have as a failed flush's.
+    Await,
     /// A folder's flush fails; some of its unflushed changes are lost for good.
     SyncDir,
     /// Cutting or extending a file fails and does nothing.
@@ -67,6 +69,8 @@ pub struct Counters {
     pub written_bytes: u64,
     /// Flushes of files, data and all.
     pub syncs: u64,
+    /// Waits for writes.
+    pub awaits: u64,
     /// Flushes of folders.
     pub dir_syncs: u64,
     /// Cuts and extensions.
@@ -196,6 +200,13 @@ impl SimEnv {
         self.shared.state.lock().capacity = bytes;
     }
 
+    /// The most bytes of a file, in whole pages, that were written at any time and neither waited for nor flushed; `None` if
+    /// it is not there.
+    pub fn backlog_max(&self, path: &Path) -> Option<u64> {
+        let file = self.powered().and_then(|state| state.find_file(path));
+        file.ok().map(|inode| inode.lock().backlog_max())
+    }
+
     /// The sum of the lengths of all files, in bytes.
     pub fn used(&self) -> u64 {
         self.shared.state.lock().root.lock().used()
@@ -260,6 +271,7 @@ impl SimEnv {
             sum.writes += c.writes;
             sum.written_bytes += c.written_bytes;
             sum.syncs += c.syncs;
+            sum.awaits += c.awaits;
             sum.dir_syncs += c.dir_syncs;
             sum.set_lens += c.set_lens;
             sum.names += c.names;
@@ -293,6 +305,7 @@ impl State {
         match fault {
             Fault::Write => counters.writes += 1,
             Fault::Sync => counters.syncs += 1,
+            Fault::Await => counters.awaits += 1,
             Fault::SyncDir => counters.dir_syncs += 1,
             Fault::SetLen => counters.set_lens += 1,
             Fault::Name => counters.names += 1,
@@ -660,6 +673,20 @@ impl File for SimFile {
 
     fn sync_all(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn await_written(&self, offset: u64, len: u64) -> io::Result<()> {
+        let mut state = self.env.powered()?;
+        match state.begin(Fault::Await, &self.path)? {
+            Verdict::Eio => self.inode.lock().fail_sync(&mut state.fate),
+            Verdict::PowerCut => return state.lose_power(),
+            Verdict::Go => {}
+        }
+        if self.learns_of_failure() {
+            return Err(eio());
+        }
+        self.inode.lock().catch_up(offset, len);
+        Ok(())
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -2,8 +2,8 @@
 //!
 //! 1. begin  A transaction's events have outgrown `binlog_large_commit_threshold`: its session makes a file beside the log,
 //!    laid out as a log file. In front of the events there is room for the header and for the GTID event.
-//! 2. write  The session writes events there as they come, each with its position and checksum as they will be, and flushes
-//!    them in small steps. Rolling back to a savepoint cuts the file; rolling back altogether removes it.
+//! 2. write  The session writes events there as they come, each with its position and checksum as they will be, without
+//!    a flood of them in front of the commits' flushes ([`Trail`]). Rolling back to a savepoint cuts the file; rolling back altogether removes it.
 //! 3. seal   At commit the session writes the last events and flushes them, then joins the queue like any other.
 //! 4. join   Whoever orders orders it by itself: fills the room in (header, an ignorable event over what is left, the GTID
 //!    event), flushes that, and lets the file follow the active one as in any rotation. The next groups are written behind
@@ -15,7 +15,7 @@
 //! (H1) Before it is named the file is whole and durable, so that a name decides: the transaction is there with it, or not
 //!      at all. A file without a log name is an orphan, which the next start removes.
 //! (H2) What fails before the file is named refuses this transaction alone.
-//! (H3) After a flush that failed the file is of no use, whatever later flushes say.
+//! (H3) After a flush that failed, or a write that was taken, the file is of no use, whatever later flushes say.
 
 use super::Shared;
 use super::commit::Leader;
@@ -26,15 +26,13 @@ use crate::event::PreviousGtids;
 use crate::group::{EventGroup, GtidStamp};
 use crate::gtid::Gtid;
 use crate::position::LogPosition;
-use env::{File, OpenMode};
+use env::{File, OpenMode, Trail};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes written and flushed at a time: what a commit's flush may have to queue behind.
-const STEP: usize = 1 << 20;
 /// Room for header and GTID event, in bytes, beside twice what the GTIDs take when the file begins: enough for a thousand
 /// more intervals of them.
 const HEADER_ROOM: u64 = 16 << 10;
@@ -49,7 +47,8 @@ pub(crate) struct LargeFile {
     body_start: u64,
     /// Bytes of events.
     len: u64,
-    /// A flush failed (H3).
+    trail: Trail,
+    /// A write or flush failed (H3).
     failure: Option<LogError>,
     is_joined: bool,
 }
@@ -76,17 +75,19 @@ impl LargeFile {
         self.body_start + self.len
     }
 
-    /// Step 2: events behind those that are there. After an error the file holds what it held.
+    /// Step 2: events behind those that are there. After an error the file holds what it held, or is of no use.
     pub(crate) fn append(&mut self, events: &[u8]) -> Result<(), LogError> {
         self.check()?;
         if self.end() + events.len() as u64 >= LogPosition::OFFSET_MAX {
             return Err(LogError::Exhausted("room in one file"));
         }
-        let mut at = self.end();
-        for step in events.chunks(STEP) {
-            self.file.write_at(step, at).map_err(|e| self.error("writing", e))?;
-            self.flush()?;
-            at += step.len() as u64;
+        let at = self.end();
+        if let Err(e) = self.trail.write(&*self.file, events, at) {
+            let error = self.error("writing", e);
+            if self.trail.is_lost() {
+                self.failure = Some(error.clone());
+            }
+            return Err(error);
         }
         self.len += events.len() as u64;
         Ok(())
@@ -163,7 +164,16 @@ impl Shared {
         let path = folder.large_file(self.large_serial.fetch_add(1, Relaxed));
         let file = folder.env.open(&path, OpenMode::CreateNew);
         let file = file.map_err(|e| LogError::io(format!("making {}", path.display()), e))?;
-        let large = LargeFile { folder, path, file, body_start, len: 0, failure: None, is_joined: false };
+        let large = LargeFile {
+            folder,
+            path,
+            file,
+            body_start,
+            len: 0,
+            trail: Trail::default(),
+            failure: None,
+            is_joined: false,
+        };
         // Flushed with the first events: filling the room in changes blocks that are there, which spares the leader's flush
         // the journal's.
         let room = vec![0; body_start as usize];

@@ -3,7 +3,7 @@
 //! A file of the pool has its whole length in zeros that were really written and flushed. A commit that overwrites them
 //! changes neither the file's length nor its blocks, so its flush writes data alone and no file system journal.
 //!
-//! The background makes them, one piece at a time, each piece flushed by itself so that it never builds up a flood of
+//! The background makes them, one piece at a time, each waited for ([`Trail`]) so that it never builds up a flood of
 //! dirty pages in front of a commit's flush, and rests between pieces while commits come in: a disk that takes one
 //! flush at a time would otherwise give every second turn to the pool. A rotation takes a file if there is one, and
 //! never waits (P1). Files of an earlier run are taken over when they hold nothing but zeros: a rotation that a power
@@ -14,7 +14,7 @@
 
 use super::names::Folder;
 use super::status::LogStatus;
-use env::{Env, File, OpenMode};
+use env::{Env, File, OpenMode, PIECE, Trail};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
@@ -22,9 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-/// Zeros are written and flushed in pieces of this many bytes: what a commit's flush may have to queue behind.
-const PIECE: usize = 256 << 10;
 
 /// Asked after each piece, with the time that it took: may rest, then says whether to stop.
 pub(super) type StopOrRest<'a> = &'a dyn Fn(Duration) -> bool;
@@ -158,11 +155,10 @@ impl Pool {
 /// False if stopped.
 fn write_zeros(env: &dyn Env, file: &dyn File, len: u64, stop: StopOrRest<'_>) -> io::Result<bool> {
     let zeros = vec![0; PIECE.min(usize::try_from(len).unwrap_or(PIECE))];
-    let mut at = 0;
+    let (mut trail, mut at) = (Trail::default(), 0);
     while at < len {
         let (n, begun) = ((len - at).min(PIECE as u64), env.monotonic());
-        file.write_at(&zeros[..n as usize], at)?;
-        file.sync_data()?;
+        trail.write(file, &zeros[..n as usize], at)?;
         at += n;
         if stop(env.monotonic().saturating_sub(begun)) {
             return Ok(false);

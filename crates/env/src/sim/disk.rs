@@ -10,13 +10,21 @@
 //! whole.
 
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::sync::Arc;
 use stdx::random::Random;
 
 /// What a device writes whole or not at all, in bytes.
 pub(super) const SECTOR: u64 = 512;
+
+/// What the system's cache holds and writes as one, in bytes.
+const PAGE: u64 = 4096;
+
+/// The pages that hold these bytes.
+fn pages(offset: u64, len: u64) -> std::ops::Range<u64> {
+    offset / PAGE..(offset + len).div_ceil(PAGE)
+}
 
 /// How a power cut deals with the unflushed changes of one file or folder.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +63,9 @@ pub(super) struct FileState {
     changes: u64,
     /// Syncs that failed, of which each handle is told.
     failures: u64,
+    /// Pages written that nobody has waited for, and the most of them at any time.
+    backlog: BTreeSet<u64>,
+    backlog_max: usize,
 }
 
 #[derive(Debug)]
@@ -81,12 +92,25 @@ impl FileState {
         if !bytes.is_empty() {
             write(&mut self.live, bytes, offset);
             self.push(Change::Write { offset, bytes: bytes.into() });
+            self.backlog.extend(pages(offset, bytes.len() as u64));
+            self.backlog_max = self.backlog_max.max(self.backlog.len());
         }
     }
 
     pub(super) fn set_len(&mut self, len: u64) {
         self.live.resize(len as usize, 0);
         self.push(Change::SetLen(len));
+    }
+
+    /// Somebody waited for these bytes to be written.
+    pub(super) fn catch_up(&mut self, offset: u64, len: u64) {
+        for page in pages(offset, len) {
+            self.backlog.remove(&page);
+        }
+    }
+
+    pub(super) fn backlog_max(&self) -> u64 {
+        self.backlog_max as u64 * PAGE
     }
 
     fn push(&mut self, change: Change) {
@@ -103,6 +127,9 @@ impl FileState {
     pub(super) fn sync(&mut self, upto: u64) {
         let flushed = self.changes - self.unflushed.len() as u64;
         let count = (upto.saturating_sub(flushed) as usize).min(self.unflushed.len());
+        if count == self.unflushed.len() {
+            self.backlog.clear();
+        }
         if count == 0 {
             return;
         }
@@ -130,7 +157,7 @@ impl FileState {
     /// Another disk's file, as a power cut now might leave it.
     pub(super) fn reboot(&self, random: &mut Random) -> FileState {
         let durable = self.after_power_cut(random);
-        FileState { live: durable.as_ref().clone(), durable, unflushed: Vec::new(), changes: 0, failures: 0 }
+        FileState { live: durable.as_ref().clone(), durable, ..FileState::default() }
     }
 
     fn after_power_cut(&self, random: &mut Random) -> Arc<Vec<u8>> {

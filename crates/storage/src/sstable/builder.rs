@@ -4,7 +4,7 @@ use super::block::BlockBuilder;
 use super::{FORMAT_VERSION, Handle, MAGIC, PACKED_LZ4, PACKED_NOT, TableMeta, checksum, filter, key_hash};
 use crate::entry::{Entry, order};
 use binlog::position::LogPosition;
-use env::File;
+use env::{File, Trail};
 use std::cmp::Ordering;
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A data block ends when it has grown to this, in bytes.
 const BLOCK_SIZE: usize = 8 << 10;
 /// Bytes collected for one write.
-const WRITE_SIZE: usize = 256 << 10;
+const WRITE_SIZE: usize = env::PIECE;
 
 /// How blocks are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub(crate) struct TableBuilder {
     compression: Compression,
     /// Where `pending` goes.
     written: u64,
+    trail: Trail,
     pending: Vec<u8>,
     data: BlockBuilder,
     index: BlockBuilder,
@@ -52,6 +53,7 @@ impl TableBuilder {
             file,
             compression,
             written: 0,
+            trail: Trail::default(),
             pending: Vec::with_capacity(WRITE_SIZE + 2 * BLOCK_SIZE),
             data: BlockBuilder::default(),
             index: BlockBuilder::default(),
@@ -176,11 +178,36 @@ impl TableBuilder {
     }
 
     fn write_pending(&mut self) -> io::Result<()> {
-        self.file.write_at(&self.pending, self.written)?;
-        // So that the flush at the end has little left to do: a burst of it would hold up the log's flushes.
-        self.file.begin_writing(self.written, self.pending.len() as u64);
+        self.trail.write(&*self.file, &self.pending, self.written)?;
         self.written += self.pending.len() as u64;
         self.pending.clear();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use env::{Env, OpenMode, PIECE, SimEnv};
+    use std::path::Path;
+
+    #[test]
+    fn no_flood_of_a_table_stands_before_the_disk() {
+        for value_len in [100, 3 * PIECE] {
+            let (env, path) = (SimEnv::new(1), Path::new("/t"));
+            let file = env.open(path, OpenMode::CreateNew).unwrap();
+            let mut builder = TableBuilder::new(file, 1, Compression::LargeRows);
+            let mut random = stdx::random::Random::new(1);
+            for n in 0..8 * PIECE / value_len {
+                let value: Vec<u8> = (0..value_len).map(|_| random.below(256) as u8).collect();
+                let (key, position) = (&(n as u64).to_be_bytes()[..], LogPosition::from_u64(1));
+                builder.add(&Entry { key, position, value: Some(&value) }).unwrap();
+            }
+            let (meta, _) = builder.finish().unwrap();
+            assert!(meta.size > 6 * PIECE as u64, "{}", meta.size);
+            let most = env.backlog_max(path).unwrap() as usize;
+            assert!((PIECE..=2 * PIECE + 2 * BLOCK_SIZE + PIECE).contains(&most), "{value_len}: {most}");
+        }
     }
 }
