@@ -29,6 +29,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// A thread looks for work this often even if nobody wakes it: snapshots may have gone.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// As often while a memtable that was flushed is still read.
+const UNREAD_SOON: Duration = Duration::from_millis(100);
+
 #[derive(Clone, Copy)]
 enum Work {
     Flush,
@@ -62,9 +65,10 @@ fn run(core: &Core, work: Work) {
             Work::Flush => core.flush_once(),
             Work::Compact => core.compact_once(),
         };
-        core.tables.bury();
+        core.bury();
         let pause = match &done {
             Ok(true) => None,
+            Ok(false) if !core.retired.is_empty() => Some(UNREAD_SOON),
             Ok(false) => Some(IDLE),
             Err(_) => Some(RETRY_PAUSE),
         };

@@ -2,7 +2,7 @@
 
 use crate::entry::TreeId;
 use crate::error::StoreError;
-use crate::memtable::{Checkpoint, Frozen};
+use crate::memtable::{Checkpoint, Frozen, Retired};
 use crate::snapshot::{Horizon, Snapshots};
 use crate::store::StoreOptions;
 use crate::tables::Tables;
@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) last: AtomicU64,
     pub(crate) flushing: Mutex<()>,
     pub(crate) compacting: Mutex<()>,
+    /// A leaf.
+    pub(crate) retired: Retired,
     pub(crate) signals: Signals,
     pub(crate) counters: Counters,
     /// Trees that are being built (`build.rs`); a leaf.
@@ -87,6 +89,12 @@ impl Core {
     /// Which versions are needed from now on.
     pub(crate) fn horizon(&self) -> Horizon {
         self.snapshots.horizon(|| self.visible())
+    }
+
+    /// Lets go of files and memory that nobody reads any more.
+    pub(crate) fn bury(&self) {
+        self.tables.bury();
+        self.retired.bury();
     }
 
     /// Sets the active memtable aside, with the position and the notes that flushing it makes durable.

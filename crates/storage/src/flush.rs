@@ -39,8 +39,12 @@ impl Core {
             ..Edit::default()
         };
         edit.drops_added.extend(view.frozen.iter().rev().flat_map(|f| f.drops.iter().copied()));
-        let flushed = |f: &Frozen| f.checkpoint.position <= position;
-        self.tables.commit(edit, |view| view.frozen.retain(|f| !flushed(f)))?;
+        let is_flushed = |f: &mut Frozen| f.checkpoint.position <= position;
+        let mut flushed = Vec::new();
+        self.tables
+            .commit(edit, |view| flushed.extend(view.frozen.extract_if(.., is_flushed).map(|f| f.list)))?;
+        drop(view);
+        self.retired.add(flushed);
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         Ok(true)
     }

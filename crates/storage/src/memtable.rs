@@ -6,6 +6,7 @@
 use crate::entry::TreeId;
 use crate::skiplist::SkipList;
 use binlog::position::LogPosition;
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// What a flush makes durable beside tables: everything up to `position` is in tables, and `notes` belong to it.
@@ -26,4 +27,54 @@ pub(crate) struct Frozen {
     pub(crate) drops: Arc<[(TreeId, LogPosition)]>,
     /// Bytes of log that its transactions take.
     pub(crate) log_distance: u64,
+}
+
+/// Memtables that were flushed. Each is freed by the background once nobody reads it any more: giving some gigabytes back to the
+/// system takes a while, for which no session, least of all the log's leader, is to stand still because it read last.
+#[derive(Default)]
+pub(crate) struct Retired(Mutex<Vec<Arc<SkipList>>>);
+
+impl Retired {
+    /// Takes memtables that no view to come will have.
+    pub(crate) fn add(&self, lists: impl IntoIterator<Item = Arc<SkipList>>) {
+        self.0.lock().extend(lists);
+    }
+
+    /// Frees those that nobody reads.
+    pub(crate) fn bury(&self) {
+        // Nobody can begin to read one that is only here.
+        let unread: Vec<_> = self.0.lock().extract_if(.., |list| Arc::strong_count(list) == 1).collect();
+        drop(unread);
+    }
+
+    /// True if all are freed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::batch::WriteBatch;
+    use crate::entry::TreeId;
+    use crate::store::testing;
+    use binlog::position::LogPosition;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_memtable_is_not_freed_by_its_last_reader() {
+        let (store, _dir) = testing::store();
+        let mut batch = WriteBatch::new();
+        batch.put(TreeId(7), b"a", b"1");
+        store.write(&batch, LogPosition::from_u64(10));
+        let reader = store.core.current.load();
+        let list = Arc::downgrade(&reader.active);
+        store.checkpoint(b"").unwrap();
+        assert!(!store.core.retired.is_empty(), "it is still read");
+        drop(reader);
+        assert!(list.upgrade().is_some(), "the reader has not freed it");
+        store.core.bury();
+        assert!(list.upgrade().is_none() && store.core.retired.is_empty());
+    }
 }

@@ -17,6 +17,7 @@ use crate::cursor::Cursor;
 use crate::entry::{TREE_LEN, TreeId, Value};
 use crate::error::StoreError;
 use crate::manifest::Manifest;
+use crate::memtable::Retired;
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::sstable::{Graveyard, TableContext};
 use crate::tables::Tables;
@@ -95,6 +96,7 @@ impl Store {
             last: AtomicU64::new(last.to_u64()),
             flushing: Mutex::new(()),
             compacting: Mutex::new(()),
+            retired: Retired::default(),
             signals: Signals::default(),
             counters: Counters::default(),
             building: Mutex::default(),
@@ -258,21 +260,21 @@ impl Store {
         while self.checkpoint_position() < position || !self.core.current.peek().frozen.is_empty() {
             self.core.flush_once()?;
         }
-        self.core.tables.bury();
+        self.core.bury();
         Ok(position)
     }
 
     /// Flushes frozen memtables, if there are any: what a background thread does by itself.
     pub fn flush_once(&self) -> Result<bool, StoreError> {
         let done = self.core.flush_once();
-        self.core.tables.bury();
+        self.core.bury();
         done
     }
 
     /// Does one step of compaction, if there is something to do: what a background thread does by itself.
     pub fn compact_once(&self) -> Result<bool, StoreError> {
         let done = self.core.compact_once();
-        self.core.tables.bury();
+        self.core.bury();
         done
     }
 
@@ -320,7 +322,7 @@ impl GapsDue {
 impl Drop for Store {
     fn drop(&mut self) {
         background::stop(&self.core, std::mem::take(&mut self.threads));
-        self.core.tables.bury();
+        self.core.bury();
     }
 }
 
