@@ -151,24 +151,24 @@ impl LogReader {
                 return Ok(None);
             }
         };
-        let start = self.stream.at();
-        let shared = self.shared.clone();
-        let error = |e| match (self.unproven, from_stream(&shared.files.folder, self.number, start, e)) {
-            (true, LogError::Corrupt { .. }) => LogError::BadPosition(LogPosition::new(self.number, start)),
+        let Self { shared, number, stream, fde, unproven } = self;
+        let (number, start, is_unproven) = (*number, stream.at(), *unproven);
+        let error = |e| match (is_unproven, from_stream(&shared.files.folder, number, start, e)) {
+            (true, LogError::Corrupt { .. }) => LogError::BadPosition(LogPosition::new(number, start)),
             (_, error) => error,
         };
-        let header = match self.stream.header(limit) {
+        let header = match stream.header(limit) {
             Ok(header) => header.expect("the stream stands before its limit"),
             Err(e) => return Err(error(e)),
         };
         if header.event_type == EventType::FORMAT_DESCRIPTION {
-            let bytes = self.stream.event(&header, &self.fde, limit).map_err(error)?;
-            self.fde = crate::event::decode_format_description(bytes).map_err(|e| error(e.into()))?;
-            self.stream.seek(start);
+            let bytes = stream.event(&header, fde, limit).map_err(error)?;
+            *fde = crate::event::decode_format_description(bytes).map_err(|e| error(e.into()))?;
+            stream.seek(start);
         }
-        let bytes = self.stream.event(&header, &self.fde, limit).map_err(error)?;
-        self.unproven = false;
-        Ok(Some(LogEvent { file: self.number, start, header, bytes, fde: &self.fde }))
+        let bytes = stream.event(&header, fde, limit).map_err(error)?;
+        *unproven = false;
+        Ok(Some(LogEvent { file: number, start, header, bytes, fde }))
     }
 
     /// How far this reader may go in its file now.

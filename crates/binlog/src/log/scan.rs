@@ -23,7 +23,9 @@ const WINDOW: usize = 256 << 10;
 /// A cursor over a file's events.
 pub(super) struct EventStream {
     file: Arc<dyn File>,
+    /// Its first `filled` bytes are the file's from `window_start` on.
     window: Vec<u8>,
+    filled: usize,
     window_start: u64,
     at: u64,
 }
@@ -50,7 +52,7 @@ impl From<EventError> for StreamError {
 
 impl EventStream {
     pub(super) fn new(file: Arc<dyn File>, at: u64) -> Self {
-        Self { file, window: Vec::new(), window_start: at, at }
+        Self { file, window: Vec::new(), filled: 0, window_start: at, at }
     }
 
     /// The offset of the next event.
@@ -61,8 +63,8 @@ impl EventStream {
     /// Goes to another offset.
     pub(super) fn seek(&mut self, at: u64) {
         self.at = at;
-        if at < self.window_start || at > self.window_start + self.window.len() as u64 {
-            self.window.clear();
+        if at < self.window_start || at > self.window_start + self.filled as u64 {
+            self.filled = 0;
             self.window_start = at;
         }
     }
@@ -130,19 +132,26 @@ impl EventStream {
     /// At least `n` bytes from the current offset on.
     fn load(&mut self, n: usize, limit: u64) -> Result<&[u8], StreamError> {
         let mut from = (self.at - self.window_start) as usize;
-        if from + n > self.window.len() {
-            let want = (n.max(WINDOW) as u64).min(limit - self.at) as usize;
-            self.window.clear();
-            self.window.resize(want.max(n), 0);
-            self.window_start = self.at;
+        if from + n > self.filled {
+            self.refill(n, limit)?;
             from = 0;
-            let got = self.file.read_at(&mut self.window, self.at)?;
-            self.window.truncate(got);
-            if got < n {
-                return Err(EventError::Truncated.into());
-            }
         }
-        Ok(&self.window[from..])
+        Ok(&self.window[from..self.filled])
+    }
+
+    /// Reads the window anew from the current offset on, `n` bytes at least. Its memory stays, for who follows a growing file
+    /// comes here for each little piece of it, and shrinks back behind a long event.
+    fn refill(&mut self, n: usize, limit: u64) -> Result<(), StreamError> {
+        let want = ((n.max(WINDOW) as u64).min(limit - self.at) as usize).max(n);
+        if self.window.len() < want {
+            self.window.resize(want, 0);
+        } else if self.window.len() > WINDOW.max(want) {
+            self.window.truncate(WINDOW.max(want));
+            self.window.shrink_to_fit();
+        }
+        (self.window_start, self.filled) = (self.at, 0);
+        self.filled = self.file.read_at(&mut self.window[..want], self.at)?;
+        if self.filled < n { Err(EventError::Truncated.into()) } else { Ok(()) }
     }
 }
 
