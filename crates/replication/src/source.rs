@@ -174,11 +174,9 @@ impl Dump<'_> {
             self.old_format_description(from.file())?;
         }
         let mut silence = Duration::ZERO;
-        let mut pace = Pace::new(self.log);
+        let pace = Pace::new(self.log);
         loop {
-            if self.events(reader)? {
-                silence = Duration::ZERO;
-            }
+            let any = self.events(reader)?;
             self.tell_skipped()?;
             self.stream.flush()?;
             if !self.request.wait {
@@ -187,12 +185,15 @@ impl Dump<'_> {
             if self.stream.is_interrupted() {
                 return Err(DumpError::Interrupted);
             }
-            let heartbeat = self.request.heartbeat.unwrap_or(Duration::MAX);
-            let patience = PATIENCE.min(heartbeat.saturating_sub(silence));
-            if self.stream.rest(self.log, reader.position(), patience)? {
+            if any {
+                silence = Duration::ZERO;
                 if !self.stream.is_awaited() {
                     pace.keep();
                 }
+            }
+            let heartbeat = self.request.heartbeat.unwrap_or(Duration::MAX);
+            let patience = PATIENCE.min(heartbeat.saturating_sub(silence));
+            if self.stream.rest(self.log, reader.position(), patience)? {
                 continue;
             }
             if self.stream.is_gone() {

@@ -1,9 +1,11 @@
 //! How soon after one batch a follower is sent the next.
 //!
-//! Each look at the log costs the machine some microseconds, for each follower and each group of commits: two threads are woken,
-//! the server's and the follower's, to pass on a few hundred bytes. Where groups follow each other fast, followers that take them
-//! one by one take a noticeable part of the processors from those who commit. So the looks of all followers together are bounded:
-//! the more there are, the more each of them gathers. After a rest a follower is sent what comes at once.
+//! Each look at the log costs the machine some tens of microseconds, for each follower and each group of commits: two threads are
+//! woken, the server's and the follower's, to pass on a few hundred bytes. Where groups follow each other fast, followers that take
+//! them one by one take a noticeable part of the processors from those who commit. So behind each batch a follower rests, the longer
+//! the more of them there are, and gathers what comes meanwhile. It sleeps without waiting for the log, so that nobody who commits
+//! has to wake it, and all of them sleep until the same moment: the first look brings what is new into the processor's memory for
+//! all. After a rest in which nothing came a follower is sent what comes next at once.
 
 use binlog::log::{Following, Log};
 use std::thread;
@@ -18,28 +20,28 @@ const APART_MAX: Duration = Duration::from_millis(5);
 pub(super) struct Pace<'a> {
     log: &'a Log,
     following: Following<'a>,
-    last: Duration,
 }
 
 impl<'a> Pace<'a> {
     pub(super) fn new(log: &'a Log) -> Self {
-        Self { log, following: log.follow(), last: Duration::ZERO }
+        Self { log, following: log.follow() }
     }
 
-    /// Waits until the next batch is due. To be called when there is something to send.
-    pub(super) fn keep(&mut self) {
-        let since = self.log.monotonic().saturating_sub(self.last);
-        let rest = apart(self.following.count()).saturating_sub(since);
-        if !rest.is_zero() {
-            thread::sleep(rest);
-        }
-        self.last = self.log.monotonic();
+    /// Waits until the next batch is due. To be called behind a batch.
+    pub(super) fn keep(&self) {
+        thread::sleep(until_due(self.log.monotonic(), apart(self.following.count())));
     }
 }
 
 /// The time between two batches of one of so many followers.
 fn apart(followers: usize) -> Duration {
-    APART.saturating_mul(u32::try_from(followers).unwrap_or(u32::MAX)).min(APART_MAX)
+    APART.saturating_mul(u32::try_from(followers).unwrap_or(u32::MAX)).clamp(APART, APART_MAX)
+}
+
+/// The time until the clock is at a multiple of `apart`, which is not zero.
+fn until_due(now: Duration, apart: Duration) -> Duration {
+    let past = now.as_nanos() % apart.as_nanos();
+    apart.saturating_sub(Duration::from_nanos(past as u64))
 }
 
 #[cfg(test)]
@@ -52,5 +54,17 @@ mod tests {
         assert_eq!(apart(4), Duration::from_millis(2));
         assert_eq!(apart(10), APART_MAX);
         assert_eq!(apart(usize::MAX), APART_MAX);
+    }
+
+    #[test]
+    fn followers_look_at_the_same_moments() {
+        let due = |now: u64| {
+            let now = Duration::from_micros(now);
+            now + until_due(now, APART_MAX)
+        };
+        for now in [10_000, 10_001, 12_345, 14_999] {
+            assert_eq!(due(now), Duration::from_millis(15));
+        }
+        assert_eq!(due(15_000), Duration::from_millis(20));
     }
 }
