@@ -5,6 +5,7 @@ mod common;
 
 use common::{Server, start};
 use protocol::client::{Client, ClientError, ConnectOptions};
+use std::sync::Arc;
 use std::time::Duration;
 
 const UUID: &str = "11111111-2222-3333-4444-555555555555";
@@ -170,4 +171,39 @@ fn a_replica_that_lost_what_it_said_is_let_come_again() {
     let error = read_all(&mut reader).1.unwrap();
     assert_eq!(error.number(), Some(1236), "{error}");
     assert!(error.to_string().contains("the checksum that source is configured to log"), "{error}");
+}
+
+/// At sync_binlog=0 nobody waits for the disk, and a follower is sent only what is on it: it depends on a flush of the server's
+/// own. The files are in memory, which the system never writes back.
+#[test]
+fn a_follower_has_what_nobody_flushed_for_within_a_second() {
+    const COMMITS: usize = 50;
+    let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let small = ["--binlog-prealloc-num=0", "--max-binlog-size=1M"];
+    let lazy = ["--sync-binlog=0", "--innodb-flush-log-at-trx-commit=0"];
+    let server = Server::start_in(&Arc::new(memory), &[small, lazy].concat());
+    server.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY)");
+    let mut replica = follower(&server, "root", UUID);
+    replica.send_command(&dump(0, 7)).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        const XID: u8 = 16;
+        while let Ok(packet) = replica.read_packet() {
+            if packet.get(5) == Some(&XID) && tell.send(common::now()).is_err() {
+                return;
+            }
+        }
+    });
+    let mut client = server.connect();
+    let mut delays = Vec::new();
+    for a in 0..COMMITS {
+        client.query(format!("INSERT INTO d.t VALUES ({a})")).unwrap();
+        let committed = common::now();
+        let received = told.recv_timeout(Duration::from_secs(1)).expect("a follower has it within a second");
+        delays.push(received.saturating_sub(committed));
+    }
+    delays.sort();
+    println!("behind the commit: median {:?}, longest {:?}", delays[COMMITS / 2], delays[COMMITS - 1]);
+    drop((told, server));
+    reader.join().unwrap();
 }
