@@ -1,8 +1,9 @@
 //! What followers of the log cost those who commit: the same inserts with none, with some that keep up, and with some that have
-//! stopped reading.
+//! stopped reading. And how far they are behind where nobody waits for the disk.
 //!
 //! A follower takes the stream and throws it away, so that what is measured is the server's part.
 
+mod delay;
 mod follower;
 
 use super::contender::Contender;
@@ -46,6 +47,11 @@ const CASES: [Case; 4] = [
     Case { label: "ten that have stopped", followers: 10, reads: false },
 ];
 
+const ONE: usize = 1;
+const TEN: usize = 2;
+/// The part that is about their being late.
+const LATE: &str = "behind the commit";
+
 impl Workload for Followers {
     fn name(&self) -> String {
         "followers".into()
@@ -58,24 +64,37 @@ impl Workload for Followers {
     fn about(&self) -> String {
         format!(
             "sysbench oltp_insert, {CLIENTS} clients, while so many followers are sent the log from its end on. They read the \
-             stream and throw it away, or ask for it and read nothing. Those that read must have all of it in the end."
+             stream and throw it away, or ask for it and read nothing. Those that read must have all of it in the end. *{LATE}*: one \
+             client commits 50 rows a second, and the latency is the time from its OK to when the last of the followers has \
+             the row, 0 where it had it before."
         )
     }
 
     fn parts(&self) -> Vec<Part> {
-        let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
+        let columns = |durability| [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, durability));
         let rows = CASES.map(|case| Row::named(case.label));
-        vec![Part::new("", columns.into(), rows.into())]
+        let mut late = columns(Durability::FULL).to_vec();
+        late.extend(columns(Durability::NONE));
+        vec![
+            Part::new("", columns(Durability::FULL).into(), rows.into()),
+            Part::new(LATE, late, [ONE, TEN].map(|n| Row::named(CASES[n].label)).into()),
+        ]
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
         sysbench::make_tables(server, TABLES, 1000)
     }
 
-    fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {
-        let case = &CASES[row];
+    fn run(&self, server: &Contender, part: usize, row: usize) -> Result<Vec<Outcome>> {
+        let case = &CASES[if part == 0 { row } else { [ONE, TEN][row] }];
         let begin = |n| Follower::start(server.address(), 1000 + n as u32, case.reads);
         let followers = (0..case.followers).map(begin).collect::<Result<Vec<_>>>()?;
+        if part > 0 {
+            let latency = delay::measure(server, &followers, Duration::from_secs(self.time.into()))?;
+            followers.into_iter().try_for_each(Follower::stop)?;
+            let per_second = latency.map_or(0.0, |l| 1e3 / l.p50);
+            return Ok(vec![Outcome { per_second, latency, ..Outcome::default() }]);
+        }
         let before = written(server)?;
         let tables = format!("--tables={TABLES}");
         let outcome = sysbench::run(server, "oltp_insert", CLIENTS, self.time, &[tables])?;
