@@ -438,6 +438,9 @@ impl QueueState {
 }
 
 #[cfg(test)]
+mod schedules;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::gtid::Uuid;
