@@ -141,6 +141,23 @@ fn a_stream_is_cut_by_kill_and_by_a_shutdown() {
     }
 }
 
+/// Transaction 1 of the new log is not the one that the replica has.
+#[test]
+fn a_stream_ends_when_the_log_begins_anew() {
+    let server = prepare();
+    let mut client = follower(&server, "follower", UUID);
+    client.send_command(&dump(0, 7)).unwrap();
+    client.read_packet().unwrap();
+    server.sql("RESET BINARY LOGS AND GTIDS; INSERT INTO d.t VALUES (2)");
+    let (_, error) = read_all(&mut client);
+    let error = error.unwrap();
+    assert_eq!(error.number(), Some(1236));
+    assert!(
+        error.to_string().contains("could not find next log; the first event 'binlog.000001' at 4"),
+        "{error}"
+    );
+}
+
 /// A replica's client library makes a lost connection again by itself, between what the replica says and its request. A MariaDB
 /// replica stopped with error 1236 so, in one of hundreds of lost connections, and with 1193 where it was about to ask for a variable.
 #[test]
