@@ -345,6 +345,36 @@ fn gtids_that_were_set_as_purged_are_no_gap() {
     assert!(dump(&recovered) == dump(&server));
 }
 
+/// RESET BINARY LOGS AND GTIDS uses names and GTIDs again: the new log goes on from a base of behind it, not of before.
+#[test]
+fn a_log_that_began_anew_goes_on_from_its_own_bases() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let datadir = Arc::new(tempfile::tempdir().unwrap());
+    let server = Server::start_in(&datadir, &[]);
+    make_tables(&server);
+    server.sql("flush binary logs");
+    server.terminate();
+    let (before, behind, target) = (path("before"), path("behind"), path("target"));
+    copy_tree(datadir.path(), Path::new(&before));
+    let server = Server::start_in(&datadir, &[]);
+    server.sql("insert into shop.totals values (1, 1, null); reset binary logs and gtids");
+    server.sql("insert into shop.totals values (2, 1, null)");
+    server.terminate();
+    copy_tree(datadir.path(), Path::new(&behind));
+    let server = Server::start_in(&datadir, &[]);
+    server.sql("insert into shop.totals values (3, 1, null); flush binary logs");
+    server.sql("insert into shop.totals values (4, 1, null)");
+    let log = datadir.path().to_str().unwrap();
+    let errors = refusal(&["replay", "--base", &before, "--datadir", &target, log]);
+    assert!(errors.contains("binlog.000001' is shorter than in the base"), "{errors}");
+    let (ok, out, errors) = tool(&["replay", "--base", &behind, "--datadir", &target, log]);
+    assert!(ok, "{out} {errors}");
+    let recovered = start_on(Path::new(&target));
+    assert_eq!(recovered.sql("select @@gtid_executed"), server.sql("select @@gtid_executed"));
+    assert!(dump(&recovered) == dump(&server));
+}
+
 /// What docs/binlog-tool.md says of a base that is copied from a running server: tables first, then the log.
 #[test]
 fn a_running_server_is_a_base_when_its_tables_are_copied_before_its_log() {

@@ -73,7 +73,13 @@ pub(super) fn recover(folder: &Folder) -> Result<Found, LogError> {
         report.clean_shutdown = scanned.closed && !scanned.header.in_use;
         report.cut_bytes = cut;
         report.gtid_executed = scanned.gtids;
-        report.gtid_purged = previous_gtids(folder, numbers[0])?;
+        let oldest = read_header(open(folder, numbers[0])?);
+        let oldest = oldest.map_err(|e| from_stream(folder, numbers[0], 0, e))?;
+        if oldest.reset != scanned.header.reset {
+            let why = format!("{} belongs to a log that was begun at another time", folder.log_name(last));
+            return Err(LogError::corrupt(&folder.log_name(numbers[0]), 0, why));
+        }
+        report.gtid_purged = oldest.previous;
         report.gtid_purged.union(&scanned.header.purged_by_order);
         report.reset = scanned.header.reset.as_ref().map(Reset::from_event);
         found.past = Past { purged_by_order: scanned.header.purged_by_order, reset: scanned.header.reset };
@@ -221,12 +227,6 @@ fn cut_bytes(file: &dyn File, end: u64) -> io::Result<u64> {
         }
         at += n as u64;
     }
-}
-
-/// The GTIDs that were in the files before this one.
-fn previous_gtids(folder: &Folder, number: FileNumber) -> Result<GtidSet, LogError> {
-    let header = read_header(open(folder, number)?);
-    Ok(header.map_err(|e| from_stream(folder, number, 0, e))?.previous)
 }
 
 fn read_header(file: Arc<dyn File>) -> Result<FileHeader, StreamError> {

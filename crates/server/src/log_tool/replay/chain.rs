@@ -89,15 +89,16 @@ impl Chain {
             };
             for file in found {
                 let number = number(&file, &self.base_name)?;
-                let is_known = number < self.base_last;
-                if !is_known && later.insert(number, file).is_some() {
+                if number < self.base_last {
+                    self.check_known(env, number, &file)?;
+                } else if later.insert(number, file).is_some() {
                     return Err(refused(format!("{}.{number:06} is given twice", self.base_name)));
                 }
             }
         }
         if let Some(file) = later.get(&self.base_last) {
             let ours = self.files.get(&self.base_last).ok_or_else(|| refused("the base has no log file"))?;
-            self.check_same_beginning(env, ours, file)?;
+            self.check_same_beginning(env, ours, file, self.base_end)?;
         }
         self.files.append(&mut later);
         let numbers: Vec<u32> = self.files.keys().copied().collect();
@@ -107,20 +108,34 @@ impl Chain {
         }
     }
 
-    /// A file that the base has too must go on from what the base has of it (P3).
-    fn check_same_beginning(&self, env: &dyn Env, ours: &LogFile, theirs: &LogFile) -> Result<(), ToolError> {
+    /// A file that the base has whole is passed over, if it is the base's: a log that was begun anew uses names again.
+    fn check_known(&self, env: &dyn Env, number: u32, theirs: &LogFile) -> Result<(), ToolError> {
+        let Some(ours) = self.files.get(&number) else { return Ok(()) };
+        let path = ours.path.as_deref().unwrap_or(Path::new("-"));
+        let len = open(env, ours)?.len().map_err(|e| ToolError::io("read", path, e))?;
+        self.check_same_beginning(env, ours, theirs, len.min(PIECE as u64))
+    }
+
+    /// A file that the base has too must go on from what the base has of it, in so many bytes (P3).
+    fn check_same_beginning(
+        &self,
+        env: &dyn Env,
+        ours: &LogFile,
+        theirs: &LogFile,
+        len: u64,
+    ) -> Result<(), ToolError> {
         let (a, b) = (open(env, ours)?, open(env, theirs)?);
         let (mut one, mut other) = (vec![0; PIECE], vec![0; PIECE]);
         let mut at = 0;
-        while at < self.base_end {
-            let n = PIECE.min((self.base_end - at) as usize);
+        while at < len {
+            let n = PIECE.min((len - at) as usize);
             for (file, log, piece) in [(&a, ours, &mut one), (&b, theirs, &mut other)] {
                 let path = log.path.as_deref().unwrap_or(Path::new("-"));
                 let got = file.read_at(&mut piece[..n], at).map_err(|e| ToolError::io("read", path, e))?;
                 if got < n {
-                    let (name, base_end) = (path.display(), self.base_end);
+                    let name = path.display();
                     return Err(refused(format!(
-                        "'{name}' is shorter than in the base, which has {base_end} bytes of it"
+                        "'{name}' is shorter than in the base, which has {len} bytes of it"
                     )));
                 }
             }
