@@ -92,7 +92,8 @@ impl Workload for Followers {
         if part > 0 {
             let latency = delay::measure(server, &followers, Duration::from_secs(self.time.into()))?;
             followers.into_iter().try_for_each(Follower::stop)?;
-            let per_second = latency.map_or(0.0, |l| 1e3 / l.p50);
+            // A rate has an end, where there was nothing to wait for.
+            let per_second = latency.map_or(0.0, |l| 1e3 / l.p50.max(1e-3));
             return Ok(vec![Outcome { per_second, latency, ..Outcome::default() }]);
         }
         let before = written(server)?;
