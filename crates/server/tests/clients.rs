@@ -183,7 +183,7 @@ fn what_clients_and_drivers_ask_at_their_connect() {
     assert!(shown.contains("max_binlog_size\t1073741824\n"), "{shown}");
     assert!(server.sql_error("set sync_binlog=1").contains("ERROR 1229"));
     assert!(server.sql_error("set global version='9'").contains("ERROR 1238"));
-    assert!(server.sql_error("set global gtid_mode=off").contains("ERROR 1231"));
+    assert!(server.sql_error("set global gtid_mode=off").contains("ERROR 1788"));
     assert!(server.sql_error("set global no_such=1").contains("ERROR 1193"));
     assert!(server.sql("show global status like 'Uptime'").starts_with("Uptime\t"));
     for command in ["status", "processlist", "variables", "extended-status", "flush-logs"] {
