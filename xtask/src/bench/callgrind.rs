@@ -21,8 +21,12 @@ pub fn instructions(server: &Contender) -> Result<u64> {
     if !done.status.success() {
         return Err(format!("callgrind_control: {}", String::from_utf8_lossy(&done.stderr)).into());
     }
+    let dumps = dumps(&pid)?;
+    if dumps.is_empty() {
+        return Err(format!("no dump of callgrind: {}", String::from_utf8_lossy(&done.stdout)).into());
+    }
     let mut sum = 0;
-    for dump in dumps(&pid)? {
+    for dump in dumps {
         let text = fs::read_to_string(&dump)?;
         let totals = text.lines().find_map(|l| l.strip_prefix("totals:"));
         sum +=
