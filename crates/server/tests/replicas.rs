@@ -34,6 +34,14 @@ fn follower(server: &Server, user: &str, uuid: &str) -> Client {
     client
 }
 
+/// A follower that has been sent the first of the log.
+fn streaming(server: &Server, uuid: &str) -> Client {
+    let mut client = follower(server, "follower", uuid);
+    client.send_command(&dump(0, 7)).unwrap();
+    client.read_packet().unwrap();
+    client
+}
+
 /// COM_REGISTER_SLAVE
 fn register(server_id: u32, host: &str, port: u16) -> Vec<u8> {
     let mut packet = vec![0x15];
@@ -104,15 +112,9 @@ fn replicas_are_listed_while_they_are_connected() {
 #[test]
 fn a_replica_that_comes_again_takes_its_place() {
     let server = prepare();
-    let mut first = follower(&server, "follower", UUID);
-    first.send_command(&dump(0, 7)).unwrap();
-    first.read_packet().unwrap();
-    let mut another = follower(&server, "follower", "");
-    another.send_command(&dump(0, 7)).unwrap();
-    another.read_packet().unwrap();
-    let mut second = follower(&server, "follower", UUID);
-    second.send_command(&dump(0, 7)).unwrap();
-    second.read_packet().unwrap();
+    let mut first = streaming(&server, UUID);
+    let mut another = streaming(&server, "");
+    let mut second = streaming(&server, UUID);
     let (_, error) = read_all(&mut first);
     let error = error.unwrap();
     assert_eq!(error.number(), Some(1236));
@@ -127,13 +129,9 @@ fn a_replica_that_comes_again_takes_its_place() {
 #[test]
 fn a_stream_is_cut_by_kill_and_by_a_shutdown() {
     let server = prepare();
-    let mut killed = follower(&server, "follower", UUID);
-    killed.send_command(&dump(0, 7)).unwrap();
-    killed.read_packet().unwrap();
+    let mut killed = streaming(&server, UUID);
     server.sql(&format!("KILL {}", killed.connection_id));
-    let mut stopped = follower(&server, "follower", UUID);
-    stopped.send_command(&dump(0, 7)).unwrap();
-    stopped.read_packet().unwrap();
+    let mut stopped = streaming(&server, UUID);
     assert!(server.terminate().0.success());
     for client in [&mut killed, &mut stopped] {
         let (_, error) = read_all(client);
@@ -145,9 +143,7 @@ fn a_stream_is_cut_by_kill_and_by_a_shutdown() {
 #[test]
 fn a_stream_ends_when_the_log_begins_anew() {
     let server = prepare();
-    let mut client = follower(&server, "follower", UUID);
-    client.send_command(&dump(0, 7)).unwrap();
-    client.read_packet().unwrap();
+    let mut client = streaming(&server, UUID);
     server.sql("RESET BINARY LOGS AND GTIDS; INSERT INTO d.t VALUES (2)");
     let (_, error) = read_all(&mut client);
     let error = error.unwrap();

@@ -125,9 +125,19 @@ impl Replica {
 
     /// MariaDB's receiver expects a statement's last rows behind the others. When it connects again by file and offset it does
     /// not forget that, and stops at the Rotate event that every source sends first (1595). `START SLAVE` goes on in that place.
+    /// A source that leaves a statement's end out stops it as well, but anywhere: only the place of the cut counts.
     fn is_cut_between_rows(&self, status: &HashMap<String, String>) -> Result<bool> {
-        let stopped = status["Using_Gtid"] == "No" && status["Last_IO_Errno"] == "1595";
-        Ok(stopped && self.last_messages()?.contains("did not receive an expected Rows-log end-of-statement"))
+        if status["Using_Gtid"] != "No" || status["Last_IO_Errno"] != "1595" {
+            return Ok(false);
+        }
+        let log = self.last_messages()?;
+        let cut = log.lines().rev().find_map(|line| Some(line.split_once("reconnecting to retry, log ")?.1));
+        let expected = log.lines().rev().find_map(|line| {
+            let (_, places) = line.split_once("did not receive an expected Rows-log end-of-statement")?;
+            Some(places.rsplit_once("before the current one at log ")?.1)
+        });
+        let cut = cut.map(|place| place.replace("' at position ", "' position "));
+        Ok(cut.is_some() && cut.as_deref() == expected)
     }
 
     /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may not lag.
