@@ -285,7 +285,9 @@ impl Queue {
     /// These entries were refused; the caller finishes them.
     pub(super) fn dismiss(&self, entries: &[Entry]) {
         let mut queue = self.latch.lock();
-        queue.replace_leader(|next| entries.iter().any(|entry| Arc::ptr_eq(&entry.seat, next)));
+        // Who is refused but not told yet must not wait to lead, as in `retire`.
+        entries.iter().for_each(|entry| entry.seat.taken.store(true, Ordering::Relaxed));
+        queue.release_leader();
         let called = queue.call_a_leader();
         drop(queue);
         called.inspect(|seat| seat.unpark());
@@ -298,7 +300,7 @@ impl Queue {
         let from = queue.ordered.len() - members;
         queue.ordered.range(from..).for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
         // It may have asked for its turn while the caller was about to order its entry.
-        queue.replace_leader(|next| next.taken.load(Ordering::Relaxed));
+        queue.release_leader();
         let slot = queue.slots.trailing_ones() as usize;
         assert!(slot < SLOTS, "there are no more groups in flight than slots (Q5)");
         let is_first = queue.slots == 0;
@@ -403,9 +405,9 @@ impl QueueState {
         }
     }
 
-    /// Nobody is the next leader if whoever was is gone.
-    fn replace_leader(&mut self, gone: impl Fn(&Arc<Seat>) -> bool) {
-        self.next_leader = self.next_leader.take().filter(|next| !gone(next));
+    /// Nobody is the next leader if whoever was is taken.
+    fn release_leader(&mut self) {
+        self.next_leader = self.next_leader.take().filter(|next| !next.taken.load(Ordering::Relaxed));
     }
 
     /// Q3.
@@ -428,7 +430,7 @@ impl QueueState {
         if self.unbegun > self.ordered.len() {
             // A rotation or a checkpoint flushed for some that waited for a flush of their own.
             self.unbegun = self.ordered.len();
-            self.replace_leader(|next| members.iter().any(|member| Arc::ptr_eq(&member.seat, next)));
+            self.release_leader();
         }
         let may_begin = self.in_flight == 0 || was_full && !self.pace.is_full(self.in_flight);
         let next = if may_begin { self.call_next_leader() } else { None };

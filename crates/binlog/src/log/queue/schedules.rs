@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::gtid::Uuid;
+use crate::log::LogError;
 use crate::position::FileNumber;
 use stdx::random::Random;
 
@@ -25,7 +26,11 @@ enum Step {
     /// It holds the leader, and what it took out of the queue.
     Lead(Vec<Entry>),
     Order(usize, Vec<Entry>),
+    /// What it refused is out of the queue; they are told one by one before it goes on.
+    Refuse(Vec<Entry>, Box<Step>),
     Begin,
+    /// It gives the leader back.
+    Release(usize),
     StopOrdering(usize),
     Flush(Flight, LogPosition, Duration),
     Publish(Flight, LogPosition),
@@ -104,10 +109,14 @@ impl World {
                 self.is_led = true;
                 Step::Lead(self.queue.take())
             }
-            Step::Lead(entries) => {
-                self.order(entries);
-                Step::Begin
-            }
+            Step::Lead(entries) => self.order(entries, Step::Begin),
+            Step::Refuse(mut entries, next) => match entries.pop() {
+                None => *next,
+                Some(entry) => {
+                    entry.seat.finish(Err(CommitError::Refused(LogError::Closed)));
+                    Step::Refuse(entries, next)
+                }
+            },
             Step::Begin => self.begin(),
             Step::Flush(flight, to, _) => Step::Publish(flight, to),
             Step::Publish(flight, to) => Step::Wake(self.queue.publish(to, &self.published, Some(flight))),
@@ -126,8 +135,8 @@ impl World {
                 self.is_led = true;
                 Step::Order(rounds + 1, self.queue.take())
             }
-            Step::Order(rounds, entries) => {
-                self.order(entries);
+            Step::Order(rounds, entries) => self.order(entries, Step::Release(rounds)),
+            Step::Release(rounds) => {
                 self.is_led = false;
                 Step::StopOrdering(rounds)
             }
@@ -163,12 +172,18 @@ impl World {
         }
     }
 
-    fn order(&mut self, mut entries: Vec<Entry>) {
+    /// Fixes the places of what is queued, or refuses all of it.
+    fn order(&mut self, mut entries: Vec<Entry>, next: Step) -> Step {
+        if self.random.chance(1, 10) {
+            self.queue.dismiss(&entries);
+            return Step::Refuse(entries, Box::new(next));
+        }
         for entry in &mut entries {
             self.end += 10;
             entry.end = LogPosition::new(FileNumber(1), self.end);
         }
         self.queue.add_ordered(entries.iter().map(Entry::as_member));
+        next
     }
 
     fn begin(&mut self) -> Step {
