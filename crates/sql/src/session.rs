@@ -4,8 +4,7 @@
 //! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]), and ends: outside of a
 //!    longer transaction its changes are committed, or taken back if it failed.
 //! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not committed. A caller that has
-//!    to wait for more commands anyhow may take the wait for what a statement has read from the session
-//!    ([`Session::take_unsettled`]).
+//!    to wait for more commands anyhow may take the wait for the log from the session ([`Session::take_unsettled`]).
 //!
 //! A result set's rows go out as they are found, before the statement's end is known; the error comes behind them.
 
@@ -451,7 +450,7 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
         }
         Ok(done) if !open.explicit => {
             // A commit that could not even begin leaves the transaction open.
-            cx.commit().inspect_err(|_| cx.rollback())?;
+            cx.commit_or_leave().inspect_err(|_| cx.rollback())?;
             Ok(done)
         }
         Ok(done) => {

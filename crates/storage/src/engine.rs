@@ -409,7 +409,7 @@ impl Engine {
     ) -> PendingCommit {
         let due = self.store.gaps_due(&batch);
         let (locks, late_locks) = match locks {
-            Some(locks) if locks.len() > RELEASED_BY_LEADER_MAX => (None, Some(locks)),
+            Some(locks) if locks.len() > RELEASED_BY_LEADER_MAX => (None, Some(Box::new(locks))),
             locks => (locks, None),
         };
         let changes = self.store.make_ready(batch);
@@ -529,7 +529,7 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
 pub struct PendingCommit {
     ticket: Ticket,
     /// Released when the ticket is there: too many for the leader.
-    late_locks: Option<TransactionLocks>,
+    late_locks: Option<Box<TransactionLocks>>,
     shared: Arc<Shared>,
     /// The gaps that it is to learn.
     learn: Option<(Arc<Store>, GapsDue)>,
@@ -540,7 +540,7 @@ pub struct PendingCommit {
 impl PendingCommit {
     /// Has changes of temporary trees made once the rest is in the log.
     pub(crate) fn with_temporary(mut self, temporary: Arc<Temporary>, batch: WriteBatch) -> Self {
-        self.temporary = Some((temporary, batch));
+        self.temporary = (!batch.is_empty()).then_some((temporary, batch));
         self
     }
 
@@ -548,12 +548,7 @@ impl PendingCommit {
     pub fn wait(self) -> Result<Committed, TransactionError> {
         let outcome = self.ticket.wait();
         drop(self.late_locks);
-        let status = &self.shared.status;
-        match &outcome {
-            Ok(_) => status.committed.fetch_add(1, Ordering::Relaxed),
-            Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
-            Err(CommitError::Unknown(_)) => 0,
-        };
+        count(&self.shared.status, &outcome);
         if let (Ok(_), Some((temporary, batch))) = (&outcome, &self.temporary) {
             temporary.write(batch);
         }
@@ -562,6 +557,28 @@ impl PendingCommit {
         }
         Ok(outcome?)
     }
+
+    /// As [`PendingCommit::wait`], but without sleeping: `witness` is called once, here or by whoever makes the transaction
+    /// durable. See [`Ticket::leave`].
+    pub fn leave(self, witness: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static) {
+        if self.late_locks.is_some() || self.learn.is_some() || self.temporary.is_some() {
+            // Work that nobody should do in the middle of the log's.
+            return witness(self.wait());
+        }
+        let shared = self.shared;
+        self.ticket.leave(move |outcome| {
+            count(&shared.status, &outcome);
+            witness(outcome.map_err(TransactionError::from));
+        });
+    }
+}
+
+fn count(status: &EngineStatus, outcome: &Result<Committed, CommitError>) {
+    match outcome {
+        Ok(_) => status.committed.fetch_add(1, Ordering::Relaxed),
+        Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
+        Err(CommitError::Unknown(_)) => 0,
+    };
 }
 
 /// Step 2.

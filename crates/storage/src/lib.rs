@@ -56,7 +56,7 @@ pub mod write_set;
 
 pub use batch::{BatchOp, WriteBatch};
 pub use cursor::Cursor;
-pub use engine::{Engine, EngineError, EngineOptions};
+pub use engine::{Engine, EngineError, EngineOptions, PendingCommit};
 pub use entry::{TreeId, Value};
 pub use error::StoreError;
 pub use lock::{Interrupt, LockError, LockManager, LockMode, WaitPolicy};

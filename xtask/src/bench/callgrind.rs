@@ -7,17 +7,21 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// What the server is run under. Fair: else a thread that waits for its turn may wait for seconds.
-pub const COMMAND: [&str; 4] = [
+pub const COMMAND: [&str; 5] = [
     "valgrind",
     "--tool=callgrind",
     "--fair-sched=yes",
+    PIPES,
     "--callgrind-out-file=target/bench/servers/callgrind.%p",
 ];
+
+/// Where the server is spoken to: by itself it would be in its own folder for temporary files.
+const PIPES: &str = "--vgdb-prefix=target/bench/servers/vgdb";
 
 /// The instructions since this was asked last, or since the start.
 pub fn instructions(server: &Contender) -> Result<u64> {
     let pid = server.pid().ok_or_else(|| format!("{} was not started here", server.name))?.to_string();
-    let done = Command::new("callgrind_control").args(["--dump", &pid]).output()?;
+    let done = Command::new("callgrind_control").args([PIPES, "--dump", &pid]).output()?;
     if !done.status.success() {
         return Err(format!("callgrind_control: {}", String::from_utf8_lossy(&done.stderr)).into());
     }

@@ -1,7 +1,8 @@
-//! What the log does beside the commits: flushes when they don't wait, writes the index, fills the pool.
+//! What the log does beside the commits: flushes when they don't wait, writes the index, fills the pool; and leads where no
+//! session is left that could.
 //!
-//! Two threads, so that making a file never delays a flush. Without them ([`super::LogOptions::background`] is false)
-//! [`super::Log::maintain`] does their work when called, for tests that want to know what happens when.
+//! Three threads, so that making a file never delays a flush, and a flush no leader. Without them ([`super::LogOptions::background`] is false)
+//! [`super::Log::maintain`] does the first two's work when called, for tests that want to know what happens when.
 
 use super::Shared;
 use super::pool::StopOrRest;
@@ -24,7 +25,7 @@ const REST: u32 = 9;
 /// But never longer, which a shutdown might have to wait for.
 const REST_MAX: Duration = Duration::from_millis(200);
 
-/// Wakes the two threads.
+/// Wakes the threads; the leader is woken as sessions are.
 #[derive(Default)]
 pub(super) struct Background {
     flush: Bell,
@@ -72,6 +73,7 @@ impl Background {
         let mut threads = shared.background.threads.lock();
         threads.push(spawn("log-flush", flush_loop)?);
         threads.push(spawn("log-files", files_loop)?);
+        threads.push(spawn("log-leader", leader_loop)?);
         Ok(())
     }
 
@@ -91,6 +93,7 @@ impl Background {
         self.flush.ring();
         self.files.ring();
         for thread in self.threads.lock().drain(..) {
+            thread.thread().unpark();
             // A panic in it was printed when it happened.
             let _ = thread.join();
         }
@@ -109,6 +112,14 @@ fn flush_loop(shared: &Shared) {
         }
         thread::sleep(FLUSH_DELAY);
         shared.flush_in_background();
+    }
+}
+
+/// The stand-in of `queue.rs`.
+fn leader_loop(shared: &Shared) {
+    let seat = shared.queue.stand_in();
+    while !shared.background.stops() {
+        shared.take_turn(shared.turn(&seat));
     }
 }
 

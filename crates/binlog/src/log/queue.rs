@@ -1,13 +1,14 @@
 //! Who waits for a commit, and who does the work: the roles of [`super::commit`], given out under one latch.
 //!
 //! A waiting session asks [`Queue::turn`] what to do. It leads a flush, orders what is queued, or sleeps; whenever a role
-//! falls free while only sleepers are left to take it, one of them is called.
+//! falls free while only sleepers are left to take it, one of them is called. Instead of sleeping a session may leave, and
+//! have its client told by whoever finishes its entry; if none but such are left, the log's own thread leads.
 //!
 //! (Q1) An entry is in `entries`, or in the hands of whoever holds the log's `leader`, or a member in `ordered`, or
 //!      finished.
 //! (Q2) While `entries` is not empty somebody orders, leads, or is awake and about to ask for its turn.
-//! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake.
-//! (Q4) Who leads has an entry in the group: no session does others' work after its own.
+//! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake, or the stand-in is called.
+//! (Q4) A session that leads has an entry in the group: none does others' work after its own.
 //! (Q5) No two groups in flight have the same slot, and so the same descriptor to flush through (G4).
 
 use super::commit::{CommitHook, Committed};
@@ -32,8 +33,30 @@ pub(super) struct Seat {
     /// A flush for its entry was begun, or is needed no more. Read and written under the queue's latch.
     taken: AtomicBool,
     thread: OnceLock<Thread>,
-    outcome: OnceLock<Result<Committed, CommitError>>,
+    outcome: OnceLock<Outcome>,
+    /// Whom its session wants told, so that it need not wait itself.
+    witness: Mutex<Option<Witness>>,
+    /// For tests that play its thread.
+    #[cfg(test)]
+    unparked: AtomicBool,
 }
+
+/// A sleeper that was chosen for a role: it wakes when this is dropped, which needs no latch. Nobody can be called and left
+/// asleep: it could not be called again.
+#[must_use]
+struct Called(Arc<Seat>);
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        self.0.unpark();
+    }
+}
+
+/// What a transaction has become, or why not.
+type Outcome = Result<Committed, CommitError>;
+
+/// Is told once what became of a transaction.
+pub(super) type Witness = Box<dyn FnOnce(Outcome) + Send>;
 
 /// Awake, or not waited for yet.
 const WAITING: u8 = 0;
@@ -43,6 +66,8 @@ const PARKED: u8 = 1;
 const CALLED: u8 = 2;
 /// The outcome is there.
 const DONE: u8 = 3;
+/// Its session does something else; whoever finishes it tells its witness.
+const LEFT: u8 = 4;
 
 /// What a session that waits does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,6 +78,8 @@ pub(super) enum Turn {
     Order,
     /// Sleep until woken, or for as long as it says.
     Park(Option<Duration>),
+    /// Go: its witness will be told.
+    Leave,
     /// See the outcome.
     Done,
 }
@@ -121,13 +148,15 @@ struct QueueState {
     pace: Pace,
     /// How many waiting transactions end a delay.
     wake_at: Option<usize>,
+    /// The seat of the log's own thread, if it has one. It has no entry.
+    stand_in: Option<Arc<Seat>>,
 }
 
 /// Who is to be told after the latch was left.
 #[must_use = "sleepers are woken by whoever takes them out of the queue"]
 pub(super) struct Wake {
     pub(super) members: Vec<Member>,
-    called: Option<Arc<Seat>>,
+    called: Option<Called>,
 }
 
 const _: () = assert!(SLOTS <= u32::BITS as usize);
@@ -161,10 +190,13 @@ impl Seat {
             taken: AtomicBool::new(false),
             thread: OnceLock::new(),
             outcome: OnceLock::new(),
+            witness: Mutex::default(),
+            #[cfg(test)]
+            unparked: AtomicBool::new(false),
         }
     }
 
-    pub(super) fn outcome(&self) -> Option<&Result<Committed, CommitError>> {
+    pub(super) fn outcome(&self) -> Option<&Outcome> {
         self.outcome.get()
     }
 
@@ -174,27 +206,58 @@ impl Seat {
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, awake).is_ok()
     }
 
-    /// Chooses it for a role, if it is parked. Whoever called it must unpark it.
-    fn call(&self) -> bool {
-        self.state.compare_exchange(PARKED, CALLED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    /// Chooses it for a role, if it is parked.
+    fn call(self: &Arc<Self>) -> Option<Called> {
+        let called = self.state.compare_exchange(PARKED, CALLED, Ordering::AcqRel, Ordering::Acquire);
+        called.is_ok().then(|| Called(self.clone()))
     }
 
     fn unpark(&self) {
+        #[cfg(test)]
+        self.unparked.store(true, Ordering::Relaxed);
         self.thread.get().expect("a thread is known before its seat says that it is parked").unpark();
     }
 
-    pub(super) fn finish(&self, outcome: Result<Committed, CommitError>) {
+    /// From here on its session may leave instead of sleeping.
+    pub(super) fn set_witness(&self, witness: Witness) {
+        *self.witness.lock() = Some(witness);
+    }
+
+    pub(super) fn finish(&self, outcome: Outcome) {
         self.outcome.set(outcome).expect("an entry has one outcome");
-        if self.state.swap(DONE, Ordering::AcqRel) == PARKED {
-            self.unpark();
+        match self.state.swap(DONE, Ordering::AcqRel) {
+            PARKED => self.unpark(),
+            LEFT => self.tell(),
+            _ => {}
         }
+    }
+
+    /// Tells the witness the outcome, which is there.
+    pub(super) fn tell(&self) {
+        let witness = self.witness.lock().take();
+        if let (Some(witness), Some(outcome)) = (witness, self.outcome.get()) {
+            witness(outcome.clone());
+        }
+    }
+
+    /// Its thread has nothing to do: from here on it sleeps, or is gone. An error if it is done by now.
+    fn rest(&self, may_leave: bool) -> Result<u8, u8> {
+        // Before the state says that there is someone to wake.
+        self.thread.get_or_init(thread::current);
+        let rest = if may_leave && self.witness.lock().is_some() { LEFT } else { PARKED };
+        self.state.compare_exchange(WAITING, rest, Ordering::AcqRel, Ordering::Acquire).map(|_| rest)
+    }
+
+    /// Its thread will ask for its turn again, or can be called.
+    fn is_here(&self) -> bool {
+        self.state.load(Ordering::Acquire) != LEFT
     }
 }
 
 impl Wake {
     /// Calls the next leader, if that was not done.
     pub(super) fn call_leader(&mut self) {
-        self.called.take().inspect(|seat| seat.unpark());
+        drop(self.called.take());
     }
 
     /// Calls the next leader first, then tells the members how it went.
@@ -212,7 +275,7 @@ impl Queue {
         queue.entries.push(entry);
         let called = queue.end_delay();
         drop(queue);
-        called.inspect(|seat| seat.unpark());
+        drop(called);
     }
 
     /// What the seat's thread does next.
@@ -245,12 +308,17 @@ impl Queue {
             queue.ordering = true;
             return Turn::Order;
         }
-        // Before the state says that there is someone to wake.
-        seat.thread.get_or_init(thread::current);
-        match seat.state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Acquire) {
-            Err(DONE) => Turn::Done,
-            _ => Turn::Park(timeout),
+        let leads_next = queue.next_leader.as_ref().is_some_and(|next| Arc::ptr_eq(next, seat));
+        match seat.rest(!leads_next && queue.stand_in.is_some()) {
+            Err(_) => Turn::Done,
+            Ok(LEFT) => Turn::Leave,
+            Ok(_) => Turn::Park(timeout),
         }
+    }
+
+    /// A seat for the log's own thread. From here on sessions may leave.
+    pub(super) fn stand_in(&self) -> Arc<Seat> {
+        self.latch.lock().stand_in.get_or_insert_with(|| Arc::new(Seat::new())).clone()
     }
 
     /// Takes all that is queued; the caller holds the log's `leader`.
@@ -270,15 +338,16 @@ impl Queue {
     /// Whoever ordered asks whether it may stop: when nothing is queued, or when it is tired and others can go on.
     pub(super) fn stop_ordering(&self, tired: bool) -> bool {
         let mut queue = self.latch.lock();
-        if !queue.entries.is_empty() && !tired {
+        let others_can = || queue.entries.iter().any(|entry| entry.seat.is_here());
+        if !(queue.entries.is_empty() || tired && others_can()) {
             return false;
         }
         queue.ordering = false;
-        let heir = queue.entries.iter().map(|entry| &entry.seat).find(|seat| seat.call()).cloned();
+        let heir = queue.entries.iter().find_map(|entry| entry.seat.call());
         // What was in the caller's hands was not counted meanwhile.
         let leader = queue.end_delay().or_else(|| queue.call_a_leader());
         drop(queue);
-        heir.iter().chain(&leader).for_each(|seat| seat.unpark());
+        drop((heir, leader));
         true
     }
 
@@ -290,7 +359,7 @@ impl Queue {
         queue.release_leader();
         let called = queue.call_a_leader();
         drop(queue);
-        called.inspect(|seat| seat.unpark());
+        drop(called);
     }
 
     /// A flush begins for all that is ordered. The caller leads, and holds the log's `leader`.
@@ -363,7 +432,11 @@ impl QueueState {
     /// Q4.
     fn may_lead(&self, seat: &Arc<Seat>) -> bool {
         let free = self.next_leader.as_ref().is_none_or(|next| Arc::ptr_eq(next, seat));
-        free && !seat.taken.load(Ordering::Relaxed)
+        free && if self.stands_in(seat) { self.unbegun > 0 } else { !seat.taken.load(Ordering::Relaxed) }
+    }
+
+    fn stands_in(&self, seat: &Arc<Seat>) -> bool {
+        self.stand_in.as_ref().is_some_and(|stand_in| Arc::ptr_eq(stand_in, seat))
     }
 
     /// How long the next flush has to wait before it may begin, if it has to: for others in flight, or as
@@ -388,13 +461,13 @@ impl QueueState {
     }
 
     /// Calls the next leader if it delays and has what it delays for.
-    fn end_delay(&self) -> Option<Arc<Seat>> {
+    fn end_delay(&self) -> Option<Called> {
         let enough = self.wake_at.is_some_and(|n| self.waiting() >= n);
         if enough { self.call_next_leader() } else { None }
     }
 
-    fn call_next_leader(&self) -> Option<Arc<Seat>> {
-        self.next_leader.clone().filter(|seat| seat.call())
+    fn call_next_leader(&self) -> Option<Called> {
+        self.next_leader.as_ref().and_then(Seat::call)
     }
 
     fn land(&mut self, flight: &Flight) {
@@ -405,18 +478,26 @@ impl QueueState {
         }
     }
 
-    /// Nobody is the next leader if whoever was is taken.
+    /// Nobody is the next leader if whoever was is taken, or the stand-in, for whom it was called may be taken too.
     fn release_leader(&mut self) {
-        self.next_leader = self.next_leader.take().filter(|next| !next.taken.load(Ordering::Relaxed));
+        let stays = |next: &Arc<Seat>| !next.taken.load(Ordering::Relaxed) && !self.stands_in(next);
+        if !self.next_leader.as_ref().is_some_and(stays) {
+            self.next_leader = None;
+        }
     }
 
     /// Q3.
-    fn call_a_leader(&self) -> Option<Arc<Seat>> {
-        if self.next_leader.is_some() {
+    fn call_a_leader(&self) -> Option<Called> {
+        if self.next_leader.is_some() || self.unbegun == 0 {
             return None;
         }
         let from = self.ordered.len() - self.unbegun;
-        self.ordered.range(from..).map(|member| &member.seat).find(|seat| seat.call()).cloned()
+        let mut members = self.ordered.range(from..).map(|member| &member.seat);
+        let called = members.clone().find_map(Seat::call);
+        if called.is_some() || members.any(|seat| seat.is_here()) {
+            return called;
+        }
+        self.stand_in.as_ref().and_then(Seat::call)
     }
 
     /// After members were taken out of `ordered`, by a leader whose group ended or by somebody else.
@@ -444,6 +525,7 @@ mod schedules;
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::gtid::Uuid;
 
@@ -515,9 +597,68 @@ mod tests {
         assert_eq!(queue.turn(&third, now), Turn::Park(None));
         let flight = queue.begin();
         let wake = queue.abandon(Some(flight));
-        assert!(wake.called.as_ref().is_some_and(|called| Arc::ptr_eq(called, &second)));
+        assert!(wake.called.as_ref().is_some_and(|called| Arc::ptr_eq(&called.0, &second)));
         wake.wake(&Ok(()));
         assert_eq!(queue.turn(&third, now), Turn::Park(None), "woken for no reason");
         assert_eq!(queue.turn(&second, now), LEAD);
+    }
+
+    /// A session that leaves, and how often its client was told.
+    fn leaver() -> (Arc<Seat>, Arc<AtomicU8>) {
+        let (seat, told) = (seat(), Arc::new(AtomicU8::new(0)));
+        let counter = told.clone();
+        seat.set_witness(Box::new(move |_| {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }));
+        (seat, told)
+    }
+
+    #[test]
+    fn who_has_a_witness_leaves_instead_of_sleeping_unless_it_is_to_lead() {
+        let (queue, (first, _), (second, _), (third, told)) =
+            (Queue::default(), leaver(), leaver(), leaver());
+        assert_eq!(queue.turn(&first, now), LEAD);
+        assert_eq!(queue.turn(&second, now), Turn::Park(None), "there is nobody who could stand in");
+        queue.stand_in();
+        assert_eq!(queue.turn(&second, now), Turn::Park(None), "it leads next");
+        assert_eq!(queue.turn(&third, now), Turn::Leave);
+        assert_eq!(told.load(Ordering::Relaxed), 0);
+        third.finish(Ok(COMMITTED));
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        third.tell();
+        assert_eq!(told.load(Ordering::Relaxed), 1, "once");
+    }
+
+    /// The second left, for there was a next leader; that one was taken by the first one's group, the second was not.
+    #[test]
+    fn the_stand_in_leads_where_all_have_left() {
+        let (queue, first, next, (left, told)) = (Queue::default(), seat(), seat(), leaver());
+        let stand_in = queue.stand_in();
+        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None));
+        assert_eq!(queue.turn(&first, now), LEAD);
+        assert_eq!(queue.turn(&next, now), Turn::Park(None));
+        assert_eq!(queue.turn(&left, now), Turn::Leave);
+        let member = |seat: &Arc<Seat>| Member { seat: seat.clone(), committed: COMMITTED };
+        queue.add_ordered([member(&first), member(&next)].into_iter());
+        let flight = queue.begin();
+        queue.add_ordered([member(&left)].into_iter());
+        assert!(queue.stop_ordering(false));
+        assert_eq!(stand_in.state.load(Ordering::Relaxed), CALLED);
+        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None), "one is in flight");
+        let wake = queue.abandon(Some(flight));
+        assert!(queue.latch.lock().next_leader.is_none(), "nobody is left to lead for");
+        wake.wake(&Ok(()));
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+
+        let (late, told) = leaver();
+        queue.add_ordered([member(&late)].into_iter());
+        late.rest(true).unwrap();
+        assert!(queue.stop_ordering(false));
+        assert_eq!(queue.turn(&stand_in, now), LEAD);
+        let flight = queue.begin();
+        assert_eq!(flight.members, 1);
+        queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
+        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None));
     }
 }

@@ -160,7 +160,10 @@ fn execute_checked(
         S::Commit(completion) => {
             cx.count(Counter::ComCommit);
             let ended = cx.characteristics();
-            cx.commit()?;
+            match is_plain(cx, *completion) {
+                true => cx.commit_or_leave()?,
+                false => cx.commit()?,
+            }
             cx.commit_empty()?;
             complete(cx, *completion, ended)
         }
@@ -279,6 +282,11 @@ fn evaluate_all(cx: &mut Context, list: &[Expr], text: &[u8]) -> Result<()> {
         expr.eval(cx, Row::None)?;
     }
     Ok(())
+}
+
+/// True if nothing follows the transaction's end: neither another transaction nor the session's end.
+fn is_plain(cx: &Context, completion: Completion) -> bool {
+    completion == Completion::default() && cx.variables().uint(ids::COMPLETION_TYPE) == 0
 }
 
 /// Behind COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction is like the one before.

@@ -86,6 +86,10 @@ impl Context {
     }
 
     /// The transaction has ended (T1).
+    pub(super) fn has_retired(&self) -> bool {
+        !self.temporary.retired.is_empty()
+    }
+
     pub(super) fn drop_retired(&mut self) {
         if !self.temporary.retired.is_empty() {
             let trees = std::mem::take(&mut self.temporary.retired);

@@ -74,6 +74,11 @@ impl Tracker {
         self.transactions.statement_ends(has_rows);
     }
 
+    /// The client is to be told of GTIDs.
+    pub(super) fn follows_gtids(&self) -> bool {
+        self.gtids != Gtids::Off
+    }
+
     /// A transaction or a definition of the session's is in the log.
     pub fn committed(&mut self, gtid: Gtid) {
         if self.gtids == Gtids::Own {

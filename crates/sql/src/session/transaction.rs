@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::gtid::Gtid;
-use binlog::log::{Committed, Published};
+use binlog::log::Published;
 use storage::transaction::{Isolation, Savepoint};
 use storage::{Transaction, TransactionOptions};
 
 use super::Context;
+use super::unsettled::Unsettled;
 use crate::ast;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::{Guard, Kind};
@@ -267,7 +268,7 @@ impl Context {
 
     /// Commits what is open, a branch of XA too.
     pub(super) fn commit_open(&mut self) -> Result<()> {
-        let committed = self.commit_engine();
+        let committed = self.enqueue_open().and_then(|open| open.map_or(Ok(None), Unsettled::wait));
         self.drop_retired();
         if let Some(committed) = committed.inspect_err(|_| self.gtid_used())? {
             self.committed(committed.gtid);
@@ -275,23 +276,20 @@ impl Context {
         Ok(())
     }
 
-    /// What the open transaction has become in the log; `None` if nothing is open, or nothing was changed: what it has read
-    /// is as durable as the settings ask then.
-    fn commit_engine(&mut self) -> Result<Option<Committed>> {
-        let _pass = match &self.transaction {
+    /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed and what it has read is as
+    /// durable as the settings ask.
+    pub(super) fn enqueue_open(&mut self) -> Result<Option<Unsettled>> {
+        let pass = match &self.transaction {
             Some(open) if open.engine.has_changes() => self.enter_commit()?,
             _ => None,
         };
         let Some(Open { engine, tables, .. }) = self.take_transaction() else { return Ok(None) };
         self.count(Counter::HandlerCommit);
         let newest = engine.newest_read();
-        let committed = engine.commit()?;
-        drop(tables);
-        if committed.is_none() {
-            // Nothing was changed, but what was read may not be durable yet.
-            self.database.engine().wait_visible(newest)?;
-        }
-        Ok(committed)
+        Ok(match engine.enqueue()? {
+            Some(pending) => Some(Unsettled::commit(pending, tables, pass)),
+            None => Unsettled::read(self.database.engine(), newest),
+        })
     }
 
     /// ROLLBACK.

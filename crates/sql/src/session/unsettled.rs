@@ -1,48 +1,89 @@
-//! What a statement's reply waits for inside of a transaction: that what it has read is as durable as the settings ask (C5).
-//! The session need not wait for it itself, so that its thread can wait for the client's next command meanwhile.
+//! What a statement's reply waits for: its commit, or that what it has read is as durable as the settings ask (C5). The
+//! session need not wait for it itself, so that its thread can wait for the client's next command meanwhile.
 //!
-//! (L1) Nothing of the session runs before it is settled.
+//! (L1) Nothing of the session runs before it is settled: a session would not see its own changes.
+//! (L2) Until then a commit keeps what every commit keeps: its pass, for FLUSH TABLES WITH READ LOCK, and the metadata locks,
+//!      for a definition that comes next must see its rows.
 
 use std::sync::Arc;
 
 use super::Context;
 use crate::ast::StatementKind;
+use crate::catalog::metadata_lock::Guard;
+use crate::catalog::metadata_lock::gate::Pass;
 use crate::error::Result;
+use binlog::log::Committed;
 use binlog::position::LogPosition;
-use storage::Engine;
+use storage::{Engine, PendingCommit};
 
-/// The statement was executed, and its client may not be told yet: it has read through locks up to a position.
+/// The statement was executed, and its client may not be told yet.
 #[must_use = "a statement is acknowledged once it is settled"]
-pub struct Unsettled(Arc<Engine>, LogPosition);
+pub struct Unsettled(Kind);
+
+enum Kind {
+    /// A transaction in the log's queue, and what it keeps.
+    Commit { pending: PendingCommit, tables: Vec<Guard>, pass: Option<Pass> },
+    /// It has read through locks up to this position.
+    Read(Arc<Engine>, LogPosition),
+}
 
 impl Unsettled {
-    /// None if there is nothing to wait for.
-    fn read(engine: &Arc<Engine>, newest: LogPosition) -> Option<Self> {
-        (engine.log().visible() < newest).then(|| Self(engine.clone(), newest))
+    pub(super) fn commit(pending: PendingCommit, tables: Vec<Guard>, pass: Option<Pass>) -> Self {
+        Self(Kind::Commit { pending, tables, pass })
     }
 
-    /// Waits until it is as durable as the settings ask.
-    fn wait(self) -> Result<()> {
-        Ok(self.0.wait_visible(self.1)?)
+    /// None if there is nothing to wait for.
+    pub(super) fn read(engine: &Arc<Engine>, newest: LogPosition) -> Option<Self> {
+        (engine.log().visible() < newest).then(|| Self(Kind::Read(engine.clone(), newest)))
+    }
+
+    /// Waits until it is as durable as the settings ask; gives the transaction's name, if it was a commit.
+    pub(super) fn wait(self) -> Result<Option<Committed>> {
+        match self.0 {
+            Kind::Commit { pending, .. } => Ok(Some(pending.wait()?)),
+            Kind::Read(engine, newest) => Ok(engine.wait_visible(newest).map(|()| None)?),
+        }
     }
 
     /// Does not wait: `witness` is called once, at once or by whoever makes it durable; it must neither block nor panic.
     pub fn leave(self, witness: impl FnOnce(Result<()>) + Send + 'static) {
-        self.0.when_visible(self.1, |outcome| witness(outcome.map_err(Into::into)));
+        match self.0 {
+            Kind::Commit { pending, tables, pass } => pending.leave(move |outcome| {
+                drop((tables, pass));
+                witness(outcome.map(drop).map_err(Into::into));
+            }),
+            Kind::Read(engine, newest) => {
+                engine.when_visible(newest, |outcome| witness(outcome.map_err(Into::into)));
+            }
+        }
     }
 }
 
 impl Context {
-    /// Whether the reply of a statement, which is the command's last, may be left to others: it is one packet.
+    /// Whether the reply of a statement, which is the command's last, may be left to others: it is one packet, and nothing
+    /// of the session waits for the outcome.
     pub(super) fn set_may_leave(&mut self, wanted: bool, kind: &StatementKind) {
         use StatementKind as S;
-        self.may_leave = wanted && matches!(kind, S::Insert(_) | S::Update(_) | S::Delete(_));
+        self.may_leave = wanted
+            && matches!(kind, S::Insert(_) | S::Update(_) | S::Delete(_) | S::Commit(_))
+            && !self.tracker.follows_gtids()
+            && self.owned_gtid().is_none();
+    }
+
+    /// COMMIT, or the end of a statement with autocommit: leaves the commit unsettled where it may.
+    pub(crate) fn commit_or_leave(&mut self) -> Result<()> {
+        if !self.may_leave || self.has_retired() {
+            return self.commit();
+        }
+        self.refuse_in_branch()?;
+        self.unsettled = self.enqueue_open()?;
+        Ok(())
     }
 
     /// Waits until what the transaction has read through locks is as durable as the settings ask: nobody is told of a
     /// transaction before (C5).
     pub fn await_locked_reads(&self) -> Result<()> {
-        self.locked_reads().map_or(Ok(()), Unsettled::wait)
+        self.locked_reads().map_or(Ok(()), |unsettled| unsettled.wait().map(drop))
     }
 
     /// The same at the end of a statement whose transaction goes on: leaves the wait where it may.

@@ -1,10 +1,12 @@
-//! The roles under random schedules: sessions take the steps that `commit.rs` takes, one at a time, in any order that the
-//! latches allow, on one thread. Whatever the order, all that is queued is told in the end.
+//! The roles under random schedules: sessions and the stand-in take the steps that `commit.rs` takes, one at a time, in any
+//! order that the latches allow, on one thread. Who sleeps goes on when it was woken, not when its state says that it was
+//! called. Whatever the order, all that is queued is told in the end.
 
 use super::*;
 use crate::gtid::Uuid;
 use crate::log::LogError;
 use crate::position::FileNumber;
+use std::sync::atomic::AtomicUsize;
 use stdx::random::Random;
 
 const GTID: Gtid = Gtid { uuid: Uuid([0; 16]), gno: 1 };
@@ -20,6 +22,8 @@ enum Step {
     /// It asks for its turn, or sees its outcome.
     Ask,
     Sleep(Option<Duration>),
+    /// Its witness is to be told of so many.
+    Left(usize),
     /// It waits for the log's leader, to begin a flush or only to order.
     WaitToLead,
     WaitToOrder(usize),
@@ -43,6 +47,8 @@ struct Session {
     seat: Arc<Seat>,
     /// Transactions still to come.
     rest: usize,
+    /// Those that its witnesses were told of.
+    told: Arc<AtomicUsize>,
 }
 
 struct World {
@@ -62,11 +68,15 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let mut session =
-            |_| Session { step: Step::Commit, seat: seat(), rest: 1 + random.below(6) as usize };
-        let sessions: Vec<_> = (0..1 + seed % 6).map(&mut session).collect();
+        let queue = Queue::default();
+        let session = |step, seat, rest| Session { step, seat, rest, told: Arc::default() };
+        let mut sessions: Vec<_> =
+            (0..1 + seed % 6).map(|_| session(Step::Commit, seat(), 1 + random.below(6) as usize)).collect();
+        if random.chance(3, 4) {
+            sessions.push(session(Step::Ask, queue.stand_in(), 0));
+        }
         Self {
-            queue: Queue::default(),
+            queue,
             published: Mutex::default(),
             untold: sessions.iter().map(|session| session.rest).sum(),
             sessions,
@@ -82,7 +92,8 @@ impl World {
     fn is_ready(&self, session: &Session) -> bool {
         match &session.step {
             Step::Commit => session.rest > 0,
-            Step::Sleep(timeout) => timeout.is_some() || session.seat.state.load(Ordering::Relaxed) != PARKED,
+            Step::Sleep(timeout) => timeout.is_some() || session.seat.unparked.load(Ordering::Relaxed),
+            Step::Left(count) => session.told.load(Ordering::Relaxed) >= *count,
             Step::WaitToLead | Step::WaitToOrder(_) => !self.is_led,
             Step::Flush(_, _, until) => *until <= self.now,
             _ => true,
@@ -104,7 +115,14 @@ impl World {
         self.sessions[at].step = match step {
             Step::Commit => self.commit(at),
             Step::Ask => self.ask(at),
-            Step::Sleep(_) => Step::Ask,
+            Step::Sleep(_) => {
+                self.sessions[at].seat.unparked.store(false, Ordering::Relaxed);
+                Step::Ask
+            }
+            Step::Left(_) => {
+                self.untold -= 1;
+                Step::Commit
+            }
             Step::WaitToLead => {
                 self.is_led = true;
                 Step::Lead(self.queue.take())
@@ -152,14 +170,21 @@ impl World {
         session.rest -= 1;
         session.seat = seat();
         let seat = session.seat.clone();
+        if self.random.chance(2, 3) {
+            let told = session.told.clone();
+            seat.set_witness(Box::new(move |_| {
+                told.fetch_add(1, Ordering::Relaxed);
+            }));
+        }
         let hook = Box::new(());
         self.queue.enqueue(Entry { group: None, gtid: Some(GTID), hook, seat, end: LogPosition::ZERO });
         Step::Ask
     }
 
     fn ask(&mut self, at: usize) -> Step {
-        let seat = &self.sessions[at].seat;
+        let Session { seat, told, .. } = &self.sessions[at];
         if seat.outcome().is_some() {
+            seat.tell();
             self.untold -= 1;
             return Step::Commit;
         }
@@ -168,6 +193,7 @@ impl World {
             Turn::Lead(_) => Step::WaitToLead,
             Turn::Order => Step::WaitToOrder(0),
             Turn::Park(timeout) => Step::Sleep(timeout),
+            Turn::Leave => Step::Left(told.load(Ordering::Relaxed) + 1),
             Turn::Done => Step::Ask,
         }
     }
