@@ -8,35 +8,13 @@ use binlog::position::LogPosition;
 use common::{DIR, Told, drain, group, ids, options, replayed};
 use env::sim::Fault;
 use env::{Env, RealEnv, SimEnv};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use stdx::random::Random;
-
-/// A folder of its own for each test, removed at the end.
-struct TempDir(PathBuf);
-
-impl TempDir {
-    fn new(name: &str) -> Self {
-        let mut random = [0; 8];
-        RealEnv.random(&mut random);
-        let path = std::env::temp_dir().join(format!("duramen-{name}-{:016x}", u64::from_le_bytes(random)));
-        RealEnv.create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        for path in RealEnv.read_dir(&self.0).unwrap_or_default() {
-            let _ = RealEnv.remove_file(&path);
-        }
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
 
 fn open_with_threads(env: Arc<dyn Env>, dir: &Path, max_size: u64, prealloc: u32) -> Arc<Log> {
     let mut options = options();
@@ -117,12 +95,12 @@ fn hammer(log: &Arc<Log>, threads: u64, each: u64, change_policies: bool) {
 #[test]
 fn many_threads_on_the_real_disk() {
     for (threads, each, prealloc) in [(1, 300, 0), (4, 200, 2), (16, 100, 0), (64, 40, 2)] {
-        let dir = TempDir::new("log-threads");
-        let log = open_with_threads(Arc::new(RealEnv), &dir.0, 200_000, prealloc);
+        let dir = tempfile::tempdir().unwrap();
+        let log = open_with_threads(Arc::new(RealEnv), dir.path(), 200_000, prealloc);
         hammer(&log, threads, each, true);
         log.close().unwrap();
         drop(log);
-        let log = open_with_threads(Arc::new(RealEnv), &dir.0, 200_000, prealloc);
+        let log = open_with_threads(Arc::new(RealEnv), dir.path(), 200_000, prealloc);
         assert_eq!(ids(&log).len() as u64, threads * each);
     }
 }

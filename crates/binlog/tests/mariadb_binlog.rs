@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::io::Write as _;
 use std::process::Command;
 
 use binlog::event::{
@@ -15,7 +15,6 @@ use binlog::gtid::{Gtid, GtidSet, Uuid};
 use binlog::row::column_type::BINARY;
 use binlog::row::{ColumnType, Date, DateTime, Decimal, RowImageBuilder, Time, Timestamp, Value, code};
 use binlog::text::TextPrinter;
-use env::{Env, OpenMode, RealEnv};
 
 const UUID: Uuid = Uuid([0x3e; 16]);
 const NOW: u32 = 1_795_225_863;
@@ -57,20 +56,15 @@ impl LogFile {
     }
 
     /// What `mariadb-binlog` prints of the file.
-    fn printed_by_tool(&self, name: &str) -> String {
-        let folder = std::env::temp_dir().join(format!("duramen-events-{}", std::process::id()));
-        let path: PathBuf = folder.join(name);
-        let env = RealEnv;
-        env.create_dir_all(&folder).unwrap();
-        let file = env.open(&path, OpenMode::CreateNew).unwrap();
-        file.write_at(&self.bytes, 0).unwrap();
+    fn printed_by_tool(&self) -> String {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&self.bytes).unwrap();
         let output = Command::new("mariadb-binlog")
             .args(["--no-defaults", "--verify-binlog-checksum", "--base64-output=decode-rows", "-vv"])
-            .arg(&path)
+            .arg(file.path())
             .env("TZ", "UTC")
             .output()
             .expect("mariadb-binlog is needed: Debian's package mariadb-client");
-        env.remove_file(&path).unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && errors.is_empty(), "{errors}");
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -235,7 +229,7 @@ fn rows_of_every_type_with_minimal_and_full_metadata() {
         });
     }
     file.event(&RotateEvent { position: 4, file_name: b"binlog.000002" });
-    let (tool, ours) = (file.printed_by_tool("rows"), file.printed_by_us());
+    let (tool, ours) = (file.printed_by_tool(), file.printed_by_us());
     assert_same(&tool, &ours);
     assert_eq!(tool.matches("### INSERT INTO").count(), 80);
     assert!(tool.contains("Rotate to binlog.000002  pos: 4"));
@@ -250,7 +244,7 @@ fn ddl_and_stop() {
         group.finish(true)
     });
     file.event(&StopEvent);
-    let tool = file.printed_by_tool("ddl");
+    let tool = file.printed_by_tool();
     assert!(
         tool.contains("\nCREATE TABLE t (id INT PRIMARY KEY)\n") && tool.contains("use `shop`"),
         "{tool}"
@@ -267,5 +261,5 @@ fn a_file_in_use_has_the_checksum_of_a_closed_one() {
     file.bytes[at] |= flags::BINLOG_IN_USE as u8;
     file.printed_by_us();
     file.event(&StopEvent);
-    assert!(file.printed_by_tool("in_use").contains("\tStop"));
+    assert!(file.printed_by_tool().contains("\tStop"));
 }

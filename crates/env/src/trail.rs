@@ -102,8 +102,7 @@ mod tests {
 
     #[test]
     fn a_real_file_is_written_as_well() {
-        let path = std::env::temp_dir().join(format!("duramen-trail-{}", std::process::id()));
-        write(&RealEnv, &path);
-        RealEnv.remove_file(&path).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        write(&RealEnv, &folder.path().join("file"));
     }
 }

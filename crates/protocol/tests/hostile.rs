@@ -10,7 +10,6 @@ use protocol::{Capabilities, Command, Limits, Timeouts};
 use std::io::{ErrorKind, Read, Write};
 use std::iter;
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -45,7 +44,7 @@ fn ssl_request() -> Vec<u8> {
 
 #[test]
 fn a_handshake_in_drops_ends_in_time() {
-    let server = Server::start_with("drops", impatient(|t| t.connect = SHORT), false);
+    let server = Server::start_with(impatient(|t| t.connect = SHORT), false);
     for (first, drops) in [(&b""[..], b"\x40\0\0\x01"), (&ssl_request(), b"\x16\x03\x01\x02")] {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.write_all(first).unwrap();
@@ -65,7 +64,7 @@ fn a_handshake_in_drops_ends_in_time() {
 
 #[test]
 fn a_half_open_connection_ends_in_time() {
-    let server = Server::start_with("half-open", impatient(|t| t.connect = SHORT), false);
+    let server = Server::start_with(impatient(|t| t.connect = SHORT), false);
     let _silent = TcpStream::connect(server.address).unwrap();
     assert_eq!(server.end(), End::Handshake("timeout inside a packet".into()));
     check_well(&server);
@@ -73,7 +72,7 @@ fn a_half_open_connection_ends_in_time() {
 
 #[test]
 fn an_idle_client_is_told_and_left() {
-    let server = Server::start_with("idle", impatient(|t| t.idle = SHORT), false);
+    let server = Server::start_with(impatient(|t| t.idle = SHORT), false);
     for tls in [Tls::Off, Tls::Unverified] {
         let mut client = connect(&server, tls);
         client.query("SELECT 1").unwrap();
@@ -85,7 +84,7 @@ fn an_idle_client_is_told_and_left() {
 
 #[test]
 fn silence_inside_a_packet_is_no_idleness() {
-    let server = Server::start_with("silence", impatient(|t| t.read = SHORT), false);
+    let server = Server::start_with(impatient(|t| t.read = SHORT), false);
     for begun in [&b"\x05"[..], b"\x05\0\0\0\x03SE", b"\xff\xff\xff\0\x03"] {
         let mut client = connect(&server, Tls::Off);
         client.send_raw(begun).unwrap();
@@ -95,7 +94,7 @@ fn silence_inside_a_packet_is_no_idleness() {
 
 #[test]
 fn a_client_that_takes_nothing_is_left() {
-    let server = Server::start_with("takes-nothing", impatient(|t| t.write = SHORT), false);
+    let server = Server::start_with(impatient(|t| t.write = SHORT), false);
     for tls in [Tls::Off, Tls::Unverified] {
         let mut client = connect(&server, tls);
         client.send_query(format!("BYTES {}", 64 << 20)).unwrap();
@@ -106,7 +105,7 @@ fn a_client_that_takes_nothing_is_left() {
 
 #[test]
 fn leaving_is_told_apart() {
-    let server = Server::start("leaving");
+    let server = Server::start();
     for tls in [Tls::Off, Tls::Unverified] {
         connect(&server, tls).quit().unwrap();
         assert_eq!(server.end(), End::Quit);
@@ -123,7 +122,7 @@ fn leaving_is_told_apart() {
 
 #[test]
 fn plain_bytes_behind_a_request_for_tls_are_no_commands() {
-    let server = Server::start("injection");
+    let server = Server::start();
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.write_all(&[&ssl_request(), LOGIN, b"\x09\0\0\0\x03SELECT 1"].concat()).unwrap();
     assert!(matches!(server.end(), End::Handshake(_)));
@@ -132,7 +131,7 @@ fn plain_bytes_behind_a_request_for_tls_are_no_commands() {
 
 #[test]
 fn what_is_no_handshake_is_answered_1043() {
-    let server = Server::start("no-handshake");
+    let server = Server::start();
     let answer = |packet: &[u8]| {
         let mut stream = TcpStream::connect(server.address).unwrap();
         let mut header = (packet.len() as u32).to_le_bytes();
@@ -152,7 +151,7 @@ fn what_is_no_handshake_is_answered_1043() {
 }
 
 /// Sends bytes, and waits for the server to end the session.
-fn send_and_wait(server: &Arc<Server>, bytes: &[u8]) {
+fn send_and_wait(server: &Server, bytes: &[u8]) {
     let mut stream = TcpStream::connect(server.address).unwrap();
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(std::net::Shutdown::Write);
@@ -165,7 +164,7 @@ fn send_and_wait(server: &Arc<Server>, bytes: &[u8]) {
 
 #[test]
 fn random_bytes_end_a_connection_and_nothing_else() {
-    let server = Server::start_with("random", impatient(|t| t.connect = SHORT), false);
+    let server = Server::start_with(impatient(|t| t.connect = SHORT), false);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(100));
     let bytes = (any::<bool>(), prop::collection::vec(any::<u8>(), 0..300), 0_u8..3);
     runner

@@ -18,7 +18,7 @@ fn check_works(client: Result<Client, ClientError>) {
 
 #[test]
 fn every_account_by_every_way() {
-    let server = Server::start("every");
+    let server = Server::start();
     for (user, password) in
         [("native", "native-pass"), ("sha2", "sha2-pass"), ("empty", ""), ("empty_native", "")]
     {
@@ -40,7 +40,7 @@ fn every_account_by_every_way() {
 
 #[test]
 fn wrong_passwords_and_users_are_told_the_same() {
-    let server = Server::start("wrong");
+    let server = Server::start();
     let refused = |user: &str, password: &str, tls| {
         let Err(ClientError::Server(error)) = server.tcp(&ConnectOptions { tls, ..options(user, password) })
         else {
@@ -66,7 +66,7 @@ fn wrong_passwords_and_users_are_told_the_same() {
 
 #[test]
 fn a_changed_password_makes_the_old_digest_worthless() {
-    let server = Server::start("changed");
+    let server = Server::start();
     check_works(server.tcp(&options("sha2", "sha2-pass")));
     server.accounts.set("sha2", Plugin::CachingSha2, "new");
     assert_eq!(server.tcp(&options("sha2", "sha2-pass")).err().unwrap().number(), Some(1045));
@@ -75,7 +75,7 @@ fn a_changed_password_makes_the_old_digest_worthless() {
 
 #[test]
 fn locked_tls_only_and_unknown_plugins() {
-    let server = Server::start("locked");
+    let server = Server::start();
     server.accounts.change("native", |account| account.locked = true);
     assert_eq!(server.tcp(&options("native", "native-pass")).err().unwrap().number(), Some(3118));
     assert_eq!(server.tcp(&options("native", "wrong")).err().unwrap().number(), Some(1045));
@@ -88,7 +88,7 @@ fn locked_tls_only_and_unknown_plugins() {
 
 #[test]
 fn only_over_secure_transport() {
-    let server = Server::start_with("secure", protocol::Limits::default(), true);
+    let server = Server::start_with(protocol::Limits::default(), true);
     assert_eq!(server.tcp(&options("native", "native-pass")).err().unwrap().number(), Some(3159));
     check_works(server.tcp(&ConnectOptions { tls: Tls::Unverified, ..options("native", "native-pass") }));
     check_works(server.unix(&options("native", "native-pass")));
@@ -96,7 +96,7 @@ fn only_over_secure_transport() {
 
 #[test]
 fn the_certificate_can_be_verified() {
-    let server = Server::start("verified");
+    let server = Server::start();
     server.tcp(&ConnectOptions { tls: Tls::Unverified, ..options("empty", "") }).unwrap();
     let ca = env::Env::read_file(&env::RealEnv, &server.socket.with_file_name("ca.pem")).unwrap();
     for server_name in ["localhost", "127.0.0.1"] {
@@ -111,7 +111,7 @@ fn the_certificate_can_be_verified() {
 
 #[test]
 fn what_the_client_says_of_itself_is_kept() {
-    let server = Server::start("kept");
+    let server = Server::start();
     let attributes: &[(&[u8], &[u8])] = &[(b"_client_name", b"test"), (b"program_name", b"me")];
     let mut client =
         server.tcp(&ConnectOptions { database: b"db", attributes, ..options("empty", "") }).unwrap();
@@ -125,7 +125,7 @@ fn what_the_client_says_of_itself_is_kept() {
 
 #[test]
 fn another_user_on_the_same_connection() {
-    let server = Server::start("change");
+    let server = Server::start();
     for tls in [Tls::Off, Tls::Unverified] {
         let mut client = server.tcp(&ConnectOptions { tls, ..options("empty", "") }).unwrap();
         for (user, password) in
@@ -142,7 +142,7 @@ fn another_user_on_the_same_connection() {
 
 #[test]
 fn clients_without_plugins_have_native_passwords() {
-    let server = Server::start("old");
+    let server = Server::start();
     let without = Capabilities::PLUGIN_AUTH | Capabilities::PLUGIN_AUTH_LENENC | Capabilities::CONNECT_ATTRS;
     let old = |user, password| ConnectOptions {
         without,

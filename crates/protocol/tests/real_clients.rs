@@ -24,7 +24,7 @@ fn mariadb(server: &Server, way: &[&str], user: &str, password: &str, sql: &str)
 
 #[test]
 fn every_way_in() {
-    let server = Server::start("mariadb");
+    let server = Server::start();
     let users = [("native", "native-pass"), ("empty_native", ""), ("sha2", "sha2-pass"), ("empty", "")];
     for (user, password) in users {
         for way in [&["--skip-ssl"][..], &["--ssl"], &["socket"]] {
@@ -43,7 +43,7 @@ fn every_way_in() {
 
 #[test]
 fn rows_errors_and_several_results() {
-    let server = Server::start("mariadb-rows");
+    let server = Server::start();
     let run = |sql| mariadb(&server, &["--skip-ssl"], "native", "native-pass", sql);
     let rows = run("ROWS 30000");
     assert_eq!(rows.lines().count(), 30_000);

@@ -23,7 +23,7 @@ fn each_kind(server: &Server, check: impl Fn(&mut Client)) {
 
 #[test]
 fn result_sets() {
-    let server = Server::start("results");
+    let server = Server::start();
     each_kind(&server, |client| {
         let result = client.query("ROWS 10000").unwrap();
         assert_eq!(result.columns, [b"n", b"n"]);
@@ -45,7 +45,7 @@ fn result_sets() {
 
 #[test]
 fn long_and_pipelined_queries() {
-    let server = Server::start("long");
+    let server = Server::start();
     each_kind(&server, |client| {
         let spaces = " ".repeat(17 << 20);
         assert_eq!(client.query(format!("SELECT{spaces}5")).unwrap().rows[0][0].as_deref(), Some(&b"5"[..]));
@@ -60,7 +60,7 @@ fn long_and_pipelined_queries() {
 
 #[test]
 fn other_commands() {
-    let server = Server::start("others");
+    let server = Server::start();
     each_kind(&server, |client| {
         for command in [&b"\x0e"[..], b"\x02db", b"\x1f", b"\x1b\0\0", b"\x0d"] {
             assert_eq!(client.command(command).unwrap().status, Status::AUTOCOMMIT, "{command:?}");
@@ -77,7 +77,7 @@ fn other_commands() {
 
 #[test]
 fn a_local_file() {
-    let server = Server::start("file");
+    let server = Server::start();
     each_kind(&server, |client| {
         client.send_query("FILE").unwrap();
         assert_eq!(client.read_packet().unwrap(), b"\xfbsome.file");
@@ -90,7 +90,7 @@ fn a_local_file() {
 
 #[test]
 fn a_stream_of_events() {
-    let server = Server::start("events");
+    let server = Server::start();
     each_kind(&server, |client| {
         for length in [100_u32, 32 * 1024, (1 << 24) - 2, 17 << 20] {
             let mut dump = vec![0x12];
@@ -110,7 +110,7 @@ fn a_stream_of_events() {
 #[test]
 fn max_allowed_packet() {
     let limits = Limits { packet_max: 1000, ..Limits::default() };
-    let server = Server::start_with("large", limits, false);
+    let server = Server::start_with(limits, false);
     for length in [1001, 1 << 20, 17 << 20] {
         let mut client = server.tcp(&ConnectOptions { user: b"empty", ..ConnectOptions::default() }).unwrap();
         client.query("SELECT 1").unwrap();
@@ -122,7 +122,7 @@ fn max_allowed_packet() {
 
 #[test]
 fn a_number_out_of_turn() {
-    let server = Server::start("order");
+    let server = Server::start();
     let mut client = server.tcp(&ConnectOptions { user: b"empty", ..ConnectOptions::default() }).unwrap();
     // The login's OK was number 2, and the client expects 3: what follows the wrong number.
     client.send_raw(b"\x01\0\0\x02\x0e").unwrap();

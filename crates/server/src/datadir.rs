@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn a_directory_keeps_its_uuid_and_has_one_owner() {
         let env: Arc<dyn Env> = Arc::new(RealEnv);
-        let path = std::env::temp_dir().join(format!("duramen-datadir-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
         let pid_file = path.join("duramen.pid");
         let first = Datadir::open(env.clone(), &path, &pid_file).unwrap();
         assert!(first.is_new() && is_uuid(first.server_uuid()));
@@ -179,7 +180,5 @@ mod tests {
         drop(again);
         env.replace_file(&path.join("auto.cnf"), b"[auto]\nserver-uuid=x\n").unwrap();
         assert!(matches!(Datadir::open(env.clone(), &path, &pid_file), Err(DatadirError::NoUuid(_))));
-        env.remove_file(&path.join("auto.cnf")).unwrap();
-        env.remove_file(&path.join("duramen.lock")).unwrap();
     }
 }

@@ -66,11 +66,12 @@ fn it_listens_on_loopback_and_only_when_told() {
     assert!(ask(&address(&server), "GET /else HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask(&address(&server), "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
     assert_eq!(address(&start(&[])), "");
+    let folder = tempfile::tempdir().unwrap();
     let (status, _, error) = common::run(&[
         "serve",
         "--port=0",
         "--duramen-metrics-address=nowhere",
-        &format!("--datadir={}", tempfile::tempdir().unwrap().path().display()),
+        &format!("--datadir={}", folder.path().display()),
     ]);
     assert!(
         !status.success() && error.contains("'nowhere' is no value for duramen_metrics_address"),

@@ -146,7 +146,8 @@ fn a_certificate_may_be_given() {
 fn a_client_that_does_not_read_holds_up_no_commit() {
     // A Unix socket holds some 280 short messages each way.
     const STATEMENTS: u32 = 400;
-    let path = std::env::temp_dir().join(format!("duramen-sessions-{}.sock", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
     let server = start(&[&format!("--socket={}", path.display())]);
     server.sql("CREATE DATABASE test; CREATE TABLE test.t (id INT PRIMARY KEY, n INT NOT NULL); INSERT INTO test.t VALUES (1, 0), (2, 0)");
     let socket = UnixStream::connect(&path).unwrap();

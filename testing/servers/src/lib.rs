@@ -17,9 +17,9 @@ pub use find::{duramen, find, mysqld};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// What went wrong, in words for the person at the terminal.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -134,10 +134,8 @@ impl Launch {
 
     fn start_again(self) -> Result<Running> {
         // A socket's path is limited to 107 bytes, a checkout's is not.
-        static STARTED: AtomicU32 = AtomicU32::new(0);
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let socket =
-            std::env::temp_dir().join(format!("{}-{}-{number}.sock", self.kind.name(), std::process::id()));
+        let sockets = tempfile::tempdir()?;
+        let socket = sockets.path().join("socket");
         let port = free_port()?;
         let log = fs::File::options().create(true).append(true).open(self.error_log())?;
         let child = self
@@ -155,7 +153,7 @@ impl Launch {
             .stderr(log)
             .spawn()?;
         let address = Address::socket(&socket);
-        let mut running = Running { launch: self, child, socket, port, address };
+        let mut running = Running { launch: self, child, socket, _sockets: sockets, port, address };
         running.await_answer()?;
         Ok(running)
     }
@@ -197,6 +195,8 @@ pub struct Running {
     launch: Launch,
     child: Child,
     socket: PathBuf,
+    /// Its folder, which goes with it: killed servers leave socket and lock file behind.
+    _sockets: TempDir,
     port: u16,
     address: Address,
 }
@@ -298,8 +298,6 @@ impl Running {
             Command::new("kill").arg(self.child.id().to_string()).status()?;
             self.child.wait()?;
         }
-        // Killed servers leave it behind.
-        let _ = fs::remove_file(&self.socket);
         Ok(())
     }
 }

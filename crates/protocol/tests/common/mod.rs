@@ -9,29 +9,13 @@ use protocol::*;
 use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Deref;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-
-/// A folder that goes away with its owner.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("duramen-protocol-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use tempfile::TempDir;
 
 /// Accounts by user name, valid from everywhere.
 #[derive(Default)]
@@ -71,7 +55,14 @@ pub enum End {
     Write,
 }
 
+/// A server, and the folder that goes with it.
 pub struct Server {
+    shared: Arc<Shared>,
+    _folder: TempDir,
+}
+
+/// What its threads have of it: they listen until the process ends.
+pub struct Shared {
     pub accounts: Accounts,
     pub authenticator: Authenticator,
     pub ends: Mutex<Vec<End>>,
@@ -80,22 +71,31 @@ pub struct Server {
     pub socket: PathBuf,
     limits: Limits,
     require_secure_transport: bool,
-    folder: Folder,
+}
+
+impl Deref for Server {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 impl Server {
-    pub fn start(name: &str) -> Arc<Self> {
-        Self::start_with(name, Limits::default(), false)
+    pub fn start() -> Self {
+        Self::start_with(Limits::default(), false)
     }
 
-    pub fn start_with(name: &str, limits: Limits, require_secure_transport: bool) -> Arc<Self> {
-        let folder = Folder::new(name);
+    pub fn start_with(limits: Limits, require_secure_transport: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let env: Arc<dyn Env> = Arc::new(RealEnv);
-        let identity = Identity::start(Arc::clone(&env), &folder.0, None).unwrap();
+        let identity = Arc::new(Identity::lazy(Arc::clone(&env), folder.path()));
+        // Made here: no thread writes into the folder when it is removed.
+        assert!(identity.tls().is_some() && identity.rsa().is_some());
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let socket = folder.0.join("sock");
+        let socket = folder.path().join("sock");
         let unix = UnixListener::bind(&socket).unwrap();
-        let server = Arc::new(Self {
+        let shared = Arc::new(Shared {
             accounts: Accounts::default(),
             authenticator: Authenticator::new(env, Some(identity)),
             ends: Mutex::default(),
@@ -104,7 +104,6 @@ impl Server {
             socket,
             limits,
             require_secure_transport,
-            folder,
         });
         for (user, plugin, password) in [
             ("native", Plugin::Native, "native-pass"),
@@ -112,9 +111,9 @@ impl Server {
             ("empty", Plugin::CachingSha2, ""),
             ("empty_native", Plugin::Native, ""),
         ] {
-            server.accounts.set(user, plugin, password);
+            shared.accounts.set(user, plugin, password);
         }
-        let there = Arc::clone(&server);
+        let there = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in tcp.incoming() {
                 let stream = stream.unwrap();
@@ -122,15 +121,17 @@ impl Server {
                 there.spawn(Box::new(stream), "127.0.0.1");
             }
         });
-        let there = Arc::clone(&server);
+        let there = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in unix.incoming() {
                 there.spawn(Box::new(stream.unwrap()), "localhost");
             }
         });
-        server
+        Self { shared, _folder: folder }
     }
+}
 
+impl Shared {
     fn spawn(self: &Arc<Self>, socket: Box<dyn Socket>, host: &'static str) {
         let server = Arc::clone(self);
         thread::spawn(move || {

@@ -82,7 +82,8 @@ fn what_is_not_understood_stops_the_start_and_says_what_may_be_meant() {
 
 #[test]
 fn files_come_first_and_only_our_groups_count() {
-    let dir = std::env::temp_dir().join(format!("duramen-options-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
     RealEnv.create_dir_all(&dir.join("more")).unwrap();
     let main = dir.join("my.cnf");
     write(
@@ -112,9 +113,6 @@ fn files_come_first_and_only_our_groups_count() {
     assert!(options(&[&file]).err().unwrap().contains("too deeply"));
     write(&main, "[mysqld]\nsocket='x\n");
     assert!(options(&[&file]).err().unwrap().contains("quote is not closed"));
-    for name in ["my.cnf", "other.cnf", "more/a.cnf", "more/b.txt"] {
-        RealEnv.remove_file(&dir.join(name)).unwrap();
-    }
 }
 
 #[test]
