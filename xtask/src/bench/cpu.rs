@@ -4,7 +4,7 @@ use super::callgrind;
 use super::contender::Contender;
 use super::hot_row::{self, ROWS, Update};
 use super::options::Options;
-use super::results::{Bar, Table};
+use super::results::{Bar, Table, by_clients};
 use super::sysbench;
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
 use crate::Result;
@@ -61,13 +61,15 @@ impl Workload for CpuPerCommit {
 
 fn falls_as_groups_grow(table: &Table) -> Option<Bar> {
     let cpu = |threads| table.at(threads)?.spread(0, |s| s.cpu_us).map(|s| s.median);
-    Some(falls(table, "processor time", " µs", [cpu(1)?, cpu(16)?, cpu(64)?]))
+    Some(falls(table, "microseconds of processor time", [cpu(1)?, cpu(16)?, cpu(64)?]))
 }
 
-fn falls(table: &Table, what: &str, unit: &str, costs: [f64; 3]) -> Bar {
+fn falls(table: &Table, what: &str, costs: [f64; 3]) -> Bar {
+    let shares = CLIENTS.into_iter().zip(costs).skip(1);
+    let told = shares.map(|(n, cost)| (n, format!("{:.0}", cost / costs[0] * 100.0)));
     Bar {
-        wanted: format!("{}{what} for each commit falls from 1 to 16 to 64 clients", table.prefix()),
-        found: costs.map(|cost| format!("{cost:.0}{unit}")).join(", "),
+        wanted: format!("{}{what} for each commit fall from 1 to 16 to 64 clients", table.prefix()),
+        found: format!("of those with 1 client {}", by_clients(told, " %")),
         met: costs.is_sorted_by(|before, after| after < before),
     }
 }
@@ -133,7 +135,7 @@ impl Workload for InstructionsPerCommit {
         let instructions = |table: &Table, threads| Some(1e6 / table.at(threads)?.rate(0)?);
         let bar = |table: &Table| {
             let costs = [instructions(table, 1)?, instructions(table, 16)?, instructions(table, 64)?];
-            Some(falls(table, "the number of instructions", "", costs))
+            Some(falls(table, "instructions", costs))
         };
         tables.iter().filter_map(bar).collect()
     }

@@ -127,7 +127,7 @@ fn hot_beside_spread(table: &Table) -> Option<Bar> {
     let share = hot.rate(0)? / spread.rate(0)?;
     let mariadb = hot.ratio(0, 1)?.median;
     Some(Bar {
-        wanted: format!("{}one row at least at 85 % of the rate of many", table.prefix()),
+        wanted: format!("{}one row at 85 % of the rate of many, at least", table.prefix()),
         found: format!("{:.0} %; {mariadb:.1} times MariaDB's hot row", share * 100.0),
         met: share >= 0.85,
     })

@@ -99,7 +99,7 @@ fn run_rounds(
         server.set_files_ahead(FILES_AHEAD)?;
     }
     let mut tables: Vec<Table> =
-        parts.iter().map(|part| Table { part: part.clone(), lines: Vec::new() }).collect();
+        parts.iter().map(|part| Table { part: part.clone(), lines: Vec::new(), base: None }).collect();
     for round in 0..workload.rounds(options.rounds) {
         for (p, part) in parts.iter().enumerate() {
             for (r, row) in part.rows.iter().enumerate() {

@@ -3,7 +3,7 @@
 //! that is slower.
 //!
 //! Reading order: [`options`], [`workload`] (what a workload is), [`contender`] (a server that takes part), [`measure`] (how
-//! cells are run), [`results`] (what comes of them), [`report`] (how it is told). Workloads: [`slap`] (W1, W4's inserts),
+//! cells are run), [`results`] (what comes of them), [`relative`] (in multiples of one cell), [`report`] (how it is told). Workloads: [`slap`] (W1, W4's inserts),
 //! [`oltp`] (W2, W3, W4's updates, W5, and what durability costs), [`hot_row`], [`one_client`], [`cpu`], [`sysbench`] (its
 //! bundled tests), [`tpcc`], [`dump`], [`followers`]. [`flush`] measures flushes alone, [`callgrind`] counts instructions, [`machine`] says what
 //! all is measured on.
@@ -23,6 +23,7 @@ mod measure;
 mod oltp;
 mod one_client;
 mod options;
+mod relative;
 mod report;
 mod results;
 mod slap;
@@ -71,6 +72,7 @@ pub fn run(args: &[String]) -> Result<()> {
         }
     }
     promises.tell(&machine, &options)?;
+    report::write_index(&options.out)?;
     println!("tables and plots are in {}", options.out.display());
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
 }

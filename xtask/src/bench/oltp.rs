@@ -3,7 +3,7 @@
 
 use super::contender::{Contender, FILES_AHEAD};
 use super::options::Options;
-use super::results::{Bar, Line, Table};
+use super::results::{Bar, Line, Table, by_clients};
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload, clients};
 use super::{flush, sysbench};
 use crate::Result;
@@ -196,18 +196,17 @@ fn share_of_the_limit(table: &Table) -> Option<Bar> {
         Some((l.threads?, l.rate(0)? / (f64::from(l.threads?) * alone), l.spread(0, |s| s.busy)?.median))
     };
     let shares: Vec<(u32, f64, f64)> = table.lines.iter().filter_map(share).collect();
-    let told = |(n, share, busy): &(u32, f64, f64)| {
-        // No server does more than the processors.
-        let bound = if *busy >= 95.0 { " (processors all busy)" } else { "" };
-        format!("{:.0} % at {n}{bound}", share * 100.0)
-    };
-    let found: Vec<String> = shares.iter().map(told).collect();
+    let told = shares.iter().map(|(n, share, _)| (*n, format!("{:.0}", share * 100.0)));
+    // No server does more than the processors.
+    let bound = shares.iter().find(|(.., busy)| *busy >= 95.0);
+    let bound = bound
+        .map_or(String::new(), |(n, ..)| format!("; the processors are all busy from {} on", clients(*n)));
     Some(Bar {
         wanted: format!(
-            "{}at least 90 % of clients ÷ flush time up to 64 clients, 80 % at 256",
+            "{}at least 90 % of clients ÷ flush time up to 64 clients, 80 % with 256",
             table.prefix()
         ),
-        found: found.join(", "),
+        found: format!("{}{bound}", by_clients(told, " %")),
         met: shares.iter().all(|(n, share, _)| *share >= if *n <= 64 { 0.9 } else { 0.8 }),
     })
 }

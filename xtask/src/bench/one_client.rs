@@ -58,6 +58,10 @@ impl Workload for OneClient {
         ]
     }
 
+    fn base_row(&self) -> Option<String> {
+        Some(COMMIT.into())
+    }
+
     fn prepare(&self, server: &Contender) -> Result<()> {
         hot_row::make_counters(server, hot_row::ROWS)
     }

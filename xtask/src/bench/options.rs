@@ -41,6 +41,8 @@ for all:
   --profile NAME     the build that is measured (default release; dev only shows that the harness works)
   --duramen PATH     measure this binary, built before, instead of building one
   --out DIR          where the Markdown tables and the SVG plots go (default target/bench)
+  --relative         tables and plots in multiples of one cell, MariaDB's at full durability with the fewest clients: pages
+                     that can be kept, since rates say more about the machine (with --out docs/benchmarks)
 w1, w4-insert:
   --scale F          the published number of statements times F (default 0.03)
 those of sysbench, tpcc:
@@ -66,6 +68,7 @@ pub struct Options {
     pub profile: String,
     pub duramen: Option<PathBuf>,
     pub out: PathBuf,
+    pub relative: bool,
     pub scale: f64,
     pub time: u32,
     pub threads: Vec<u32>,
@@ -93,6 +96,7 @@ impl Default for Options {
             profile: "release".into(),
             duramen: None,
             out: PathBuf::from("target/bench"),
+            relative: false,
             scale: 0.03,
             time: 2,
             threads: vec![1, 4, 16, 64, 256],
@@ -113,7 +117,9 @@ impl Options {
         if args.iter().any(|arg| arg == "--quick") {
             options.shorten();
         }
-        let mut args = args.iter().filter(|arg| *arg != "--quick");
+        let is_flag = |arg: &String| arg == "--quick" || arg == "--relative";
+        options.relative = args.iter().any(|arg| arg == "--relative");
+        let mut args = args.iter().filter(|arg| !is_flag(arg));
         while let Some(arg) = args.next() {
             if matches!(arg.as_str(), "help" | "--help" | "-h") {
                 return Ok(None);

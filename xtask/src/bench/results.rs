@@ -1,12 +1,14 @@
 //! What was measured: samples, the tables they make, and the bars that are read off them.
 
 use super::contender::Counts;
-use super::workload::{Durability, Outcome, Part, Who};
+use super::workload::{Durability, Outcome, Part, Who, clients};
 
 /// What a workload measured in one part.
 pub struct Table {
     pub part: Part,
     pub lines: Vec<Line>,
+    /// The cell that all figures but counts are multiples of, by its name; none where they are what was measured.
+    pub base: Option<String>,
 }
 
 /// One line of a table.
@@ -142,12 +144,11 @@ impl Table {
         let column = self.part.column(who, durability)?;
         let ratios: Vec<(u32, f64)> =
             self.lines.iter().filter_map(|l| Some((l.threads?, l.ratio(ours, column)?.median))).collect();
-        let found: Vec<String> = ratios.iter().map(|(n, ratio)| format!("{ratio:.2} at {n}")).collect();
-        let than = if times == 1.0 { "as fast as".to_owned() } else { format!("{times} times") };
+        let than = if times == 1.0 { "as fast as".to_owned() } else { format!("{times} times as fast as") };
         let theirs = &self.part.columns[column].label;
         Some(Bar {
-            wanted: format!("{}at least {than} {theirs}, at each number of clients", self.prefix()),
-            found: found.join(", "),
+            wanted: format!("{}at least {than} {theirs}, with each number of clients", self.prefix()),
+            found: by_clients(ratios.iter().map(|(n, ratio)| (*n, format!("{ratio:.2}"))), " times"),
             met: ratios.iter().all(|(_, ratio)| *ratio >= times),
         })
     }
@@ -157,19 +158,37 @@ impl Table {
         let kept = self.at(to)?.rate(column)? / self.at(from)?.rate(column)?;
         Some(Bar {
             wanted: format!(
-                "{}{} with {to} clients at least 0.9 of the rate with {from}",
+                "{}{} keeps 90 % of its rate from {from} to {to} clients",
                 self.prefix(),
                 self.part.columns[column].label
             ),
-            found: format!("{kept:.2}"),
+            found: format!("{:.0} %", kept * 100.0),
             met: kept >= 0.9,
         })
     }
 
     /// The part's name in front of what is said about it.
     pub fn prefix(&self) -> String {
-        if self.part.name.is_empty() { String::new() } else { format!("{}: ", self.part.name) }
+        let Part { name, delay, .. } = &self.part;
+        match name.as_str() {
+            "" => String::new(),
+            _ if delay.is_zero() => format!("{name}: "),
+            _ => format!("flushes {name} longer: "),
+        }
     }
+}
+
+/// Figures by the number of clients, the first with its unit: `1.90 times with 1 client, 3.00 with 64`.
+pub fn by_clients(figures: impl Iterator<Item = (u32, String)>, unit: &str) -> String {
+    let told = figures.enumerate().map(|(at, (n, figure))| {
+        let first = at == 0;
+        format!(
+            "{figure}{} with {}",
+            if first { unit } else { "" },
+            if first { clients(n) } else { n.to_string() }
+        )
+    });
+    told.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -211,7 +230,11 @@ mod tests {
             threads: Some(n),
             cells: vec![cell(ours), cell(theirs)],
         };
-        Table { part: Part::new("", columns.into(), rows), lines: rates.iter().map(line).collect() }
+        Table {
+            part: Part::new("", columns.into(), rows),
+            lines: rates.iter().map(line).collect(),
+            base: None,
+        }
     }
 
     #[test]
@@ -220,7 +243,7 @@ mod tests {
         assert!(all.times_as_fast(2.0, Who::MariaDb, Durability::FULL).unwrap().met);
         let one = table(&[(1, 19.0, 10.0), (64, 30.0, 10.0)]);
         let bar = one.times_as_fast(2.0, Who::MariaDb, Durability::FULL).unwrap();
-        assert_eq!((bar.met, bar.found.as_str()), (false, "1.90 at 1, 3.00 at 64"));
+        assert_eq!((bar.met, bar.found.as_str()), (false, "1.90 times with 1 client, 3.00 with 64"));
         assert!(one.times_as_fast(2.0, Who::MariaDbWithoutLog, Durability::FULL).is_none());
     }
 

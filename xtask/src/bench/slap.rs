@@ -26,6 +26,7 @@ struct Published {
     parts: fn() -> Vec<(Part, Vec<Case>)>,
     run: fn(&Contender, &Case, f64) -> Result<Outcome>,
     bars: fn(&[Table]) -> Vec<Bar>,
+    base_row: Option<&'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -67,6 +68,10 @@ impl Workload for Slap {
         self.parts.iter().map(|(part, _)| part.clone()).collect()
     }
 
+    fn base_row(&self) -> Option<String> {
+        self.published.base_row.map(str::to_owned)
+    }
+
     fn prepare(&self, server: &Contender) -> Result<()> {
         self.published.prepare.iter().try_for_each(|script| server.sql(script).map(drop))
     }
@@ -91,6 +96,7 @@ const W1: Published = Published {
     parts: w1_parts,
     run: run_w1,
     bars: w1_shape,
+    base_row: None,
 };
 
 fn w1_parts() -> Vec<(Part, Vec<Case>)> {
@@ -133,7 +139,7 @@ fn w1_shape(tables: &[Table]) -> Vec<Bar> {
         let at = |n: u32| table.line(&format!("4 clients, sync_binlog={n}"))?.rate(mariadb);
         let gain = at(4)? / at(1)?;
         Some(Bar {
-            wanted: format!("{}the shape: MariaDB is faster at sync_binlog=4 than at 1", table.prefix()),
+            wanted: format!("{}as published, MariaDB is faster at sync_binlog=4 than at 1", table.prefix()),
             found: format!("{gain:.2} times"),
             met: gain > 1.0,
         })
@@ -154,6 +160,8 @@ const W4_INSERT: Published = Published {
     parts: w4_parts,
     run: run_w4,
     bars: prealloc_gain,
+    // Not the first: that is the one with the fewest clients.
+    base_row: Some("1 client, 10 files ahead"),
 };
 
 fn w4_parts() -> Vec<(Part, Vec<Case>)> {
@@ -194,7 +202,7 @@ pub fn prealloc_gain(tables: &[Table]) -> Vec<Bar> {
         let line = |files: u32| table.line(&format!("{}, {files} files ahead", clients(n)));
         let gain = line(10)?.rate(0)? / line(0)?.rate(0)?;
         Some(Bar {
-            wanted: format!("{} gain from 10 files ahead", clients(n)),
+            wanted: format!("Duramen gains from 10 files made ahead, {}", clients(n)),
             found: format!("{:+.0} %", (gain - 1.0) * 100.0),
             met: gain > 1.0,
         })
@@ -210,7 +218,7 @@ fn no_wait_for_files(table: &Table) -> Option<Bar> {
         rounds.iter().fold((0, 0), |(hits, misses), s| (hits + s.pool_hits, misses + s.pool_misses));
     Some(Bar {
         wanted: "with 10 files ahead no commit waits for a file to be made".into(),
-        found: format!("{misses} of {} new files were not there", hits + misses),
+        found: format!("{hits} of {} new files were there", hits + misses),
         met: misses == 0,
     })
 }

@@ -50,6 +50,11 @@ pub trait Workload {
         None
     }
 
+    /// The row that other rows are told in multiples of; none where it is the first, or the one with the fewest clients.
+    fn base_row(&self) -> Option<String> {
+        None
+    }
+
     /// What was promised, beside what was found.
     fn bars(&self, _tables: &[Table]) -> Vec<Bar> {
         Vec::new()

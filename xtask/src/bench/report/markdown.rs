@@ -9,13 +9,17 @@ use crate::Result;
 use std::fmt::Write;
 
 /// The page.
-pub fn section(workload: &dyn Workload, measured: &Measured, machine: &Machine) -> Result<String> {
+pub fn section(
+    workload: &dyn Workload,
+    measured: &Measured,
+    bars: &[Bar],
+    machine: &Machine,
+) -> Result<String> {
     let mut text = String::new();
     writeln!(text, "# {}\n\n{}\n", workload.title(), workload.about())?;
-    let bars = workload.bars(&measured.tables);
     if !bars.is_empty() {
         writeln!(text, "| promised | found | |\n| --- | --- | --- |")?;
-        for bar in &bars {
+        for bar in bars {
             writeln!(text, "| {} | {} | {} |", bar.wanted, bar.found, verdict(bar))?;
         }
         writeln!(text)?;
@@ -37,12 +41,26 @@ pub fn section(workload: &dyn Workload, measured: &Measured, machine: &Machine) 
 /// The page of what was promised in all of a run's workloads.
 pub fn promises(bars: &[(String, Bar)], machine: &Machine) -> Result<String> {
     let mut text = String::from(
-        "# What was promised, and what was found\n\n| | promised | found | |\n| --- | --- | --- | --- |\n",
+        "# What was promised, and what was found\n\n| workload | promised | found | |\n| --- | --- | --- | --- |\n",
     );
     for (name, bar) in bars {
         writeln!(text, "| [{name}]({name}.md) | {} | {} | {} |", bar.wanted, bar.found, verdict(bar))?;
     }
     writeln!(text, "\n{}", machine.text())?;
+    Ok(text)
+}
+
+/// What leads to pages, by their files and headings.
+pub fn index(pages: &[(String, String)], has_promises: bool) -> Result<String> {
+    let mut text = String::from(
+        "# What was measured\n\nWritten by `cargo xtask bench`; what it measures, and how, is in [benchmarks](../benchmarks.md).\n\n",
+    );
+    if has_promises {
+        writeln!(text, "- [What was promised, and what was found](promises.md)")?;
+    }
+    for (file, heading) in pages {
+        writeln!(text, "- [{heading}]({file})")?;
+    }
     Ok(text)
 }
 
@@ -55,7 +73,8 @@ fn write_table(text: &mut String, workload: &dyn Workload, table: &Table, peers:
     let pairs = compared(table);
     let and =
         if pairs.is_empty() { "" } else { ", and how many times as fast Duramen was in the same round" };
-    writeln!(text, "{}{and}.\n", workload.unit())?;
+    let multiples = table.base.as_ref().map_or(String::new(), |base| format!(" in multiples of {base}"));
+    writeln!(text, "{}{multiples}{and}.\n", workload.unit())?;
     let mut heading: Vec<String> = vec![String::new()];
     heading.extend(columns.iter().map(|c| c.label.clone()));
     let is_one_of_ours = pairs.iter().all(|(ours, _)| *ours == 0);
@@ -69,6 +88,12 @@ fn write_table(text: &mut String, workload: &dyn Workload, table: &Table, peers:
         let rates = (0..columns.len()).map(|c| line.rate(c).map_or("-".into(), figure));
         let ratios = pairs.iter().map(|&(ours, other)| line.ratio(ours, other).map_or("-".into(), times));
         row(text, &std::iter::once(line.label.clone()).chain(rates).chain(ratios).collect::<Vec<_>>())?;
+    }
+    if let Some(base) = &table.base {
+        writeln!(
+            text,
+            "\n1.00 is {base}, the median of its rounds: its rate here, and its median time, flush and processor time in the details."
+        )?;
     }
     writeln!(text, "\n![{}]({})\n", title(workload, &table.part), plot_name(workload, &table.part))?;
     write_notes(text, table, peers)?;
@@ -97,30 +122,32 @@ fn write_notes(text: &mut String, table: &Table, peers: &[String]) -> Result<()>
     Ok(())
 }
 
-/// A figure of a sample, with its heading.
-type Detail = (&'static str, fn(&Sample) -> Option<f64>);
+/// A figure of a sample, with its heading and what it is in, which multiples are not.
+type Detail = (&'static str, &'static str, fn(&Sample) -> Option<f64>);
 
 const DETAILS: [Detail; 8] = [
-    ("median ms", |s| s.latency.map(|l| l.p50)),
-    ("95 % ms", |s| s.latency.map(|l| l.p95)),
-    ("99 % ms", |s| s.latency.map(|l| l.p99)),
-    ("in a group of the log", |s| s.group_size),
-    ("for each flush", |s| s.per_flush),
-    ("flush ms", |s| s.flush_ms),
-    ("processor µs", |s| s.cpu_us),
-    ("machine busy %", |s| s.busy),
+    ("median time", " ms", |s| s.latency.map(|l| l.p50)),
+    ("95 % of times", " ms", |s| s.latency.map(|l| l.p95)),
+    ("99 % of times", " ms", |s| s.latency.map(|l| l.p99)),
+    ("in a group of the log", "", |s| s.group_size),
+    ("for each flush", "", |s| s.per_flush),
+    ("flush", " ms", |s| s.flush_ms),
+    ("processor", " µs", |s| s.cpu_us),
+    ("machine busy %", "", |s| s.busy),
 ];
 
 /// The spread of the rates, latencies, and what the server did; columns without any figure are left out.
 fn write_details(text: &mut String, table: &Table) -> Result<()> {
     let columns = &table.part.columns;
-    let has = |(_, figure): &&Detail| {
+    let has = |(_, _, figure): &&Detail| {
         table.lines.iter().any(|l| (0..columns.len()).any(|c| l.spread(c, figure).is_some()))
     };
     let details: Vec<&Detail> = DETAILS.iter().filter(has).collect();
     writeln!(text, "<details><summary>Rounds, latencies, groups, flushes, processor time</summary>\n")?;
     let mut heading = vec![String::new(), "server".into(), "lowest to highest rate".into()];
-    heading.extend(details.iter().map(|(name, _)| (*name).to_owned()));
+    let is_measured = table.base.is_none();
+    let named = |(name, unit, _): &&Detail| format!("{name}{}", if is_measured { unit } else { "" });
+    heading.extend(details.iter().map(named));
     row(text, &heading)?;
     row(text, &vec!["---".to_owned(); heading.len()])?;
     for line in &table.lines {
@@ -137,14 +164,15 @@ fn detail_row(line: &Line, column: usize, label: &str, details: &[&Detail]) -> V
     let mut cells = vec![line.label.clone(), label.to_owned()];
     cells.push(rates.map_or("-".into(), |s| format!("{} to {}", figure(s.low), figure(s.high))));
     cells.extend(
-        details.iter().map(|(_, of)| line.spread(column, of).map_or("-".into(), |s| figure(s.median))),
+        details.iter().map(|(_, _, of)| line.spread(column, of).map_or("-".into(), |s| figure(s.median))),
     );
     cells
 }
 
 fn times(ratio: Spread) -> String {
     let Spread { low, median, high } = ratio;
-    if low == high { format!("{median:.2}") } else { format!("{median:.2} ({low:.2} to {high:.2})") }
+    let [low, median, high] = [low, median, high].map(figure);
+    if low == high { median } else { format!("{median} ({low} to {high})") }
 }
 
 fn row(text: &mut String, cells: &[String]) -> Result<()> {

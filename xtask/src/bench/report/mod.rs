@@ -1,5 +1,7 @@
-//! How results are told: a table in the terminal, the same and more as Markdown ([`markdown`]), and plots ([`plot`]).
+//! How results are told: a table in the terminal, the same and more as Markdown ([`markdown`]), and plots ([`plot`], on
+//! [`axis`]).
 
+mod axis;
 mod markdown;
 mod plot;
 
@@ -9,6 +11,7 @@ use super::options::Options;
 use super::results::{Bar, Table};
 use super::workload::{Part, Who, Workload};
 use crate::Result;
+use std::path::Path;
 
 /// What was promised beside what was found, of all workloads of a run.
 #[derive(Default)]
@@ -29,10 +32,10 @@ impl Promises {
         }
         println!();
         for (name, bar) in &self.bars {
-            println!("{:7} {name}: {}: {}", verdict(bar), bar.wanted, bar.found);
+            println!("{:7} {name}: {}: {}", if bar.met { "met" } else { "missed" }, bar.wanted, bar.found);
         }
         let text = markdown::promises(&self.bars, machine)?;
-        Ok(std::fs::write(options.out.join("promises.md"), text)?)
+        Ok(std::fs::write(options.out.join(PROMISES), text)?)
     }
 }
 
@@ -50,23 +53,45 @@ pub fn print(workload: &dyn Workload, measured: &Measured) {
     }
 }
 
-/// Writes `NAME.md`, and `NAME.svg` or one for each part, into the options' folder.
+/// Writes `NAME.md`, and `NAME.svg` or one for each part, into the options' folder; in multiples if they ask for it.
 pub fn write(
     workload: &dyn Workload,
     measured: &Measured,
     machine: &Machine,
     options: &Options,
 ) -> Result<()> {
-    for table in &measured.tables {
+    let bars = workload.bars(&measured.tables);
+    let multiples = options.relative.then(|| measured.in_multiples(workload));
+    let told = multiples.as_ref().unwrap_or(measured);
+    for table in &told.tables {
         let path = options.out.join(plot_name(workload, &table.part));
         plot::draw(workload, table, &path)?;
     }
-    let text = markdown::section(workload, measured, machine)?;
+    let text = markdown::section(workload, told, &bars, machine)?;
     Ok(std::fs::write(options.out.join(format!("{}.md", workload.name())), text)?)
 }
 
+/// Writes `README.md`, which leads to every page of the folder, of whichever run.
+pub fn write_index(folder: &Path) -> Result<()> {
+    let files = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    let mut names: Vec<String> = files.iter().filter_map(|f| f.file_name().into_string().ok()).collect();
+    names.retain(|name| name.ends_with(".md") && name != INDEX && name != PROMISES);
+    names.sort_unstable();
+    let heading = |name: &String| -> Result<(String, String)> {
+        let text = std::fs::read_to_string(folder.join(name))?;
+        let first = text.lines().next().unwrap_or_default();
+        Ok((name.clone(), first.trim_start_matches('#').trim().to_owned()))
+    };
+    let pages = names.iter().map(heading).collect::<Result<Vec<_>>>()?;
+    let text = markdown::index(&pages, folder.join(PROMISES).exists())?;
+    Ok(std::fs::write(folder.join(INDEX), text)?)
+}
+
+const INDEX: &str = "README.md";
+const PROMISES: &str = "promises.md";
+
 fn verdict(bar: &Bar) -> &'static str {
-    if bar.met { "met" } else { "missed" }
+    if bar.met { "met" } else { "**missed**" }
 }
 
 /// The file of a part's plot.
@@ -105,7 +130,8 @@ fn figure(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
-        v if v >= 1.0 => format!("{v:.2}"),
-        v => format!("{v:.3}"),
+        v if v >= 0.9995 => format!("{v:.2}"),
+        v if v >= 0.01 || v == 0.0 => format!("{v:.3}"),
+        v => format!("{v:.5}"),
     }
 }

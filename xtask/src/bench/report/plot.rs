@@ -1,7 +1,8 @@
 //! Plots: lines over the number of clients where a table is made of them, bars elsewhere.
 
 use super::super::results::{Line, Sample, Spread, Table};
-use super::super::workload::{Column, Who, Workload};
+use super::super::workload::{Column, Durability, Who, Workload};
+use super::axis::{decades, tick, ticks};
 use super::{figure, title};
 use crate::Result;
 use plotters::coord::Shift;
@@ -25,7 +26,7 @@ pub fn draw(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> {
     }
 }
 
-/// Shades of a server's own colour, for its settings.
+/// A server's own colour, dark at full durability and where it is alone, else lighter.
 fn colour(columns: &[Column], column: usize) -> RGBColor {
     const DURAMEN: [RGBColor; 2] = [RGBColor(0x9a, 0x48, 0x1e), RGBColor(0xd9, 0x9a, 0x6c)];
     const MARIADB: [RGBColor; 2] = [RGBColor(0x1f, 0x5a, 0x96), RGBColor(0x7f, 0xb2, 0xdd)];
@@ -36,12 +37,13 @@ fn colour(columns: &[Column], column: usize) -> RGBColor {
         RGBColor(0x55, 0x5b, 0x63),
         RGBColor(0xa0, 0xa6, 0xad),
     ];
-    let who = columns[column].who;
-    let shade = columns[..column].iter().filter(|c| c.who == who).count();
+    let Column { who, durability, .. } = columns[column];
+    let is_alone = columns.iter().filter(|c| c.who == who).count() == 1;
+    let shade = usize::from(!is_alone && durability != Durability::FULL);
     match who {
-        Who::Duramen | Who::DuramenCounted => DURAMEN[shade % 2],
-        Who::MariaDb => MARIADB[shade % 2],
-        Who::MariaDbWithoutLog => WITHOUT_LOG[shade % 2],
+        Who::Duramen | Who::DuramenCounted => DURAMEN[shade],
+        Who::MariaDb => MARIADB[shade],
+        Who::MariaDbWithoutLog => WITHOUT_LOG[shade],
         Who::Peer(n) => PEERS[(2 * n + shade) % 4],
     }
 }
@@ -50,20 +52,54 @@ fn text(size: u32, horizontal: HPos) -> TextStyle<'static> {
     TextStyle::from((FONT, size).into_font()).pos(Pos::new(horizontal, VPos::Center))
 }
 
-/// The title and what the colours mean; what is left below.
+const WIDTH: i32 = 1000;
+const MARGIN: i32 = 16;
+/// Above the first row of what the colours mean, each of these rows, and below the last.
+const TITLE: i32 = 40;
+const KEY: i32 = 20;
+const BELOW_KEYS: i32 = 8;
+
+/// What a text of this size takes, about; fonts differ.
+fn width(text: &str, size: i32) -> i32 {
+    i32::try_from(text.chars().count()).unwrap_or(WIDTH) * size / 2
+}
+
+/// What the colours mean: where each column's label is, in rows as wide as the picture; and how high they are with the title.
+fn keys(table: &Table) -> (Vec<(i32, i32)>, i32) {
+    let (mut x, mut y) = (MARGIN, TITLE);
+    let mut places = Vec::new();
+    for column in &table.part.columns {
+        let taken = 52 + width(&column.label, 14);
+        if x > MARGIN && x + taken > WIDTH {
+            (x, y) = (MARGIN, y + KEY);
+        }
+        places.push((x, y));
+        x += taken;
+    }
+    (places, y + KEY + BELOW_KEYS)
+}
+
+/// The title, what is 1 and what the colours mean; what is left below.
 fn head<'a>(root: &Area<'a>, workload: &dyn Workload, table: &Table) -> Result<Area<'a>> {
     root.fill(&WHITE)?;
-    let (above, below) = root.split_vertically(66);
-    above.draw(&Text::new(title(workload, &table.part), (16, 22), text(20, HPos::Left)))?;
-    let mut x = 16;
-    for (c, column) in table.part.columns.iter().enumerate() {
+    let (places, height) = keys(table);
+    let (above, below) = root.split_vertically(height);
+    above.draw(&Text::new(title(workload, &table.part), (MARGIN, 20), text(20, HPos::Left)))?;
+    if let Some(base) = &table.base {
+        let said = format!("1 is {base}");
+        above.draw(&Text::new(said, (WIDTH - MARGIN, 21), text(13, HPos::Right)))?;
+    }
+    for (c, (x, y)) in places.into_iter().enumerate() {
         let colour = colour(&table.part.columns, c);
-        above.draw(&Rectangle::new([(x, 44), (x + 22, 54)], colour.filled()))?;
-        above.draw(&Text::new(column.label.clone(), (x + 28, 50), text(14, HPos::Left)))?;
-        x += 52 + 8 * i32::try_from(column.label.chars().count())?;
+        above.draw(&Rectangle::new([(x, y + 5), (x + 22, y + 15)], colour.filled()))?;
+        let label = table.part.columns[c].label.clone();
+        above.draw(&Text::new(label, (x + 28, y + 11), text(14, HPos::Left)))?;
     }
     Ok(below)
 }
+
+/// How high a panel is.
+const PANEL: i32 = 340;
 
 /// A panel of lines: each figure of each column over the number of clients.
 struct Panel {
@@ -74,32 +110,38 @@ struct Panel {
     limit: Option<f64>,
 }
 
-fn panels(unit: &str, limit: Option<f64>) -> Vec<Panel> {
+fn panels(workload: &dyn Workload, table: &Table) -> Vec<Panel> {
+    let limit = workload.limit(table);
+    let in_ms = if table.base.is_some() { "" } else { ", milliseconds" };
     vec![
         Panel {
-            caption: format!("{unit}{}", if limit.is_some() { "; grey: clients ÷ flush time" } else { "" }),
+            caption: format!(
+                "{}{}",
+                workload.unit(),
+                if limit.is_some() { "; grey: clients ÷ flush time" } else { "" }
+            ),
             figures: vec![|s| Some(s.per_second)],
             limit,
         },
         Panel {
-            caption: "milliseconds each: median, and 99th percentile (dashed)".into(),
+            caption: format!("Time of each{in_ms}: median, and 99th percentile (dashed)"),
             figures: vec![|s| s.latency.map(|l| l.p50), |s| s.latency.map(|l| l.p99)],
             limit: None,
         },
         Panel {
-            caption: "for each flush, and in a group of the log (dashed)".into(),
+            caption: "Transactions for each flush, and in a group of the log (dashed)".into(),
             figures: vec![|s| s.per_flush, |s| s.group_size],
             limit: None,
         },
-        Panel { caption: "milliseconds of a flush".into(), figures: vec![|s| s.flush_ms], limit: None },
+        Panel { caption: format!("Time of a flush{in_ms}"), figures: vec![|s| s.flush_ms], limit: None },
     ]
 }
 
 fn draw_lines(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> {
-    let root = SVGBackend::new(path, (1000, 746)).into_drawing_area();
+    let height = keys(table).1 + 2 * PANEL;
+    let root = SVGBackend::new(path, (WIDTH as u32, u32::try_from(height)?)).into_drawing_area();
     let below = head(&root, workload, table)?;
-    for (area, panel) in below.split_evenly((2, 2)).iter().zip(panels(workload.unit(), workload.limit(table)))
-    {
+    for (area, panel) in below.split_evenly((2, 2)).iter().zip(panels(workload, table)) {
         draw_panel(area, table, &panel)?;
     }
     root.present()?;
@@ -214,75 +256,95 @@ fn area_of(area: &Area<'_>, (x, y): (i32, i32)) -> (i32, i32) {
     (x - left, y - top)
 }
 
-/// A range of a logarithmic axis around the figures, ending at steps of 1, 2 and 5.
-fn decades(low: f64, high: f64) -> (f64, f64) {
-    let steps = |from: f64| {
-        let decade = 10f64.powf(from.log10().floor());
-        [1.0, 2.0, 5.0, 10.0].map(|step| step * decade)
-    };
-    let bottom = steps(low).into_iter().rfind(|s| *s <= low).unwrap_or(low);
-    let top = steps(high).into_iter().find(|s| *s >= high).unwrap_or(high);
-    if top / bottom < 2.0 { (bottom / 2.0, top * 2.0) } else { (bottom * 0.95, top * 1.05) }
-}
-
-fn ticks(bottom: f64, top: f64) -> Vec<f64> {
-    let range = bottom.log10().floor() as i32..=top.log10().ceil() as i32;
-    let steps: &[f64] = if top / bottom > 2000.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let all = range.flat_map(|n| steps.iter().map(move |step| step * 10f64.powi(n)));
-    all.filter(|y| (bottom..=top).contains(y)).collect()
-}
-
-fn tick(y: f64) -> String {
-    match y {
-        y if y >= 1000.0 => format!("{:.0}k", y / 1000.0),
-        y if y >= 1.0 => format!("{y:.0}"),
-        y => format!("{y:.2}").trim_end_matches('0').to_owned(),
-    }
-}
-
 const BAR: i32 = 18;
 const GAP: i32 = 14;
+
+/// Of the longest bar.
+const LONGEST: i32 = 600;
+/// Bars that differ by a larger factor are on a logarithmic axis.
+const LINEAR: f64 = 40.0;
+
+/// From values to places.
+struct Scale {
+    left: i32,
+    longest: i32,
+    /// Ends of a logarithmic axis, or the value of the longest bar.
+    range: (f64, f64),
+    is_logarithmic: bool,
+}
+
+impl Scale {
+    fn of(table: &Table, left: i32) -> Self {
+        let (low, high) = (lowest(&table.lines), highest(&table.lines));
+        let is_logarithmic = high / low > LINEAR;
+        // The shortest bar can be seen too.
+        let range = if is_logarithmic { decades(low / 1.3, high) } else { (0.0, high) };
+        Self { left, longest: LONGEST.min(WIDTH - left - 90), range, is_logarithmic }
+    }
+
+    fn place(&self, value: f64) -> i32 {
+        let (low, high) = self.range;
+        let share = if self.is_logarithmic { (value / low).ln() / (high / low).ln() } else { value / high };
+        self.left + (share * f64::from(self.longest)) as i32
+    }
+
+    /// Lines that help to read it: round figures of a logarithmic one, and what is 1.
+    fn draw(&self, area: &Area<'_>, table: &Table, height: i32) -> Result<()> {
+        let line = |value: f64| vec![(self.place(value), 4), (self.place(value), height)];
+        if self.is_logarithmic {
+            for value in ticks(self.range.0, self.range.1) {
+                area.draw(&PathElement::new(line(value), GRID))?;
+                area.draw(&Text::new(tick(value), (self.place(value), height + 8), text(12, HPos::Center)))?;
+            }
+        }
+        if table.base.is_some() {
+            area.draw(&PathElement::new(line(1.0), LIMIT.stroke_width(1)))?;
+        }
+        Ok(())
+    }
+}
 
 /// Groups of bars: the rates of each line's columns, with the spread of the rounds.
 fn draw_bars(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> {
     let columns = table.part.columns.len();
     let group = BAR * i32::try_from(columns)? + GAP;
-    let height = 66 + 40 + group * i32::try_from(table.lines.len())?;
-    let root = SVGBackend::new(path, (1000, u32::try_from(height)?)).into_drawing_area();
+    let bars = 10 + group * i32::try_from(table.lines.len())?;
+    let height = keys(table).1 + bars + 40;
+    let root = SVGBackend::new(path, (WIDTH as u32, u32::try_from(height)?)).into_drawing_area();
     let below = head(&root, workload, table)?;
-    // Work of different kinds, as round trips and flushes are, is not compared.
-    let has_one_scale = highest(&table.lines) / lowest(&table.lines) < 200.0;
+    let left = MARGIN + 8 + table.lines.iter().map(|l| width(&l.label, 14)).max().unwrap_or(0);
+    let scale = Scale::of(table, left);
+    scale.draw(&below, table, bars)?;
     for (l, line) in table.lines.iter().enumerate() {
         let top = 10 + group * i32::try_from(l)?;
         let middle = top + (group - GAP) / 2;
-        below.draw(&Text::new(line.label.clone(), (282, middle), text(14, HPos::Right)))?;
-        let widest = if has_one_scale { highest(&table.lines) } else { highest(std::slice::from_ref(line)) };
+        below.draw(&Text::new(line.label.clone(), (left - 8, middle), text(14, HPos::Right)))?;
         for c in 0..columns {
             let Some(rate) = line.spread(c, |s| Some(s.per_second)) else { continue };
-            let x = |value: f64| 290 + (value / widest * 600.0) as i32;
             let y = top + BAR * i32::try_from(c)?;
-            let bar = [(290, y + 2), (x(rate.median), y + BAR - 2)];
-            below.draw(&Rectangle::new(bar, colour(&table.part.columns, c).filled()))?;
-            let spread = vec![(x(rate.low), y + BAR / 2), (x(rate.high), y + BAR / 2)];
-            below.draw(&PathElement::new(spread, BLACK.stroke_width(1)))?;
-            below.draw(&Text::new(
-                figure(rate.median),
-                (x(rate.high) + 6, y + BAR / 2),
-                text(13, HPos::Left),
-            ))?;
+            draw_bar(&below, &scale, rate, y, colour(&table.part.columns, c))?;
         }
     }
-    let scale = if has_one_scale { "" } else { "; each group on a scale of its own" };
-    let unit = format!("{}{scale}", workload.unit());
-    below.draw(&Text::new(unit, (290, height - 66 - 18), text(13, HPos::Left)))?;
+    let logarithmic = if scale.is_logarithmic { ", on a logarithmic axis" } else { "" };
+    let unit = format!("{}{logarithmic}", workload.unit());
+    below.draw(&Text::new(unit, (left, bars + 26), text(13, HPos::Left)))?;
     root.present()?;
     Ok(())
+}
+
+fn draw_bar(area: &Area<'_>, scale: &Scale, rate: Spread, top: i32, colour: RGBColor) -> Result<()> {
+    let middle = top + BAR / 2;
+    let bar = [(scale.left, top + 2), (scale.place(rate.median), top + BAR - 2)];
+    area.draw(&Rectangle::new(bar, colour.filled()))?;
+    let (low, high) = (scale.place(rate.low), scale.place(rate.high));
+    area.draw(&PathElement::new(vec![(low, middle), (high, middle)], BLACK.stroke_width(1)))?;
+    Ok(area.draw(&Text::new(figure(rate.median), (high + 6, middle), text(13, HPos::Left)))?)
 }
 
 fn rates(lines: &[Line]) -> impl Iterator<Item = Spread> {
     let of_line =
         |l: &Line| (0..l.cells.len()).filter_map(|c| l.spread(c, |s| Some(s.per_second))).collect::<Vec<_>>();
-    lines.iter().flat_map(of_line)
+    lines.iter().flat_map(of_line).filter(|s| s.low > 0.0)
 }
 
 fn highest(lines: &[Line]) -> f64 {
@@ -291,19 +353,4 @@ fn highest(lines: &[Line]) -> f64 {
 
 fn lowest(lines: &[Line]) -> f64 {
     rates(lines).map(|s| s.low).fold(f64::INFINITY, f64::min)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_logarithmic_axis_ends_at_round_figures_around_the_values() {
-        let (bottom, top) = decades(23.0, 4100.0);
-        assert!((bottom..23.0).contains(&20.0) && (4100.0..top).contains(&5000.0), "{bottom} to {top}");
-        assert_eq!(ticks(bottom, top), [20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0]);
-        let (bottom, top) = decades(7.0, 7.0);
-        assert!(bottom < 5.0 && top > 10.0, "one value has an axis too: {bottom} to {top}");
-        assert_eq!([0.05, 0.5, 20.0, 5000.0].map(tick), ["0.05", "0.5", "20", "5k"]);
-    }
 }
