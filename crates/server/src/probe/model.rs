@@ -12,9 +12,11 @@
 //!   client's own work leaves of it; half of it at least. One client alone never waits.
 //! - **Durability**: a commit that does not wait for the flush has none of these delays; the background's flush takes
 //!   processor time all the same. What a power cut takes is what was answered since the last flush that is over began.
+//! - **Every Nth group** that waits for its flush makes all others wait behind it, for flushes take turns then: with many clients
+//!   and a slow disk that is no faster than full durability, whose flushes overlap.
 //!
 //! (M1) The rate is below clients ÷ (what one commit takes alone), and below processors ÷ processor time.
-//! (M2) More durability is never faster; a faster disk, network or processor is never slower.
+//! (M2) No durability is never slower than any; a faster disk, network or processor is never slower.
 
 /// How often the fixed point of rate and group size is improved.
 const ROUNDS: usize = 64;
@@ -92,33 +94,53 @@ impl Machine {
     /// What to expect with so many clients.
     pub fn predict(&self, durability: Durability, clients: usize) -> Expected {
         let clients = clients.max(1);
+        let (rate, group) = match durability {
+            Durability::Every => self.settle(clients, true, 1.0),
+            Durability::Nth(n) => self.in_cycles(n, clients),
+            Durability::Never => self.settle(clients, false, 0.0),
+        };
+        let lost_commits = self.lost_commits(durability, rate, clients);
+        Expected { rate, group, lost_commits, lost_time: lost_commits / rate }
+    }
+
+    /// The fixed point of rate and group size, where each commit waits for its flush or none does; `woken` is the part of them
+    /// whose clients are woken by a flush.
+    fn settle(&self, clients: usize, waits: bool, woken: f64) -> (f64, f64) {
         // What a turn takes without waiting for the flush.
-        let commit = self.commit(durability, clients);
+        let commit = self.commit(woken, clients);
         let mut own = self.wire + commit;
         let mut rate = 1.0 / own;
         let mut group = 1.0;
         for _ in 0..ROUNDS {
             let flushing = self.flushing(clients, own);
-            let per_flush = self.commits_per_flush(durability, rate, flushing, clients);
-            group = (group + per_flush) / 2.0;
+            let (per_flush, delay) = if waits {
+                // A flush's own processor time is in the work.
+                let delay = flushing.wait + (flushing.takes - self.flush_work).max(0.0);
+                ((rate * flushing.interval).min(clients as f64), delay)
+            } else {
+                (rate * (self.background_pause + flushing.takes), 0.0)
+            };
+            group = (group + per_flush.max(1.0)) / 2.0;
             let work = commit + self.flush_work / group;
-            let delay = self.delay(durability, flushing);
             rate = (rate + throughput(clients, self.processors, work, self.wire + delay)) / 2.0;
             own = clients as f64 / rate - delay;
         }
-        let lost_commits = self.lost_commits(durability, rate, clients);
-        Expected { rate, group, lost_commits, lost_time: lost_commits / rate }
+        (rate, group)
+    }
+
+    /// Of N groups one waits for its flush, and everybody else waits behind it: flushes do not overlap then. So all come
+    /// together in the group after it; those up to the next flush are as small as they get.
+    fn in_cycles(&self, n: u32, clients: usize) -> (f64, f64) {
+        let others = (clients - 1) as f64;
+        let commits = f64::from(n) + others;
+        let (free, _) = self.settle(clients, false, others / commits);
+        (commits / (self.flush_with(1) + commits / free), commits)
     }
 
     /// Processor time of a commit: what it costs alone turns into what it costs among many.
-    fn commit(&self, durability: Durability, clients: usize) -> f64 {
-        let woken = match durability {
-            Durability::Every => self.waking,
-            Durability::Nth(n) => self.waking / f64::from(n),
-            Durability::Never => 0.0,
-        };
+    fn commit(&self, woken: f64, clients: usize) -> f64 {
         let alone = 1.0 / clients as f64;
-        alone * self.commit_alone + (1.0 - alone) * (self.commit_together + woken)
+        alone * self.commit_alone + (1.0 - alone) * (self.commit_together + woken * self.waking)
     }
 
     /// The number of flushes at a time that answers soonest, when a client's own work takes `own` of each turn.
@@ -145,31 +167,6 @@ impl Machine {
             }
             (None, Some(&(_, time))) | (Some(&(_, time)), None) => time,
             (None, None) => 0.0,
-        }
-    }
-
-    fn commits_per_flush(
-        &self,
-        durability: Durability,
-        rate: f64,
-        flushing: Flushing,
-        clients: usize,
-    ) -> f64 {
-        let pause = self.background_pause + flushing.takes;
-        match durability {
-            Durability::Every => (rate * flushing.interval).clamp(1.0, clients as f64),
-            Durability::Nth(n) => (rate * pause).max(1.0).min(f64::from(n) * clients as f64),
-            Durability::Never => (rate * pause).max(1.0),
-        }
-    }
-
-    /// What a commit waits for beside processors and wire. A flush's own processor time is in the work.
-    fn delay(&self, durability: Durability, flushing: Flushing) -> f64 {
-        let whole = flushing.wait + (flushing.takes - self.flush_work).max(0.0);
-        match durability {
-            Durability::Every => whole,
-            Durability::Nth(n) => whole / f64::from(n),
-            Durability::Never => 0.0,
         }
     }
 

@@ -50,6 +50,25 @@ fn flushes_that_overlap_well_give_each_client_one_flush() {
     check(serial.predict(Durability::Every, 64).rate, wide(20e-3).predict(Durability::Every, 64).rate);
 }
 
+/// As measured of a server on a disk of 3.5 ms with sync_binlog=10: three to six times as much was predicted when each client was
+/// taken to wait for flushes of its own.
+#[test]
+fn every_nth_flush_makes_all_clients_wait() {
+    let machine = Machine {
+        processors: 1.6,
+        wire: 4e-6,
+        commit_alone: 12e-6,
+        commit_together: 35e-6,
+        waking: 20e-6,
+        overlap: 16,
+        ..wide(4.1e-3)
+    };
+    for (clients, measured) in [(4, 2860.0), (16, 5820.0), (64, 15_200.0), (256, 27_900.0)] {
+        let expected = machine.predict(Durability::Nth(10), clients).rate;
+        assert!((0.67..1.5).contains(&(measured / expected)), "{clients}: {expected}");
+    }
+}
+
 #[test]
 fn many_clients_are_bound_by_the_processors() {
     let machine = Machine { processors: 2.0, ..wide(100e-6) };
@@ -107,14 +126,15 @@ fn bounds_and_orders_hold_for_any_machine() {
             let rates = DURABILITIES.map(|d| machine.predict(d, clients).rate);
             let told = format!("seed {seed}, {clients} clients: {rates:?} {machine:?}");
             let (first, last) = (rates[0], rates[4]);
-            let commit = machine.commit(Durability::Never, clients);
+            let commit = machine.commit(0.0, clients);
             let alone = machine.wire + commit;
             // (M1)
             assert!(last <= clients as f64 / alone * 1.001, "{told}");
             assert!(last <= machine.processors / commit * 1.001, "{told}");
             assert!(first <= clients as f64 / (alone + machine.flushes[0].1) * 1.001, "{told}");
             // (M2)
-            assert!(rates[1..].iter().all(|r| *r >= first * 0.999), "{told}");
+            assert!(rates.iter().all(|r| *r <= last * 1.001), "{told}");
+            assert!(rates[1..].is_sorted_by(|a, b| *a <= b * 1.001), "{told}");
             let mut faster = machine.clone();
             faster.flushes.iter_mut().for_each(|(_, time)| *time *= 0.7);
             faster.wire *= 0.7;
