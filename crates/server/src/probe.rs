@@ -29,7 +29,7 @@ use arguments::Arguments;
 use disk::Times;
 use env::{Env, OpenMode, RealEnv};
 use protocol::client::ClientError;
-use std::io;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,6 +123,22 @@ struct Folder<'a> {
     path: PathBuf,
 }
 
+impl<'a> Folder<'a> {
+    /// Makes it on the disk that is to be measured.
+    fn make(watch: &'a Watch, place: &Path) -> Result<Self, ProbeError> {
+        // A mistyped name would be another disk's.
+        if !watch.env.exists(place) {
+            let place = place.display();
+            return Err(ProbeError::Options(format!(
+                "there is no folder '{place}' whose disk could be measured"
+            )));
+        }
+        let path = place.join(format!("duramen-probe-{}", std::process::id()));
+        watch.env.create_dir_all(&path).map_err(|e| ProbeError::io("make the folder", &path, e))?;
+        Ok(Self { watch, path })
+    }
+}
+
 impl Drop for Folder<'_> {
     fn drop(&mut self) {
         if let Err(e) = self.watch.env.remove_tree(&self.path) {
@@ -147,13 +163,15 @@ pub fn run(args: &[String]) -> Result<(), ProbeError> {
 }
 
 fn probe(watch: &Watch, arguments: &Arguments) -> Result<(), ProbeError> {
+    let place = place(watch, &arguments.folder);
+    let folder = Folder::make(watch, &place)?;
+    if let Some(path) = &arguments.svg {
+        may_write(watch, path)?;
+    }
     let target = arguments.server.as_deref().map(|s| check::Checked::of(s, arguments)).transpose()?;
     if let Some(target) = &target {
-        target.reach(watch)?;
+        target.try_out(watch)?;
     }
-    let place = place(watch, &arguments.folder);
-    let folder = Folder { watch, path: place.join(format!("duramen-probe-{}", std::process::id())) };
-    watch.env.create_dir_all(&folder.path).map_err(|e| ProbeError::io("make the folder", &folder.path, e))?;
     let (on_disk, on_machine) = (arguments.time.mul_f64(0.5), arguments.time.mul_f64(0.4));
     say(format!("measuring the disk of {} ({:.0} s)", place.display(), on_disk.as_secs_f64()));
     let disk = disk::measure(watch, &folder.path, on_disk)?;
@@ -161,18 +179,17 @@ fn probe(watch: &Watch, arguments: &Arguments) -> Result<(), ProbeError> {
     let measured = machine::measure(watch, &folder.path, &disk, on_machine)?;
     drop(folder);
     let forecasts = report::forecasts(&measured.machine);
-    report::print_measured(&place, &disk, &measured);
-    report::print_forecasts(&forecasts);
+    tell(&(report::measured(&place, &disk, &measured) + &report::settings(&forecasts)))?;
     let mut lines = report::lines(&forecasts);
     if let Some(target) = target {
         let checked = target.check(watch, &measured.machine, arguments.time)?;
-        report::print_checked(&checked);
+        tell(&report::checked(&checked))?;
         lines.extend(report::checked_lines(&checked));
     }
-    println!("\n{}", plot::text(&lines));
+    tell(&format!("\n{}\n{}", plot::text(&lines), report::answer(&forecasts, &disk)))?;
     if let Some(path) = &arguments.svg {
         write(watch, path, &plot::svg(&lines)).map_err(|e| ProbeError::io("write", path, e))?;
-        println!("\nThe plot is in {}.", path.display());
+        say(format!("the plot is in {}", path.display()));
     }
     Ok(())
 }
@@ -189,6 +206,24 @@ fn place(watch: &Watch, asked: &Path) -> PathBuf {
 /// Progress: on standard error, so that the answer can be kept in a file.
 fn say(text: String) {
     eprintln!("duramen probe: {text}");
+}
+
+/// The answer: on standard output, whose reader may have read enough.
+fn tell(text: &str) -> Result<(), ProbeError> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(ProbeError::io("write", Path::new("standard output"), e))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a file that can't be written, before time is spent on what it is for.
+fn may_write(watch: &Watch, path: &Path) -> Result<(), ProbeError> {
+    let is_new = !watch.env.exists(path);
+    let tried = watch.env.open(path, OpenMode::Create);
+    let tried = tried.and_then(|_| if is_new { watch.env.remove_file(path) } else { Ok(()) });
+    tried.map_err(|e| ProbeError::io("write", path, e))
 }
 
 fn write(watch: &Watch, path: &Path, text: &str) -> io::Result<()> {

@@ -43,9 +43,11 @@ impl Checked {
         Ok(Self { target: Target { address, user, password, database } })
     }
 
-    /// Logs in, so that a wrong password is told before anything is measured.
-    pub(super) fn reach(&self, watch: &Watch) -> Result<(), ProbeError> {
-        self.target.connect(watch).map(drop)
+    /// Makes what will be loaded and takes it away again, so that a wrong password or a missing privilege is told before
+    /// anything is measured.
+    pub(super) fn try_out(&self, watch: &Watch) -> Result<(), ProbeError> {
+        self.target.prepare(watch)?;
+        self.target.clean(watch)
     }
 
     /// Loads the server, about as long as `time`, with as many clients as the prediction is for.
@@ -57,7 +59,7 @@ impl Checked {
     ) -> Result<Comparison, ProbeError> {
         let target = &self.target;
         let mut client = target.connect(watch)?;
-        let sql = "SELECT @@sync_binlog, @@innodb_flush_log_at_trx_commit";
+        let sql = "SELECT @@sync_binlog, @@innodb_flush_log_at_trx_commit, @@max_connections";
         let failed = |source| ProbeError::Statement { sql: sql.to_owned(), source };
         let answer = client.query(sql).map_err(failed)?;
         let number = |column: usize| -> u32 {
@@ -67,11 +69,14 @@ impl Checked {
         let (sync_binlog, trx_commit) = (number(0), u8::try_from(number(1)).unwrap_or(1));
         say(format!("loading {} ({:.0} s)", target.address, time.as_secs_f64()));
         let durability = Durability::of(sync_binlog, trx_commit);
-        let rows = target.prepare(watch).and_then(|()| self.rows(watch, machine, durability, time));
+        let most = number(2) as usize;
+        let rows = target.prepare(watch).and_then(|()| self.rows(watch, machine, durability, most, time));
         // Whatever happened, and also after SIGINT (Q1).
         let cleaned = target.clean(watch);
-        let comparison =
-            Comparison { version: client.server_version.clone(), sync_binlog, trx_commit, rows: rows? };
+        let version = client.server_version.clone();
+        // It has nothing more to say.
+        let _ = client.quit();
+        let comparison = Comparison { version, sync_binlog, trx_commit, rows: rows? };
         cleaned.map(|()| comparison)
     }
 
@@ -80,12 +85,17 @@ impl Checked {
         watch: &Watch,
         machine: &Machine,
         durability: Durability,
+        most: usize,
         time: Duration,
     ) -> Result<Vec<Row>, ProbeError> {
         let each = share(time, CLIENTS.len());
         let row = |clients| {
             watch.check()?;
             let expected = machine.predict(durability, clients);
+            if clients >= most {
+                // Others could not connect meanwhile.
+                return Ok(Row { clients, expected, measured: None });
+            }
             match self.target.commits(watch, clients, each) {
                 Ok(load) => Ok(Row { clients, expected, measured: Some(load) }),
                 Err(e) if e.is_full() => Ok(Row { clients, expected, measured: None }),

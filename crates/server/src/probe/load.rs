@@ -54,15 +54,31 @@ impl Target {
 
     /// Makes the table that is inserted into.
     pub(super) fn prepare(&self, watch: &Watch) -> Result<(), ProbeError> {
-        let mut client = self.connect(watch)?;
-        run(&mut client, format!("CREATE DATABASE {}", self.database))?;
         let columns = "id BIGINT AUTO_INCREMENT PRIMARY KEY, number INT, text VARCHAR(100)";
-        run(&mut client, format!("CREATE TABLE {}.commits ({columns}) ENGINE = InnoDB", self.database))
+        self.run(
+            watch,
+            &[
+                format!("CREATE DATABASE {}", self.database),
+                format!("CREATE TABLE {}.commits ({columns}) ENGINE = InnoDB", self.database),
+            ],
+        )
     }
 
     /// Takes away what [`Target::prepare`] made.
     pub(super) fn clean(&self, watch: &Watch) -> Result<(), ProbeError> {
-        run(&mut self.connect(watch)?, format!("DROP DATABASE IF EXISTS {}", self.database))
+        self.run(watch, &[format!("DROP DATABASE IF EXISTS {}", self.database)])
+    }
+
+    /// Runs statements whose rows, if any, are of no interest.
+    pub(super) fn run(&self, watch: &Watch, statements: &[String]) -> Result<(), ProbeError> {
+        let mut client = self.connect(watch)?;
+        let done = statements.iter().try_for_each(|sql| {
+            let failed = |source| ProbeError::Statement { sql: sql.clone(), source };
+            client.query(sql).map(drop).map_err(failed)
+        });
+        // Whatever it says, the statements are done or have failed.
+        let _ = client.quit();
+        done
     }
 
     /// `clients` commit one small row after the other.
@@ -82,11 +98,6 @@ impl Target {
     pub(super) fn round_trips(&self, watch: &Watch, time: Duration) -> Result<Load, ProbeError> {
         drive(watch, vec![self.connect(watch)?], time, |client| client.command(PING).map(drop))
     }
-}
-
-/// Runs a statement whose rows, if any, are of no interest.
-pub(super) fn run(client: &mut Client, sql: String) -> Result<(), ProbeError> {
-    client.query(&sql).map(drop).map_err(|source| ProbeError::Statement { sql, source })
 }
 
 impl ProbeError {

@@ -5,7 +5,7 @@
 //! its own.
 
 use super::disk::Disk;
-use super::load::{Load, Target, run};
+use super::load::{Load, Target};
 use super::model::Machine;
 use super::{ProbeError, Watch};
 use crate::options::{self, Command, Options};
@@ -81,9 +81,13 @@ fn costs(
         Ok((load, (work - flushing).max(0.0), busy))
     };
     let set = |sync_binlog, trx_commit| {
-        let mut client = target.connect(watch)?;
-        run(&mut client, format!("SET GLOBAL sync_binlog = {sync_binlog}"))?;
-        run(&mut client, format!("SET GLOBAL innodb_flush_log_at_trx_commit = {trx_commit}"))
+        target.run(
+            watch,
+            &[
+                format!("SET GLOBAL sync_binlog = {sync_binlog}"),
+                format!("SET GLOBAL innodb_flush_log_at_trx_commit = {trx_commit}"),
+            ],
+        )
     };
     set(0, 2)?;
     let (_, commit_alone, _) = cost(1)?;

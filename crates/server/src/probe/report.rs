@@ -1,4 +1,4 @@
-//! What was measured and what is to be expected, as tables.
+//! What was measured and what is to be expected, as tables and in words, at most 80 columns wide.
 
 use super::check::Comparison;
 use super::disk::Disk;
@@ -11,6 +11,10 @@ use std::path::Path;
 
 /// The numbers of clients that a prediction is made for.
 pub(super) const CLIENTS: [usize; 5] = [1, 4, 16, 64, 256];
+/// Characters in a line of text.
+const WIDTH: usize = 80;
+/// No disk writes and flushes as fast as this, in seconds: what is faster keeps it in memory.
+const FASTEST_DISK: f64 = 10e-6;
 
 /// Settings that differ in what they mean here.
 const SETTINGS: [(&str, Durability); 5] = [
@@ -18,7 +22,7 @@ const SETTINGS: [(&str, Durability); 5] = [
     ("2/2", Durability::Nth(2)),
     ("10/2", Durability::Nth(10)),
     ("100/2", Durability::Nth(100)),
-    ("0/2, 0/0", Durability::Never),
+    ("none", Durability::Never),
 ];
 
 /// One setting's prediction for each number of clients.
@@ -36,19 +40,8 @@ pub(super) fn forecasts(machine: &Machine) -> Vec<Forecast> {
     SETTINGS.into_iter().map(forecast).collect()
 }
 
-pub(super) fn print_measured(place: &Path, disk: &Disk, measured: &Measured) {
-    print!("{}", measured_text(place, disk, measured));
-}
-
-pub(super) fn print_forecasts(forecasts: &[Forecast]) {
-    print!("{}", forecasts_text(forecasts));
-}
-
-pub(super) fn print_checked(checked: &Comparison) {
-    print!("{}", checked_text(checked));
-}
-
-fn measured_text(place: &Path, disk: &Disk, measured: &Measured) -> String {
+/// What was measured of disk and machine.
+pub(super) fn measured(place: &Path, disk: &Disk, measured: &Measured) -> String {
     let mut out = format!("The disk of {}: one write and flush at a time\n\n", place.display());
     let _ = writeln!(
         out,
@@ -73,71 +66,129 @@ fn measured_text(place: &Path, disk: &Disk, measured: &Measured) -> String {
         );
     }
     let machine = &measured.machine;
-    let _ = writeln!(
-        out,
-        "\nA round trip over loopback takes {}. A commit takes {} of a processor with one client, {} with many, of\n\
-         which the client itself takes {}; {:.1} of {} processors were to be had for both.",
-        time(measured.round_trip),
-        time(machine.commit_alone),
-        time(machine.commit_together + machine.waking),
-        time(measured.client_work),
-        machine.processors,
-        measured.installed,
+    paragraph(
+        &mut out,
+        &format!(
+            "A round trip over loopback takes {}. A commit takes {} of a processor with one client, {} with many, of which the \
+             client itself takes {}; {:.1} of {} processors were to be had for both.",
+            time(measured.round_trip),
+            time(machine.commit_alone),
+            time(machine.commit_together + machine.waking),
+            time(measured.client_work),
+            machine.processors,
+            measured.installed,
+        ),
     );
     out
 }
 
-fn forecasts_text(forecasts: &[Forecast]) -> String {
-    let mut out = String::from(
-        "\nCommits per second to expect, by sync_binlog/innodb_flush_log_at_trx_commit, clients on this machine.\n\
-         'full' is where either is 1: the stricter of the two wins.\n\n",
+/// All settings, for whoever wants to choose.
+pub(super) fn settings(forecasts: &[Forecast]) -> String {
+    let mut out = String::new();
+    paragraph(
+        &mut out,
+        "Commits per second to expect, by sync_binlog/innodb_flush_log_at_trx_commit, clients on this machine. 'full' is \
+         where either is 1, 'none' is 0/2 or 0/0.",
     );
+    out.push('\n');
     table(&mut out, forecasts, |e| number(e.rate));
-    out.push_str(
-        "\nTransactions that were acknowledged and that a power cut takes, at most, and of how long\n\n",
-    );
-    table(&mut out, forecasts, |e| match e.lost_commits {
-        none if none < 0.5 => "none".into(),
-        some => format!("{} ({})", number(some), time(e.lost_time)),
-    });
-    if let (Some(full), Some(free)) = (forecasts.first(), forecasts.last()) {
-        out.push('\n');
-        out.push_str(&in_words(full, free));
-    }
+    out.push_str("\nCommits that were acknowledged and that a power cut takes, at most\n\n");
+    table(&mut out, forecasts, |e| if e.lost_commits < 0.5 { "none".into() } else { number(e.lost_commits) });
     out
-}
-
-/// The question that this program is asked.
-fn in_words(full: &Forecast, free: &Forecast) -> String {
-    let part = |i: usize| 100.0 * full.expected[i].rate / free.expected[i].rate;
-    let last = CLIENTS.len() - 1;
-    format!(
-        "So full durability reaches {:.0} % of the rate without any with one client, {:.0} % with {}, {:.0} % with {};\n\
-         there, one flush serves {} commits.\n",
-        part(0),
-        part(2),
-        CLIENTS[2],
-        part(last),
-        CLIENTS[last],
-        number(full.expected[last].group),
-    )
 }
 
 fn table(out: &mut String, forecasts: &[Forecast], cell: impl Fn(&Expected) -> String) {
     let _ = write!(out, "    {:>10}", "clients");
-    forecasts.iter().for_each(|f| out.push_str(&format!(" {:>15}", f.name)));
+    forecasts.iter().for_each(|f| out.push_str(&format!(" {:>11}", f.name)));
     out.push('\n');
     for (i, clients) in CLIENTS.iter().enumerate() {
         let _ = write!(out, "    {clients:>10}");
-        forecasts.iter().for_each(|f| out.push_str(&format!(" {:>15}", cell(&f.expected[i]))));
+        forecasts.iter().for_each(|f| out.push_str(&format!(" {:>11}", cell(&f.expected[i]))));
         out.push('\n');
     }
 }
 
-fn checked_text(checked: &Comparison) -> String {
+/// The question that this program is asked, answered for someone who never heard of the settings.
+pub(super) fn answer(forecasts: &[Forecast], disk: &Disk) -> String {
+    let (Some(full), Some(none)) = (forecasts.first(), forecasts.last()) else { return String::new() };
     let mut out = format!(
-        "\nThe server, {}, with sync_binlog={} and innodb_flush_log_at_trx_commit={}\n\n    {:>10} {:>12} {:>12} {:>11} \
-         {:>11} {:>11}\n",
+        "\nWHAT FULL DURABILITY COSTS HERE\n\n    {:>10}  {:^27}  {:^25}\n    {:>10}  {:>13} {:>13}  {:>12} {:>12}\n",
+        "", "commits per second", "a client's commit takes", "clients", "full", "none", "full", "none"
+    );
+    for ((clients, full), none) in CLIENTS.iter().zip(&full.expected).zip(&none.expected) {
+        let each = |e: &Expected| time(*clients as f64 / e.rate);
+        let _ = writeln!(
+            out,
+            "    {clients:>10}  {:>13} {:>13}  {:>12} {:>12}",
+            number(full.rate),
+            number(none.rate),
+            each(full),
+            each(none)
+        );
+    }
+    let most = none.expected.iter().max_by(|a, b| a.lost_commits.total_cmp(&b.lost_commits));
+    let (lost, span) = most.map_or((0.0, 0.0), |e| (e.lost_commits, e.lost_time));
+    let slower = |i: usize| slower(full.expected[i].rate, none.expected[i].rate);
+    let last = CLIENTS.len() - 1;
+    paragraph(
+        &mut out,
+        &format!(
+            "With full durability, the default, a client is told that it has committed when the disk has it: a power cut takes \
+             nothing of what anybody was told. With none, a power cut takes what was told in the last {}, here up to {} commits.",
+            time(span),
+            number(lost)
+        ),
+    );
+    paragraph(
+        &mut out,
+        &format!(
+            "The price is the wait for the disk, {} for a commit. Beside none, one client is {}, {} are {}, and {} are {}: they \
+             wait together, {} commits for one flush of the disk.",
+            time(disk.parallel.first().map_or(0.0, |p| p.times.quantile(0.5))),
+            slower(0),
+            CLIENTS[2],
+            slower(2),
+            CLIENTS[last],
+            slower(last),
+            number(full.expected[last].group),
+        ),
+    );
+    if disk.parallel.first().is_some_and(|p| p.times.quantile(0.5) < FASTEST_DISK) {
+        paragraph(
+            &mut out,
+            "BEWARE: no disk is as fast as this one seems to be. Its files are in memory (tmpfs), or flushes are not done: \
+             whatever the settings, a power cut takes more.",
+        );
+    }
+    out
+}
+
+/// Appends an empty line and the text, in lines of a terminal's width.
+fn paragraph(out: &mut String, text: &str) {
+    let mut column = WIDTH;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        let fits = column + 1 + length <= WIDTH;
+        out.push(if fits { ' ' } else { '\n' });
+        out.push_str(word);
+        column = if fits { column + 1 + length } else { length };
+    }
+    out.push('\n');
+}
+
+fn slower(full: f64, none: f64) -> String {
+    match none / full {
+        same if same < 1.05 => "as fast".into(),
+        times if times < 9.95 => format!("{times:.1} times slower"),
+        times => format!("{} times slower", number(times)),
+    }
+}
+
+/// Predicted beside measured.
+pub(super) fn checked(checked: &Comparison) -> String {
+    let mut out = format!(
+        "\nThe server, {},\n\
+         with sync_binlog={} and innodb_flush_log_at_trx_commit={}\n\n    {:>10} {:>12} {:>12} {:>11} {:>11} {:>11}\n",
         checked.version,
         checked.sync_binlog,
         checked.trx_commit,
@@ -162,17 +213,32 @@ fn checked_text(checked: &Comparison) -> String {
             ),
             None => writeln!(
                 out,
-                "    {:>10} {predicted:>12}   not measured: it takes fewer connections (max_connections)",
+                "    {:>10} {predicted:>12}   not measured: more than its max_connections",
                 row.clients
             ),
         };
+    }
+    let parts = checked.rows.iter().filter_map(|r| Some(r.measured.as_ref()?.rate / r.expected.rate));
+    let is_off = |part: f64| !(2.0 / 3.0..=1.5).contains(&part);
+    match parts.clone().filter(|&part| is_off(part)).count() {
+        0 => paragraph(&mut out, "The prediction holds: none is off by more than a third."),
+        off => {
+            let all = parts.count();
+            paragraph(
+                &mut out,
+                &format!(
+                    "{off} of {all} are off by more than a third. The prediction is for Duramen with its data on the measured disk, \
+                     on this machine, with nothing else at work."
+                ),
+            );
+        }
     }
     out
 }
 
 /// The prediction's lines: full durability, one in between, none.
 pub(super) fn lines(forecasts: &[Forecast]) -> Vec<Line> {
-    let shown = [(0, '*', "full durability"), (2, '+', "sync_binlog=10, trx_commit=2"), (4, 'o', "0/2, 0/0")];
+    let shown = [(0, '*', "full durability"), (2, '+', "sync_binlog=10"), (4, 'o', "no durability")];
     let line = |(which, mark, label): (usize, char, &str)| {
         let forecast = forecasts.get(which)?;
         let points = CLIENTS.iter().zip(&forecast.expected).map(|(&n, e)| (n as f64, e.rate)).collect();
@@ -202,6 +268,21 @@ fn time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paragraphs_fit_the_terminal() {
+        let mut out = String::from("before\n");
+        paragraph(&mut out, &"word ".repeat(40).trim_end());
+        assert!(out.starts_with("before\n\nword word") && out.ends_with("word\n"), "{out}");
+        assert_eq!(out.lines().map(str::len).max(), Some(79));
+    }
+
+    #[test]
+    fn a_price_is_told_as_a_factor() {
+        assert_eq!(slower(100.0, 104.0), "as fast");
+        assert_eq!(slower(100.0, 230.0), "2.3 times slower");
+        assert_eq!(slower(41.0, 14_600.0), "356 times slower");
+    }
 
     #[test]
     fn times_have_a_unit_that_fits() {
