@@ -3,7 +3,8 @@
 //! Everything above asks an [`Env`], so that one run meets the real machine ([`RealEnv`]) and the next one a simulated
 //! disk that loses power, tears writes, fails flushes and fills up ([`SimEnv`]), with a seed that repeats it.
 //!
-//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for whoever writes much in the background.
+//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for whoever writes much in the background,
+//! [`memory`] for the program's first line.
 //!
 //! What callers may rely on, and what they must not:
 //!
@@ -18,6 +19,7 @@
 //!      syncs at a time through one handle one learns of it, and no matter which, the others return `Ok`.
 //! (E5) A rename replaces its target atomically: after a power cut either the old or the new file has the name.
 
+pub mod memory;
 mod real;
 pub mod sim;
 mod trail;
