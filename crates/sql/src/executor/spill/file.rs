@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use env::{File, OpenMode};
+use env::{File, OpenMode, Trail};
 use storage::Interrupt;
 
 use super::{Budget, Purpose, Spill};
 use crate::error::{self, Code, Result, SqlError};
 use crate::status::Counter;
 
+/// Bytes in the files of all queries up to which the system writes them when it likes.
+pub(super) const LEFT_TO_SYSTEM: u64 = 8 << 20;
 /// `ENOSPC`, where the operating system's number is not known.
 const NO_SPACE: i32 = 28;
 /// `EIO`, the same.
@@ -24,6 +26,7 @@ pub struct SpillFile {
     purpose: Purpose,
     path: PathBuf,
     file: Arc<dyn File>,
+    trail: Trail,
     end: u64,
 }
 
@@ -44,7 +47,7 @@ impl SpillFile {
         let file = made.map_err(|e| failed(error::CANT_CREATE_FILE, &path, &e))?;
         budget.count(Counter::CreatedTmpFiles);
         let interrupt = budget.interrupt.clone();
-        Ok(Self { interrupt, purpose: budget.purpose, path, file, end: 0, shared })
+        Ok(Self { interrupt, purpose: budget.purpose, path, file, trail: Trail::default(), end: 0, shared })
     }
 
     /// Writes a block.
@@ -55,7 +58,7 @@ impl SpillFile {
     pub fn append(&mut self, block: &[u8]) -> Result<Place> {
         self.check_interrupt()?;
         let len = u32::try_from(block.len()).map_err(|_| error::OUT_OF_SORTMEMORY.plain())?;
-        self.file.write_at(block, self.end).map_err(|e| match e.kind() {
+        self.write(block).map_err(|e| match e.kind() {
             io::ErrorKind::StorageFull if self.purpose == Purpose::Table => {
                 error::RECORD_FILE_FULL.with(&[&self.path.display()])
             }
@@ -63,7 +66,18 @@ impl SpillFile {
         })?;
         let place = Place { offset: self.end, len };
         self.end += u64::from(len);
+        self.shared.on_disk.fetch_add(u64::from(len), Relaxed);
         Ok(place)
+    }
+
+    /// The system may keep what will soon be gone; but what is more than little it would hand to the disk in one flood, in
+    /// front of the commits' flushes. An error fails the statement, which does not look at its file again.
+    fn write(&mut self, block: &[u8]) -> io::Result<()> {
+        if self.shared.on_disk.load(Relaxed) < LEFT_TO_SYSTEM {
+            self.file.write_at(block, self.end)
+        } else {
+            self.trail.write(&*self.file, block, self.end)
+        }
     }
 
     /// Reads a block.
@@ -93,6 +107,7 @@ impl std::fmt::Debug for SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
+        self.shared.on_disk.fetch_sub(self.end, Relaxed);
         if let Err(e) = self.shared.env.remove_file(&self.path) {
             tracing::warn!(path = %self.path.display(), error = %e, "a temporary file could not be removed");
         }

@@ -16,7 +16,9 @@
 //! (S2) All operations of all sessions together take `temptable_max_ram`; when that is taken, each has [`LIMIT_MIN`].
 //! (S3) A file's name goes when its owner does, however the statement ends; what a crash leaves goes at the next start.
 //! (S4) KILL and `max_execution_time` are seen at each block that is written or read.
-//! (S5) Rows come out as if memory had been enough: sorts are stable; DISTINCT keeps the first of equal rows, in its
+//! (S5) Files are written to the disk in pieces as they grow ([`env::Trail`]), but for the first megabytes: small commits
+//!      beside a large query do not wait behind what the system has saved up.
+//! (S6) Rows come out as if memory had been enough: sorts are stable; DISTINCT keeps the first of equal rows, in its
 //!      place. Only groups come in another order, which SQL leaves open.
 
 pub mod codec;
@@ -62,6 +64,8 @@ pub struct Spill {
     next: AtomicU64,
     taken: AtomicUsize,
     peak: AtomicUsize,
+    /// Bytes in all files.
+    on_disk: AtomicU64,
 }
 
 impl Spill {
@@ -72,8 +76,8 @@ impl Spill {
                 env.remove_file(&path).map_err(SqlError::internal)?;
             }
         }
-        let (next, taken, peak) = Default::default();
-        Ok(Arc::new(Self { env, folder: folder.to_owned(), globals, next, taken, peak }))
+        let (next, taken, peak, on_disk) = Default::default();
+        Ok(Arc::new(Self { env, folder: folder.to_owned(), globals, next, taken, peak, on_disk }))
     }
 
     /// Bytes of memory that running queries have taken.

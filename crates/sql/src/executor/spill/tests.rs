@@ -2,13 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use env::sim::Fault;
-use env::{Env, SimEnv};
+use env::{Env, PIECE, SimEnv};
 use proptest::prelude::*;
 use storage::Interrupt;
 use storage::lock::Killed;
 
+use super::file::LEFT_TO_SYSTEM;
 use super::sort::Sorter;
 use super::{Budget, LIMIT_MIN, Purpose, Spill};
 use crate::error::{self, Result};
@@ -157,6 +159,25 @@ fn a_full_disk_and_a_failing_one_leave_nothing() {
     assert!(e.is(error::CANT_CREATE_FILE), "{e}");
     let e = run(Purpose::Sort, &|machine| machine.interrupt.kill(Killed::Query));
     assert!(e.is(error::QUERY_INTERRUPTED), "{e}");
+}
+
+#[test]
+fn what_is_not_small_goes_to_the_disk_in_pieces() {
+    let machine = Machine::new();
+    let mut file = machine.budget(Purpose::Sort).file().unwrap();
+    let block = vec![7; 64 << 10];
+    let mut write = |bytes: usize| (0..bytes / block.len()).try_for_each(|_| file.append(&block).map(drop));
+    write(LEFT_TO_SYSTEM as usize).unwrap();
+    assert_eq!(machine.env.counters().awaits, 0, "it may never get there");
+    write(4 << 20).unwrap();
+    let pieces = (4 << 20) / PIECE as u64;
+    assert_eq!(machine.env.counters().awaits, pieces - 1, "all but the last, which is on its way");
+    machine.env.fail(Fault::Await, "", 0);
+    let e = write(4 << 20).unwrap_err();
+    assert!(e.is(error::ERROR_ON_WRITE), "{e}");
+    drop(file);
+    assert_eq!(machine.shared.on_disk.load(Relaxed), 0);
+    machine.assert_clean();
 }
 
 #[test]
