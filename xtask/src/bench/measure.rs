@@ -102,7 +102,10 @@ fn run_rounds(
         parts.iter().map(|part| Table { part: part.clone(), lines: Vec::new(), base: None }).collect();
     for round in 0..workload.rounds(options.rounds) {
         for (p, part) in parts.iter().enumerate() {
-            for (r, row) in part.rows.iter().enumerate() {
+            for at in 0..part.rows.len() {
+                // There and back: what drifts while they run, as a disk's speed, is nobody's gain.
+                let r = if round % 2 == 0 { at } else { part.rows.len() - 1 - at };
+                let row = &part.rows[r];
                 for turn in 0..part.columns.len() {
                     let c = (turn + round) % part.columns.len();
                     let column = &part.columns[c];

@@ -3,7 +3,8 @@
 //! that is slower.
 //!
 //! Reading order: [`options`], [`workload`] (what a workload is), [`contender`] (a server that takes part), [`measure`] (how
-//! cells are run), [`results`] (what comes of them), [`relative`] (in multiples of one cell), [`report`] (how it is told). Workloads: [`slap`] (W1, W4's inserts),
+//! cells are run), [`results`] (what comes of them), [`relative`] (in multiples of one cell), [`shape`] (beside what was
+//! published), [`report`] (how it is told). Workloads: [`slap`] (W1, W4's inserts),
 //! [`oltp`] (W2, W3, W4's updates, W5, and what durability costs), [`hot_row`], [`one_client`], [`cpu`], [`sysbench`] (its
 //! bundled tests), [`tpcc`], [`dump`], [`followers`]. [`flush`] measures flushes alone, [`callgrind`] counts instructions, [`machine`] says what
 //! all is measured on.
@@ -26,6 +27,7 @@ mod options;
 mod relative;
 mod report;
 mod results;
+mod shape;
 mod slap;
 mod sysbench;
 mod tpcc;

@@ -4,6 +4,7 @@
 use super::contender::{Contender, FILES_AHEAD};
 use super::options::Options;
 use super::results::{Bar, Line, Table, by_clients};
+use super::shape::Shape;
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload, clients};
 use super::{flush, sysbench};
 use crate::Result;
@@ -20,6 +21,7 @@ struct Oltp {
     table_size: u64,
     time: u32,
     bars: fn(&[Table]) -> Vec<Bar>,
+    shapes: Vec<Shape>,
 }
 
 /// What a row does.
@@ -80,7 +82,7 @@ fn w2(options: &Options) -> Oltp {
         about: "sysbench oltp_read_write, 8 clients, keys by the special distribution (2010, on a magnetic disk: 1436.83 at 0/0, \
                 26.58 at 1/1, 54 times slower).",
         parts: vec![part("this disk", Duration::ZERO), part("20 ms", MAGNETIC)],
-        bars: |_| Vec::new(),
+        shapes: vec![Shape::of_settings("20 ms", "8 clients", Durability::NONE, FULL, 1436.83 / 26.58)],
         ..Oltp::of(options)
     }
 }
@@ -108,8 +110,20 @@ fn w3(options: &Options) -> Oltp {
             let kept = |t: &Table| t.does_not_fall(0, 64, 256);
             tables.iter().flat_map(|t| [free(t), kept(t)]).flatten().collect()
         },
+        shapes: w3_shapes(),
         ..Oltp::of(options)
     }
+}
+
+/// By the published rates with group commit, at `1/1` but for one.
+fn w3_shapes() -> Vec<Shape> {
+    let slow = [(4, 51.42), (16, 191.81), (64, 633.89), (256, 1669.11)];
+    let mut shapes: Vec<Shape> =
+        slow.map(|(n, rate)| Shape::of_rows("20 ms", clients(n), clients(1), rate / 21.99)).into();
+    shapes.push(Shape::of_settings("20 ms", &clients(1), Durability::ENGINE_ONLY, FULL, 33.11 / 21.99));
+    let fast = [(16, 1, 3409.97 / 371.17), (64, 1, 3860.01 / 371.17), (256, 64, 2145.32 / 3860.01)];
+    shapes.extend(fast.map(|(to, from, gain)| Shape::of_rows("this disk", clients(to), clients(from), gain)));
+    shapes
 }
 
 fn w4_update(options: &Options) -> Oltp {
@@ -130,6 +144,7 @@ fn w4_update(options: &Options) -> Oltp {
         parts: vec![(Part::new("", columns.into(), rows), runs)],
         tables: 5,
         bars: super::slap::prealloc_gain,
+        shapes: super::slap::prealloc_shapes([(50, 1.486), (100, 1.29)]),
         ..Oltp::of(options)
     }
 }
@@ -144,7 +159,7 @@ fn w5(options: &Options) -> Oltp {
         title: "W5: one client's inserts on a network disk",
         about: "sysbench oltp_insert, one client (2020, 0.6 ms a flush: about 200 at 1/1 and 3770 at 0/2, 18 times as fast).",
         parts: vec![(part, vec![Run::test("oltp_insert", 1, UNIFORM)])],
-        bars: |_| Vec::new(),
+        shapes: vec![Shape::of_settings("0.6 ms", "1 client", Durability::EACH_SECOND, FULL, 3770.0 / 200.0)],
         ..Oltp::of(options)
     }
 }
@@ -249,6 +264,7 @@ impl Oltp {
             table_size: options.table_size,
             time: options.time,
             bars: |_| Vec::new(),
+            shapes: Vec::new(),
         }
     }
 }
@@ -290,6 +306,10 @@ impl Workload for Oltp {
 
     fn limit(&self, table: &Table) -> Option<f64> {
         table.line(ALONE)?.rate(0)
+    }
+
+    fn shapes(&self) -> Vec<Shape> {
+        self.shapes.clone()
     }
 
     fn bars(&self, tables: &[Table]) -> Vec<Bar> {

@@ -4,6 +4,7 @@ use super::contender::{Contender, FILES_AHEAD};
 use super::oltp::MAGNETIC;
 use super::options::Options;
 use super::results::{Bar, Table};
+use super::shape::Shape;
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload, clients};
 use crate::Result;
 use servers::published::W1_SCHEMA;
@@ -27,6 +28,7 @@ struct Published {
     run: fn(&Contender, &Case, f64) -> Result<Outcome>,
     bars: fn(&[Table]) -> Vec<Bar>,
     base_row: Option<&'static str>,
+    shapes: fn() -> Vec<Shape>,
 }
 
 #[derive(Clone, Copy)]
@@ -80,6 +82,10 @@ impl Workload for Slap {
         Ok(vec![(self.published.run)(server, &self.parts[part].1[row], self.scale)?])
     }
 
+    fn shapes(&self) -> Vec<Shape> {
+        (self.published.shapes)()
+    }
+
     fn bars(&self, tables: &[Table]) -> Vec<Bar> {
         (self.published.bars)(tables)
     }
@@ -97,6 +103,7 @@ const W1: Published = Published {
     run: run_w1,
     bars: w1_shape,
     base_row: None,
+    shapes: w1_shapes,
 };
 
 fn w1_parts() -> Vec<(Part, Vec<Case>)> {
@@ -132,6 +139,14 @@ fn run_w1(server: &Contender, case: &Case, scale: f64) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// By the published times.
+fn w1_shapes() -> Vec<Shape> {
+    let durability = Durability { sync_binlog: 1, trx_commit: 2 };
+    let row = |n: u32| (format!("4 clients, sync_binlog={n}"), durability);
+    let shape = |(n, seconds)| Shape { part: "20 ms", to: row(n), from: row(1), published: 64.6 / seconds };
+    [(2, 44.4), (3, 34.2), (4, 18.7), (0, 18.0)].map(shape).into()
+}
+
 /// The published shape, on the server that it was published of.
 fn w1_shape(tables: &[Table]) -> Vec<Bar> {
     let shape = |table: &Table| {
@@ -162,6 +177,7 @@ const W4_INSERT: Published = Published {
     bars: prealloc_gain,
     // Not the first: that is the one with the fewest clients.
     base_row: Some("1 client, 10 files ahead"),
+    shapes: || prealloc_shapes([(50, 1.817), (100, 1.519)]),
 };
 
 fn w4_parts() -> Vec<(Part, Vec<Case>)> {
@@ -194,6 +210,12 @@ fn run_w4(server: &Contender, case: &Case, scale: f64) -> Result<Outcome> {
     )?;
     expect(server, &server.sql("select count(*) from zwx.xxx")?, &rows.to_string())?;
     Ok(outcome)
+}
+
+/// What ten files ahead gained over none, by the number of clients.
+pub fn prealloc_shapes(gains: [(u32, f64); 2]) -> Vec<Shape> {
+    let row = |n, files: u32| format!("{}, {files} files ahead", clients(n));
+    gains.map(|(n, published)| Shape::of_rows("", row(n, 10), row(n, 0), published)).into()
 }
 
 /// What ten files ahead gain over none, for Duramen, with 50 and with 100 clients.

@@ -5,6 +5,7 @@
 use super::contender::Contender;
 use super::options::Options;
 use super::results::{Bar, Percentiles, Table};
+use super::shape::Shape;
 use super::{cpu, dump, followers, hot_row, oltp, one_client, slap, sysbench, tpcc};
 use crate::Result;
 use std::time::Duration;
@@ -53,6 +54,11 @@ pub trait Workload {
     /// The row that other rows are told in multiples of; none where it is the first, or the one with the fewest clients.
     fn base_row(&self) -> Option<String> {
         None
+    }
+
+    /// What was published of it, as gains.
+    fn shapes(&self) -> Vec<Shape> {
+        Vec::new()
     }
 
     /// What was promised, beside what was found.

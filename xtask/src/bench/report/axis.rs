@@ -14,7 +14,7 @@ pub fn decades(low: f64, high: f64) -> (f64, f64) {
         let decade = 10f64.powf(value.log10().floor());
         steps.iter().map(move |step| step * decade).chain([10.0 * decade])
     };
-    let bottom = around(low).filter(|s| *s <= low).next_back().unwrap_or(low);
+    let bottom = around(low).rfind(|s| *s <= low).unwrap_or(low);
     let top = around(high).find(|s| *s >= high).unwrap_or(high);
     if top / bottom < 2.0 { (bottom / 1.5, top * 1.5) } else { (bottom * 0.95, top * 1.05) }
 }

@@ -3,7 +3,8 @@
 use super::super::machine::Machine;
 use super::super::measure::Measured;
 use super::super::results::{Bar, Line, Sample, Spread, Table};
-use super::super::workload::Workload;
+use super::super::shape::Shape;
+use super::super::workload::{Who, Workload};
 use super::{compared, figure, plot_name, title, verdict};
 use crate::Result;
 use std::fmt::Write;
@@ -24,6 +25,7 @@ pub fn section(
         }
         writeln!(text)?;
     }
+    write_shapes(&mut text, workload, measured)?;
     for table in &measured.tables {
         write_table(&mut text, workload, table, &measured.peers)?;
     }
@@ -36,6 +38,38 @@ pub fn section(
         machine.text()
     )?;
     Ok(text)
+}
+
+/// What was published, beside the same of each server; shapes of which no server has both rows are left out.
+fn write_shapes(text: &mut String, workload: &dyn Workload, measured: &Measured) -> Result<()> {
+    let found = |shape: &Shape, who| shape.found(&measured.tables, who);
+    let mut servers: Vec<Who> = measured.tables.iter().flat_map(|t| &t.part.columns).map(|c| c.who).collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let mut shapes = workload.shapes();
+    shapes.retain(|shape| servers.iter().any(|who| found(shape, *who).is_some()));
+    // Published was what servers with a log did.
+    servers.retain(|who| *who != Who::MariaDbWithoutLog && shapes.iter().any(|s| found(s, *who).is_some()));
+    if shapes.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        text,
+        "What was published, as times of one rate over another, and the same of each server here.\n"
+    )?;
+    let peers: Vec<&str> = measured.peers.iter().map(String::as_str).collect();
+    let mut heading = vec![String::new(), "published".into()];
+    heading.extend(servers.iter().map(|who| who.name(&peers)));
+    row(text, &heading)?;
+    row(text, &vec!["---".to_owned(); heading.len()])?;
+    for shape in &shapes {
+        let part =
+            measured.tables.iter().find(|t| t.part.name == shape.part).map_or(String::new(), Table::prefix);
+        let mut cells = vec![format!("{part}{}", shape.name()), figure(shape.published)];
+        cells.extend(servers.iter().map(|who| found(shape, *who).map_or("-".into(), times)));
+        row(text, &cells)?;
+    }
+    Ok(writeln!(text)?)
 }
 
 /// The page of what was promised in all of a run's workloads.
