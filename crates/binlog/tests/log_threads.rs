@@ -224,6 +224,27 @@ fn sessions_that_arrive_during_a_flush_share_the_next_one() {
     assert_eq!((log.status().groups.get(), log.status().flushes.get() - before), (2, 2));
 }
 
+/// The replies of sessions that have left are sent by whoever leads their group: that time is the group's.
+#[test]
+fn replies_of_sessions_that_have_left_are_in_the_step_of_replies() {
+    let env = SimEnv::new(3);
+    let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 1 << 30, 0);
+    env.hold_syncs();
+    thread::scope(|scope| {
+        scope.spawn(|| log.commit(group(1, 1), Box::new(())).unwrap());
+        env.wait_for_held_syncs(1);
+        for id in 2..=9 {
+            let (ticket, env) = (log.enqueue(group(id, 1), Box::new(())), env.clone());
+            scope.spawn(move || ticket.leave(move |_| env.advance(Duration::from_millis(1))));
+        }
+        thread::sleep(Duration::from_millis(20));
+        env.release_syncs();
+    });
+    log.close().unwrap();
+    let (reply, commit) = (log.status().reply_us.sum(), log.status().commit_us.sum());
+    assert!((4000..=8100).contains(&reply) && commit >= reply, "{reply} of {commit} us");
+}
+
 #[test]
 fn a_delay_gathers_sessions_until_there_are_enough() {
     let begun = RealEnv.monotonic();

@@ -56,6 +56,11 @@ fn commits_are_counted_and_timed() {
         assert!(grown(&format!("{name}_sum")) > 0.0, "{name}");
     }
     assert!(value(&after, "mysql_global_status_uptime") >= 0.0);
+    let helpless: Vec<_> = after
+        .lines()
+        .filter(|l| l.starts_with("# HELP duramen_") && l.ends_with("of SHOW GLOBAL STATUS."))
+        .collect();
+    assert!(helpless.is_empty(), "what they mean is said nowhere else: {helpless:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! | write | then | the order is fixed, and its bytes are with the operating system |
 //! | flush | then | they are on disk; no time where the settings don't wait |
 //! | publish | then | it is visible |
-//! | reply | then | every member's session was woken to reply |
+//! | reply | then | every member was told: its client, where its session has left, or its session |
 
 use super::queue::Since;
 use super::status::LogStatus;
@@ -27,7 +27,7 @@ const STEPS: [(&str, &str); 5] = [
     ("write", "fixing the order and writing the log file"),
     ("flush", "flushing the log file to disk"),
     ("publish", "making it visible"),
-    ("reply", "waking its sessions"),
+    ("reply", "sending its replies"),
 ];
 
 /// A group's times as its leader takes them, on the monotonic clock.

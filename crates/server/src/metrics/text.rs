@@ -1,7 +1,7 @@
 //! Status as metrics, in Prometheus' text format 0.0.4.
 //!
 //! - What has a name of MySQL's has the name that mysqld_exporter gives it: `mysql_global_status_questions`,
-//!   `mysql_global_status_commands_total{command="select"}`.
+//!   `mysql_global_status_commands_total{command="select"}`, `mysql_global_status_handlers_total{handler="write"}`.
 //! - What is this server's own is `duramen_...`; counters end in `_total`.
 //! - Histograms of microseconds (`..._us`) are told in seconds. Their buckets are the same ones always, for rates over them
 //!   need that.
@@ -14,13 +14,50 @@ use std::fmt::Write;
 const MICROS: std::ops::RangeInclusive<u32> = 4..=24;
 const SIZES: std::ops::RangeInclusive<u32> = 1..=10;
 
+/// Rows that are one metric with a label: how they begin, the metric, its label, its help.
+const LABELLED: [(&str, &str, &str, &str); 3] = [
+    ("Com_", "commands_total", "command", "Statements by kind"),
+    ("Handler_", "handlers_total", "handler", "Accesses to tables by kind"),
+    ("Connection_errors_", "connection_errors_total", "error", "Connections that failed, by reason"),
+];
+
+/// What this server's own numbers mean, by their names in `SHOW GLOBAL STATUS` behind `Duramen_`.
+const HELP: [(&str, &str); 25] = [
+    ("ddl_committed", "Changes of definitions that were committed."),
+    ("log_background_flushes", "Flushes of the log that no commit waited for."),
+    ("log_flushes", "Flushes of the log."),
+    ("log_refused", "Transactions that the log refused."),
+    ("log_rotations", "Log files begun since the start."),
+    ("log_slow_groups", "Groups that took duramen_slow_commit_time or longer."),
+    ("prealloc_files", "Log files that are made ahead."),
+    ("prealloc_hits", "Rotations that found a log file made ahead."),
+    ("prealloc_made", "Log files that were made ahead."),
+    ("prealloc_misses", "Rotations that found none though binlog_prealloc_num asks for them."),
+    ("row_lock_timeouts", "Waits for row locks that lasted too long."),
+    ("row_locks", "Row locks that are held."),
+    ("store_compacted_bytes", "Bytes that compactions read."),
+    ("store_compactions", "Compactions of tables on disk."),
+    ("store_entries", "Entries of tables on disk, old versions and deletions included."),
+    ("store_flushes", "Memtables written to disk as tables."),
+    ("store_memtable_bytes", "Bytes in memtables."),
+    ("store_memtables_frozen", "Full memtables that wait to be written."),
+    ("store_snapshots", "Snapshots that keep old versions."),
+    ("store_table_bytes", "Bytes of tables on disk."),
+    ("store_tables", "Tables on disk."),
+    ("store_writes_slowed", "Writers that were slowed down to let tables be written."),
+    ("store_writes_stopped", "Writers that had to wait for tables to be written."),
+    ("transactions_committed", "Transactions that were committed."),
+    ("transactions_rolled_back", "Transactions that were rolled back."),
+];
+
 /// The whole text.
 pub(super) fn of(rows: &Rows, version: &str) -> String {
     let mut out = String::with_capacity(32 << 10);
     head(&mut out, "duramen_info", "gauge", "The server's version.");
     let _ = writeln!(out, "duramen_info{{version=\"{version}\"}} 1");
-    commands(&mut out, rows);
-    for (name, value) in rows.iter().filter(|(name, _)| !name.starts_with("Com_")) {
+    LABELLED.iter().for_each(|family| labelled(&mut out, rows, family));
+    let is_labelled = |name: &str| LABELLED.iter().any(|(start, ..)| name.starts_with(start));
+    for (name, value) in rows.iter().filter(|(name, _)| !is_labelled(name)) {
         match value {
             Value::Number(kind, n) => number(&mut out, name, *kind, *n),
             Value::Distribution(distribution) => histogram(&mut out, name, distribution),
@@ -34,13 +71,12 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// All of `Com_...` is one metric with a label.
-fn commands(out: &mut String, rows: &Rows) {
-    let name = "mysql_global_status_commands_total";
-    head(out, name, "counter", "Statements by kind: Com_... of SHOW GLOBAL STATUS.");
+fn labelled(out: &mut String, rows: &Rows, (start, name, label, help): &(&str, &str, &str, &str)) {
+    let name = format!("mysql_global_status_{name}");
+    head(out, &name, "counter", &format!("{help}: {start}... of SHOW GLOBAL STATUS."));
     for (row, value) in rows.iter() {
-        if let (Some(command), Value::Number(_, n)) = (row.strip_prefix("Com_"), value) {
-            let _ = writeln!(out, "{name}{{command=\"{command}\"}} {n}");
+        if let (Some(kind), Value::Number(_, n)) = (row.strip_prefix(start), value) {
+            let _ = writeln!(out, "{name}{{{label}=\"{kind}\"}} {n}");
         }
     }
 }
@@ -53,7 +89,11 @@ fn number(out: &mut String, row: &str, kind: Kind, value: u64) {
         (None, Kind::Counter) => (format!("mysql_global_status_{lower}"), "counter"),
         (None, Kind::Gauge) => (format!("mysql_global_status_{lower}"), "gauge"),
     };
-    head(out, &name, kind, &format!("{row} of SHOW GLOBAL STATUS."));
+    let own = row.strip_prefix("Duramen_");
+    match own.and_then(|own| HELP.iter().find(|(name, _)| *name == own)) {
+        Some((_, help)) => head(out, &name, kind, help),
+        None => head(out, &name, kind, &format!("{row} of SHOW GLOBAL STATUS.")),
+    }
     let _ = writeln!(out, "{name} {value}");
 }
 
@@ -91,6 +131,8 @@ mod tests {
         let mut rows = Rows::default();
         rows.push("Com_select", 7_u64);
         rows.push("Questions", 9_u64);
+        rows.push("Handler_read_key", 11_u64);
+        rows.push("Connection_errors_accept", 1_u64);
         rows.gauge("Duramen_row_locks", 2_u64);
         rows.push("Duramen_log_flushes", 4_u64);
         rows.text("Duramen_log_end_position", "binlog.000001:4");
@@ -105,6 +147,8 @@ mod tests {
         for line in [
             "duramen_info{version=\"1.2.3\"} 1",
             "mysql_global_status_commands_total{command=\"select\"} 7",
+            "mysql_global_status_handlers_total{handler=\"read_key\"} 11",
+            "mysql_global_status_connection_errors_total{error=\"accept\"} 1",
             "# TYPE mysql_global_status_questions counter\nmysql_global_status_questions 9",
             "# TYPE duramen_row_locks gauge\nduramen_row_locks 2",
             "duramen_log_flushes_total 4",

@@ -83,7 +83,7 @@ fn add_log(log: &Log, rows: &mut Rows) {
         ),
         ("Duramen_log_write_us", "Fixing a group's order and writing its bytes.", &status.write_us),
         ("Duramen_log_publish_us", "Making a group visible.", &status.publish_us),
-        ("Duramen_log_reply_us", "Waking a group's sessions to reply.", &status.reply_us),
+        ("Duramen_log_reply_us", "Sending a group's replies.", &status.reply_us),
         ("Duramen_log_commit_us", "A group from its leader's wait to its last reply.", &status.commit_us),
     ];
     for (name, help, histogram) in stages {

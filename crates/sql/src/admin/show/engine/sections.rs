@@ -55,7 +55,7 @@ pub(super) fn groups(status: &LogStatus) -> String {
     let (transactions, groups) = (status.transactions.get(), status.groups.get());
     let sizes = &status.group_size;
     let mut out = format!(
-        "{transactions} transactions in {groups} groups, {} in one on the mean; half of the groups have at most {}, 99 % at \
+        "{transactions} transactions in {groups} groups, {} in one on average; half of the groups have at most {}, 99 % at \
          most {}\n{} transactions refused\n{} of events written\n",
         ratio(transactions, groups),
         sizes.quantile_bound(0.5).saturating_sub(1),
@@ -67,7 +67,7 @@ pub(super) fn groups(status: &LogStatus) -> String {
         ("waiting for the flush before", &status.queue_wait_us),
         ("fixing the order and writing", &status.write_us),
         ("publishing", &status.publish_us),
-        ("waking the sessions", &status.reply_us),
+        ("sending the replies", &status.reply_us),
         ("a group in all, its flush included", &status.commit_us),
     ];
     steps.iter().for_each(|(what, micros)| out.push_str(&times(what, micros)));
@@ -153,7 +153,7 @@ pub(super) fn locks(locks: &LockManager) -> String {
     let status = locks.status();
     let (waits, micros) = (status.waits.load(Relaxed), status.wait_micros.load(Relaxed));
     format!(
-        "{} row locks held; {} waits now\n{waits} waits so far, {} on the mean, the longest {}\n{} deadlocks, {} waits \
+        "{} row locks held; {} waits now\n{waits} waits so far, {} on average, the longest {}\n{} deadlocks, {} waits \
          timed out\n",
         locks.len(),
         status.waiting_now.load(Relaxed),
@@ -191,7 +191,7 @@ fn times(what: &str, micros: &Histogram) -> String {
     let count = micros.count();
     let [half, most] = [0.5, 0.99].map(|q| time(micros.quantile_bound(q)));
     let mean = time(micros.sum().checked_div(count).unwrap_or(0));
-    format!("{mean} for {what} on the mean; half below {half}, 99 % below {most}\n")
+    format!("{what}: {mean} on average; half below {half}, 99 % below {most}\n")
 }
 
 fn ratio(sum: u64, count: u64) -> String {
