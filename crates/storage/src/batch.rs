@@ -173,7 +173,7 @@ impl WriteBatch {
     }
 
     /// Full key and value (`None`: deleted) of each put and delete.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+    pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = (&[u8], Option<&[u8]>)> {
         let mut rest = self.bytes.as_slice();
         self.operations.iter().map(move |operation| {
             let (key, tail) = rest.split_at(operation.key_len as usize);

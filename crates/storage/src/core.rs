@@ -103,7 +103,7 @@ impl Core {
         let drops = std::mem::take(&mut writing.drops).into();
         let log_distance = std::mem::take(&mut writing.log_distance);
         self.current.update(|view| {
-            let list = std::mem::take(&mut view.active);
+            let list = std::mem::replace(&mut view.active, self.options.memtable());
             view.frozen.insert(0, Frozen { list, checkpoint, drops, log_distance });
         });
         self.signals.wake_background();

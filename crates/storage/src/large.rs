@@ -88,7 +88,7 @@ impl Store {
         let before = std::mem::take(&mut writing.log_distance);
         let log_distance = distance(writing.last, position);
         core.current.update(|view| {
-            let active = std::mem::take(&mut view.active);
+            let active = std::mem::replace(&mut view.active, core.options.memtable());
             let older = Frozen { list: active, checkpoint: checkpoint.clone(), drops, log_distance: before };
             let own = Frozen { list, checkpoint, drops: Arc::default(), log_distance };
             view.frozen.splice(0..0, [own, older]);

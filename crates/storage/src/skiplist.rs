@@ -30,15 +30,20 @@
 //! (S6) An entry's position is the greater one of its node's and of the list's. A list has one, once and before it is shared,
 //!      only if its nodes have none; nothing is inserted after that. So a large transaction is stamped by one store.
 //!
+//! (S7) A memtable has a directory beside it (`newest.rs`), which leads from a key to its newest version without a search.
+//!
 //! `crossbeam-skiplist` lost: it allocates each node and each key, counts references on every step, and has no way
 //! back in less than a search. This is the only module of the crate with unsafe code.
 #![allow(unsafe_code, reason = "nodes of varying size linked by atomics; see S1 to S4")]
 
 mod ahead;
+mod newest;
+mod together;
 
 use crate::entry::{Entry, order};
 use ahead::Ahead;
 use binlog::position::LogPosition;
+use newest::{Known, Newest};
 use parking_lot::{Mutex, MutexGuard};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cmp::Ordering::Less;
@@ -60,6 +65,8 @@ const OLDER: u32 = 1 << 31;
 const PREFETCH_LINES: usize = 3;
 /// As many hold the header and the beginning of the key.
 const SEARCH_LINES: usize = 2;
+/// What an entry takes, for the size of a directory.
+const ENTRY_BYTES: usize = 256;
 const CHUNK_MIN: usize = 16 << 10;
 const CHUNK_MAX: usize = 1 << 20;
 
@@ -186,7 +193,8 @@ struct Arena {
     free: *mut u8,
     left: usize,
     random: u32,
-    /// The nodes in front of the place of the last insertion, per level: the next one is often right behind it.
+    /// The nodes in front of the place of the last insertion that was searched for, per level: the next one is often right
+    /// behind it.
     before: [Node; HEIGHT_MAX],
 }
 
@@ -288,6 +296,7 @@ pub(crate) struct SkipList {
     height: AtomicUsize,
     bytes: AtomicUsize,
     len: AtomicUsize,
+    newest: Option<Newest>,
     arena: Mutex<Arena>,
 }
 
@@ -316,8 +325,14 @@ impl SkipList {
             height: AtomicUsize::new(1),
             bytes,
             len: AtomicUsize::new(0),
+            newest: None,
             arena: Mutex::new(arena),
         }
+    }
+
+    /// An empty list with a directory (S7), for about so many bytes of entries.
+    pub(crate) fn with_directory(bytes: usize) -> SkipList {
+        SkipList { newest: Some(Newest::new(bytes / ENTRY_BYTES)), ..SkipList::new() }
     }
 
     /// Gives all entries, which have none yet, their position.
@@ -351,6 +366,22 @@ impl SkipList {
         let (_, node) = self.around(key, position);
         // SAFETY: a node of this list, which is borrowed for the entry's lifetime.
         (!node.is_none()).then(|| unsafe { node.entry(self.stamped) })
+    }
+
+    /// The newest version of `key` at or below `position`.
+    pub(crate) fn version(&self, key: &[u8], position: LogPosition) -> Option<Entry<'_>> {
+        match self.newest.as_ref().map(|newest| newest.find(key)) {
+            Some(Known::Nothing) => return None,
+            Some(Known::Newest(node)) => {
+                // SAFETY: a linked node of this list, which is borrowed for the entry's lifetime.
+                let entry = unsafe { node.entry(self.stamped) };
+                if entry.position <= position {
+                    return Some(entry);
+                }
+            }
+            Some(Known::Unknown) | None => {}
+        }
+        self.seek(key, position).filter(|entry| entry.key == key)
     }
 
     /// The neighbours of the place `(key, position)`: the last node in front of it, or the head, and the first one at or
@@ -452,10 +483,45 @@ impl Writer<'_> {
     /// Adds an entry. It stands in front of one with the same key and position, so that readers meet the last one
     /// inserted and skip the older one as an older version.
     pub(crate) fn insert(&mut self, key: &[u8], position: LogPosition, value: Option<&[u8]>) {
-        self.find_before(key, position);
-        let list = self.list;
         let height = self.arena.random_height();
+        match self.newest_version(key, position) {
+            Some(newest) if height == 1 => self.insert_in_front_of(newest, key, position, value),
+            _ => {
+                self.find_before(key, position);
+                self.insert_behind(height, key, position, value);
+            }
+        }
+    }
+
+    /// The newest version of the key, if it is known without a search and `position` belongs in front of it.
+    fn newest_version(&self, key: &[u8], position: LogPosition) -> Option<Node> {
+        let Known::Newest(node) = self.list.newest.as_ref()?.find(key) else { return None };
+        // SAFETY: a linked node of this list.
+        (unsafe { node.entry(LogPosition::ZERO) }.position <= position).then_some(node)
+    }
+
+    /// Adds a version with a tower of one level: all that has to be known is the node in front, to which the newest one so far
+    /// has an exact link back while nobody inserts.
+    fn insert_in_front_of(&mut self, newest: Node, key: &[u8], position: LogPosition, value: Option<&[u8]>) {
+        // SAFETY: a linked node.
+        let oldest = unsafe { newest.oldest() }.unwrap_or(newest);
+        let node = self.arena.node((1, Some(oldest)), key, position, value, &self.list.bytes);
+        // SAFETY: as in `insert_behind`; the link back leads to the head or a linked node.
+        unsafe {
+            let before = Node(newest.link_back().load(Ordering::Relaxed));
+            node.link_back().store(before.0, Ordering::Relaxed);
+            node.link(0).store(newest.0, Ordering::Relaxed);
+            before.link(0).store(node.0, Ordering::Release);
+            newest.link_back().store(node.0, Ordering::Release);
+        }
+        self.count(key, Some(node));
+    }
+
+    /// Adds an entry behind `before`, which are the nodes in front of its place.
+    fn insert_behind(&mut self, height: usize, key: &[u8], position: LogPosition, value: Option<&[u8]>) {
+        let list = self.list;
         let oldest = self.oldest_of(key);
+        let is_newest = !self.is_behind_a_version_of(key);
         let node = self.arena.node((height, oldest), key, position, value, &list.bytes);
         if height > list.height.load(Ordering::Relaxed) {
             list.height.store(height, Ordering::Relaxed);
@@ -475,7 +541,22 @@ impl Writer<'_> {
                 *before = node;
             }
         }
-        list.len.fetch_add(1, Ordering::Release);
+        self.count(key, is_newest.then_some(node));
+    }
+
+    /// An entry is linked, which may be the newest version of its key.
+    fn count(&self, key: &[u8], newest: Option<Node>) {
+        if let (Some(node), Some(directory)) = (newest, &self.list.newest) {
+            directory.set(key, node);
+        }
+        self.list.len.fetch_add(1, Ordering::Release);
+    }
+
+    /// True if a version of the key is in front of the place: it did not come in the order of the log.
+    fn is_behind_a_version_of(&self, key: &[u8]) -> bool {
+        let before = self.arena.before[0];
+        // SAFETY: `before` is the head or a linked node.
+        before != self.list.head && unsafe { before.entry(LogPosition::ZERO) }.key == key
     }
 
     /// The oldest version of the key that the place is in front of, if that is this one (S5).
@@ -608,16 +689,35 @@ mod tests {
 
     const ROUNDS: usize = if cfg!(miri) { 200 } else { 5000 };
 
+    /// Without a directory, with one that loses most keys, and with one that has room for all.
     #[test]
     fn equals_an_ordered_map_both_ways() {
-        let list = Arc::new(SkipList::new());
+        for list in
+            [SkipList::new(), SkipList::with_directory(64 * ENTRY_BYTES), SkipList::with_directory(1 << 20)]
+        {
+            equals_an_ordered_map(list);
+        }
+    }
+
+    fn equals_an_ordered_map(list: SkipList) {
+        let list = Arc::new(list);
         let mut model = BTreeMap::new();
         let mut random = numbers(1);
-        for i in 0..ROUNDS {
-            let key = (random.next().unwrap() % 300).to_be_bytes().to_vec();
-            let value = (!random.next().unwrap().is_multiple_of(5)).then(|| vec![i as u8; i % 40]);
-            list.writer().insert(&key, at(i as u64), value.as_deref());
-            model.insert((key, Reverse(at(i as u64))), value);
+        for i in 0..ROUNDS / 8 {
+            // Not always in the order of the log.
+            let position = at(i as u64 ^ 3);
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            for key in random.by_ref().take(1 + i % 20).map(|n| (n % 300).to_be_bytes().to_vec()) {
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+            let values: Vec<_> = keys.iter().map(|_| random.next().unwrap()).collect();
+            let values: Vec<_> =
+                values.iter().map(|n| (n % 5 > 0).then(|| vec![i as u8; (n % 40) as usize])).collect();
+            let entries = keys.iter().zip(&values).map(|(key, value)| (key.as_slice(), value.as_deref()));
+            list.writer().insert_all(entries, position);
+            model.extend(keys.into_iter().map(|key| (key, Reverse(position))).zip(values));
         }
         assert_eq!(list.len(), model.len());
         let mut cursor = ListCursor::new(list.clone());
@@ -639,6 +739,12 @@ mod tests {
             let expected = model.range((key.clone(), Reverse(position))..).next();
             let found = list.seek(&key, position);
             assert_eq!(found.map(|e| (e.key, e.position)), expected.map(|((k, p), _)| (k.as_slice(), p.0)));
+            for position in [position, LogPosition::MAX] {
+                let expected = model.range((key.clone(), Reverse(position))..).next();
+                let expected =
+                    expected.filter(|((k, _), _)| *k == key).map(|((_, p), v)| (p.0, v.as_deref()));
+                assert_eq!(list.version(&key, position).map(|e| (e.position, e.value)), expected);
+            }
         }
     }
 
@@ -692,6 +798,29 @@ mod tests {
             list.writer().insert(b"k", at(7), Some(value));
         }
         assert_eq!(list.seek(b"k", at(7)).unwrap().value, Some(b"3".as_slice()));
+    }
+
+    #[test]
+    fn who_knows_a_position_finds_what_was_inserted_up_to_it() {
+        // Two slots for three keys: now known, now searched for.
+        let list = SkipList::with_directory(2 * ENTRY_BYTES);
+        let (count, visible) = (if cfg!(miri) { 100 } else { 100_000_u64 }, AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 1..=count {
+                    list.writer().insert(&[(i % 3) as u8], at(i), Some(b""));
+                    visible.store(i as usize, Ordering::Release);
+                }
+            });
+            let mut position = 0;
+            while position < count {
+                position = visible.load(Ordering::Acquire) as u64;
+                for expected in position.saturating_sub(2).max(1)..=position {
+                    let found = list.version(&[(expected % 3) as u8], at(position));
+                    assert_eq!(found.map(|entry| entry.position), Some(at(expected)));
+                }
+            }
+        });
     }
 
     #[test]

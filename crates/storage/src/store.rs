@@ -18,6 +18,7 @@ use crate::entry::{TREE_LEN, TreeId, Value};
 use crate::error::StoreError;
 use crate::manifest::Manifest;
 use crate::memtable::Retired;
+use crate::skiplist::SkipList;
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::sstable::{Graveyard, TableContext};
 use crate::tables::Tables;
@@ -56,6 +57,11 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// An empty memtable.
+    pub(crate) fn memtable(&self) -> Arc<SkipList> {
+        Arc::new(SkipList::with_directory(self.memtable_size))
+    }
+
     /// Tables end at this size, in bytes.
     pub(crate) fn table_size(&self) -> u64 {
         (self.memtable_size as u64 / 2).clamp(16 << 10, 16 << 20)
@@ -83,7 +89,7 @@ impl Store {
         let lock = env.lock_file(&dir.join("LOCK")).map_err(failed)?;
         let cache = BlockCache::new(options.block_cache_size);
         let context = TableContext { env, dir: dir.to_owned(), cache, graveyard: Graveyard::default() };
-        let (tables, current) = Tables::open(Arc::new(context))?;
+        let (tables, current) = Tables::open(Arc::new(context), options.memtable())?;
         let last = tables.checkpoint().position;
         let core = Arc::new(Core {
             options,
@@ -146,11 +152,7 @@ impl Store {
         }
         // Only this writer and a freeze, which takes its latch, replace the active memtable.
         let active = core.current.peek().active.clone();
-        let mut list = active.writer();
-        for (key, value) in batch.entries() {
-            list.insert(key, position, value);
-        }
-        drop(list);
+        active.writer().insert_all(batch.entries(), position);
         let puts = batch.entries().filter(|(_, value)| value.is_some());
         core.current.gaps.put(puts.map(|(key, _)| key));
         writing.log_distance += distance(writing.last, position);

@@ -11,6 +11,7 @@ use crate::entry::TreeId;
 use crate::error::StoreError;
 use crate::manifest::{Manifest, manifest_number, manifest_path};
 use crate::memtable::Checkpoint;
+use crate::skiplist::SkipList;
 use crate::sstable::table::table_number;
 use crate::sstable::{Table, TableContext, TableMeta};
 use crate::version::{Edit, Version};
@@ -41,8 +42,11 @@ struct Durable {
 }
 
 impl Tables {
-    /// Reads the manifest and removes files that it doesn't name.
-    pub(crate) fn open(context: Arc<TableContext>) -> Result<(Tables, Arc<CurrentView>), StoreError> {
+    /// Reads the manifest and removes files that it doesn't name; the view begins with this memtable.
+    pub(crate) fn open(
+        context: Arc<TableContext>,
+        active: Arc<SkipList>,
+    ) -> Result<(Tables, Arc<CurrentView>), StoreError> {
         let (edits, manifest) = Manifest::read(&context.env, &context.dir)?;
         let last_removed: HashSet<u64> =
             edits.last().into_iter().flat_map(|e| &e.removed).map(|r| r.1).collect();
@@ -50,12 +54,8 @@ impl Tables {
         let version = Version::default().apply(&Edit { added, ..Edit::default() }, &context);
         version.check_invariants(&context)?;
         let files = Files::list(&context)?;
-        let view = View {
-            active: Arc::default(),
-            frozen: Vec::new(),
-            version: Arc::new(version),
-            drops: Arc::new(drops.clone()),
-        };
+        let view =
+            View { active, frozen: Vec::new(), version: Arc::new(version), drops: Arc::new(drops.clone()) };
         let next_number = files.numbers().chain(view.version.numbers()).max().unwrap_or(0) + 1;
         let current = Arc::new(CurrentView::new(view));
         let manifest = Manifest::new(context.env.clone(), &context.dir, manifest);

@@ -47,7 +47,7 @@ impl View {
     /// The newest version of `key` (a full key) at or below `at`, tree drops not considered.
     pub(crate) fn newest(&self, key: &[u8], at: LogPosition) -> Result<Found, StoreError> {
         for list in self.lists() {
-            if let Some(entry) = list.seek(key, at).filter(|e| e.key == key) {
+            if let Some(entry) = list.version(key, at) {
                 return Ok(Some(own(entry)));
             }
         }
