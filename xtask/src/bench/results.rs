@@ -169,11 +169,11 @@ impl Table {
 
     /// The part's name in front of what is said about it.
     pub fn prefix(&self) -> String {
-        let Part { name, delay, .. } = &self.part;
+        let name = &self.part.name;
         match name.as_str() {
             "" => String::new(),
-            _ if delay.is_zero() => format!("{name}: "),
-            _ => format!("flushes {name} longer: "),
+            _ if self.part.is_named_by_delay() => format!("flushes {name} longer: "),
+            _ => format!("{name}: "),
         }
     }
 }

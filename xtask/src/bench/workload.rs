@@ -125,6 +125,11 @@ impl Part {
         self
     }
 
+    /// True where its name is by how much flushes are slower.
+    pub fn is_named_by_delay(&self) -> bool {
+        !self.delay.is_zero() && self.name.ends_with(" ms")
+    }
+
     /// The column's number.
     pub fn column(&self, who: Who, durability: Durability) -> Option<usize> {
         self.columns.iter().position(|c| c.who == who && c.durability == durability)

@@ -100,7 +100,7 @@ pub fn index(pages: &[(String, String)], has_promises: bool) -> Result<String> {
 
 fn write_table(text: &mut String, workload: &dyn Workload, table: &Table, peers: &[String]) -> Result<()> {
     if !table.part.name.is_empty() {
-        let flush = if table.part.delay.is_zero() { "" } else { " longer for each flush" };
+        let flush = if table.part.is_named_by_delay() { " longer for each flush" } else { "" };
         writeln!(text, "## {}{flush}\n", capitalized(&table.part.name))?;
     }
     let columns = &table.part.columns;

@@ -103,7 +103,7 @@ fn plot_name(workload: &dyn Workload, part: &Part) -> String {
 
 /// The workload's title and the part's name.
 fn title(workload: &dyn Workload, part: &Part) -> String {
-    let flush = if part.delay.is_zero() { "" } else { " a flush" };
+    let flush = if part.is_named_by_delay() { " a flush" } else { "" };
     if part.name.is_empty() {
         workload.title()
     } else {
