@@ -17,6 +17,7 @@ use binlog::event::{EncodedTableMap, TableMapEvent};
 use binlog::row::{ColumnType, Fields};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::batch::WriteBatch;
 use crate::entry::TreeId;
@@ -254,8 +255,10 @@ impl TableSchema {
     /// The keys of a row in all indexes.
     pub fn keys(&self, image: &[u8]) -> Result<RowKeys, KeyError> {
         let columns = KeyColumns::split(self, image)?;
-        let mut keys =
-            RowKeys { bytes: Vec::with_capacity(32), keys: Vec::with_capacity(1 + self.secondary.len()) };
+        let mut keys = RowKeys {
+            bytes: Vec::with_capacity(32),
+            keys: SmallVec::with_capacity(1 + self.secondary.len()),
+        };
         for index in self.indexes() {
             let start = keys.bytes.len();
             let has_null = index.encode(&columns, &mut keys.bytes)?;
@@ -380,12 +383,12 @@ fn bitmap(bits: impl Iterator<Item = bool>) -> Vec<u8> {
 }
 
 /// The key columns' values in a row image, as bytes; `None` for NULL.
-struct KeyColumns<'a>(Vec<Option<&'a [u8]>>);
+struct KeyColumns<'a>(SmallVec<[Option<&'a [u8]>; 8]>);
 
 impl<'a> KeyColumns<'a> {
     fn split(schema: &'a TableSchema, image: &'a [u8]) -> Result<Self, KeyError> {
         let mut fields = Fields::new(&schema.types, None, None, image).map_err(|_| KeyError::Malformed)?;
-        let mut columns = Vec::with_capacity(schema.key_columns);
+        let mut columns = SmallVec::with_capacity(schema.key_columns);
         while columns.len() < schema.key_columns {
             let field = fields.next_field().ok().flatten().ok_or(KeyError::Malformed)?;
             columns.push(field.raw);
@@ -399,7 +402,7 @@ impl<'a> KeyColumns<'a> {
 pub struct RowKeys {
     bytes: Vec<u8>,
     /// The primary key first.
-    keys: Vec<KeyRange>,
+    keys: SmallVec<[KeyRange; 3]>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,10 +8,11 @@
 use std::ops::Bound;
 
 use binlog::row::RowImageBuilder;
+use storage::schema::Index;
 use storage::transaction::{Access as Mode, Direction, IndexScan, KeyRange, LockedRow};
 
 use crate::catalog::TableDef;
-use crate::error::{Diagnostics, Result};
+use crate::error::{Diagnostics, Result, SqlError};
 use crate::expression::Expr;
 use crate::expression::compare::By;
 use crate::expression::frame::Frame;
@@ -175,11 +176,9 @@ impl<'p> Scan<'p> {
         let (Some(scan), Some(columns)) = (&self.scan, &self.plan.covering) else { return Ok(()) };
         let schema = &self.plan.table.schema;
         let index = schema.index(self.plan.path.index);
-        let index = index.ok_or_else(|| crate::error::SqlError::internal("a path by no index"))?;
+        let index = index.ok_or_else(|| SqlError::internal("a path by no index"))?;
         self.image.clear();
-        schema
-            .decode_key(index, columns, scan.key(), &mut self.image)
-            .map_err(crate::error::SqlError::internal)?;
+        schema.decode_key(index, columns, scan.key(), &mut self.image).map_err(SqlError::internal)?;
         frame.set_image(self.plan.slot, &self.image)
     }
 
@@ -230,6 +229,12 @@ impl<'a> Ranges<'a> {
 
     fn make(&mut self) -> Result<()> {
         let parts = &self.table.indexes[self.path.index].parts;
+        if let [part] = parts.as_slice()
+            && let [keys] = self.path.keys.as_slice()
+            && self.path.is_point(self.table)
+        {
+            return self.make_point(part.column, &keys[0]);
+        }
         let mut prefixes: Vec<Vec<Option<Vec<u8>>>> = vec![Vec::with_capacity(parts.len())];
         let mut whole = true;
         for (part, alternatives) in parts.iter().zip(&self.path.keys) {
@@ -253,9 +258,8 @@ impl<'a> Ranges<'a> {
             None => vec![(None, None)],
         };
         let descending = part.is_some_and(|part| part.descending);
-        let index = self.table.schema.index(self.path.index);
-        let index = index.ok_or_else(|| crate::error::SqlError::internal("a path by no index"))?;
-        let malformed = crate::error::SqlError::internal;
+        let index = self.index()?;
+        let malformed = SqlError::internal;
         for prefix in &prefixes {
             let values: Vec<Option<&[u8]>> = prefix.iter().map(Option::as_deref).collect();
             let mut key = Vec::new();
@@ -289,6 +293,25 @@ impl<'a> Ranges<'a> {
         Ok(())
     }
 
+    /// What most statements of OLTP ask for: the row of one value of a primary key of one column.
+    fn make_point(&mut self, column: usize, key: &Key) -> Result<()> {
+        match self.value(column, key)? {
+            Encoded::Is(value) => {
+                let mut key = Vec::new();
+                self.index()?.encode_values(&[value.as_deref()], &mut key).map_err(SqlError::internal)?;
+                self.point = Some(key);
+            }
+            Encoded::Nowhere => {}
+            Encoded::Inexact => self.ranges.push(KeyRange::all()),
+        }
+        Ok(())
+    }
+
+    fn index(&self) -> Result<&'a Index> {
+        let index = self.table.schema.index(self.path.index);
+        index.ok_or_else(|| SqlError::internal("a path by no index"))
+    }
+
     /// The ends of the path's ranges that may hold rows.
     fn ends(&mut self, column: usize) -> Result<Vec<Ends>> {
         let path = self.path;
@@ -305,22 +328,26 @@ impl<'a> Ranges<'a> {
     fn values(&mut self, column: usize, keys: &[Key]) -> Result<Option<Vec<Option<Vec<u8>>>>> {
         let mut values = Vec::with_capacity(keys.len());
         for key in keys {
-            let (by, expr, null_safe) = match key {
-                Key::Null => {
-                    values.push(None);
-                    continue;
-                }
-                Key::Value(by, expr) => (*by, expr, false),
-                Key::NullSafe(by, expr) => (*by, expr, true),
-            };
-            match self.encoded(column, by, expr)? {
-                Encoded::Is(Some(raw)) => values.push(Some(raw)),
-                Encoded::Is(None) if null_safe && self.table.columns[column].nullable => values.push(None),
-                Encoded::Is(None) | Encoded::Nowhere => {}
+            match self.value(column, key)? {
+                Encoded::Is(value) => values.push(value),
+                Encoded::Nowhere => {}
                 Encoded::Inexact => return Ok(None),
             }
         }
         Ok(Some(values))
+    }
+
+    /// The one value that a column may equal by a key.
+    fn value(&mut self, column: usize, key: &Key) -> Result<Encoded> {
+        let (by, expr, null_safe) = match key {
+            Key::Null => return Ok(Encoded::Is(None)),
+            Key::Value(by, expr) => (*by, expr, false),
+            Key::NullSafe(by, expr) => (*by, expr, true),
+        };
+        Ok(match self.encoded(column, by, expr)? {
+            Encoded::Is(None) if !null_safe || !self.table.columns[column].nullable => Encoded::Nowhere,
+            encoded => encoded,
+        })
     }
 
     /// One end of a range: the inner `None` is no end, the outer one no row at all.

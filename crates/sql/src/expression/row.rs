@@ -4,6 +4,8 @@
 //! [`Frame`] of the query block that runs. An image is decoded column by column, when asked: [`Offsets`] says where each
 //! lies, found in one walk.
 
+use smallvec::SmallVec;
+
 use super::frame::Frame;
 use crate::catalog::TableDef;
 use crate::error::{Result, SqlError};
@@ -38,7 +40,7 @@ pub struct ImageRow<'a> {
 
 /// Where an image's columns lie. Kept from row to row, so that its memory is.
 #[derive(Debug, Default, Clone)]
-pub struct Offsets(Vec<(u32, u32)>);
+pub struct Offsets(SmallVec<[(u32, u32); 8]>);
 
 const NULL: (u32, u32) = (u32::MAX, u32::MAX);
 
