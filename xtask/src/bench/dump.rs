@@ -23,7 +23,7 @@ pub struct DumpLoad {
 impl DumpLoad {
     /// With the options' size.
     pub fn new(options: &Options) -> Self {
-        Self { size: options.size, dump: options.out.join("dump-load.sql") }
+        Self { size: options.size, dump: PathBuf::from("target/bench/servers/dump-load.sql") }
     }
 }
 

@@ -108,11 +108,25 @@ fn w3(options: &Options) -> Oltp {
         bars: |tables| {
             let free = |t: &Table| t.times_as_fast(1.0, Who::MariaDbWithoutLog, FULL);
             let kept = |t: &Table| t.does_not_fall(0, 64, 256);
-            tables.iter().flat_map(|t| [free(t), kept(t)]).flatten().collect()
+            tables.iter().flat_map(|t| [free(t), kept(t), w3_rise(t)]).flatten().collect()
         },
         shapes: w3_shapes(),
         ..Oltp::of(options)
     }
+}
+
+/// The published shape, on the server that it was published of: a group shares the slow flush.
+fn w3_rise(table: &Table) -> Option<Bar> {
+    let mariadb = table.part.column(Who::MariaDb, FULL).filter(|_| !table.part.delay.is_zero())?;
+    let rates: Vec<(u32, f64)> =
+        table.lines.iter().filter_map(|l| Some((l.threads?, l.rate(mariadb)?))).collect();
+    let [(_, first), more @ ..] = &rates[..] else { return None };
+    let told = more.iter().map(|(n, rate)| (*n, format!("{:.1}", rate / first)));
+    Some(Bar {
+        wanted: format!("{}as published, MariaDB's rate rises with the clients", table.prefix()),
+        found: by_clients(told, " times"),
+        met: rates.is_sorted_by(|(_, fewer), (_, more)| fewer < more),
+    })
 }
 
 /// By the published rates with group commit, at `1/1` but for one.
