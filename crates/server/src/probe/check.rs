@@ -73,7 +73,8 @@ impl Checked {
         let rows = target.prepare(watch).and_then(|()| self.rows(watch, machine, durability, most, time));
         // Whatever happened, and also after SIGINT (Q1).
         let cleaned = target.clean(watch);
-        let version = client.server_version.clone();
+        // MariaDB puts a number of MySQL's before its own.
+        let version = client.server_version.trim_start_matches("5.5.5-").to_owned();
         // It has nothing more to say.
         let _ = client.quit();
         let comparison = Comparison { version, sync_binlog, trx_commit, rows: rows? };

@@ -112,7 +112,7 @@ fn table(out: &mut String, forecasts: &[Forecast], cell: impl Fn(&Expected) -> S
 pub(super) fn answer(forecasts: &[Forecast], disk: &Disk) -> String {
     let (Some(full), Some(none)) = (forecasts.first(), forecasts.last()) else { return String::new() };
     let mut out = format!(
-        "\nWHAT FULL DURABILITY COSTS HERE\n\n    {:>10}  {:^27}  {:^25}\n    {:>10}  {:>13} {:>13}  {:>12} {:>12}\n",
+        "\nWHAT FULL DURABILITY COSTS HERE\n\n    {:>10}  {:^27}  {:>25}\n    {:>10}  {:>13} {:>13}  {:>12} {:>12}\n",
         "", "commits per second", "a client's commit takes", "clients", "full", "none", "full", "none"
     );
     for ((clients, full), none) in CLIENTS.iter().zip(&full.expected).zip(&none.expected) {
@@ -139,20 +139,22 @@ pub(super) fn answer(forecasts: &[Forecast], disk: &Disk) -> String {
             number(lost)
         ),
     );
-    paragraph(
-        &mut out,
-        &format!(
-            "The price is the wait for the disk, {} for a commit. Beside none, one client is {}, {} are {}, and {} are {}: they \
-             wait together, {} commits for one flush of the disk.",
-            time(disk.parallel.first().map_or(0.0, |p| p.times.quantile(0.5))),
-            slower(0),
-            CLIENTS[2],
-            slower(2),
-            CLIENTS[last],
-            slower(last),
-            number(full.expected[last].group),
-        ),
+    let mut price = format!(
+        "The price is the wait for the disk, {} for a commit. Beside none, one client is {}, {} are {}, and {} are {}",
+        time(disk.parallel.first().map_or(0.0, |p| p.times.quantile(0.5))),
+        slower(0),
+        CLIENTS[2],
+        slower(2),
+        CLIENTS[last],
+        slower(last),
     );
+    match full.expected[last].group {
+        alone if alone < 1.5 => price.push('.'),
+        many => {
+            price += &format!(": they wait together, {} commits for one flush of the disk.", number(many))
+        }
+    }
+    paragraph(&mut out, &price);
     if disk.parallel.first().is_some_and(|p| p.times.quantile(0.5) < FASTEST_DISK) {
         paragraph(
             &mut out,
@@ -218,22 +220,24 @@ pub(super) fn checked(checked: &Comparison) -> String {
             ),
         };
     }
-    let parts = checked.rows.iter().filter_map(|r| Some(r.measured.as_ref()?.rate / r.expected.rate));
-    let is_off = |part: f64| !(2.0 / 3.0..=1.5).contains(&part);
-    match parts.clone().filter(|&part| is_off(part)).count() {
-        0 => paragraph(&mut out, "The prediction holds: none is off by more than a third."),
-        off => {
-            let all = parts.count();
-            paragraph(
-                &mut out,
-                &format!(
-                    "{off} of {all} are off by more than a third. The prediction is for Duramen with its data on the measured disk, \
-                     on this machine, with nothing else at work."
-                ),
-            );
-        }
-    }
+    paragraph(&mut out, &verdict(checked));
     out
+}
+
+/// Whether the prediction holds, and why it may not.
+fn verdict(checked: &Comparison) -> String {
+    if !checked.version.contains("duramen") {
+        return "This is another server than the one that the prediction is for: Duramen.".into();
+    }
+    let parts = checked.rows.iter().filter_map(|r| Some(r.measured.as_ref()?.rate / r.expected.rate));
+    let all = parts.clone().count();
+    match parts.filter(|part| !(2.0 / 3.0..=1.5).contains(part)).count() {
+        0 => "The prediction holds: none is off by more than a third.".into(),
+        off => format!(
+            "{off} of {all} are off by more than a third. The prediction is for a server with its data on the measured disk, on \
+             this machine, with nothing else at work."
+        ),
+    }
 }
 
 /// The prediction's lines: full durability, one in between, none.
