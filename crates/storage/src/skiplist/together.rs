@@ -3,7 +3,8 @@
 //! All places are looked for first, a step of each in turn; each step asks for what the next one reads. Then the entries are
 //! linked one after another. What was linked meanwhile is met by going on from where the search ended.
 
-use super::{HEIGHT_MAX, Node, SEARCH_LINES, Writer};
+use super::node::SEARCH_LINES;
+use super::{HEIGHT_MAX, Node, Writer};
 use binlog::position::LogPosition;
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
