@@ -16,6 +16,34 @@ pub struct WriteBatch {
     drops: Vec<TreeId>,
 }
 
+/// About what the store keeps of an operation beside key and value, in bytes.
+const OVERHEAD: usize = 40;
+
+/// [`WriteBatch::size`] of a batch of these operations (full key and value), without making it.
+pub(crate) fn size_of<'a>(entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) -> usize {
+    entries.map(|(full_key, value)| full_key.len() + value.map_or(0, <[u8]>::len) + OVERHEAD).sum()
+}
+
+/// Where these operations (full key and value) delete, by tree; only in trees for which `is_wanted`, asked with the number
+/// of keys, says so.
+pub(crate) fn deleted<'a>(
+    entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+    is_wanted: impl Fn(TreeId, usize) -> bool,
+) -> Vec<KeyRange> {
+    let mut trees: Vec<(TreeId, usize, &[u8], &[u8])> = Vec::new();
+    for (key, _) in entries.filter(|(_, value)| value.is_none()) {
+        let tree = TreeId::of(key);
+        match trees.iter_mut().find(|(other, ..)| *other == tree) {
+            Some((_, count, first, last)) => {
+                (*count, *first, *last) = (*count + 1, key.min(*first), key.max(*last));
+            }
+            None => trees.push((tree, 1, key, key)),
+        }
+    }
+    trees.retain(|(tree, count, ..)| is_wanted(*tree, *count));
+    trees.into_iter().map(|(_, _, first, last)| first.to_vec()..=last.to_vec()).collect()
+}
+
 /// The least and the greatest of some full keys of one tree.
 pub(crate) type KeyRange = RangeInclusive<Vec<u8>>;
 
@@ -125,7 +153,7 @@ impl WriteBatch {
 
     /// About how much memory the batch will take in the store, in bytes: what to pass to `Store::admit`.
     pub fn size(&self) -> usize {
-        self.bytes.len() + self.operations.len() * 40
+        self.bytes.len() + self.operations.len() * OVERHEAD
     }
 
     /// Empties the batch and keeps its memory.
@@ -150,21 +178,7 @@ impl WriteBatch {
 
     /// Where the batch deletes, by tree; only in trees for which `is_wanted`, asked with the number of keys, says so.
     pub(crate) fn deleted(&self, is_wanted: impl Fn(TreeId, usize) -> bool) -> Vec<KeyRange> {
-        if self.deletes == 0 {
-            return Vec::new();
-        }
-        let mut trees: Vec<(TreeId, usize, &[u8], &[u8])> = Vec::new();
-        for (key, _) in self.entries().filter(|(_, value)| value.is_none()) {
-            let tree = TreeId::of(key);
-            match trees.iter_mut().find(|(other, ..)| *other == tree) {
-                Some((_, count, first, last)) => {
-                    (*count, *first, *last) = (*count + 1, key.min(*first), key.max(*last));
-                }
-                None => trees.push((tree, 1, key, key)),
-            }
-        }
-        trees.retain(|(tree, count, ..)| is_wanted(*tree, *count));
-        trees.into_iter().map(|(_, _, first, last)| first.to_vec()..=last.to_vec()).collect()
+        if self.deletes == 0 { Vec::new() } else { deleted(self.entries(), is_wanted) }
     }
 
     /// The trees that are dropped.

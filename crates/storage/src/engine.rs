@@ -408,11 +408,22 @@ impl Engine {
         gtid: Option<Gtid>,
     ) -> PendingCommit {
         let due = self.store.gaps_due(&batch);
+        self.enqueue_ready(group, self.store.make_ready(batch), due, locks, gtid)
+    }
+
+    /// As [`Self::enqueue`], with changes that are ready for the store.
+    pub(crate) fn enqueue_ready(
+        &self,
+        group: EventGroup,
+        changes: Ready,
+        due: GapsDue,
+        locks: Option<TransactionLocks>,
+        gtid: Option<Gtid>,
+    ) -> PendingCommit {
         let (locks, late_locks) = match locks {
             Some(locks) if locks.len() > RELEASED_BY_LEADER_MAX => (None, Some(Box::new(locks))),
             locks => (locks, None),
         };
-        let changes = self.store.make_ready(batch);
         let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), changes, locks });
         let ticket = match gtid {
             Some(gtid) => self.log.enqueue_with_gtid(group, gtid, hook),

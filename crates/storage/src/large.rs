@@ -19,11 +19,13 @@ use std::sync::atomic::Ordering;
 
 use binlog::position::LogPosition;
 
-use crate::batch::WriteBatch;
+use crate::batch::{self, WriteBatch};
 use crate::entry::TreeId;
+use crate::error::StoreError;
 use crate::memtable::{Checkpoint, Frozen};
 use crate::skiplist::SkipList;
-use crate::store::{Store, distance};
+use crate::store::{GapsDue, Store, distance};
+use crate::write_set::WriteSet;
 
 /// A transaction is large if its changes fill this part of a memtable.
 const LARGE: usize = 4;
@@ -43,17 +45,13 @@ pub(crate) struct LargeBatch {
     trees: Vec<TreeId>,
 }
 
-impl Store {
-    /// Step 1; a batch that is not large stays one.
-    pub(crate) fn make_ready(&self, batch: WriteBatch) -> Ready {
-        let is_large = batch.size() >= self.core.options.memtable_size / LARGE;
-        if !is_large || !batch.drops().is_empty() {
-            return Ready::Batch(batch);
-        }
+impl LargeBatch {
+    /// Of changes in key order: full key and value.
+    fn of<'a>(changes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) -> Self {
         let list = SkipList::new();
         let mut trees = Vec::new();
         let mut writer = list.writer();
-        for (key, value) in batch.entries() {
+        for (key, value) in changes {
             writer.insert(key, LogPosition::ZERO, value);
             let tree = TreeId::of(key);
             if value.is_some() && !trees.contains(&tree) {
@@ -61,7 +59,40 @@ impl Store {
             }
         }
         drop(writer);
-        Ready::Memtable(Some(LargeBatch { list, trees }))
+        Self { list, trees }
+    }
+}
+
+impl Store {
+    /// Step 1; a batch that is not large stays one.
+    pub(crate) fn make_ready(&self, batch: WriteBatch) -> Ready {
+        if batch.size() < self.large_min() || !batch.drops().is_empty() {
+            return Ready::Batch(batch);
+        }
+        Ready::Memtable(Some(LargeBatch::of(batch.entries())))
+    }
+
+    /// Step 1 straight from a transaction's private changes, once the store [admits](Self::admit) them: what is large is not
+    /// copied twice.
+    pub(crate) fn admit_changes(&self, writes: &WriteSet) -> Result<(Ready, GapsDue), StoreError> {
+        // The set's own size is the greater one, and known.
+        if writes.bytes() >= self.large_min() {
+            let size = batch::size_of(writes.entries());
+            if size >= self.large_min() {
+                self.admit(size)?;
+                let changes = LargeBatch::of(writes.entries());
+                return Ok((Ready::Memtable(Some(changes)), self.gaps_due_of(writes)));
+            }
+        }
+        let batch = writes.to_batch();
+        self.admit(batch.size())?;
+        let due = self.gaps_due(&batch);
+        Ok((Ready::Batch(batch), due))
+    }
+
+    /// The size in bytes from which a transaction is large.
+    fn large_min(&self) -> usize {
+        self.core.options.memtable_size / LARGE
     }
 
     /// Step 2: as [`Self::write`], which it is for a batch that is not large.

@@ -137,6 +137,8 @@ pub struct LockStatus {
 }
 
 const SHARDS: usize = 64;
+/// Keys of a shard that a transaction releases before others get the latch: some ten microseconds.
+const RELEASED_AT_ONCE: usize = 256;
 
 /// A shard on cache lines of its own: neighbours' latches would otherwise fight over one line.
 #[derive(Debug, Default)]
@@ -441,9 +443,11 @@ impl TransactionLocks {
         self.release_ranges();
         let mut woken = Vec::new();
         for run in self.held.chunk_by(|a, b| a.0 == b.0) {
-            let mut shard = self.manager.shards[run[0].0 as usize].0.lock();
-            for &(_, slot) in run {
-                shard.release(slot, self.owner, &mut woken);
+            for few in run.chunks(RELEASED_AT_ONCE) {
+                let mut shard = self.manager.shards[few[0].0 as usize].0.lock();
+                for &(_, slot) in few {
+                    shard.release(slot, self.owner, &mut woken);
+                }
             }
         }
         self.held.clear();

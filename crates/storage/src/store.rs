@@ -10,7 +10,7 @@
 //! (P3) A read at a position needs a live [`Snapshot`] there, or else flush and compaction may drop what it looks for.
 
 use crate::background;
-use crate::batch::{KeyRange, WriteBatch};
+use crate::batch::{self, KeyRange, WriteBatch};
 use crate::cache::BlockCache;
 use crate::core::{Core, Counters, Signals, Writing};
 use crate::cursor::Cursor;
@@ -22,6 +22,7 @@ use crate::skiplist::SkipList;
 use crate::snapshot::{Snapshot, Snapshots};
 use crate::sstable::{Graveyard, TableContext};
 use crate::tables::Tables;
+use crate::write_set::WriteSet;
 use arc_swap::ArcSwapOption;
 use binlog::position::LogPosition;
 use env::Env;
@@ -213,6 +214,12 @@ impl Store {
     /// Where a transaction, about to be written, deletes so much that it is to learn the gaps that it leaves (`gaps.rs`).
     pub fn gaps_due(&self, batch: &WriteBatch) -> GapsDue {
         GapsDue(batch.deleted(|tree, deleted| self.core.current.gaps.is_due(tree, deleted)))
+    }
+
+    /// As [`Self::gaps_due`], from the transaction's private changes.
+    pub(crate) fn gaps_due_of(&self, writes: &WriteSet) -> GapsDue {
+        let is_due = |tree, deleted| self.core.current.gaps.is_due(tree, deleted);
+        GapsDue(batch::deleted(writes.entries(), is_due))
     }
 
     /// Learns the gaps around keys that were deleted, now that this is visible, so that no reader has to step over them:

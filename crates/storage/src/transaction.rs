@@ -283,26 +283,25 @@ impl Transaction {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
         }
-        let batch = self.writes.to_batch();
         let of_temporary = self.writes.to_temporary_batch();
-        // What may be large is not kept twice while the batch becomes a memtable.
-        drop(self.writes);
         let temporary = self.engine.temporary();
         temporary.admit(&of_temporary)?;
         if self.group.is_empty() {
-            assert!(batch.is_empty(), "X2: changes without events");
+            assert!(self.writes.entries().next().is_none(), "X2: changes without events");
             temporary.write(&of_temporary);
             return Ok(None);
         }
         self.locks.prepare_release();
-        self.engine.store().admit(batch.size())?;
+        let (changes, due) = self.engine.store().admit_changes(&self.writes)?;
+        // Before the others wait for it, for it takes a while if it is large.
+        drop(self.writes);
         let group = match &self.branch {
             None => self.group.finish_xid(self.engine.next_xid()),
             Some(branch) => Self::finish_branch(self.group, branch, true),
         };
         // The snapshot goes before the wait for the disk, so that compaction need not wait for it too.
         drop(self.snapshot);
-        let pending = self.engine.enqueue(group, batch, Some(self.locks), self.options.gtid);
+        let pending = self.engine.enqueue_ready(group, changes, due, Some(self.locks), self.options.gtid);
         Ok(Some(pending.with_temporary(self.engine.temporary().clone(), of_temporary)))
     }
 

@@ -184,11 +184,20 @@ impl WriteSet {
 
     /// All that the transaction changed, as the store wants it, in key order; but for temporary trees.
     pub fn to_batch(&self) -> WriteBatch {
-        let changes =
-            self.changes.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&first_temporary()[..])));
         // More than enough where a key was changed several times.
         let bytes = self.bytes.saturating_sub(self.undo.len() * OVERHEAD);
-        Self::add_to(WriteBatch::with_capacity(bytes, self.changes.len()), changes)
+        Self::add_to(WriteBatch::with_capacity(bytes, self.changes.len()), self.lasting())
+    }
+
+    /// Full key and value (`None`: deleted) of each change in [`Self::to_batch`].
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let changes = self.lasting().filter(|(_, change)| !change.is_shadow);
+        changes.map(|(full_key, change)| (&full_key[..], change.value.as_deref()))
+    }
+
+    /// Changes and shadows of trees that are not temporary.
+    fn lasting(&self) -> impl Iterator<Item = (&Arc<[u8]>, &Change)> {
+        self.changes.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&first_temporary()[..])))
     }
 
     /// What it changed in temporary trees.
