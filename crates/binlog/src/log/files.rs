@@ -36,7 +36,7 @@
 //! | | step | a power cut before the next step leaves | recovery |
 //! | --- | --- | --- | --- |
 //! | g | index starting at K replaces the old one, flushed | all files; the old or the new index | old: nothing happened |
-//! | h | files removed, oldest first; folder flushed | any subset of them, and the new index | removes the rest (F3) |
+//! | h | files removed, oldest first, each cut in steps before its name goes; folder flushed | any subset of them, of any length, and the new index | removes the rest (F3) |
 //!
 //! # Reset: the log begins anew, in a file that is named as the first
 //!
@@ -196,7 +196,7 @@ impl Files {
         let gone: Vec<_> = (first.0..keep.0).map(FileNumber).collect();
         for &number in &gone {
             let path = self.folder.log_path(number);
-            match self.folder.env.remove_file(&path) {
+            match self.folder.env.remove_large_file(&path) {
                 Err(e) if e.kind() != ErrorKind::NotFound => {
                     return Err(LogError::io(format!("removing {}", path.display()), e));
                 }

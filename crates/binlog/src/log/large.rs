@@ -148,7 +148,7 @@ impl Drop for LargeFile {
     fn drop(&mut self) {
         // An orphan if this fails; the next start removes it.
         if !self.is_joined {
-            let _ = self.folder.env.remove_file(&self.path);
+            let _ = self.folder.env.remove_large_file(&self.path);
         }
     }
 }

@@ -154,6 +154,10 @@ impl LogReader {
         let Self { shared, number, stream, fde, unproven } = self;
         let (number, start, is_unproven) = (*number, stream.at(), *unproven);
         let error = |e| match (is_unproven, from_stream(&shared.files.folder, number, start, e)) {
+            // A file that is purged is cut before its name goes.
+            _ if number < shared.files.first() => {
+                LogError::Purged { wanted: number, oldest: shared.files.first() }
+            }
             (true, LogError::Corrupt { .. }) => LogError::BadPosition(LogPosition::new(number, start)),
             (_, error) => error,
         };

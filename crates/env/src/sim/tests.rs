@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::FREED_AT_ONCE;
 use crate::OpenMode::{Create, CreateNew, Read, ReadWrite};
 use std::collections::BTreeSet;
 use std::thread;
@@ -263,6 +264,25 @@ fn the_clock_moves_when_told_and_a_seed_repeats_its_randomness() {
     b.random(&mut y);
     assert_eq!(x, y);
     assert!(a.reboot().monotonic() > a.monotonic());
+}
+
+#[test]
+fn a_large_file_gives_its_room_back_in_pieces() {
+    let env = machine(16);
+    for (len, cuts) in [(1, 0), (FREED_AT_ONCE, 0), (FREED_AT_ONCE + 1, 1), (4 * FREED_AT_ONCE, 3)] {
+        let before = env.counters().set_lens;
+        let file = env.open(Path::new("/large"), OpenMode::CreateNew).unwrap();
+        file.set_len(len).unwrap();
+        env.remove_large_file(Path::new("/large")).unwrap();
+        assert_eq!(env.counters().set_lens - before, 1 + cuts);
+        assert!(!env.exists(Path::new("/large")));
+    }
+    let e = env.remove_large_file(Path::new("/large")).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotFound);
+    env.open(Path::new("/large"), OpenMode::CreateNew).unwrap().set_len(9 * FREED_AT_ONCE).unwrap();
+    env.fail(Fault::SetLen, "large", 2);
+    env.remove_large_file(Path::new("/large")).unwrap();
+    assert!(!env.exists(Path::new("/large")), "a cut that fails hinders nobody");
 }
 
 #[test]

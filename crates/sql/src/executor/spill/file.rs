@@ -12,8 +12,9 @@ use super::{Budget, Purpose, Spill};
 use crate::error::{self, Code, Result, SqlError};
 use crate::status::Counter;
 
-/// Bytes in the files of all queries up to which the system writes them when it likes.
-pub(super) const LEFT_TO_SYSTEM: u64 = 8 << 20;
+/// Bytes in the files of all queries up to which the system writes them when it likes: mostly never. What goes to the disk is
+/// paid for twice, when it is written and when its room is given back.
+pub(super) const LEFT_TO_SYSTEM: u64 = 64 << 20;
 /// `ENOSPC`, where the operating system's number is not known.
 const NO_SPACE: i32 = 28;
 /// `EIO`, the same.
@@ -108,7 +109,7 @@ impl std::fmt::Debug for SpillFile {
 impl Drop for SpillFile {
     fn drop(&mut self) {
         self.shared.on_disk.fetch_sub(self.end, Relaxed);
-        if let Err(e) = self.shared.env.remove_file(&self.path) {
+        if let Err(e) = self.shared.env.remove_large_file(&self.path) {
             tracing::warn!(path = %self.path.display(), error = %e, "a temporary file could not be removed");
         }
     }
