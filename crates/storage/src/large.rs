@@ -164,20 +164,25 @@ mod tests {
         let mut large = 0;
         for step in 1..=60_u64 {
             let position = LogPosition::from_u64(step * 10);
-            let mut batch = WriteBatch::new();
+            let (mut batch, mut writes) = (WriteBatch::new(), WriteSet::new());
             let rows = if random.below(3) == 0 { 3000 } else { 1 + random.below(50) };
             for _ in 0..rows {
                 let key = random.below(4000).to_be_bytes();
                 if random.below(4) == 0 {
                     batch.delete(TREE, &key);
+                    writes.delete(TREE, &key);
                     model.remove(key.as_slice());
                 } else {
                     let value = vec![step as u8; random.index(160)];
                     batch.put(TREE, &key, &value);
+                    writes.put(TREE, &key, &value);
                     model.insert(key.to_vec(), value);
                 }
             }
-            let mut ready = store.make_ready(batch);
+            let mut ready = match random.below(2) {
+                0 => store.make_ready(batch),
+                _ => store.admit_changes(&writes).unwrap().0,
+            };
             large += u32::from(matches!(ready, Ready::Memtable(_)));
             store.write_ready(&mut ready, position);
             if step % 7 == 0 {
