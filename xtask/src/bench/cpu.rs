@@ -81,7 +81,7 @@ fn falls(prefix: String, what: &str, costs: [f64; 3]) -> Bar {
         wanted: format!(
             "{prefix}{what} for each commit with 16 clients than with one, and with 64 than with 16"
         ),
-        found: format!("of that with 1 client {}", by_clients(told, " %")),
+        found: format!("{} of what one takes", by_clients(told, " %")),
         met: costs.is_sorted_by(|before, after| after < before),
     }
 }
@@ -157,7 +157,7 @@ impl Workload for InstructionsPerCommit {
         let instructions = |table: &Table, threads| Some(1e6 / table.at(threads)?.rate(0)?);
         let bar = |table: &Table| {
             let costs = [instructions(table, 1)?, instructions(table, 16)?, instructions(table, 64)?];
-            Some(falls(table.prefix(), "of all instructions", costs))
+            Some(falls(table.prefix(), "fewer instructions", costs))
         };
         tables.iter().filter_map(bar).collect()
     }
