@@ -8,8 +8,8 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 use crate::event::{
-    CommitInfo, Decoder, Event, EventError, EventHeader, EventType, GtidEvent, MariadbGtidEvent, QueryEvent,
-    RowsEvent, RowsKind, TableMapEvent, TransactionPayloadEvent, flags, mariadb, rows_flags,
+    CommitInfo, Decoder, Depth, Event, EventError, EventHeader, EventType, GtidEvent, MariadbGtidEvent,
+    QueryEvent, RowsEvent, RowsKind, TableMapEvent, TransactionPayloadEvent, flags, mariadb, rows_flags,
 };
 use crate::row::json::base64;
 use crate::row::temporal::Timestamp;
@@ -51,15 +51,10 @@ impl JsonPrinter {
         drain: Drain<'_>,
     ) -> Result<(), EventError> {
         let (header, event) = self.decoder.decode(bytes)?;
-        let place = Place { file, start: offset, end: offset + bytes.len() as u64, inside: false };
-        self.print_event(&self.decoder, place, &header, &event, out, drain)?;
-        if let Event::TransactionPayload(payload) = &event {
-            let place = Place { inside: true, ..place };
-            payload.visit(self.decoder.format(), self.limit, |decoder, header, event| {
-                self.print_event(decoder, place, header, event, out, drain)
-            })?;
-        }
-        Ok(())
+        let (start, end) = (offset, offset + bytes.len() as u64);
+        self.decoder.walk(&header, &event, self.limit, |decoder, header, event, depth| {
+            self.print_event(decoder, Place { file, start, end, depth }, header, event, out, drain)
+        })
     }
 
     fn print_event(
@@ -94,8 +89,8 @@ struct Place<'a> {
     file: &'a str,
     start: u64,
     end: u64,
-    /// In a compressed payload: the place is the payload's.
-    inside: bool,
+    /// In a compressed payload the place is the payload's.
+    depth: Depth,
 }
 
 /// One object that is being written.
@@ -177,7 +172,7 @@ fn print_head(object: &mut Object<'_>, place: Place<'_>, header: &EventHeader) {
     object.text("file", place.file.as_bytes());
     object.plain("position", place.start);
     object.plain("end", place.end);
-    if place.inside {
+    if place.depth == Depth::Payload {
         object.plain("payload", true);
     }
     object.word("type", header.event_type.name());

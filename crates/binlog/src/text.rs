@@ -7,8 +7,8 @@
 use std::io::Write as _;
 
 use crate::event::{
-    CommitInfo, Decoder, Event, EventError, EventHeader, EventType, GtidEvent, MariadbGtidEvent, QueryEvent,
-    RowsEvent, RowsKind, StatusVars, TableMapEvent, TransactionPayloadEvent, mariadb, rows_flags,
+    CommitInfo, Decoder, Depth, Event, EventError, EventHeader, EventType, GtidEvent, MariadbGtidEvent,
+    QueryEvent, RowsEvent, RowsKind, StatusVars, TableMapEvent, mariadb, rows_flags,
 };
 use crate::row::RowImage;
 use crate::row::temporal::date_of_day;
@@ -80,40 +80,23 @@ impl TextPrinter {
         drain: Drain<'_>,
     ) -> Result<(), EventError> {
         let (header, event) = self.decoder.decode(bytes)?;
-        if self.leaves_out(&self.decoder, &event) {
-            return Ok(());
-        }
         let checksum = (self.decoder.format().checksum_len() > 0).then(|| &bytes[bytes.len() - 4..]);
-        print_head(offset, &header, checksum, out);
-        self.print_event(&self.decoder, &header, &event, out, drain)?;
-        if let Event::TransactionPayload(payload) = &event {
-            self.print_payload(&header, payload, out, drain)?;
-        }
-        Ok(())
-    }
-
-    fn leaves_out(&self, decoder: &Decoder, event: &Event<'_>) -> bool {
-        self.database.as_ref().is_some_and(|name| !concerns(decoder, event, name))
-    }
-
-    fn print_payload(
-        &self,
-        outer: &EventHeader,
-        payload: &TransactionPayloadEvent<'_>,
-        out: &mut Vec<u8>,
-        drain: Drain<'_>,
-    ) -> Result<(), EventError> {
-        line(out, format_args!("# Start of compressed events."));
-        payload.visit(self.decoder.format(), self.limit, |decoder, header, event| {
-            if self.leaves_out(decoder, event) {
+        let outer_end = header.end_log_pos;
+        self.decoder.walk(&header, &event, self.limit, |decoder, header, event, depth| {
+            if self.database.as_ref().is_some_and(|name| !concerns(decoder, event, name)) {
                 return Ok(());
             }
             // Places inside a payload are those of the payload.
-            let header = EventHeader { end_log_pos: outer.end_log_pos, ..*header };
-            print_head(outer.end_log_pos.into(), &header, None, out);
+            let header = EventHeader { end_log_pos: outer_end, ..*header };
+            match depth {
+                Depth::File => print_head(offset, &header, checksum, out),
+                Depth::Payload => print_head(outer_end.into(), &header, None, out),
+            }
             self.print_event(decoder, &header, event, out, drain)
         })?;
-        line(out, format_args!("# End of compressed events."));
+        if matches!(event, Event::TransactionPayload(_)) {
+            line(out, format_args!("# End of compressed events."));
+        }
         Ok(())
     }
 
@@ -176,7 +159,8 @@ impl TextPrinter {
             Event::TransactionPayload(p) => line(
                 out,
                 format_args!(
-                    "Transaction_Payload\t\tpayload_size={}\tcompression_type={}\tuncompressed_size={}",
+                    "Transaction_Payload\t\tpayload_size={}\tcompression_type={}\tuncompressed_size={}\n\
+                     # Start of compressed events.",
                     p.payload.len(),
                     format!("{:?}", p.compression).to_uppercase(),
                     p.uncompressed_size

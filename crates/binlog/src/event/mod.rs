@@ -42,7 +42,7 @@ pub use mariadb::{
     MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent,
 };
 pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata, TableDetails};
-pub use payload::{Compression, PayloadEvents, TransactionPayloadEvent};
+pub use payload::{Compression, Depth, PayloadEvents, TransactionPayloadEvent};
 pub use query::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
 pub use rows::{RowChange, RowChanges, RowsData, RowsEvent, RowsKind, rows_flags};
 pub use table_map::{EncodedTableMap, TableMapEvent};

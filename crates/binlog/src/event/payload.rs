@@ -87,29 +87,43 @@ impl<'a> TransactionPayloadEvent<'a> {
         Ok(PayloadEvents { stream, left: self.uncompressed_size, event_length_max, event: Vec::new() })
     }
 
-    /// Decodes the events one after another, and gives each to `visit` with the decoder that knows its tables. `fde` is
-    /// the file's format, `limit` how long an event may be.
-    pub fn visit<E: From<EventError>>(
-        &self,
-        fde: &FormatDescription,
-        limit: usize,
-        mut visit: impl FnMut(&Decoder, &EventHeader, &Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut decoder = Decoder::new(Self::inner_format(fde));
-        let mut events = self.events(limit)?;
-        while let Some(bytes) = events.next_event()? {
-            let (header, event) = decoder.decode(bytes)?;
-            if matches!(event, Event::TransactionPayload(_)) {
-                return Err(EventError::Malformed("transaction payload inside another").into());
-            }
-            visit(&decoder, &header, &event)?;
-        }
-        Ok(())
-    }
-
     /// The format description for the events inside: that of the file, without checksums.
     pub fn inner_format(fde: &FormatDescription) -> FormatDescription {
         FormatDescription { checksum: ChecksumAlgorithm::Off, ..fde.clone() }
+    }
+}
+
+/// Where an event stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// In the file.
+    File,
+    /// In a transaction payload: its position means nothing, and it has no checksum.
+    Payload,
+}
+
+impl Decoder {
+    /// Gives the event that was decoded last to `visit`; if it is a transaction payload, then the events in it too, each
+    /// with the decoder that knows its tables. None of these may be longer than `limit`.
+    pub fn walk(
+        &self,
+        header: &EventHeader,
+        event: &Event<'_>,
+        limit: usize,
+        mut visit: impl FnMut(&Decoder, &EventHeader, &Event<'_>, Depth) -> Result<(), EventError>,
+    ) -> Result<(), EventError> {
+        visit(self, header, event, Depth::File)?;
+        let Event::TransactionPayload(payload) = event else { return Ok(()) };
+        let mut decoder = Decoder::new(TransactionPayloadEvent::inner_format(self.format()));
+        let mut events = payload.events(limit)?;
+        while let Some(bytes) = events.next_event()? {
+            let (header, event) = decoder.decode(bytes)?;
+            if matches!(event, Event::TransactionPayload(_)) {
+                return Err(EventError::Malformed("transaction payload inside another"));
+            }
+            visit(&decoder, &header, &event, Depth::Payload)?;
+        }
+        Ok(())
     }
 }
 

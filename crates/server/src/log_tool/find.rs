@@ -84,9 +84,13 @@ fn look(
         Told::Event(raw) => {
             if let Wanted::Table { database, table, value } = wanted {
                 let broken = |source| file.error(FileError::Event { at: raw.start, source });
-                let (_, event) = decoder.decode(raw.bytes).map_err(broken)?;
+                let (header, event) = decoder.decode(raw.bytes).map_err(broken)?;
                 let search = Search { database, table, value: value.as_deref() };
-                is_hit |= search.is_in(&decoder, &event).map_err(broken)?;
+                let searched = decoder.walk(&header, &event, EXPANDED_MAX, |decoder, _, event, _| {
+                    is_hit |= search.is_in(decoder, event)?;
+                    Ok(())
+                });
+                searched.map_err(broken)?;
             }
             Ok(ControlFlow::Continue(()))
         }
@@ -132,17 +136,6 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn is_in(&self, decoder: &Decoder, event: &Event<'_>) -> Result<bool, EventError> {
-        let mut is_hit = self.is_in_event(decoder, event)?;
-        if let Event::TransactionPayload(payload) = event {
-            payload.visit(decoder.format(), EXPANDED_MAX, |decoder, _, event| {
-                is_hit |= self.is_in_event(decoder, event)?;
-                Ok::<_, EventError>(())
-            })?;
-        }
-        Ok(is_hit)
-    }
-
-    fn is_in_event(&self, decoder: &Decoder, event: &Event<'_>) -> Result<bool, EventError> {
         let Event::Rows(rows) = event else { return Ok(false) };
         if rows.columns == 0 {
             return Ok(false);

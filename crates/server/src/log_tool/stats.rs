@@ -80,14 +80,10 @@ impl Stats {
                     self.events += 1;
                     self.bytes += raw.bytes.len() as u64;
                     let (header, event) = decoder.decode(raw.bytes).map_err(broken)?;
-                    self.event(&decoder, &header, &event).map_err(broken)?;
-                    if let Event::TransactionPayload(payload) = &event {
-                        let inside =
-                            payload.visit(decoder.format(), EXPANDED_MAX, |decoder, header, event| {
-                                self.event(decoder, header, event)
-                            });
-                        inside.map_err(broken)?;
-                    }
+                    let counted = decoder.walk(&header, &event, EXPANDED_MAX, |decoder, header, event, _| {
+                        self.event(decoder, header, event)
+                    });
+                    counted.map_err(broken)?;
                 }
                 Told::Transaction(transaction) => self.transaction(file, transaction),
             }

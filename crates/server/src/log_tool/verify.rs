@@ -280,11 +280,8 @@ impl<'a> Verifier<'a> {
 
 /// Decodes an event, and all that is in it.
 fn decode_all<'a>(decoder: &mut Decoder, bytes: &'a [u8]) -> Result<Event<'a>, EventError> {
-    let (_, event) = decoder.decode(bytes)?;
-    look_inside(decoder, &event)?;
-    if let Event::TransactionPayload(payload) = &event {
-        payload.visit(decoder.format(), EXPANDED_MAX, |decoder, _, event| look_inside(decoder, event))?;
-    }
+    let (header, event) = decoder.decode(bytes)?;
+    decoder.walk(&header, &event, EXPANDED_MAX, |decoder, _, event, _| look_inside(decoder, event))?;
     Ok(event)
 }
 
