@@ -26,7 +26,6 @@
 //! (S5) A version that was put in front of others of its key knows the oldest of them, so that a walk leaves a row with many
 //!      versions in one step. Versions come in the order of the log, hence nothing is put behind the oldest; were it so,
 //!      a walk would meet it.
-//!
 //! (S6) An entry's position is the greater one of its node's and of the list's. A list has one, once and before it is shared,
 //!      only if its nodes have none; nothing is inserted after that. So a large transaction is stamped by one store.
 //! (S7) A memtable has a directory beside it (`newest.rs`), which leads from a key to its newest version without a search.
