@@ -13,7 +13,7 @@
 //! - **Durability**: a commit that does not wait for the flush has none of these delays; the background's flush takes
 //!   processor time all the same. What a power cut takes is what was answered since the last flush that is over began.
 //! - **Every Nth group** that waits for its flush makes all others wait behind it, for flushes take turns then: with many clients
-//!   and a slow disk that is no faster than full durability, whose flushes overlap.
+//!   and a slow disk that is about as fast as full durability, whose flushes overlap.
 //!
 //! (M1) The rate is below clients ÷ (what one commit takes alone), and below processors ÷ processor time.
 //! (M2) No durability is never slower than any; a faster disk, network or processor is never slower.
