@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const PIECE: usize = 1 << 20;
 /// Room is made by this many bytes of zeros at a time.
 const ROOM: u64 = 1 << 20;
+static ZEROS: [u8; ROOM as usize] = [0; ROOM as usize];
 /// What is larger than this, in bytes, is written when it is ordered: room for it would be its own size again.
 const LARGE: u64 = ROOM / 8;
 
@@ -218,9 +219,8 @@ impl Active {
             return Ok(());
         }
         let wanted = needed.max(limit.min(self.end + ROOM));
-        let zeros = vec![0; (wanted - self.allocated) as usize];
-        let enough = &zeros[..(needed - self.allocated) as usize];
-        let at = self.allocated;
-        self.write(&zeros, at).or_else(|_| self.write(enough, at))
+        let zeros = |end: u64| &ZEROS[..ZEROS.len().min((end - self.allocated) as usize)];
+        let (all, enough, at) = (zeros(wanted), zeros(needed), self.allocated);
+        self.write(all, at).or_else(|_| self.write(enough, at))
     }
 }
