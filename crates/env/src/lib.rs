@@ -112,8 +112,8 @@ pub trait Env: Send + Sync + 'static {
         if let Ok(file) = self.open(path, OpenMode::ReadWrite)
             && let Ok(len) = file.len()
         {
-            let cuts = (1..len.div_ceil(FREED_AT_ONCE)).rev().map(|pieces| pieces * FREED_AT_ONCE);
-            let _ = cuts.map(|end| file.set_len(end)).collect::<io::Result<()>>();
+            let mut cuts = (1..len.div_ceil(FREED_AT_ONCE)).rev().map(|pieces| pieces * FREED_AT_ONCE);
+            let _ = cuts.try_for_each(|end| file.set_len(end));
         }
         self.remove_file(path)
     }
