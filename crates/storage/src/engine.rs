@@ -20,7 +20,9 @@
 //!      that never comes, and gets the log's error.
 //! (Y4) The store's checkpoint is at or before the log's end: it lets the log flush first.
 //!
-//! Elsewhere: what happens after a restart (`replay.rs`).
+//! Elsewhere: steps 2 and 4 (`engine/pending.rs`), what happens after a restart (`replay.rs`).
+
+mod pending;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -31,7 +33,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use binlog::event::QueryEvent;
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
-use binlog::log::{CommitError, CommitHook, Committed, Log, LogError, LogOptions, Recovered, Ticket};
+use binlog::log::{Committed, Log, LogError, LogOptions, Recovered};
 use binlog::position::{FileNumber, LogPosition};
 use env::Env;
 use parking_lot::{Mutex, RwLock};
@@ -48,6 +50,9 @@ use crate::snapshot::Snapshot;
 use crate::store::{GapsDue, LogDurability, Store, StoreOptions};
 use crate::temporary::Temporary;
 use crate::transaction::{Transaction, TransactionError, TransactionOptions};
+use pending::Apply;
+
+pub use pending::PendingCommit;
 
 /// How to open an engine.
 #[derive(Debug, Clone)]
@@ -532,82 +537,5 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
         Ok(())
     } else {
         Err(EngineError::Apart { tables, log_start, log_end })
-    }
-}
-
-/// A transaction on its way through the log's queue. Its place is fixed when it, or one behind it, is waited for.
-#[must_use = "a commit is acknowledged by waiting for it"]
-pub struct PendingCommit {
-    ticket: Ticket,
-    /// Released when the ticket is there: too many for the leader.
-    late_locks: Option<Box<TransactionLocks>>,
-    shared: Arc<Shared>,
-    /// The gaps that it is to learn.
-    learn: Option<(Arc<Store>, GapsDue)>,
-    /// What it changed in temporary trees.
-    temporary: Option<(Arc<Temporary>, WriteBatch)>,
-}
-
-impl PendingCommit {
-    /// Has changes of temporary trees made once the rest is in the log.
-    pub(crate) fn with_temporary(mut self, temporary: Arc<Temporary>, batch: WriteBatch) -> Self {
-        self.temporary = (!batch.is_empty()).then_some((temporary, batch));
-        self
-    }
-
-    /// Steps 2 to 4: what the transaction has become in the log, once it is published.
-    pub fn wait(self) -> Result<Committed, TransactionError> {
-        let outcome = self.ticket.wait();
-        drop(self.late_locks);
-        count(&self.shared.status, &outcome);
-        if let (Ok(_), Some((temporary, batch))) = (&outcome, &self.temporary) {
-            temporary.write(batch);
-        }
-        if let (Ok(_), Some((store, due))) = (&outcome, self.learn) {
-            store.learn_gaps(&due);
-        }
-        Ok(outcome?)
-    }
-
-    /// As [`PendingCommit::wait`], but without sleeping: `witness` is called once, here or by whoever makes the transaction
-    /// durable. See [`Ticket::leave`].
-    pub fn leave(self, witness: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static) {
-        if self.late_locks.is_some() || self.learn.is_some() || self.temporary.is_some() {
-            // Work that nobody should do in the middle of the log's.
-            return witness(self.wait());
-        }
-        let shared = self.shared;
-        self.ticket.leave(move |outcome| {
-            count(&shared.status, &outcome);
-            witness(outcome.map_err(TransactionError::from));
-        });
-    }
-}
-
-fn count(status: &EngineStatus, outcome: &Result<Committed, CommitError>) {
-    match outcome {
-        Ok(_) => status.committed.fetch_add(1, Ordering::Relaxed),
-        Err(CommitError::Refused(_)) => status.rolled_back.fetch_add(1, Ordering::Relaxed),
-        Err(CommitError::Unknown(_)) => 0,
-    };
-}
-
-/// Step 2.
-struct Apply {
-    store: Arc<Store>,
-    shared: Arc<Shared>,
-    changes: Ready,
-    locks: Option<TransactionLocks>,
-}
-
-impl CommitHook for Apply {
-    fn ordered(&mut self, position: LogPosition) {
-        self.store.write_ready(&mut self.changes, position);
-        self.shared.applied.store(position.to_u64(), Ordering::Release);
-        self.locks = None; // released only now (Y2)
-    }
-
-    fn refused(&mut self) {
-        self.locks = None;
     }
 }
