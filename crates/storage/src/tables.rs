@@ -153,7 +153,7 @@ impl Tables {
     pub(crate) fn bury(&self) {
         for number in self.context.graveyard.take() {
             // A file that can't be removed now goes at the next start.
-            let _ = self.context.env.remove_large_file(&self.context.table_path(number));
+            let _ = self.context.env.remove_file(&self.context.table_path(number));
         }
     }
 }
