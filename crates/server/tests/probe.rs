@@ -4,6 +4,7 @@
 mod common;
 
 use common::{DURAMEN, Server, now, run, start};
+use env::{Env, OpenMode, RealEnv};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +63,7 @@ fn mistakes_are_told_at_once() {
     };
     let at = format!("--server=127.0.0.1:{}", server.port);
     let (file, missing) = (folder.path().join("file"), folder.path().join("missing"));
-    std::fs::write(&file, "").unwrap();
+    drop(RealEnv.open(&file, OpenMode::CreateNew).unwrap());
     check(&["probe", missing.to_str().unwrap()], "there is no folder");
     check(&["probe", file.to_str().unwrap()], "can't make the folder");
     check(&["probe", here, "--svg=/nowhere/plot.svg"], "can't write '/nowhere/plot.svg'");

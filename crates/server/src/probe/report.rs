@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn paragraphs_fit_the_terminal() {
         let mut out = String::from("before\n");
-        paragraph(&mut out, &"word ".repeat(40).trim_end());
+        paragraph(&mut out, "word ".repeat(40).trim_end());
         assert!(out.starts_with("before\n\nword word") && out.ends_with("word\n"), "{out}");
         assert_eq!(out.lines().map(str::len).max(), Some(79));
     }
