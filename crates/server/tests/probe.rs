@@ -100,30 +100,20 @@ fn the_prediction_for_an_old_disk_comes_true() {
     disk.delay_flushes(Duration::from_millis(20)).unwrap();
     let data = Arc::new(tempfile::tempdir().unwrap());
     let server = Server::start_with(&data, &[], &disk.variables());
-    let reached = || -> Vec<f64> {
-        let output = Command::new(DURAMEN)
-            .args(["probe", "--time=4", &format!("--server=127.0.0.1:{}", server.port)])
-            .arg(folder.path())
-            .envs(disk.variables())
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        println!("{text}");
-        let table = text.split("predicted/s").nth(1).unwrap();
-        let percent = |line: &str| -> f64 { line.split_whitespace().nth(3).unwrap().parse().unwrap() };
-        table.lines().filter(|l| l.contains(" % ")).map(percent).collect()
-    };
-    // Other work on the machine may fall into one half of a run only, and is felt the more the more clients there are.
-    let mut came_true = [false; 3];
-    for _ in 0..5 {
-        let holds = reached().into_iter().map(|p| (67.0..150.0).contains(&p));
-        came_true.iter_mut().zip(holds).for_each(|(came_true, holds)| *came_true |= holds);
-        if came_true == [true; 3] {
-            return;
-        }
-    }
-    panic!("with 1, 4, 16 clients: {came_true:?}");
+    let output = Command::new(DURAMEN)
+        .args(["probe", "--time=5", &format!("--server=127.0.0.1:{}", server.port)])
+        .arg(folder.path())
+        .envs(disk.variables())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    println!("{text}");
+    let table = text.split("predicted/s").nth(1).unwrap();
+    let percent = |line: &str| -> f64 { line.split_whitespace().nth(3).unwrap().parse().unwrap() };
+    let reached: Vec<_> = table.lines().filter(|l| l.contains(" % ")).map(percent).collect();
+    // With more clients other work on the machine is felt.
+    assert!(reached[..3].iter().all(|p| (50.0..200.0).contains(p)), "{reached:?}");
 }
 
 #[test]
