@@ -158,6 +158,12 @@ impl SkipList {
     /// behind it, or none. Both as they were met: asking the first for its link again could lead to a node that was
     /// put in between meanwhile, and still is in front of the place.
     fn around(&self, key: &[u8], position: LogPosition) -> (Node, Node) {
+        self.descend(key, position, |_, _| {})
+    }
+
+    /// As [`Self::around`]; tells the last node in front of the place on every level, from the highest one down.
+    #[inline(always)]
+    fn descend(&self, key: &[u8], position: LogPosition, mut left: impl FnMut(usize, Node)) -> (Node, Node) {
         let mut node = self.head;
         let mut behind = Node::NONE;
         for level in (0..self.height.load(Ordering::Relaxed)).rev() {
@@ -174,6 +180,7 @@ impl SkipList {
                 }
                 node = next;
             }
+            left(level, node);
         }
         (node, behind)
     }

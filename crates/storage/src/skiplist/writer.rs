@@ -116,29 +116,15 @@ impl Writer<'_> {
 
     /// Sets `before` to the last node in front of the place, on every level.
     pub(super) fn find_before(&mut self, key: &[u8], position: LogPosition) {
-        // SAFETY: nodes met are the head or linked, and are only asked for levels that they were reached on.
-        unsafe {
-            let last = self.arena.before[0];
+        let (list, last) = (self.list, self.arena.before[0]);
+        // SAFETY: nodes met are the head or linked, and every node has the lowest level.
+        let fits = unsafe {
             let behind = last.next(0);
-            let fits = (last == self.list.head || last.is_before(key, position, LogPosition::ZERO))
-                && (behind.is_none() || !behind.is_before(key, position, LogPosition::ZERO));
-            if fits {
-                return;
-            }
-            let mut node = self.list.head;
-            let mut behind = Node::NONE;
-            for level in (0..self.list.height.load(Ordering::Relaxed)).rev() {
-                loop {
-                    let next = node.next(level);
-                    node.prefetch_below(level);
-                    if next.is_none() || next == behind || !next.is_before(key, position, LogPosition::ZERO) {
-                        behind = next;
-                        break;
-                    }
-                    node = next;
-                }
-                self.arena.before[level] = node;
-            }
+            (last == list.head || last.is_before(key, position, LogPosition::ZERO))
+                && (behind.is_none() || !behind.is_before(key, position, LogPosition::ZERO))
+        };
+        if !fits {
+            list.descend(key, position, |level, node| self.arena.before[level] = node);
         }
     }
 }
