@@ -29,7 +29,7 @@ others:
   tpcc               TPC-C by the driver of this project, with the consistency conditions checked after each run
   dump-load          a dump by mariadb-dump, loaded by mariadb
   followers          inserts by 64 clients, beside followers that are sent the log
-all is published and bars: about 25 minutes, with --quick 6.
+all is published and bars: about 35 minutes, with --quick 8.
 
 for all:
   --rounds N         each case is run N times on each server, in turn (default 3); the median is told
@@ -46,7 +46,8 @@ for all:
 w1, w4-insert:
   --scale F          the published number of statements times F (default 0.03)
 those of sysbench, tpcc:
-  --time SECONDS     how long a case runs on each server (default 2)
+  --time SECONDS     how long a case runs on each server (default 2), behind a second or two with 16 or 256 clients while
+                     sysbench compiles its script in each thread
   --threads N,N,..   a case for each number of threads (default 1,4,16,64,256), where the workload has none of its own
   --tables N         tables (default 4)
   --table-size N     rows in each (default 25000)

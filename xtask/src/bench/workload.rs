@@ -199,7 +199,7 @@ pub struct Outcome {
     /// What it is the rate of, where a row has several; else the row's label says it.
     pub label: Option<String>,
     pub per_second: f64,
-    /// How often it happened; none where that is not counted.
+    /// How often it happened in the whole run, a warm-up included; none where that is not counted.
     pub events: Option<f64>,
     pub latency: Option<Percentiles>,
 }
