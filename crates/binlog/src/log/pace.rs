@@ -3,11 +3,13 @@
 //! A commit that comes during a flush needs the next one. If that has to wait for the first to end, a client waits for one
 //! and a half to two flushes; if it may begin at once, for one. Most disks flush side by side in the time of one; some, and
 //! some file systems, take one after the other, and on these more flushes only make each of them longer. So it is measured:
-//! what a flush takes alone, and what it takes with others.
+//! what a flush takes alone, and what it takes with others. A disk may also just have become slower, as network disks do
+//! that are given fewer requests than they are sent: before fewer flushes are allowed, some are timed alone again.
 //!
 //! Flushes begin at least a sixteenth of a flush's time apart, so that commits still gather in groups. Where a flush takes
 //! hardly longer than the work of a group there is nothing to win, and they take turns.
 
+use smallvec::SmallVec;
 use std::time::Duration;
 
 /// The most flushes in flight.
@@ -24,30 +26,47 @@ const PATIENCE: u32 = 16;
 const PATIENCE_MAX: u32 = 1024;
 /// Flushes that a judgement needs, at least: the times of a disk that others use too vary a lot.
 const SAMPLE: usize = 16;
+/// Flushes alone that tell a disk that has become slower from one that takes one after the other; their median does.
+const CHECKS: usize = 5;
 
 /// The measurements, and what they allow.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Flushes that may be in flight: doubled as long as it pays, halved when it does not.
     limit: usize,
+    /// Overlapping does not seem to pay; flushes take turns until that is known.
+    doubt: Option<Doubt>,
     /// Smoothed microseconds of flushes that met no other.
     alone_us: u64,
     /// Flushes alone since the limit became one.
     alone_count: u32,
     patience: u32,
+    /// What a flush took alone when overlapping was given up last.
+    given_up_us: u64,
     /// Microseconds of all flushes that met others, since the limit changed.
     together_us: u64,
     together_count: usize,
     last_begun: Duration,
 }
 
+/// Whether flushes took too long because of each other.
+#[derive(Debug)]
+struct Doubt {
+    /// What they took, in microseconds.
+    together_us: u64,
+    /// What those took that were timed alone since.
+    alone_us: SmallVec<[u64; CHECKS]>,
+}
+
 impl Default for Pace {
     fn default() -> Self {
         Self {
             limit: 1,
+            doubt: None,
             alone_us: 0,
             alone_count: 0,
             patience: PATIENCE,
+            given_up_us: 0,
             together_us: 0,
             together_count: 0,
             last_begun: Duration::ZERO,
@@ -71,7 +90,7 @@ impl Pace {
 
     /// True if no more flushes may begin.
     pub(super) fn is_full(&self, in_flight: usize) -> bool {
-        in_flight >= self.limit
+        in_flight >= if self.doubt.is_some() { 1 } else { self.limit }
     }
 
     fn apart(&self) -> Duration {
@@ -85,33 +104,63 @@ impl Pace {
     /// A flush has taken so long; `alone` if no other was in flight at any time of it.
     pub(super) fn end(&mut self, took: Duration, alone: bool) {
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX / 16);
-        if alone {
-            self.alone_us = smooth(self.alone_us, took_us);
-            self.alone_count = self.alone_count.saturating_add(1);
-            if self.limit == 1 && self.alone_count >= self.patience && self.alone_us > 3 * APART_MIN_US {
-                self.change_limit(2);
+        match &mut self.doubt {
+            Some(doubt) => {
+                if alone {
+                    doubt.alone_us.push(took_us);
+                    if doubt.alone_us.len() == CHECKS {
+                        self.decide();
+                    }
+                }
             }
-        } else {
-            self.together_us = self.together_us.saturating_add(took_us);
-            self.together_count += 1;
-            if self.limit > 1 && self.together_count >= SAMPLE.max(2 * self.limit) {
-                self.judge();
+            None if alone => self.end_alone(took_us),
+            None => {
+                self.together_us = self.together_us.saturating_add(took_us);
+                self.together_count += 1;
+                if self.limit > 1 && self.together_count >= SAMPLE.max(2 * self.limit) {
+                    self.judge();
+                }
             }
         }
     }
 
-    /// Whether overlapping pays, now that there were enough flushes to tell.
+    fn end_alone(&mut self, took_us: u64) {
+        self.alone_us = smooth(self.alone_us, took_us);
+        self.alone_count = self.alone_count.saturating_add(1);
+        if self.alone_us > 2 * self.given_up_us {
+            // Not the disk any more on which it did not pay.
+            self.patience = PATIENCE;
+        }
+        if self.limit == 1 && self.alone_count >= self.patience && self.alone_us > 3 * APART_MIN_US {
+            self.change_limit(2);
+        }
+    }
+
+    /// Whether overlapping seems to pay, now that there were enough flushes to tell.
     fn judge(&mut self) {
-        let took_us = self.together_us / self.together_count as u64;
-        if 2 * took_us < PAYS_HALVES * self.alone_us {
+        let together_us = self.together_us / self.together_count as u64;
+        if pays(together_us, self.alone_us) {
             self.patience = PATIENCE;
             self.change_limit((2 * self.limit).min(SLOTS));
         } else {
-            self.change_limit(self.limit.div_ceil(2));
-            if self.limit == 1 {
-                self.patience = (2 * self.patience).min(PATIENCE_MAX);
-                self.alone_count = 0;
-            }
+            self.doubt = Some(Doubt { together_us, alone_us: SmallVec::new() });
+        }
+    }
+
+    /// Whether it was the overlapping, now that some were alone.
+    fn decide(&mut self) {
+        let Some(mut doubt) = self.doubt.take() else { return };
+        doubt.alone_us.sort_unstable();
+        let alone_us = doubt.alone_us[CHECKS / 2];
+        if pays(doubt.together_us, alone_us) {
+            self.alone_us = alone_us;
+            return self.change_limit(self.limit);
+        }
+        self.change_limit(self.limit.div_ceil(2));
+        if self.limit == 1 {
+            self.patience = (2 * self.patience).min(PATIENCE_MAX);
+            self.alone_count = 0;
+            self.given_up_us = self.alone_us;
         }
     }
 
@@ -119,6 +168,11 @@ impl Pace {
         self.limit = limit;
         (self.together_us, self.together_count) = (0, 0);
     }
+}
+
+/// True if flushes that take so long with others are better than taking turns.
+fn pays(together_us: u64, alone_us: u64) -> bool {
+    2 * together_us < PAYS_HALVES * alone_us
 }
 
 /// An eighth of the new, seven of the old.
@@ -187,5 +241,19 @@ mod tests {
         assert_eq!(pace.limit, SLOTS);
         run(&mut pace, Duration::from_millis(20), false, 20);
         assert!(pace.patience > PATIENCE);
+    }
+
+    /// A disk that was given fewer requests now and then was given less and less of them itself: each time flushes became
+    /// slower, that was taken for what they did to each other.
+    #[test]
+    fn a_disk_that_becomes_slow_and_fast_again_is_given_many_soon() {
+        let mut pace = Pace::default();
+        for round in 0..8 {
+            run(&mut pace, Duration::from_micros(400), true, 2);
+            run(&mut pace, Duration::from_millis(20), true, 1);
+            assert_eq!(pace.limit, SLOTS, "round {round}: {pace:?}");
+            let (ended, _) = run(&mut pace, Duration::from_millis(20), true, 1);
+            assert!(ended >= 700, "round {round}: {ended}, {pace:?}");
+        }
     }
 }
