@@ -48,7 +48,7 @@ pub use error::{CommitError, LogError};
 pub use files::FileInfo;
 pub use gate::{GateKeeper, Passing};
 pub(crate) use large::LargeFile;
-pub use pace::SLOTS as FLUSHES_MAX;
+pub use pace::{SLOTS as FLUSHES_MAX, TURNS_UP_TO};
 pub use progress::{Bell, Following, Published};
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;

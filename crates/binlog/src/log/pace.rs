@@ -14,9 +14,10 @@ use std::time::Duration;
 
 /// The most flushes in flight.
 pub const SLOTS: usize = 16;
-/// The least time between the beginnings of two flushes, in microseconds: about what a group costs the processor. Flushes
-/// that take less than a few times that take turns.
+/// The least time between the beginnings of two flushes, in microseconds: about what a group costs the processor.
 const APART_MIN_US: u64 = 100;
+/// Flushes that take no longer than this take turns.
+pub const TURNS_UP_TO: Duration = Duration::from_micros(3 * APART_MIN_US);
 /// Overlapping pays as long as a flush takes less than this many halves of what it takes alone: taking turns, a commit
 /// waits for three halves of a flush on average.
 const PAYS_HALVES: u64 = 3;
@@ -131,7 +132,7 @@ impl Pace {
             // Not the disk any more on which it did not pay.
             self.patience = PATIENCE;
         }
-        if self.limit == 1 && self.alone_count >= self.patience && self.alone_us > 3 * APART_MIN_US {
+        if self.limit == 1 && self.alone_count >= self.patience && is_long(self.alone_us) {
             self.change_limit(2);
         }
     }
@@ -168,6 +169,11 @@ impl Pace {
         self.limit = limit;
         (self.together_us, self.together_count) = (0, 0);
     }
+}
+
+/// True if it is worth while to begin others meanwhile.
+fn is_long(flush_us: u64) -> bool {
+    Duration::from_micros(flush_us) > TURNS_UP_TO
 }
 
 /// True if flushes that take so long with others are better than taking turns.

@@ -11,7 +11,7 @@ use super::{ProbeError, Watch};
 use crate::options::{self, Command, Options};
 use crate::server::Running;
 use crate::stop::Stop;
-use binlog::log::{FLUSH_DELAY, FLUSHES_MAX, LogStatus};
+use binlog::log::{FLUSH_DELAY, FLUSHES_MAX, LogStatus, TURNS_UP_TO};
 use env::Whose;
 use std::path::Path;
 use std::thread;
@@ -99,6 +99,7 @@ fn costs(
     let (_, commit_durable, _) = cost(CROWD)?;
     let installed = thread::available_parallelism().map_or(1, |n| n.get());
     let round_trip = ping.times.quantile(0.5);
+    let flushes: Vec<_> = disk.parallel.iter().map(|p| (p.at_a_time, p.times.mean())).collect();
     let machine = Machine {
         processors: to_be_had(installed, busy),
         wire: (round_trip - ping_work).max(0.0),
@@ -106,12 +107,18 @@ fn costs(
         commit_together,
         waking: (commit_durable - commit_together).max(0.0),
         flush_work: disk.work,
-        flushes: disk.parallel.iter().map(|p| (p.at_a_time, p.times.mean())).collect(),
+        overlap: overlap(&flushes),
+        flushes,
         flush_late: disk.parallel.first().map_or(0.0, |p| p.times.quantile(0.99)),
-        overlap: FLUSHES_MAX,
         background_pause: FLUSH_DELAY.as_secs_f64(),
     };
     Ok(Measured { machine, round_trip, client_work: together.client_work, installed })
+}
+
+/// How many flushes the server has going at a time: those that are soon over take turns.
+fn overlap(flushes: &[(usize, f64)]) -> usize {
+    let alone = flushes.first().map_or(0.0, |(_, time)| *time);
+    if alone > TURNS_UP_TO.as_secs_f64() { FLUSHES_MAX } else { 1 }
 }
 
 /// Other work on the machine takes its share of the processors: what is left is what many clients who wait for nothing kept
@@ -133,6 +140,12 @@ fn worked(watch: &Watch, load: impl FnOnce() -> Result<Load, ProbeError>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flushes_that_are_soon_over_take_turns() {
+        assert_eq!(overlap(&[(1, 150e-6), (16, 150e-6)]), 1);
+        assert_eq!(overlap(&[(1, 600e-6), (16, 600e-6)]), FLUSHES_MAX);
+    }
 
     #[test]
     fn other_work_takes_its_share_of_the_processors() {
