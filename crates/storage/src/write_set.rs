@@ -1,27 +1,30 @@
 //! A transaction's private changes: what it will write at its commit position, and how to take any of it back.
 //!
-//! The set is an ordered map from full key (tree and key) to the newest change, and an undo log with one record for each
-//! change, which holds the change that it replaced. A [`Mark`] is a length of the undo log. So
+//! The set is a list of all changes, oldest first, with their keys and values back to back in one buffer, and the newest
+//! change of each full key (tree and key) in key order. Each change says which one of its key it replaced. A [`Mark`] is a
+//! length of the list. So
 //!
-//! - going back to a savepoint undoes the records behind its mark, newest first;
+//! - going back to a savepoint takes the changes behind its mark off the end, newest first;
 //! - the set *as of* a mark is still readable: from a newer change one goes back along the replaced ones. A statement
 //!   that changes what it scans reads as of its start, and so never meets its own changes (the Halloween problem).
+//!
+//! Nothing is allocated for a change: a small transaction takes three pieces of memory, and gives three back.
 //!
 //! Beside changes there are *shadows*: keys that the transaction must meet in its own scans though it doesn't change them.
 //! Under a snapshot that is older than a row it has changed, an index entry of that row that stays as it is would not be
 //! found: the snapshot doesn't have it yet. Shadows are never written.
 //!
-//! (S1) The change in the map was made by the undo record it names, and each record names, through the change that it
-//!      replaced, the one before. Numbers descend along that chain.
+//! (S1) The order has each key's newest change, which names the one of this key that it replaced, and so on. Numbers
+//!      descend along that chain, and every change is in one.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+mod order;
+
+use std::cmp::Ordering;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use crate::batch::WriteBatch;
-use crate::entry::{TREE_LEN, TreeId, Value};
-use crate::temporary;
+use crate::entry::{TREE_LEN, TreeId};
+use order::{Order, Place};
 
 /// A place in the sequence of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -32,32 +35,40 @@ impl Mark {
     pub const NOW: Mark = Mark(usize::MAX);
 }
 
-/// What a transaction did to a key.
-#[derive(Debug, Clone)]
+/// What a transaction did to a key. Its bytes are the full key and the value.
+#[derive(Debug)]
 struct Change {
-    /// `None` if it deleted the key.
-    value: Option<Value>,
-    is_shadow: bool,
-    /// The undo record that takes this change back.
-    number: usize,
+    start: usize,
+    key_end: usize,
+    end: usize,
+    effect: Effect,
+    /// The number of the change of the same key that was the newest before.
+    replaced: Option<usize>,
 }
 
-#[derive(Debug)]
-struct Undo {
-    full_key: Arc<[u8]>,
-    replaced: Option<Change>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Put,
+    Delete,
+    Shadow,
 }
 
 /// A transaction's private changes.
 #[derive(Debug, Default)]
 pub struct WriteSet {
-    changes: BTreeMap<Arc<[u8]>, Change>,
-    undo: Vec<Undo>,
-    bytes: usize,
+    bytes: Vec<u8>,
+    /// All changes that were not taken back; their numbers are their places here.
+    changes: Vec<Change>,
+    /// The newest change of each key.
+    newest: Order,
 }
 
-/// About what a change costs beside its key and value, in bytes: map node, undo record, reference counts.
-const OVERHEAD: usize = 144;
+/// What a change costs beside its key and value, in bytes.
+const OVERHEAD: usize = size_of::<Change>() + size_of::<usize>();
+/// Room that a set begins with: a transaction of a few small rows needs no more, and does not grow step by step.
+const SMALL_BYTES: usize = 1024;
+/// The same for its changes.
+const SMALL_CHANGES: usize = 16;
 
 impl WriteSet {
     /// An empty set.
@@ -67,153 +78,179 @@ impl WriteSet {
 
     /// True if nothing was changed, or all of it was taken back.
     pub fn is_empty(&self) -> bool {
-        self.undo.is_empty()
+        self.changes.is_empty()
     }
 
     /// The number of changes made and not taken back.
     pub fn len(&self) -> usize {
-        self.undo.len()
+        self.changes.len()
     }
 
     /// About how much memory the set takes, in bytes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.len() + self.changes.len() * OVERHEAD
     }
 
     /// Sets a key's value.
     pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
-        self.change(tree, key, Some(Value::copied(value)), false);
+        self.change(tree, key, value, Effect::Put);
     }
 
     /// Deletes a key, whether or not anything is there.
     pub fn delete(&mut self, tree: TreeId, key: &[u8]) {
-        self.change(tree, key, None, false);
+        self.change(tree, key, &[], Effect::Delete);
     }
 
     /// Lets own scans meet a key, with an empty value, if it isn't changed anyway.
     pub fn shadow(&mut self, tree: TreeId, key: &[u8]) {
         if self.get(tree, key, Mark::NOW).is_none() {
-            self.change(tree, key, Some(Value::copied(&[])), true);
+            self.change(tree, key, &[], Effect::Shadow);
         }
     }
 
-    fn change(&mut self, tree: TreeId, key: &[u8], value: Option<Value>, is_shadow: bool) {
-        let full_key: Arc<[u8]> = tree.with_full_key(key, |full_key| full_key.into());
-        let change = Change { value, is_shadow, number: self.undo.len() };
-        self.bytes += cost(&full_key, &change);
-        // The key is shared by the map and all undo records of this key.
-        let undo = match self.changes.entry(full_key) {
-            Entry::Occupied(mut current) => {
-                let full_key = current.key().clone();
-                Undo { full_key, replaced: Some(current.insert(change)) }
-            }
-            Entry::Vacant(place) => {
-                let full_key = place.key().clone();
-                place.insert(change);
-                Undo { full_key, replaced: None }
-            }
-        };
-        self.undo.push(undo);
+    fn change(&mut self, tree: TreeId, key: &[u8], value: &[u8], effect: Effect) {
+        if self.changes.is_empty() {
+            self.bytes.reserve(SMALL_BYTES);
+            self.changes.reserve(SMALL_CHANGES);
+        }
+        let number = self.changes.len();
+        let (place, replaced) = self.find(tree, key);
+        match replaced {
+            Some(_) => self.newest.replace(place, number),
+            None => self.newest.insert(place, number),
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&tree.prefix());
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.changes.push(Change { start, key_end, end: self.bytes.len(), effect, replaced });
+    }
+
+    /// Where a key is in the order or would be, and its newest change.
+    fn find(&self, tree: TreeId, key: &[u8]) -> (Place, Option<usize>) {
+        let place = self.newest.place(|number| self.order(number, tree, key) == Ordering::Less);
+        let newest = self.newest.at(place).filter(|&number| self.order(number, tree, key) == Ordering::Equal);
+        (place, newest)
+    }
+
+    /// How a change's key compares with this one.
+    fn order(&self, number: usize, tree: TreeId, key: &[u8]) -> Ordering {
+        let full_key = self.full_key(number);
+        TreeId::of(full_key).cmp(&tree).then_with(|| full_key[TREE_LEN..].cmp(key))
+    }
+
+    fn full_key(&self, number: usize) -> &[u8] {
+        let change = &self.changes[number];
+        &self.bytes[change.start..change.key_end]
+    }
+
+    /// What a change set its key to; `None` if it deleted it.
+    fn value(&self, number: usize) -> Option<&[u8]> {
+        let change = &self.changes[number];
+        (change.effect != Effect::Delete).then(|| &self.bytes[change.key_end..change.end])
     }
 
     /// The place behind the last change.
     pub fn mark(&self) -> Mark {
-        Mark(self.undo.len())
+        Mark(self.changes.len())
     }
 
     /// Takes back every change made since `mark`.
     pub fn rollback_to(&mut self, mark: Mark) {
-        while self.undo.len() > mark.0 {
-            let Undo { full_key, replaced } = self.undo.pop().expect("the log is longer than the mark");
-            let undone = match replaced {
-                Some(replaced) => self.changes.insert(full_key.clone(), replaced),
-                None => self.changes.remove(&full_key),
-            };
-            self.bytes -= cost(&full_key, &undone.expect("S1: an undone change was in the map"));
+        for number in (mark.0..self.changes.len()).rev() {
+            let full_key = self.full_key(number);
+            let (place, newest) = self.find(TreeId::of(full_key), &full_key[TREE_LEN..]);
+            debug_assert_eq!(newest, Some(number), "S1: the last change is the newest of its key");
+            match self.changes[number].replaced {
+                Some(replaced) => self.newest.replace(place, replaced),
+                None => self.newest.remove(place),
+            }
+            self.bytes.truncate(self.changes[number].start);
+            self.changes.truncate(number);
         }
     }
 
     /// What the transaction had done to a key as of `mark`: nothing (`None`), deleted it (`Some(None)`), set it.
-    pub fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<Option<&Value>> {
-        if self.undo.is_empty() {
+    pub fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<Option<&[u8]>> {
+        if self.changes.is_empty() {
             return None;
         }
-        let change = tree.with_full_key(key, |full_key| self.changes.get(full_key))?;
-        self.as_of(change, mark)
+        self.as_of(self.find(tree, key).1?, mark)
     }
 
-    fn as_of<'a>(&'a self, mut change: &'a Change, mark: Mark) -> Option<Option<&'a Value>> {
-        while change.number >= mark.0 {
-            change = self.undo[change.number].replaced.as_ref()?;
+    fn as_of(&self, mut number: usize, mark: Mark) -> Option<Option<&[u8]>> {
+        while number >= mark.0 {
+            number = self.changes[number].replaced?;
         }
-        Some(change.value.as_ref())
+        Some(self.value(number))
     }
 
     /// The first key of `tree` behind `from` (exclusive if `Bound::Excluded`) that was changed as of `mark`, and what
     /// it was set to, if it was not deleted.
-    pub fn next(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&Value>)> {
-        let full_key = bound(tree, from, tree.prefix().to_vec());
-        let range = self.changes.range::<[u8], _>((full_key.as_ref().map(Vec::as_slice), Bound::Unbounded));
-        self.first(tree, range, mark)
+    pub fn next(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
+        let first = self.newest.place(|number| match from {
+            Bound::Included(key) => self.order(number, tree, key).is_lt(),
+            Bound::Excluded(key) => self.order(number, tree, key).is_le(),
+            Bound::Unbounded => self.tree(number) < tree,
+        });
+        self.first(tree, self.newest.from(first), mark)
     }
 
     /// The last key of `tree` before `from`, as [`Self::next`].
-    pub fn prev(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&Value>)> {
-        let unbounded = match tree.0.checked_add(1) {
-            Some(behind) => Bound::Excluded(behind.to_be_bytes().to_vec()),
-            None => Bound::Unbounded,
-        };
-        let full_key = match from {
-            Bound::Unbounded => unbounded,
-            from => bound(tree, from, Vec::new()),
-        };
-        let range = self.changes.range::<[u8], _>((Bound::Unbounded, full_key.as_ref().map(Vec::as_slice)));
-        self.first(tree, range.rev(), mark)
+    pub fn prev(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
+        let behind = self.newest.place(|number| match from {
+            Bound::Included(key) => self.order(number, tree, key).is_le(),
+            Bound::Excluded(key) => self.order(number, tree, key).is_lt(),
+            Bound::Unbounded => self.tree(number) <= tree,
+        });
+        self.first(tree, self.newest.before(behind), mark)
     }
 
-    fn first<'a>(
-        &'a self,
+    fn tree(&self, number: usize) -> TreeId {
+        TreeId::of(self.full_key(number))
+    }
+
+    fn first(
+        &self,
         tree: TreeId,
-        range: impl Iterator<Item = (&'a Arc<[u8]>, &'a Change)>,
+        numbers: impl Iterator<Item = usize>,
         mark: Mark,
-    ) -> Option<(&'a [u8], Option<&'a Value>)> {
-        let in_tree = range.take_while(|(full_key, _)| TreeId::of(full_key) == tree);
-        let mut seen = in_tree.map(|(full_key, change)| (&full_key[TREE_LEN..], self.as_of(change, mark)));
-        seen.find_map(|(key, value)| value.map(|value| (key, value)))
+    ) -> Option<(&[u8], Option<&[u8]>)> {
+        let mut in_tree = numbers.take_while(|&number| self.tree(number) == tree);
+        in_tree.find_map(|number| Some((&self.full_key(number)[TREE_LEN..], self.as_of(number, mark)?)))
     }
 
     /// All that the transaction changed, as the store wants it, in key order; but for temporary trees.
     pub fn to_batch(&self) -> WriteBatch {
         // More than enough where a key was changed several times.
-        let bytes = self.bytes.saturating_sub(self.undo.len() * OVERHEAD);
-        Self::add_to(WriteBatch::with_capacity(bytes, self.changes.len()), self.lasting())
-    }
-
-    /// Full key and value (`None`: deleted) of each change in [`Self::to_batch`].
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        let changes = self.lasting().filter(|(_, change)| !change.is_shadow);
-        changes.map(|(full_key, change)| (&full_key[..], change.value.as_deref()))
-    }
-
-    /// Changes and shadows of trees that are not temporary.
-    fn lasting(&self) -> impl Iterator<Item = (&Arc<[u8]>, &Change)> {
-        self.changes.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(&first_temporary()[..])))
+        Self::batch_of(WriteBatch::with_capacity(self.bytes.len(), self.newest.len()), self.entries())
     }
 
     /// What it changed in temporary trees.
     pub fn to_temporary_batch(&self) -> WriteBatch {
-        let changes =
-            self.changes.range::<[u8], _>((Bound::Included(&first_temporary()[..]), Bound::Unbounded));
-        Self::add_to(WriteBatch::new(), changes)
+        let first = self.newest.place(|number| !self.tree(number).is_temporary());
+        Self::batch_of(WriteBatch::new(), self.written(self.newest.from(first)))
     }
 
-    fn add_to<'a>(
+    /// Full key and value (`None`: deleted) of each change in [`Self::to_batch`].
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        self.written(self.newest.all().take_while(|&number| !self.tree(number).is_temporary()))
+    }
+
+    /// Those of these changes that are not shadows.
+    fn written(&self, numbers: impl Iterator<Item = usize>) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+        let written = numbers.filter(|&number| self.changes[number].effect != Effect::Shadow);
+        written.map(|number| (self.full_key(number), self.value(number)))
+    }
+
+    fn batch_of<'a>(
         mut batch: WriteBatch,
-        changes: impl Iterator<Item = (&'a Arc<[u8]>, &'a Change)>,
+        changes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
     ) -> WriteBatch {
-        for (full_key, change) in changes.filter(|(_, change)| !change.is_shadow) {
+        for (full_key, value) in changes {
             let (tree, key) = (TreeId::of(full_key), &full_key[TREE_LEN..]);
-            match &change.value {
+            match value {
                 Some(value) => batch.put(tree, key, value),
                 None => batch.delete(tree, key),
             }
@@ -224,44 +261,26 @@ impl WriteSet {
     /// Walks the whole set and asserts S1. For tests.
     pub fn check_invariants(&self) {
         let mut reached = 0;
-        for (full_key, change) in &self.changes {
-            let mut at = Some(change);
-            while let Some(change) = at {
+        let newest: Vec<usize> = self.newest.all().collect();
+        assert!(newest.is_sorted_by(|&a, &b| self.full_key(a) < self.full_key(b)), "S1: each key once, in order");
+        for newest in newest {
+            let mut at = Some(newest);
+            while let Some(number) = at {
                 reached += 1;
-                let undo = &self.undo[change.number];
-                assert_eq!(&undo.full_key, full_key, "S1");
-                at = undo.replaced.as_ref();
-                assert!(at.is_none_or(|older| older.number < change.number), "S1");
+                assert_eq!(self.full_key(number), self.full_key(newest), "S1");
+                at = self.changes[number].replaced;
+                assert!(at.is_none_or(|older| older < number), "S1");
             }
         }
-        assert_eq!(reached, self.undo.len(), "S1: a record without its change");
-        let chained = self.undo.iter().filter_map(|u| Some(cost(&u.full_key, u.replaced.as_ref()?)));
-        let current = self.changes.iter().map(|(key, change)| cost(key, change));
-        assert_eq!(self.bytes, current.chain(chained).sum::<usize>());
-    }
-}
-
-/// What the full keys of temporary trees begin with, or lie behind.
-fn first_temporary() -> [u8; TREE_LEN] {
-    TreeId(temporary::FIRST).prefix()
-}
-
-fn cost(full_key: &[u8], change: &Change) -> usize {
-    OVERHEAD + full_key.len() + change.value.as_ref().map_or(0, |v| v.len())
-}
-
-fn bound(tree: TreeId, from: Bound<&[u8]>, unbounded: Vec<u8>) -> Bound<Vec<u8>> {
-    let full = |key: &[u8]| [tree.prefix().as_slice(), key].concat();
-    match from {
-        Bound::Included(key) => Bound::Included(full(key)),
-        Bound::Excluded(key) => Bound::Excluded(full(key)),
-        Bound::Unbounded => Bound::Included(unbounded),
+        assert_eq!(reached, self.changes.len(), "S1: a change that nothing leads to");
+        assert_eq!(self.bytes.len(), self.changes.last().map_or(0, |change| change.end));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     const TREE: TreeId = TreeId(3);
 

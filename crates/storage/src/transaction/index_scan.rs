@@ -154,9 +154,9 @@ impl IndexScan {
     }
 
     /// A row that the transaction has changed, if the entry is one of it as it is now (X6).
-    fn own_row(&self, own: Option<&Value>) -> Result<Option<Value>, TransactionError> {
+    fn own_row(&self, own: Option<&[u8]>) -> Result<Option<Value>, TransactionError> {
         let Some(row) = own else { return Ok(None) };
         let is_its_entry = self.schema.keys(row)?.of(self.index) == self.scan.key();
-        Ok(is_its_entry.then(|| row.clone()))
+        Ok(is_its_entry.then(|| Value::copied(row)))
     }
 }

@@ -86,7 +86,7 @@ impl Transaction {
     /// A consistent read of one key: own changes made before the running statement, or what the snapshot has.
     pub fn get(&mut self, tree: TreeId, key: &[u8]) -> Result<Option<Value>, TransactionError> {
         if let Some(own) = self.writes.get(tree, key, self.read_mark()) {
-            return Ok(own.cloned());
+            return Ok(own.map(Value::copied));
         }
         // A temporary tree is this session's alone: the newest is what it sees.
         let at = if tree.is_temporary() { LogPosition::MAX } else { self.snapshot().position() };
@@ -249,7 +249,7 @@ impl Transaction {
         mark: Mark,
     ) -> Result<Option<Version>, TransactionError> {
         if let Some(own) = self.writes.get(tree, key, mark) {
-            return Ok(own.cloned().map(|own| (LogPosition::ZERO, own)));
+            return Ok(own.map(|own| (LogPosition::ZERO, Value::copied(own))));
         }
         let found = self.engine.store_of(tree).latest(tree, key)?;
         let Some((position, _)) = found else { return Ok(None) };

@@ -209,7 +209,7 @@ impl Transaction {
             return Err(TransactionError::NotLocked);
         }
         match self.writes.get(tree, key, Mark::NOW) {
-            Some(own) if own.is_none_or(|own| **own != *row.image) => Err(TransactionError::Stale),
+            Some(own) if own != Some(row.image) => Err(TransactionError::Stale),
             _ => Ok(()),
         }
     }

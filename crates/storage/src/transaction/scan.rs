@@ -353,7 +353,7 @@ impl Scan {
             Direction::Backward => transaction.writes.prev(self.tree, from, self.mark),
         };
         let found = found.filter(|(key, _)| self.range.contains(key, self.direction));
-        self.own = found.map_or(Own::Behind, |(key, value)| Own::At(key.to_vec(), value.cloned()));
+        self.own = found.map_or(Own::Behind, |(key, value)| Own::At(key.to_vec(), value.map(Value::copied)));
     }
 
     fn move_cursor(&mut self) -> Result<(), TransactionError> {
