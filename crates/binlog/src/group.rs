@@ -111,7 +111,7 @@ pub struct Mark {
 /// Room that a group begins with: a transaction of a few small rows needs no more, and does not grow step by step.
 const SMALL_BYTES: usize = 1024;
 /// The same for the ends of its events.
-const SMALL_EVENTS: usize = 8;
+const SMALL_EVENTS: usize = 16;
 
 /// Collects a transaction's events. Offsets count from the first byte of the group, wherever it is.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ pub struct GroupBuilder {
     /// What is in memory: all, or what is behind the spilled events.
     bytes: Vec<u8>,
     /// Ends of the finished events in memory.
-    events: Vec<usize>,
+    events: Vec<Boundary>,
     open: Option<OpenRows>,
     /// The events in front of those in memory.
     spilled: Option<Box<Spilled>>,
@@ -301,7 +301,7 @@ impl GroupBuilder {
             self.compress();
         }
         let (len, event_count) = (self.len(), self.mark().events + 1);
-        let Self { context, mut bytes, events, spilled, mut keys, .. } = self;
+        let Self { context, mut bytes, mut events, spilled, mut keys, .. } = self;
         if keys.len() > KEYS_MAX || may_have_statements {
             keys = Keys::new();
         }
@@ -310,18 +310,16 @@ impl GroupBuilder {
             return EventGroup { context, may_have_statements, len, event_count, keys, body };
         }
         let mut start = 0;
-        let boundary = |end: usize| {
+        for Boundary { end, factor } in &mut events {
             bytes[start + EventHeader::END_LOG_POS_OFFSET..][..4].fill(0);
-            let (event, crc) = bytes[start..end].split_at_mut(end - start - CHECKSUM_LEN);
-            start = end;
-            if event.len() <= SUMMED_BY_LEADER_MAX {
-                return Boundary { end, factor: None };
+            let (event, crc) = bytes[start..*end].split_at_mut(*end - start - CHECKSUM_LEN);
+            start = *end;
+            if event.len() > SUMMED_BY_LEADER_MAX {
+                crc.copy_from_slice(&crc32fast::hash(event).to_le_bytes());
+                // A power of x is never 0: x has an inverse.
+                *factor = NonZeroU32::new(position_factor(event.len()));
             }
-            crc.copy_from_slice(&crc32fast::hash(event).to_le_bytes());
-            // A power of x is never 0: x has an inverse.
-            Boundary { end, factor: NonZeroU32::new(position_factor(event.len())) }
-        };
-        let events = events.into_iter().map(boundary).collect();
+        }
         let body = Body::Memory { bytes, events };
         EventGroup { context, may_have_statements, len, event_count, keys, body }
     }
@@ -394,7 +392,7 @@ impl GroupBuilder {
             .expect("an event fits 4 GiB: its row is bounded by max_allowed_packet");
         let at = start - self.base() + EventHeader::LENGTH_OFFSET;
         self.bytes[at..at + 4].copy_from_slice(&length.to_le_bytes());
-        self.events.push(self.len());
+        self.events.push(Boundary::at(self.len()));
     }
 }
 

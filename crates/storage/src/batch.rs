@@ -1,6 +1,7 @@
 //! The changes of one transaction, in the form that the store applies at once.
 
 use crate::entry::{TREE_LEN, TreeId};
+use smallvec::SmallVec;
 use std::ops::RangeInclusive;
 
 /// Puts, deletes and tree drops that become one version step. A later operation on a key replaces an earlier one.
@@ -30,7 +31,7 @@ pub(crate) fn deleted<'a>(
     entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
     is_wanted: impl Fn(TreeId, usize) -> bool,
 ) -> Vec<KeyRange> {
-    let mut trees: Vec<(TreeId, usize, &[u8], &[u8])> = Vec::new();
+    let mut trees: SmallVec<[(TreeId, usize, &[u8], &[u8]); 4]> = SmallVec::new();
     for (key, _) in entries.filter(|(_, value)| value.is_none()) {
         let tree = TreeId::of(key);
         match trees.iter_mut().find(|(other, ..)| *other == tree) {
@@ -40,8 +41,8 @@ pub(crate) fn deleted<'a>(
             None => trees.push((tree, 1, key, key)),
         }
     }
-    trees.retain(|(tree, count, ..)| is_wanted(*tree, *count));
-    trees.into_iter().map(|(_, _, first, last)| first.to_vec()..=last.to_vec()).collect()
+    let due = trees.into_iter().filter(|(tree, count, ..)| is_wanted(*tree, *count));
+    due.map(|(_, _, first, last)| first.to_vec()..=last.to_vec()).collect()
 }
 
 /// The least and the greatest of some full keys of one tree.

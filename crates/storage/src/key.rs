@@ -208,10 +208,10 @@ impl Kind {
             }
             Kind::Signed(_) => {
                 let start = out.len();
-                out.extend(raw.iter().rev());
+                put_reversed(raw, out);
                 out[start] ^= 0x80;
             }
-            Kind::Unsigned(_) => out.extend(raw.iter().rev()),
+            Kind::Unsigned(_) => put_reversed(raw, out),
             Kind::Float(_) => encode_float(raw, out),
             Kind::InOrder(_) => out.extend_from_slice(raw),
             Kind::Text { length_len, prefix, padding, collation } => {
@@ -230,6 +230,17 @@ impl Kind {
             }
         }
         Ok(())
+    }
+}
+
+/// Appends the bytes of a little-endian number, the last one first: those of INT and BIGINT at once.
+fn put_reversed(raw: &[u8], out: &mut Vec<u8>) {
+    if let Ok(number) = raw.try_into().map(u32::from_le_bytes) {
+        out.extend_from_slice(&number.to_be_bytes());
+    } else if let Ok(number) = raw.try_into().map(u64::from_le_bytes) {
+        out.extend_from_slice(&number.to_be_bytes());
+    } else {
+        out.extend(raw.iter().rev());
     }
 }
 

@@ -180,7 +180,7 @@ impl LockManager {
             manager: self.clone(),
             owner,
             interrupt,
-            held: Vec::new(),
+            held: SmallVec::new(),
             locks_max,
             weight: 0,
             range_trees: SmallVec::new(),
@@ -323,7 +323,7 @@ pub struct TransactionLocks {
     owner: OwnerId,
     interrupt: Arc<Interrupt>,
     /// Where each held key lies: shard and slot, both stable while the key is held.
-    held: Vec<(u16, u32)>,
+    held: SmallVec<[(u16, u32); 8]>,
     locks_max: usize,
     weight: u64,
     /// Trees in which it has ranges.

@@ -254,20 +254,41 @@ impl TableSchema {
 
     /// The keys of a row in all indexes.
     pub fn keys(&self, image: &[u8]) -> Result<RowKeys, KeyError> {
+        self.keys_in(Vec::new(), image)
+    }
+
+    /// As [`Self::keys`], in a buffer that was used before.
+    pub(crate) fn keys_in(&self, buffer: Vec<u8>, image: &[u8]) -> Result<RowKeys, KeyError> {
         let columns = KeyColumns::split(self, image)?;
-        let mut keys = RowKeys {
-            bytes: Vec::with_capacity(32),
-            keys: SmallVec::with_capacity(1 + self.secondary.len()),
-        };
+        self.keys_of(&columns, buffer)
+    }
+
+    /// The keys of a row as it was and as it is, in buffers that were used before; `None` for those of now if the key
+    /// columns have not changed.
+    pub(crate) fn keys_before_and_after(
+        &self,
+        [old, new]: [Vec<u8>; 2],
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<(RowKeys, Option<RowKeys>), KeyError> {
+        let (before, after) = (KeyColumns::split(self, before)?, KeyColumns::split(self, after)?);
+        let new = if before.0 == after.0 { None } else { Some(self.keys_of(&after, new)?) };
+        Ok((self.keys_of(&before, old)?, new))
+    }
+
+    fn keys_of(&self, columns: &KeyColumns<'_>, mut buffer: Vec<u8>) -> Result<RowKeys, KeyError> {
+        buffer.clear();
+        buffer.reserve(KEYS_LEN);
+        let mut keys = RowKeys { bytes: buffer, keys: SmallVec::with_capacity(1 + self.secondary.len()) };
         for index in self.indexes() {
             let start = keys.bytes.len();
-            let has_null = index.encode(&columns, &mut keys.bytes)?;
+            let has_null = index.encode(columns, &mut keys.bytes)?;
             let unique_end = keys.bytes.len();
             if !keys.keys.is_empty() {
                 keys.bytes.extend_from_within(keys.keys[0].whole.clone());
             }
-            let unique = (index.unique() && !has_null).then_some(start..unique_end);
-            keys.keys.push(KeyRange { whole: start..keys.bytes.len(), unique });
+            let unique_len = (index.unique() && !has_null).then_some(unique_end - start);
+            keys.keys.push(KeyRange { whole: start..keys.bytes.len(), unique_len });
         }
         Ok(keys)
     }
@@ -397,6 +418,9 @@ impl<'a> KeyColumns<'a> {
     }
 }
 
+/// Room that the keys of a row begin with, in bytes.
+const KEYS_LEN: usize = 64;
+
 /// The keys of one row, in all indexes of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowKeys {
@@ -408,14 +432,19 @@ pub struct RowKeys {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KeyRange {
     whole: Range<usize>,
-    /// The part that no other row may have.
-    unique: Option<Range<usize>>,
+    /// The length of the part that no other row may have.
+    unique_len: Option<usize>,
 }
 
 impl RowKeys {
     /// The primary key.
     pub fn primary(&self) -> &[u8] {
         self.of(0)
+    }
+
+    /// Their buffer, for those of another row.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// The whole key in an index, numbered as by [`TableSchema::index`].
@@ -425,7 +454,7 @@ impl RowKeys {
 
     /// The part of the key in an index that no other row may have; `None` if others may (not unique, or a NULL).
     pub fn unique(&self, number: usize) -> Option<&[u8]> {
-        self.keys[number].unique.clone().map(|range| &self.bytes[range])
+        self.keys[number].unique_len.map(|len| &self.of(number)[..len])
     }
 }
 

@@ -40,6 +40,7 @@ use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
 use binlog::log::Committed;
 use binlog::position::LogPosition;
+use smallvec::SmallVec;
 
 use crate::engine::{Engine, PendingCommit};
 use crate::lock::{Interrupt, LockError, OwnerId, TransactionLocks};
@@ -97,13 +98,15 @@ pub struct Transaction {
     writes: WriteSet,
     group: GroupBuilder,
     /// The statements that are running, the outermost first: a stored function's run inside of another.
-    statements: Vec<Savepoint>,
+    statements: SmallVec<[Savepoint; 1]>,
     /// Text to be logged before the outermost statement's first row.
     rows_query: Option<Vec<u8>>,
     row_images: RowImages,
     partial: PartialImages,
+    /// Buffers for the keys of a row as it is and as it was.
+    key_buffers: [Vec<u8>; 2],
     /// Tables mapped in this statement's part of the group, by their ids.
-    mapped: Vec<u64>,
+    mapped: SmallVec<[u64; 4]>,
     newest_read: LogPosition,
     /// The lock of the row that was read last, if it is new.
     row_lock: Option<RowLock>,
@@ -124,11 +127,12 @@ impl Transaction {
             locks,
             writes: WriteSet::new(),
             group,
-            statements: Vec::new(),
+            statements: SmallVec::new(),
             rows_query: None,
             row_images: RowImages::Full,
             partial: PartialImages::default(),
-            mapped: Vec::new(),
+            key_buffers: Default::default(),
+            mapped: SmallVec::new(),
             newest_read: LogPosition::ZERO,
             row_lock: None,
             rows_changed: 0,

@@ -262,7 +262,10 @@ impl WriteSet {
     pub fn check_invariants(&self) {
         let mut reached = 0;
         let newest: Vec<usize> = self.newest.all().collect();
-        assert!(newest.is_sorted_by(|&a, &b| self.full_key(a) < self.full_key(b)), "S1: each key once, in order");
+        assert!(
+            newest.is_sorted_by(|&a, &b| self.full_key(a) < self.full_key(b)),
+            "S1: each key once, in order"
+        );
         for newest in newest {
             let mut at = Some(newest);
             while let Some(number) = at {

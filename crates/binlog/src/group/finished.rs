@@ -18,6 +18,13 @@ pub(super) struct Boundary {
     pub(super) factor: Option<NonZeroU32>,
 }
 
+impl Boundary {
+    /// Of an event whose CRC is not computed yet.
+    pub(super) fn at(end: usize) -> Self {
+        Self { end, factor: None }
+    }
+}
+
 /// What the leader decides about a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GtidStamp {
@@ -55,8 +62,8 @@ pub(super) enum Body {
     Spilled {
         spilled: Box<Spilled>,
         rest: Vec<u8>,
-        /// Their ends, in the group.
-        events: Vec<usize>,
+        /// Their ends are counted in the group.
+        events: Vec<Boundary>,
     },
 }
 

@@ -9,6 +9,7 @@ use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::CompressionLevel;
 
 use super::GroupBuilder;
+use super::finished::Boundary;
 use crate::event::{CHECKSUM_LEN, Compression, EventHeader, TransactionPayloadEvent};
 
 /// Groups of more bytes stay as they are, as MySQL's do whose payload would not fit an event.
@@ -39,7 +40,7 @@ impl GroupBuilder {
     fn without_checksums(&self) -> Vec<u8> {
         let mut events = Vec::with_capacity(self.bytes.len());
         let mut start = 0;
-        for &end in &self.events {
+        for &Boundary { end, .. } in &self.events {
             let at = events.len();
             events.extend_from_slice(&self.bytes[start..end - CHECKSUM_LEN]);
             let length = (events.len() - at) as u32; // an event fits 4 GiB: its length was put there as such

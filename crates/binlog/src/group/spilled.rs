@@ -7,6 +7,7 @@
 //! (B3) The file ends where a finished event does.
 //! (B4) An error while events are fetched back is told when the group is sealed, at the latest: nothing of it is committed.
 
+use super::finished::Boundary;
 use super::{GroupBuilder, Mark};
 use crate::event::{CHECKSUM_LEN, EventHeader};
 use crate::log::{LargeFile, LogError};
@@ -41,7 +42,7 @@ impl Spilled {
 
     /// Moves `bytes`, finished events with these ends in the group, behind those that are there. After an error they are as
     /// they were, but for being stamped.
-    pub(super) fn take(&mut self, bytes: &mut [u8], events: &[usize]) -> Result<(), LogError> {
+    pub(super) fn take(&mut self, bytes: &mut [u8], events: &[Boundary]) -> Result<(), LogError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
@@ -121,23 +122,23 @@ impl GroupBuilder {
 }
 
 /// Where each of some whole events ends.
-fn ends(events: &[u8]) -> Vec<usize> {
+fn ends(events: &[u8]) -> Vec<Boundary> {
     let (mut at, mut ends) = (0, Vec::new());
     while let Some(length) = events.get(at + EventHeader::LENGTH_OFFSET..).and_then(|rest| rest.first_chunk())
     {
         at += (u32::from_le_bytes(*length) as usize).max(EventHeader::LEN);
-        ends.push(at);
+        ends.push(Boundary::at(at));
     }
     ends
 }
 
 /// Sets `end_log_pos` and checksum of events whose first one begins at `base` in the group, for a file whose groups' events
 /// begin at `body_start`.
-fn stamp(bytes: &mut [u8], base: usize, ends: &[usize], body_start: u64) {
+fn stamp(bytes: &mut [u8], base: usize, ends: &[Boundary], body_start: u64) {
     let mut from = 0;
-    for end in ends {
+    for &Boundary { end, .. } in ends {
         let event = &mut bytes[from..end - base];
-        let end_log_pos = (body_start + *end as u64) as u32;
+        let end_log_pos = (body_start + end as u64) as u32;
         event[EventHeader::END_LOG_POS_OFFSET..][..4].copy_from_slice(&end_log_pos.to_le_bytes());
         let (summed, crc) = event.split_at_mut(event.len() - CHECKSUM_LEN);
         crc.copy_from_slice(&crc32fast::hash(summed).to_le_bytes());

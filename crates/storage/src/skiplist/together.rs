@@ -56,8 +56,9 @@ impl Writer<'_> {
         if !(2..=TOGETHER).contains(&entries.len()) {
             return entries.for_each(|(key, value)| self.insert(key, position, value));
         }
-        let mut searches: SmallVec<[Search<'k>; TOGETHER]> =
-            entries.map(|(key, value)| self.search_for(key, value)).collect();
+        // Not collected: the whole array would be moved.
+        let mut searches: SmallVec<[Search<'k>; TOGETHER]> = SmallVec::new();
+        searches.extend(entries.map(|(key, value)| self.search_for(key, value)));
         self.search_together(&mut searches, position);
         for search in &searches {
             self.insert_found(search, position);

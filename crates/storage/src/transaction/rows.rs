@@ -4,6 +4,8 @@
 //! it *and* by who gives it up: until a deleting transaction has committed nobody can know whether the key is free, so
 //! an insert of it waits. With the lock held, the newest versions under that prefix are the truth.
 
+use std::mem::take;
+
 use crate::batch::WriteBatch;
 use crate::entry::{TREE_LEN, TreeId};
 use crate::lock::{Acquired, OwnerId, WaitPolicy};
@@ -23,7 +25,7 @@ impl Transaction {
     /// [`TransactionError::DuplicateKey`] for the first index that has one of its unique keys already. After any error
     /// but [`TransactionError::TooLarge`] and [`TransactionError::Log`] nothing is changed; locks stay.
     pub fn insert_row(&mut self, schema: &TableSchema, after: &[u8]) -> Result<(), TransactionError> {
-        let keys = schema.keys(after)?;
+        let keys = schema.keys_in(take(&mut self.key_buffers[0]), after)?;
         self.begin_writing()?;
         self.take_primary(schema, &keys)?;
         self.take_secondary(schema, None, &keys, after)?;
@@ -31,7 +33,9 @@ impl Transaction {
             self.group.write_row(schema.id, schema.columns.len(), after);
             self.note_keys(schema, None, Some(&keys));
         }
-        self.write(schema, None, Some(Row { image: after, keys: &keys }))
+        self.write(schema, None, Some(Row { image: after, keys: &keys }))?;
+        self.key_buffers[0] = keys.into_buffer();
+        Ok(())
     }
 
     /// Changes a row, given as its full images. `before` must be what a locking read returned.
@@ -45,22 +49,22 @@ impl Transaction {
         before: &[u8],
         after: &[u8],
     ) -> Result<(), TransactionError> {
-        let old = schema.keys(before)?;
-        let new = schema.keys(after)?;
+        let (old, changed) = schema.keys_before_and_after(take(&mut self.key_buffers), before, after)?;
+        let new = changed.as_ref().unwrap_or(&old);
         self.assert_locked(schema, Row { image: before, keys: &old })?;
-        self.lock_unique(schema, &old, Some(&new))?;
+        self.lock_unique(schema, &old, Some(new))?;
         if (0..=schema.secondary.len()).any(|number| old.of(number) != new.of(number)) {
             self.begin_writing()?;
         }
         if old.primary() != new.primary() {
-            self.take_primary(schema, &new)?;
+            self.take_primary(schema, new)?;
         }
-        self.take_secondary(schema, Some(&old), &new, after)?;
+        self.take_secondary(schema, Some(&old), new, after)?;
         if self.map_table(schema) {
             self.log_update(schema, before, after)?;
-            self.note_keys(schema, Some(&old), Some(&new));
+            self.note_keys(schema, Some(&old), Some(new));
         }
-        let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: &new });
+        let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: new });
         self.write(schema, Some(before), Some(after))?;
         if self.reads_behind() && !schema.is_temporary() {
             let unchanged = |number: &usize| old.of(*number) == new.of(*number);
@@ -68,6 +72,8 @@ impl Transaction {
                 self.writes.shadow(schema.secondary[number - 1].tree(), new.of(number)); // X6
             }
         }
+        let other = changed.map(RowKeys::into_buffer).unwrap_or_default();
+        self.key_buffers = [old.into_buffer(), other];
         Ok(())
     }
 
@@ -76,14 +82,16 @@ impl Transaction {
     /// # Errors
     /// [`TransactionError::NotLocked`], [`TransactionError::Stale`], or a lock on a unique key of it is not granted.
     pub fn delete_row(&mut self, schema: &TableSchema, before: &[u8]) -> Result<(), TransactionError> {
-        let keys = schema.keys(before)?;
+        let keys = schema.keys_in(take(&mut self.key_buffers[0]), before)?;
         self.assert_locked(schema, Row { image: before, keys: &keys })?;
         self.lock_unique(schema, &keys, None)?;
         if self.map_table(schema) {
             self.log_delete(schema, before)?;
             self.note_keys(schema, Some(&keys), None);
         }
-        self.write(schema, Some(Row { image: before, keys: &keys }), None)
+        self.write(schema, Some(Row { image: before, keys: &keys }), None)?;
+        self.key_buffers[0] = keys.into_buffer();
+        Ok(())
     }
 
     /// Logs a statement that makes tables, before their rows: `records` is what the catalog keeps of it, which becomes
