@@ -17,6 +17,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+/// Clients that are few enough to let processors sleep, and do not wait for their own alone.
+const FEW: usize = 4;
 /// The clients of the measurement with many.
 const MANY: usize = 16;
 /// And of the one at full durability: enough that they share flushes, on a slow disk too. A flush's share of the sixteen's time
@@ -49,7 +51,7 @@ pub(super) fn measure(
     let serving = thread::spawn(|| running.wait());
     let target =
         Target { address, user: "root".into(), password: String::new(), database: "duramen_probe".into() };
-    let measured = costs(watch, &target, server.database.log().status(), disk, time / 4);
+    let measured = costs(watch, &target, server.database.log().status(), disk, time / 5);
     stop.request("the probe has what it wants");
     drop(server);
     serving.join().map_err(|_| ProbeError::Panicked)?;
@@ -97,21 +99,24 @@ fn costs(
     let (together, commit_together, busy) = cost(MANY)?;
     set(1, 1)?;
     let (_, commit_durable, _) = cost(CROWD)?;
+    let (few, ..) = cost(FEW)?;
     let installed = thread::available_parallelism().map_or(1, |n| n.get());
     let round_trip = ping.times.quantile(0.5);
     let flushes: Vec<_> = disk.parallel.iter().map(|p| (p.at_a_time, p.times.mean())).collect();
-    let machine = Machine {
+    let mut machine = Machine {
         processors: to_be_had(installed, busy),
         wire: (round_trip - ping_work).max(0.0),
         commit_alone,
         commit_together,
         waking: (commit_durable - commit_together).max(0.0),
+        sleep: 0.0,
         flush_work: disk.work,
         overlap: overlap(&flushes),
         flushes,
         flush_late: disk.parallel.first().map_or(0.0, |p| p.times.quantile(0.99)),
         background_pause: FLUSH_DELAY.as_secs_f64(),
     };
+    machine.explain(FEW, few.rate);
     Ok(Measured { machine, round_trip, client_work: together.client_work, installed })
 }
 

@@ -10,6 +10,8 @@
 //!   often, but not more often than the server lets them. The k is taken that answers soonest.
 //! - **Wait**: whoever comes while no flush may begin yet waits for the rest of the time between two, which is what the
 //!   client's own work leaves of it; half of it at least. One client alone never waits.
+//! - **Sleeping processors**: where clients and server leave the processors idle now and then, whoever is woken waits for one to come
+//!   back, which on a virtual machine takes longer than a small commit. A busy processor answers at once.
 //! - **Durability**: a commit that does not wait for the flush has none of these delays; the background's flush takes
 //!   processor time all the same. What a power cut takes is what was answered since the last flush that is over began.
 //! - **Every Nth group** that waits for its flush makes all others wait behind it, for flushes take turns then: with many clients
@@ -18,6 +20,10 @@
 //! (M1) The rate is below clients ÷ (what one commit takes alone), and below processors ÷ processor time.
 //! (M2) No durability is never slower than any; a faster disk, network or processor is never slower.
 
+/// No processor takes longer to come back, in seconds.
+const SLEEP_MAX: f64 = 500e-6;
+/// How often what explains a rate is brought twice as near.
+const HALVINGS: usize = 24;
 /// How often the fixed point of rate and group size is improved.
 const ROUNDS: usize = 64;
 
@@ -56,6 +62,8 @@ pub struct Machine {
     pub commit_together: f64,
     /// What is added where many wait for one flush and are woken.
     pub waking: f64,
+    /// What sleeping processors add to a commit that waits for its flush, were they asleep whenever one is woken.
+    pub sleep: f64,
     /// Processor time of one write and flush.
     pub flush_work: f64,
     /// How long a write and flush takes, with how many at a time; ascending, the first with one.
@@ -91,6 +99,21 @@ struct Flushing {
 }
 
 impl Machine {
+    /// Takes what so many clients fall short of at full durability for the time until sleeping processors come back, as far
+    /// as that can be.
+    pub fn explain(&mut self, clients: usize, rate: f64) {
+        let (mut low, mut high) = (0.0, SLEEP_MAX);
+        for _ in 0..HALVINGS {
+            self.sleep = (low + high) / 2.0;
+            if self.predict(Durability::Every, clients).rate > rate {
+                low = self.sleep;
+            } else {
+                high = self.sleep;
+            }
+        }
+        self.sleep = low;
+    }
+
     /// What to expect with so many clients.
     pub fn predict(&self, durability: Durability, clients: usize) -> Expected {
         let clients = clients.max(1);
@@ -114,8 +137,10 @@ impl Machine {
         for _ in 0..ROUNDS {
             let flushing = self.flushing(clients, own);
             let (per_flush, delay) = if waits {
+                let busy = rate * (commit + self.flush_work / group) / self.processors;
+                let asleep = others(clients) * (1.0 - busy).max(0.0) * self.sleep;
                 // A flush's own processor time is in the work.
-                let delay = flushing.wait + (flushing.takes - self.flush_work).max(0.0);
+                let delay = flushing.wait + (flushing.takes - self.flush_work).max(0.0) + asleep;
                 ((rate * flushing.interval).min(clients as f64), delay)
             } else {
                 (rate * (self.background_pause + flushing.takes), 0.0)
@@ -139,14 +164,14 @@ impl Machine {
 
     /// Processor time of a commit: what it costs alone turns into what it costs among many.
     fn commit(&self, woken: f64, clients: usize) -> f64 {
-        let alone = 1.0 / clients as f64;
-        alone * self.commit_alone + (1.0 - alone) * (self.commit_together + woken * self.waking)
+        let others = others(clients);
+        (1.0 - others) * self.commit_alone + others * (self.commit_together + woken * self.waking)
     }
 
     /// The number of flushes at a time that answers soonest, when a client's own work takes `own` of each turn.
     fn flushing(&self, clients: usize, own: f64) -> Flushing {
         let most = self.overlap.min(clients).max(1);
-        let others = 1.0 - 1.0 / clients as f64;
+        let others = others(clients);
         let with = |at_a_time: usize| {
             let takes = self.flush_with(at_a_time);
             let apart = if at_a_time > 1 { self.flush_with(1) / self.overlap as f64 } else { 0.0 };
@@ -180,6 +205,11 @@ impl Machine {
             Durability::Never => unflushed,
         }
     }
+}
+
+/// The part of so many clients that one meets.
+fn others(clients: usize) -> f64 {
+    1.0 - 1.0 / clients as f64
 }
 
 /// Turns per second of `clients`, each of which takes `work` of one of the processors and `delay` elsewhere.

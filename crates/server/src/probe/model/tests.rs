@@ -15,6 +15,7 @@ fn wide(flush: f64) -> Machine {
         commit_alone: 100e-6,
         commit_together: 100e-6,
         waking: 0.0,
+        sleep: 0.0,
         flush_work: 0.0,
         flushes: vec![(1, flush), (16, flush)],
         flush_late: flush,
@@ -70,6 +71,20 @@ fn every_nth_flush_makes_all_clients_wait() {
 }
 
 #[test]
+fn what_a_few_clients_fall_short_of_is_explained_and_does_not_slow_one_or_many() {
+    let plain = Machine { processors: 2.0, commit_alone: 20e-6, commit_together: 20e-6, ..wide(130e-6) };
+    let mut explained = plain.clone();
+    let rate = |machine: &Machine, clients| machine.predict(Durability::Every, clients).rate;
+    explained.explain(4, 0.6 * rate(&plain, 4));
+    check(rate(&explained, 4), 0.6 * rate(&plain, 4));
+    check(rate(&explained, 1), rate(&plain, 1));
+    assert!(rate(&explained, 256) > 0.95 * rate(&plain, 256));
+    let mut better = plain.clone();
+    better.explain(4, 2.0 * rate(&plain, 4));
+    check(rate(&better, 4), rate(&plain, 4));
+}
+
+#[test]
 fn many_clients_are_bound_by_the_processors() {
     let machine = Machine { processors: 2.0, ..wide(100e-6) };
     check(machine.predict(Durability::Never, 256).rate, 2.0 / 100e-6);
@@ -109,6 +124,7 @@ fn any_machine(random: &mut Random) -> Machine {
         commit_alone: together + time(100e-6),
         commit_together: together,
         waking: time(50e-6),
+        sleep: time(200e-6),
         flush_work: flush.min(time(50e-6)),
         flushes: vec![(1, flush), (4, flush * slowed.sqrt()), (16, flush * slowed)],
         flush_late: flush + time(25e-3),
