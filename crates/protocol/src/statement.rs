@@ -58,15 +58,6 @@ pub enum Argument<'a> {
     LongData(BinaryType),
 }
 
-/// What an execution carries.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Arguments<'a> {
-    /// The statement's parameters, in order.
-    pub parameters: Vec<Argument<'a>>,
-    /// Query attributes.
-    pub attributes: Vec<Attribute<'a>>,
-}
-
 /// What an execution is read with.
 pub struct Reading<'r> {
     /// The connection's capabilities.
@@ -82,16 +73,25 @@ pub struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    /// Takes the fields behind the flags apart. The error is what to reply: 1210 if the statement's types were never
-    /// sent, 1835 for what can't be read.
-    pub fn read<'a>(&mut self, packet: &'a [u8]) -> Result<Arguments<'a>, ErrorReply> {
-        self.arguments(&mut Cursor::new(packet))
+    /// Takes the fields behind the flags apart: `each` gets the statement's parameters, in order, and the query attributes
+    /// are what it returns. The error is what to reply: 1210 if the statement's types were never sent, 1835 for what can't
+    /// be read.
+    pub fn read<'a>(
+        &mut self,
+        packet: &'a [u8],
+        each: impl FnMut(Argument<'a>),
+    ) -> Result<Vec<Attribute<'a>>, ErrorReply> {
+        self.arguments(&mut Cursor::new(packet), each)
             .map_err(|Truncated| ErrorReply::malformed_packet())?
             .ok_or_else(|| ErrorReply::wrong_arguments("mysqld_stmt_execute"))
     }
 
     /// `None` if no types are known.
-    fn arguments<'a>(&mut self, c: &mut Cursor<'a>) -> Result<Option<Arguments<'a>>, Truncated> {
+    fn arguments<'a>(
+        &mut self,
+        c: &mut Cursor<'a>,
+        mut each: impl FnMut(Argument<'a>),
+    ) -> Result<Option<Vec<Attribute<'a>>>, Truncated> {
         let attributed = self.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
         let counted = attributed && self.flags & execute_flags::PARAMETER_COUNT_AVAILABLE != 0;
         let mut count = self.parameters;
@@ -102,7 +102,7 @@ impl Reading<'_> {
             return Ok(None);
         }
         if count == 0 {
-            return Ok(Some(Arguments::default()));
+            return Ok(Some(Vec::new()));
         }
         let nulls = c.take(count.div_ceil(8))?;
         let mut names = Vec::new();
@@ -126,20 +126,19 @@ impl Reading<'_> {
             return Ok(None);
         }
         let is_null = |i: usize| nulls[i / 8] >> (i % 8) & 1 == 1;
-        let mut arguments = Arguments::default();
-        arguments.parameters.reserve(self.parameters);
         for (i, &ty) in self.types.iter().enumerate() {
-            arguments.parameters.push(match ty {
+            each(match ty {
                 _ if (self.is_long)(i) => Argument::LongData(ty),
                 _ if is_null(i) => Argument::Value(ty, BinaryValue::Null),
                 _ => Argument::Value(ty, ty.read_value(c)?),
             });
         }
+        let mut attributes = Vec::with_capacity(names.len());
         for ((i, name), ty) in names.into_iter().enumerate().zip(extra) {
             let null = is_null(self.parameters + i);
-            arguments.attributes.push((name, if null { BinaryValue::Null } else { ty.read_value(c)? }));
+            attributes.push((name, if null { BinaryValue::Null } else { ty.read_value(c)? }));
         }
-        Ok(Some(arguments))
+        Ok(Some(attributes))
     }
 }
 
@@ -150,30 +149,35 @@ mod tests {
 
     const PLAIN: Capabilities = Capabilities::SERVER.without(Capabilities::QUERY_ATTRIBUTES);
 
+    /// Parameters and attributes.
+    type Read<'a> = (Vec<Argument<'a>>, Vec<Attribute<'a>>);
+
     fn read<'a>(
         capabilities: Capabilities,
         flags: u8,
         parameters: usize,
         types: &mut Vec<BinaryType>,
         packet: &'a [u8],
-    ) -> Result<Arguments<'a>, u16> {
+    ) -> Result<Read<'a>, u16> {
         let mut reading = Reading { capabilities, flags, parameters, types, is_long: &|i| i == 7 };
-        reading.read(packet).map_err(|e| e.number)
+        let mut read = Vec::new();
+        let attributes = reading.read(packet, |argument| read.push(argument)).map_err(|e| e.number)?;
+        Ok((read, attributes))
     }
 
     #[test]
     fn types_are_kept_for_the_next_execution() {
         let mut types = Vec::new();
-        let first = read(PLAIN, 0, 2, &mut types, b"\x00\x01\x01\x80\xfd\0\xff\x02hi").unwrap();
+        let (first, _) = read(PLAIN, 0, 2, &mut types, b"\x00\x01\x01\x80\xfd\0\xff\x02hi").unwrap();
         let tiny = BinaryType { code: code::TINY, unsigned: true };
         let text = BinaryType { code: code::VAR_STRING, unsigned: false };
         assert_eq!(
-            first.parameters,
+            first,
             [Argument::Value(tiny, BinaryValue::UInt(255)), Argument::Value(text, BinaryValue::Bytes(b"hi"))]
         );
-        let second = read(PLAIN, 0, 2, &mut types, b"\x02\x00\x07").unwrap();
+        let (second, _) = read(PLAIN, 0, 2, &mut types, b"\x02\x00\x07").unwrap();
         assert_eq!(
-            second.parameters,
+            second,
             [Argument::Value(tiny, BinaryValue::UInt(7)), Argument::Value(text, BinaryValue::Null)]
         );
     }
@@ -187,17 +191,16 @@ mod tests {
     #[test]
     fn attributes_come_behind_the_parameters() {
         let packet = b"\x02\x00\x01\x01\x00\x00\xfd\x00\x01a\x05\x01x";
-        let read = read(Capabilities::SERVER, 0, 1, &mut Vec::new(), packet).unwrap();
-        assert_eq!(read.attributes, [(&b"a"[..], BinaryValue::Bytes(b"x"))]);
+        let (parameters, attributes) = read(Capabilities::SERVER, 0, 1, &mut Vec::new(), packet).unwrap();
+        assert_eq!(attributes, [(&b"a"[..], BinaryValue::Bytes(b"x"))]);
         let tiny = BinaryType { code: code::TINY, unsigned: false };
-        assert_eq!(read.parameters, [Argument::Value(tiny, BinaryValue::Int(5))]);
+        assert_eq!(parameters, [Argument::Value(tiny, BinaryValue::Int(5))]);
     }
 
     #[test]
     fn a_statement_without_parameters_carries_attributes_if_it_says_so() {
         let packet = b"\x01\x00\x01\xfd\x00\x01a\x01x";
-        let read =
-            |flags| read(Capabilities::SERVER, flags, 0, &mut Vec::new(), packet).unwrap().attributes.len();
+        let read = |flags| read(Capabilities::SERVER, flags, 0, &mut Vec::new(), packet).unwrap().1.len();
         assert_eq!(read(0), 0);
         assert_eq!(read(execute_flags::PARAMETER_COUNT_AVAILABLE), 1);
     }

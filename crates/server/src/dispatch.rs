@@ -229,8 +229,7 @@ fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
     };
     match open_session(server, &client.connection, &login, client.id(), &client.counters) {
         Ok(session) => {
-            client.session = session;
-            client.statements.clear();
+            client.change_session(session);
             client.ok();
             Next::Reply
         }

@@ -101,7 +101,7 @@ impl ResultSink for Results<'_> {
         }
     }
 
-    fn finish(&mut self, ok: &OkInfo) -> io::Result<()> {
+    fn finish(&mut self, ok: &OkInfo<'_>) -> io::Result<()> {
         let changes: Vec<_> = ok.changes.iter().map(change).collect();
         let reply = OkReply {
             affected_rows: ok.affected_rows,
@@ -193,7 +193,7 @@ impl ResultSink for Kept {
         Ok(())
     }
 
-    fn finish(&mut self, _ok: &OkInfo) -> io::Result<()> {
+    fn finish(&mut self, _ok: &OkInfo<'_>) -> io::Result<()> {
         Ok(())
     }
 }

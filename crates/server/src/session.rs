@@ -44,6 +44,8 @@ pub struct Client<'a> {
     pub(crate) seat: &'a Seat,
     id: u64,
     limits: Limits,
+    /// The number that the session's settings had when the limits were made of them.
+    limits_of: Option<u64>,
     /// Who it is that may ask for the log.
     pub(crate) reader: Reader,
     outbox: Arc<Outbox>,
@@ -171,6 +173,7 @@ fn log_in<'a>(
                     seat,
                     id,
                     limits,
+                    limits_of: None,
                     reader,
                     outbox,
                 };
@@ -271,6 +274,13 @@ impl Client<'_> {
         self.limits.packet_max
     }
 
+    /// COM_CHANGE_USER: another session takes this one's place.
+    pub(crate) fn change_session(&mut self, session: Session) {
+        self.session = session;
+        self.statements.clear();
+        self.limits_of = None;
+    }
+
     /// Replies OK, with nothing to tell but the session's status.
     pub fn ok(&mut self) {
         let status = Status(self.session.status());
@@ -338,6 +348,11 @@ impl Client<'_> {
 
     /// Time limits and packet size are session variables, which the last command may have set.
     fn apply_limits(&mut self) -> io::Result<()> {
+        let settings = Some(self.session.settings_version());
+        if self.limits_of == settings {
+            return Ok(());
+        }
+        self.limits_of = settings;
         let variables = self.session.variables();
         self.connection.set_without_metadata(variables.uint(ids::RESULTSET_METADATA) == 0);
         let wanted = limits(self.server, variables);

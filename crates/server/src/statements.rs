@@ -12,16 +12,16 @@ use crate::results::{self, Format, Results};
 use crate::session::Client;
 use protocol::attributes::Attribute;
 use protocol::binary::{BinaryDateTime, BinaryTime, BinaryType, BinaryValue, code};
-use protocol::statement::{Argument, Arguments, Prepared, Reading, execute_flags};
+use protocol::statement::{Argument, Prepared, Reading, execute_flags};
 use protocol::{ErrorReply, OkReply, Status};
 use sql::executor::spill::queue::Queue;
 use sql::session::Parameter;
 use sql::value::temporal::{Date, DateTime, Time};
 use sql::value::{Datum, Decimal};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A connection's prepared statements, by id.
-pub(crate) type Statements = HashMap<u32, Statement>;
+pub(crate) type Statements = BTreeMap<u32, Statement>;
 
 /// What the protocol knows of a prepared statement.
 #[derive(Default)]
@@ -85,23 +85,30 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
         types,
         is_long: &|i| long.contains_key(&i),
     };
-    let arguments = reading.read(packet);
-    let long = std::mem::take(&mut statement.long);
+    let mut values = client.session.parameters_to_fill();
+    let mut wrong = None;
+    let session = &client.session;
+    let attributes = reading.read(packet, |argument| {
+        let value = match argument {
+            Argument::Value(ty, value) => parameter(session, ty, &value),
+            Argument::LongData(ty) => {
+                let bytes = long.get(&values.len()).map_or(&[][..], Vec::as_slice);
+                parameter(session, ty, &BinaryValue::Bytes(bytes))
+            }
+        };
+        values.push(value.unwrap_or_else(|e| {
+            wrong.get_or_insert(e);
+            Parameter::plain(Datum::Null)
+        }));
+    });
+    statement.long.clear();
     if let Some(error) = statement.long_error.take() {
         return Err(error);
     }
-    let Arguments { parameters, attributes } = arguments?;
-    let mut values = Vec::with_capacity(parameters.len());
-    for (i, argument) in parameters.iter().enumerate() {
-        values.push(match argument {
-            Argument::Value(ty, value) => parameter(&client.session, *ty, value)?,
-            Argument::LongData(ty) => {
-                let bytes = long.get(&i).map_or(&[][..], Vec::as_slice);
-                parameter(&client.session, *ty, &BinaryValue::Bytes(bytes))?
-            }
-        });
+    let attributes = attributes?;
+    if let Some(error) = wrong {
+        return Err(error);
     }
-    drop(long);
     let wants_cursor = flags & execute_flags::CURSOR_ANY != 0;
     let format = match wants_cursor {
         true => Format::Cursor(Box::new(Cursor { rows: client.session.row_queue(), row: Vec::new() })),
@@ -117,7 +124,9 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
     }
     outcome.map_err(|e| results::error(&e))?;
     let cursor = results.into_cursor();
-    if let Some(statement) = client.statements.get_mut(&id) {
+    if cursor.is_some()
+        && let Some(statement) = client.statements.get_mut(&id)
+    {
         statement.cursor = cursor;
     }
     Ok(())

@@ -26,7 +26,7 @@ impl ResultSink for Count {
         Ok(())
     }
 
-    fn finish(&mut self, _: &OkInfo) -> io::Result<()> {
+    fn finish(&mut self, _: &OkInfo<'_>) -> io::Result<()> {
         Ok(())
     }
 }

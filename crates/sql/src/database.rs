@@ -76,8 +76,9 @@ pub struct Process {
 
 /// What a session does, and since when (monotonic).
 struct Running {
-    /// The start of the text that runs.
-    statement: Option<Vec<u8>>,
+    /// The start of the text that runs, or ran last: its memory is kept from statement to statement.
+    statement: Vec<u8>,
+    is_running: bool,
     since: Duration,
     /// The default database, as of the last statement.
     database: Option<String>,
@@ -96,8 +97,13 @@ impl Process {
         interrupt: Arc<Interrupt>,
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
-        let running =
-            Mutex::new(Running { statement: None, since: Duration::ZERO, database: None, state: "" });
+        let running = Mutex::new(Running {
+            statement: Vec::new(),
+            is_running: false,
+            since: Duration::ZERO,
+            database: None,
+            state: "",
+        });
         Self { id, user, account, interrupt, on_kill, running }
     }
 
@@ -118,7 +124,7 @@ impl Process {
     /// What it runs, if anything, and since when it does or does not (monotonic).
     pub fn running(&self) -> (Option<Vec<u8>>, Duration) {
         let running = self.running.lock();
-        (running.statement.clone(), running.since)
+        (running.is_running.then(|| running.statement.clone()), running.since)
     }
 
     /// Its default database, as of its last statement.
@@ -137,17 +143,16 @@ impl Process {
 
     pub(crate) fn begin(&self, text: &[u8], now: Duration) {
         let mut running = self.running.lock();
-        // The allocation is kept from statement to statement.
-        let statement = running.statement.get_or_insert_default();
-        statement.clear();
-        statement.extend_from_slice(&text[..text.len().min(STATEMENT_KEPT_MAX)]);
+        running.statement.clear();
+        running.statement.extend_from_slice(&text[..text.len().min(STATEMENT_KEPT_MAX)]);
+        running.is_running = true;
         running.since = now;
         running.state = "executing";
     }
 
     pub(crate) fn end(&self, now: Duration, database: Option<&str>) {
         let mut running = self.running.lock();
-        running.statement = None;
+        running.is_running = false;
         running.since = now;
         if running.database.as_deref() != database {
             running.database = database.map(str::to_owned);

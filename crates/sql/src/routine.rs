@@ -270,7 +270,7 @@ fn resolved<T>(
         basis.evaluates(&expr);
         Ok(expr)
     };
-    with_kept(cx, |cx| plan::run(cx, make, run))
+    with_kept(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
 }
 
 /// Runs the instruction by the plan that is kept of it; what its subqueries give is this execution's own.

@@ -25,8 +25,8 @@ mod unsettled;
 pub mod variables;
 pub(crate) mod xa;
 
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::ast::{Statement, StatementKind};
 use crate::catalog::metadata_lock;
@@ -264,7 +264,7 @@ impl Session {
 
     /// `max_execution_time`, which is for queries only.
     fn deadline(&self, kind: &StatementKind) -> Option<Deadline> {
-        let limit = Duration::from_millis(self.cx.variables().uint(ids::MAX_EXECUTION_TIME));
+        let limit = self.cx.settled().max_execution_time;
         let database = &self.cx.database;
         let limited = !limit.is_zero() && matches!(kind, StatementKind::Query(_));
         limited.then(|| database.deadlines().set(database.env(), &self.cx.interrupt, limit))
@@ -298,7 +298,7 @@ impl Session {
         Ok(executor::Done::default())
     }
 
-    fn ok(&mut self, more: bool) -> OkInfo {
+    fn ok(&mut self, more: bool) -> OkInfo<'_> {
         let changes = self.take_changes();
         let status = &self.cx.status;
         OkInfo {
@@ -306,7 +306,7 @@ impl Session {
             last_insert_id: status.insert_id,
             status: self.status() | if more { status_flag::MORE_RESULTS_EXISTS } else { 0 },
             warnings: self.cx.diagnostics.warning_count().min(u16::MAX.into()) as u16,
-            info: status.info.clone(),
+            info: Cow::Borrowed(&status.info),
             changes,
         }
     }
@@ -405,6 +405,11 @@ impl Session {
     /// The session's variables.
     pub fn variables(&self) -> &SessionVariables {
         self.cx.variables()
+    }
+
+    /// Changes whenever a variable of the session may have changed.
+    pub fn settings_version(&self) -> u64 {
+        self.cx.settings_version()
     }
 
     /// A user variable's value; NULL if it was never set. `name` is without `@`.

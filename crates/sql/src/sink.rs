@@ -5,6 +5,7 @@
 //! succeeded. An error ends the text: it is the return value of `execute`, and a result set that had begun is cut short
 //! there.
 
+use std::borrow::Cow;
 use std::io;
 
 use crate::value::Datum;
@@ -66,7 +67,7 @@ pub mod status_flag {
 
 /// How a statement ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OkInfo {
+pub struct OkInfo<'a> {
     /// Rows changed, or found where the client asked for CLIENT_FOUND_ROWS.
     pub affected_rows: u64,
     /// The first AUTO_INCREMENT value made by the statement, or what LAST_INSERT_ID(x) was given.
@@ -76,7 +77,7 @@ pub struct OkInfo {
     /// Entries that SHOW WARNINGS has, at most 65535.
     pub warnings: u16,
     /// `Rows matched: 1  Changed: 1  Warnings: 0` and its like, or empty.
-    pub info: String,
+    pub info: Cow<'a, str>,
     /// What changed in the session, if the client tracks it.
     pub changes: Vec<StateChange>,
 }
@@ -106,7 +107,7 @@ pub trait ResultSink {
     fn row(&mut self, values: &[Datum<'_>]) -> io::Result<()>;
     /// The statement succeeded: the result set ends, or there was none. With
     /// [`status_flag::MORE_RESULTS_EXISTS`] another statement of the same text follows.
-    fn finish(&mut self, ok: &OkInfo) -> io::Result<()>;
+    fn finish(&mut self, ok: &OkInfo<'_>) -> io::Result<()>;
 
     /// LOAD DATA LOCAL: asks the client for a file of its machine, which [`ResultSink::read_file`] then reads to its end.
     /// `Unsupported` where there is no client that would send one.

@@ -21,7 +21,7 @@ fn put(row: &mut BinaryRow<'_>, ty: u8, value: &Datum<'_>, scratch: &mut Vec<u8>
         (code::FLOAT, Datum::Float(v)) => row.float(*v),
         (code::FLOAT, value) => row.float(value.to_f64().value as f32),
         (code::DOUBLE, value) => row.double(value.to_f64().value),
-        (code::DATE | code::DATETIME | code::TIMESTAMP, value) => match value.to_datetime(Date::ZERO) {
+        (code::DATE | code::DATETIME | code::TIMESTAMP, value) => match value.to_datetime(|| Date::ZERO) {
             Some(moment) => row.date_time(&date_time(&moment)),
             None => row.date_time(&BinaryDateTime::default()),
         },

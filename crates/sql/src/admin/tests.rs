@@ -44,7 +44,7 @@ impl ResultSink for Lines {
         Ok(())
     }
 
-    fn finish(&mut self, ok: &OkInfo) -> io::Result<()> {
+    fn finish(&mut self, ok: &OkInfo<'_>) -> io::Result<()> {
         if ok.warnings > 0 {
             self.0.push(format!("{} warnings", ok.warnings));
         }

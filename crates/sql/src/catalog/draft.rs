@@ -25,7 +25,7 @@ use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::parser::{ParseOptions, parse_expression};
 use crate::types::data_type::ROW_SIZE_MAX;
 use crate::types::{Collation, DataType};
-use crate::value::{Date, Datum, store};
+use crate::value::{Datum, store};
 
 /// A definition in the making.
 #[derive(Debug, Clone)]
@@ -314,7 +314,7 @@ impl Draft {
             strict: true,
             dates: self.environment.dates,
             zone: self.environment.zone,
-            today: Date::ZERO, // literals are no times
+            moment: 0, // literals are no times
             truncate_fraction: false,
         };
         let mut target =

@@ -18,6 +18,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use storage::Interrupt;
 
+use super::TableDef;
 use crate::error::{self, Result};
 use waits::Waits;
 
@@ -112,6 +113,8 @@ impl State {
 pub struct Guard {
     lock: Arc<MetadataLock>,
     kind: Kind,
+    /// Where the definition is that it keeps; 0 if that is not known.
+    definition: usize,
 }
 
 /// A session that may have to wait.
@@ -155,7 +158,7 @@ impl MetadataLock {
         }
         state.holders[kind as usize] += 1;
         drop(state);
-        Ok(Guard { lock: self.clone(), kind })
+        Ok(Guard { lock: self.clone(), kind, definition: 0 })
     }
 
     #[cold]
@@ -199,6 +202,16 @@ impl MetadataLock {
 }
 
 impl Guard {
+    /// Notes which definition the table has as long as this is held.
+    pub fn keep(&mut self, table: &Arc<TableDef>) {
+        self.definition = Arc::as_ptr(table).addr();
+    }
+
+    /// True if it keeps this definition.
+    pub fn keeps(&self, table: &Arc<TableDef>) -> bool {
+        self.definition == Arc::as_ptr(table).addr()
+    }
+
     /// True if it is this table's.
     pub fn is_of(&self, lock: &Arc<MetadataLock>) -> bool {
         Arc::ptr_eq(&self.lock, lock)

@@ -130,7 +130,8 @@ impl Catalog {
         &self.accounts_epoch
     }
 
-    /// Moves with every change of a definition or an account, after the change is visible.
+    /// Moves with every change of a definition or an account, in the same moment for those who ask for definitions: what
+    /// was found behind a look at it is as it was, as long as it stays.
     pub fn definitions_epoch(&self) -> &AtomicU64 {
         &self.definitions_epoch
     }
@@ -140,6 +141,7 @@ impl Catalog {
     pub fn replace(&self, table: &Arc<TableDef>) {
         let mut state = self.state.write();
         record::replace(table, Arc::make_mut(&mut state));
+        self.definitions_epoch.fetch_add(1, Ordering::Release);
     }
 
     /// From now on checkpoints tell of trees that were built for a table, until [`Self::forget_pending`].

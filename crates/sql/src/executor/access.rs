@@ -8,6 +8,7 @@
 use std::ops::Bound;
 
 use binlog::row::RowImageBuilder;
+use smallvec::SmallVec;
 use storage::schema::Index;
 use storage::transaction::{Access as Mode, Direction, IndexScan, KeyRange, LockedRow};
 
@@ -38,10 +39,13 @@ pub struct Scan<'p> {
     image: Vec<u8>,
 }
 
+/// A column's bytes in a row image. Those of a number need no memory of their own.
+type Raw = SmallVec<[u8; 16]>;
+
 /// What a key's value is for a column.
 enum Encoded {
     /// Its bytes in a row image; `None` for NULL.
-    Is(Option<Vec<u8>>),
+    Is(Option<Raw>),
     /// No row has it.
     Nowhere,
     /// The column can't hold it, but may hold what compares as equal.
@@ -235,7 +239,7 @@ impl<'a> Ranges<'a> {
         {
             return self.make_point(part.column, &keys[0]);
         }
-        let mut prefixes: Vec<Vec<Option<Vec<u8>>>> = vec![Vec::with_capacity(parts.len())];
+        let mut prefixes: Vec<Vec<Option<Raw>>> = vec![Vec::with_capacity(parts.len())];
         let mut whole = true;
         for (part, alternatives) in parts.iter().zip(&self.path.keys) {
             let Some(values) = self.values(part.column, alternatives)? else {
@@ -325,7 +329,7 @@ impl<'a> Ranges<'a> {
     }
 
     /// What a column may equal; `None` if that can't be said in keys.
-    fn values(&mut self, column: usize, keys: &[Key]) -> Result<Option<Vec<Option<Vec<u8>>>>> {
+    fn values(&mut self, column: usize, keys: &[Key]) -> Result<Option<Vec<Option<Raw>>>> {
         let mut values = Vec::with_capacity(keys.len());
         for key in keys {
             match self.value(column, key)? {
@@ -351,7 +355,7 @@ impl<'a> Ranges<'a> {
     }
 
     /// One end of a range: the inner `None` is no end, the outer one no row at all.
-    fn end(&mut self, column: usize, end: Option<&(By, Expr)>) -> Result<Option<Option<Vec<u8>>>> {
+    fn end(&mut self, column: usize, end: Option<&(By, Expr)>) -> Result<Option<Option<Raw>>> {
         let Some((by, expr)) = end else { return Ok(Some(None)) };
         Ok(match self.encoded(column, *by, expr)? {
             Encoded::Is(Some(raw)) => Some(Some(raw)),
@@ -376,8 +380,8 @@ impl<'a> Ranges<'a> {
     }
 }
 
-fn product(prefixes: &[Vec<Option<Vec<u8>>>], values: &[Option<Vec<u8>>]) -> Vec<Vec<Option<Vec<u8>>>> {
-    let longer = |prefix: &Vec<Option<Vec<u8>>>, value: &Option<Vec<u8>>| {
+fn product(prefixes: &[Vec<Option<Raw>>], values: &[Option<Raw>]) -> Vec<Vec<Option<Raw>>> {
+    let longer = |prefix: &Vec<Option<Raw>>, value: &Option<Raw>| {
         let mut longer = prefix.clone();
         longer.push(value.clone());
         longer
@@ -386,7 +390,7 @@ fn product(prefixes: &[Vec<Option<Vec<u8>>>], values: &[Option<Vec<u8>>]) -> Vec
 }
 
 /// The ends of a range of one column, as a row image has them; `None` for no end.
-type Ends = (Option<Vec<u8>>, Option<Vec<u8>>);
+type Ends = (Option<Raw>, Option<Raw>);
 
 /// True if `next`, which begins at or behind where `before` does, overlaps it: `before` reaches as far as both then.
 fn is_joined(before: &mut KeyRange, next: &KeyRange) -> bool {
@@ -452,7 +456,7 @@ fn encode(
 }
 
 /// An integer as a row image has it.
-fn integer_image(number: i128, size: crate::ast::IntegerSize) -> Vec<u8> {
+fn integer_image(number: i128, size: crate::ast::IntegerSize) -> Raw {
     use crate::ast::IntegerSize as S;
     let len = match size {
         S::Tiny => 1,
@@ -461,7 +465,7 @@ fn integer_image(number: i128, size: crate::ast::IntegerSize) -> Vec<u8> {
         S::Int => 4,
         S::Big => 8,
     };
-    number.to_le_bytes()[..len].to_vec()
+    Raw::from_slice(&number.to_le_bytes()[..len])
 }
 
 fn fitted(
@@ -470,7 +474,7 @@ fn fitted(
     column: usize,
     value: &Datum<'_>,
     charset: Charset,
-) -> Option<Vec<u8>> {
+) -> Option<Raw> {
     let definition = &table.columns[column];
     let mut diagnostics = Diagnostics::default();
     let rules = store::Rules { strict: true, ..cx.store_rules(false) };
@@ -483,5 +487,5 @@ fn fitted(
     image::push(&mut builder, &fitted, &definition.ty).ok()?;
     builder.finish().ok()?;
     // The bitmap of one column comes first.
-    Some(out.split_off(1))
+    Some(Raw::from_slice(&out[1..]))
 }

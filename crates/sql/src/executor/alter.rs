@@ -106,7 +106,7 @@ pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
     }
     cx.status.affected = rows;
     let warnings = cx.diagnostics.warning_count();
-    cx.status.info = format!("Records: {rows}  Duplicates: 0  Warnings: {warnings}");
+    cx.status.tell(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
 }
 
 pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {

@@ -24,7 +24,6 @@ use crate::planner::{self, Limit, Operator, Query, block, from, join, order};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::value::Datum;
-use crate::variables::ids;
 
 /// The table, if there is only one.
 fn only_table(tables: &[TableReference]) -> Option<&ast::TableFactor> {
@@ -64,11 +63,13 @@ struct Target {
     /// The rows have to be sorted by these first.
     order: Vec<(Expr, bool)>,
     limit: Limit,
+    /// Of the last execution, for its memory.
+    frame: Frame,
 }
 
 /// `sql_safe_updates`: error 1175 for a statement that reads all of a table. Asked when it is known that there may be rows.
 pub(super) fn check_safe(cx: &Context, from: &Operator) -> Result<()> {
-    match cx.variables().bool(ids::SQL_SAFE_UPDATES) && reads_all(from) {
+    match cx.safe_updates() && reads_all(from) {
         true => Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.plain()),
         false => Ok(()),
     }
@@ -128,7 +129,8 @@ impl Target {
         if order::gives_order(&mut from, &order) {
             order.clear();
         }
-        Ok(Self { slots, gate, from, table, order, limit })
+        let frame = Frame::new(std::iter::once(Some(table.clone())));
+        Ok(Self { slots, gate, from, table, order, limit, frame })
     }
 
     /// What finds the rows, as a query.
@@ -136,25 +138,34 @@ impl Target {
         block::of_rows(&self.slots, self.gate, self.from, self.order, self.limit)
     }
 
+    /// Runs with the frame of the last execution, for its memory.
+    fn with_frame<T>(&mut self, run: impl FnOnce(&Self, &mut Frame) -> T) -> T {
+        let mut frame = std::mem::take(&mut self.frame);
+        let outcome = run(self, &mut frame);
+        frame.rest();
+        self.frame = frame;
+        outcome
+    }
+
     /// Calls `each` with the rows, each locked.
     fn for_each(
         &self,
         cx: &mut Context,
+        frame: &mut Frame,
         mut each: impl FnMut(&mut Context, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let (limit, _) = self.limit.eval(cx)?;
-        let mut frame = Frame::new(std::iter::once(Some(self.table.clone())));
-        if limit == 0 || !operators::accepts(cx, &self.gate, &frame)? {
+        if limit == 0 || !operators::accepts(cx, &self.gate, frame)? {
             return Ok(());
         }
         if !self.limit.is_some() {
             check_safe(cx, &self.from)?;
         }
         let mut rows = Running::new(cx, &self.from);
-        rows.open(cx, &mut frame)?;
+        rows.open(cx, frame)?;
         let mut sorted = Sorter::new(cx, &self.order, limit);
         let mut done = 0;
-        while rows.next(cx, &mut frame)? {
+        while rows.next(cx, frame)? {
             let image = frame.image(0).unwrap_or_default();
             if self.order.is_empty() {
                 each(cx, image)?;
@@ -184,7 +195,9 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     plan::run(
         cx,
         |cx, basis| plan_update(cx, basis, update, factor, text),
-        |cx, (assignments, target)| update_rows(cx, update, assignments, target),
+        |cx, (assignments, target)| {
+            target.with_frame(|target, frame| update_rows(cx, update, assignments, target, frame))
+        },
     )
 }
 
@@ -193,11 +206,12 @@ fn update_rows(
     update: &ast::Update,
     assignments: &Assignments,
     target: &Target,
+    frame: &mut Frame,
 ) -> Result<()> {
     let table = &target.table;
     let rules = cx.store_rules(update.ignore);
     let (mut matched, mut changed) = (0_u64, 0_u64);
-    target.for_each(cx, |cx, before| {
+    target.for_each(cx, frame, |cx, before| {
         matched += 1;
         let applied = assignments.apply(cx, table, before, Around::Nothing, rules, matched);
         let after =
@@ -230,7 +244,7 @@ fn update_rows(
     })?;
     cx.status.affected = if cx.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
-    cx.status.info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+    cx.status.tell(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())
 }
 
@@ -242,12 +256,16 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     }
     let factor = only_table(&delete.from);
     let factor = factor.ok_or_else(|| SqlError::internal("DELETE of several tables that names none"))?;
-    plan::run(cx, |cx, basis| plan_delete(cx, basis, delete, factor, text), delete_rows)
+    plan::run(
+        cx,
+        |cx, basis| plan_delete(cx, basis, delete, factor, text),
+        |cx, target| target.with_frame(|target, frame| delete_rows(cx, target, frame)),
+    )
 }
 
-fn delete_rows(cx: &mut Context, target: &Target) -> Result<()> {
+fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame) -> Result<()> {
     let mut deleted = 0;
-    target.for_each(cx, |cx, before| {
+    target.for_each(cx, frame, |cx, before| {
         cx.transaction().engine.delete_row(&target.table.schema, before)?;
         cx.count(Counter::HandlerDelete);
         deleted += 1;

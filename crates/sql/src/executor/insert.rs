@@ -235,7 +235,7 @@ fn values(
     });
     writer.finish(cx, outcome)?;
     if rows.len() > 1 {
-        cx.status.info = writer.info(cx);
+        writer.tell(cx);
     }
     Ok(())
 }
@@ -352,7 +352,7 @@ fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Qu
         writer.last_number = 0; // which of them it was is not told
     }
     writer.finish(cx, outcome.map(drop))?;
-    cx.status.info = writer.info(cx);
+    writer.tell(cx);
     Ok(())
 }
 
@@ -389,7 +389,7 @@ pub(super) fn fill(
         writer.write(cx, &mut selected_row(values, &types, &columns, width)).map(|()| true)
     });
     writer.finish(cx, outcome.map(drop))?;
-    cx.status.info = writer.info(cx);
+    writer.tell(cx);
     Ok(())
 }
 

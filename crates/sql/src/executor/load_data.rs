@@ -196,7 +196,7 @@ impl<'a> Loading<'a> {
         let outcome = self.rows(cx, &mut writer, &mut lines);
         writer.finish(cx, outcome)?;
         cx.status.insert_id = 0;
-        cx.status.info = writer.load_info(cx);
+        writer.tell_loaded(cx);
         Ok(())
     }
 

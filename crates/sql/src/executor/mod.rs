@@ -50,7 +50,6 @@ use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Counter;
 use crate::types::Charset;
 use crate::value::{Datum, store};
-use crate::variables::ids;
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -286,12 +285,12 @@ fn evaluate_all(cx: &mut Context, list: &[Expr], text: &[u8]) -> Result<()> {
 
 /// True if nothing follows the transaction's end: neither another transaction nor the session's end.
 fn is_plain(cx: &Context, completion: Completion) -> bool {
-    completion == Completion::default() && cx.variables().uint(ids::COMPLETION_TYPE) == 0
+    completion == Completion::default() && cx.completion_type() == 0
 }
 
 /// Behind COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction is like the one before.
 fn complete(cx: &mut Context, completion: Completion, ended: Option<Characteristics>) -> Result<Done> {
-    let default = cx.variables().uint(ids::COMPLETION_TYPE);
+    let default = cx.completion_type();
     let chain = completion.chain.unwrap_or(default == 1 && completion.release != Some(true));
     let release = completion.release.unwrap_or(default == 2 && completion.chain != Some(true));
     if chain {
@@ -325,7 +324,7 @@ impl ResultSink for Discard {
         Ok(())
     }
 
-    fn finish(&mut self, _: &OkInfo) -> std::io::Result<()> {
+    fn finish(&mut self, _: &OkInfo<'_>) -> std::io::Result<()> {
         Ok(())
     }
 }

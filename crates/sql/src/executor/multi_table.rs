@@ -171,7 +171,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     })?;
     cx.status.affected = if cx.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
-    cx.status.info = format!("Rows matched: {matched}  Changed: {changed}  Warnings: {warnings}");
+    cx.status.tell(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())
 }
 

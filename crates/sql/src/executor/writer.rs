@@ -470,19 +470,24 @@ impl Writer {
     }
 
     /// `Records: 3  Duplicates: 1  Warnings: 0`
-    pub(super) fn info(&self, cx: &Context) -> String {
+    pub(super) fn tell(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, updated } = self.counts;
         let duplicates = if self.ignore { records.saturating_sub(copied) } else { deleted + updated };
         let warnings = cx.diagnostics.warning_count();
-        format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
+        cx.status.tell(&[("Records", records), ("Duplicates", duplicates), ("Warnings", warnings)]);
     }
 
     /// `Records: 3  Deleted: 0  Skipped: 1  Warnings: 1`
-    pub(super) fn load_info(&self, cx: &Context) -> String {
+    pub(super) fn tell_loaded(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, .. } = self.counts;
         let skipped = records.saturating_sub(copied);
         let warnings = cx.diagnostics.warning_count();
-        format!("Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}")
+        cx.status.tell(&[
+            ("Records", records),
+            ("Deleted", deleted),
+            ("Skipped", skipped),
+            ("Warnings", warnings),
+        ]);
     }
 
     /// Begins a row whose expressions read its columns.

@@ -434,7 +434,7 @@ pub fn key_by(by: By, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&(micros as u64 ^ (1 << 63)).to_be_bytes());
         }
         By::DateTime => {
-            let value = value.to_datetime(crate::value::Date::ZERO).unwrap_or_default();
+            let value = value.to_datetime(|| crate::value::Date::ZERO).unwrap_or_default();
             out.extend_from_slice(&value.date.to_number().to_be_bytes());
             out.extend_from_slice(&value.micros.to_be_bytes());
         }

@@ -140,7 +140,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             Some(d) => Datum::DateTime(d),
             None => Datum::Null,
         },
-        To::Moment(fsp) => match value.to_datetime(cx.today()).and_then(|d| d.round(fsp)) {
+        To::Moment(fsp) => match value.to_datetime(|| cx.today()).and_then(|d| d.round(fsp)) {
             Some(d) => Datum::DateTime(d),
             None => Datum::Null,
         },
@@ -236,7 +236,7 @@ pub fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateT
     if value.is_null() {
         return None;
     }
-    let found = value.to_datetime(cx.today()).filter(|d| d.date.check(cx.modes().dates));
+    let found = value.to_datetime(|| cx.today()).filter(|d| d.date.check(cx.modes().dates));
     // Nothing is wrong with what is a date already, though it may not be used now.
     if found.is_none() && !matches!(value, Datum::Date(_) | Datum::DateTime(_)) {
         warn_incorrect(cx, value, kind);
@@ -252,7 +252,7 @@ pub fn datetime_parts(cx: &mut Context, value: &Datum<'_>) -> Option<DateTime> {
     let modes = cx.modes().dates;
     let is_stored = matches!(value, Datum::Date(_) | Datum::DateTime(_));
     let rules = DateRules { no_zero_in_date: false, no_zero_date: modes.no_zero_date && !is_stored, ..modes };
-    let found = value.to_datetime(cx.today()).filter(|d| d.date.check(rules));
+    let found = value.to_datetime(|| cx.today()).filter(|d| d.date.check(rules));
     if found.is_none() && !is_stored {
         warn_incorrect(cx, value, "datetime");
     }

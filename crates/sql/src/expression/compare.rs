@@ -9,8 +9,8 @@ use crate::ast::BinaryOp;
 use crate::error::Result;
 use crate::session::Context;
 use crate::types::{Collation, Family, Type};
+use crate::value::Datum;
 use crate::value::json::{self, convert::Origin};
-use crate::value::{Date, Datum};
 
 /// What values are compared as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +104,7 @@ impl By {
             By::Json => json_order(a, b)?,
             By::DateTime => {
                 let key = |d: Option<crate::value::DateTime>| d.map(|d| (d.date, d.micros));
-                let today = cx.today();
-                let (a, b) = (datetime(cx, a, today), datetime(cx, b, today));
+                let (a, b) = (datetime(cx, a), datetime(cx, b));
                 key(a).cmp(&key(b))
             }
         }))
@@ -137,21 +136,18 @@ impl By {
                 let value = cx.decimal(value)?;
                 super::aggregate::key_by(self, &Datum::Decimal(value), out)
             }
-            By::DateTime => {
-                let today = cx.today();
-                match datetime(cx, value, today) {
-                    Some(value) => super::aggregate::key_by(self, &Datum::DateTime(value), out),
-                    None => super::aggregate::key_by(self, &Datum::DateTime(Default::default()), out),
-                }
-            }
+            By::DateTime => match datetime(cx, value) {
+                Some(value) => super::aggregate::key_by(self, &Datum::DateTime(value), out),
+                None => super::aggregate::key_by(self, &Datum::DateTime(Default::default()), out),
+            },
             _ => super::aggregate::key_by(self, value, out),
         }
     }
 }
 
 /// As a date with a time; text that is none sorts before all, with warning 1292.
-fn datetime(cx: &mut Context, v: &Datum<'_>, today: Date) -> Option<crate::value::DateTime> {
-    let found = v.to_datetime(today);
+fn datetime(cx: &mut Context, v: &Datum<'_>) -> Option<crate::value::DateTime> {
+    let found = v.to_datetime(|| cx.today());
     if found.is_none() && v.is_text() {
         super::cast::warn_incorrect(cx, v, "datetime");
     }

@@ -25,7 +25,6 @@ use crate::error::Result;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
-use crate::variables::ids;
 
 /// How many operands are brought into the best of all orders.
 const EXHAUSTIVE_MAX: usize = 7;
@@ -95,8 +94,7 @@ impl<'a> Joiner<'a> {
             Slot::Rows(..) => None,
         };
         let changes = |locking: &Locking| locking.mode == LockMode::Exclusive;
-        let safe =
-            locking.iter().flatten().any(changes) && cx.borrow().variables().bool(ids::SQL_SAFE_UPDATES);
+        let safe = locking.iter().flatten().any(changes) && cx.borrow().safe_updates();
         Self { slots, locking, read, safe, sizes: slots.iter().map(size).collect() }
     }
 

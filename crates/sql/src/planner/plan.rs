@@ -16,11 +16,12 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::Query;
 use crate::ast;
 use crate::catalog::TableDef;
+use crate::catalog::metadata_lock::Kind;
 use crate::error::Result;
 use crate::expression::{Expr, Node, Resolver};
 use crate::routine::Routine;
@@ -68,29 +69,34 @@ struct Plan<T> {
     basis: Basis,
     /// [`Context::settings_version`].
     settings: u64,
+    /// The number that the catalog's definitions had when its tables were found to be what they were.
+    definitions: u64,
     /// The parameters' types, where they matter.
     parameters: Vec<Option<Type>>,
     /// The versions of its tables' statistics (K3).
     statistics: Vec<u64>,
-    uses: AtomicU32,
+    uses: u32,
 }
 
 /// Runs what `make` has planned: now, or in an earlier execution of the same statement.
 pub fn run<T: Send + Sync + 'static, R>(
     cx: &mut Context,
     make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>,
-    run: impl FnOnce(&mut Context, &T) -> Result<R>,
+    run: impl FnOnce(&mut Context, &mut T) -> Result<R>,
 ) -> Result<R> {
     let Some(mut kept) = cx.kept_plan.take() else {
-        let work = make(cx, &mut Basis::default())?;
-        return run(cx, &work);
+        let mut work = make(cx, &mut Basis::default())?;
+        return run(cx, &mut work);
     };
     let plan = kept.plan.take().and_then(|plan| plan.downcast::<Plan<T>>().ok());
-    let plan = match plan {
-        Some(plan) if plan.is_valid(cx) => plan,
-        _ => Box::new(Plan::new(cx, make)?),
+    let mut plan = match plan {
+        Some(mut plan) => match plan.is_valid(cx) {
+            true => plan,
+            false => Box::new(Plan::new(cx, make)?),
+        },
+        None => Box::new(Plan::new(cx, make)?),
     };
-    let outcome = run(cx, &plan.work);
+    let outcome = run(cx, &mut plan.work);
     if !plan.basis.changes_unnoticed {
         kept.plan = Some(plan);
     }
@@ -145,9 +151,9 @@ impl Basis {
         self.read.iter().chain(&self.written)
     }
 
-    /// True if tables, functions and variables are what they were; the tables are open, and may be written, then. What is
-    /// wrong with them is told by who plans again.
-    fn is_current(&self, cx: &mut Context) -> bool {
+    /// True if tables, functions and variables are what they were when the catalog's definitions had the number
+    /// `definitions`; the tables are open, and may be written, then. What is wrong with them is told by who plans again.
+    fn is_current(&self, cx: &mut Context, definitions: u64) -> bool {
         let is_same_function = |routine: &Arc<Routine>| {
             cx.routine(routine.database(), routine.name()).is_ok_and(|now| Arc::ptr_eq(&now, routine))
         };
@@ -156,17 +162,17 @@ impl Basis {
         {
             return false;
         }
-        let is_same = |now: Result<Arc<TableDef>>, table| now.is_ok_and(|now| Arc::ptr_eq(&now, table));
-        self.written.iter().all(|t| {
-            is_same(cx.open_table_to_write(Some(&t.database), &t.name), t)
-                && cx.check_writable_table(t).is_ok()
-        }) && self.read.iter().all(|t| is_same(cx.open_table(Some(&t.database), &t.name), t))
+        self.written
+            .iter()
+            .all(|t| cx.reopen(t, Kind::Write, definitions) && cx.check_writable_table(t).is_ok())
+            && self.read.iter().all(|t| cx.reopen(t, Kind::Read, definitions))
     }
 }
 
 impl<T> Plan<T> {
     fn new(cx: &mut Context, make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>) -> Result<Self> {
         let mut basis = Basis::default();
+        let definitions = definitions(cx);
         let warnings = cx.diagnostics.warning_count();
         let work = make(cx, &mut basis)?;
         basis.changes_unnoticed |= cx.diagnostics.warning_count() != warnings;
@@ -175,26 +181,29 @@ impl<T> Plan<T> {
         };
         let parameters = cx.parameters.iter().enumerate().map(type_of).collect();
         let statistics = basis.tables().map(|table| table.statistics.version()).collect();
-        let (settings, uses) = (cx.settings_version(), AtomicU32::new(0));
-        Ok(Self { settings, parameters, statistics, uses, work, basis })
+        let (settings, uses) = (cx.settings_version(), 0);
+        Ok(Self { settings, definitions, parameters, statistics, uses, work, basis })
     }
 
     /// True if it can run again as it is; its tables are open then.
-    fn is_valid(&self, cx: &mut Context) -> bool {
+    fn is_valid(&mut self, cx: &mut Context) -> bool {
+        let definitions = definitions(cx);
         let is_same = |(ty, now): (&Option<Type>, &crate::session::Parameter)| {
             ty.as_ref().is_none_or(|ty| is_same_type(ty, &now.ty))
         };
-        self.settings == cx.settings_version()
+        let is_valid = self.settings == cx.settings_version()
             && self.parameters.len() == cx.parameters.len()
             && self.parameters.iter().zip(&cx.parameters).all(is_same)
-            && self.basis.is_current(cx)
-            && self.has_current_sizes(cx)
+            && self.basis.is_current(cx, self.definitions)
+            && self.has_current_sizes(cx);
+        self.definitions = definitions;
+        is_valid
     }
 
     /// (K3)
-    fn has_current_sizes(&self, cx: &Context) -> bool {
-        // Relaxed: it only counts.
-        let is_due = self.uses.fetch_add(1, Ordering::Relaxed) % SIZES_KEPT == SIZES_KEPT - 1;
+    fn has_current_sizes(&mut self, cx: &Context) -> bool {
+        self.uses = self.uses.wrapping_add(1);
+        let is_due = self.uses.is_multiple_of(SIZES_KEPT);
         self.basis.tables().zip(&self.statistics).all(|(table, version)| {
             if is_due && *version > 0 {
                 table.known(&cx.database);
@@ -202,6 +211,11 @@ impl<T> Plan<T> {
             table.statistics.version() == *version
         })
     }
+}
+
+/// The number of the catalog's definitions.
+fn definitions(cx: &Context) -> u64 {
+    cx.catalog().definitions_epoch().load(Ordering::Acquire)
 }
 
 /// Text is of one type, however long it is this time.

@@ -47,6 +47,26 @@ pub struct StatementStatus {
     pub info: String,
 }
 
+impl StatementStatus {
+    /// Tells the client counts by their names: `Records: 1  Duplicates: 0  Warnings: 0`.
+    pub fn tell(&mut self, counts: &[(&str, u64)]) {
+        self.info.clear();
+        for (name, count) in counts {
+            let between = if self.info.is_empty() { "" } else { "  " };
+            self.info.extend([between, name, ": "]);
+            push_digits(&mut self.info, *count);
+        }
+    }
+}
+
+/// For every UPDATE there is: formatting does the same in several times as many instructions.
+fn push_digits(out: &mut String, number: u64) {
+    if number >= 10 {
+        push_digits(out, number / 10);
+    }
+    out.push(char::from(b'0' + (number % 10) as u8));
+}
+
 /// A session's state, as statements need it.
 pub struct Context {
     /// The server.

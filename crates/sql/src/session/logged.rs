@@ -13,7 +13,7 @@ use super::Context;
 use crate::catalog::Change;
 use crate::parser::VERSION;
 use crate::types::Collation;
-use crate::variables::ids;
+use crate::variables::{SessionVariables, ids};
 
 /// `binlog_row_metadata` by its list of words.
 const FULL_METADATA: u64 = 1;
@@ -25,25 +25,9 @@ impl Context {
         let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
-        context.rows_flags = self.rows_flags();
+        context.rows_flags = self.settled().rows_flags;
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context
-    }
-
-    /// What replicas need not check in rows either.
-    pub(super) fn rows_flags(&self) -> u16 {
-        let off = |id, flag| if self.variables().bool(id) { 0 } else { flag };
-        off(ids::FOREIGN_KEY_CHECKS, rows_flags::NO_FOREIGN_KEY_CHECKS)
-            | off(ids::UNIQUE_CHECKS, rows_flags::RELAXED_UNIQUE_CHECKS)
-    }
-
-    /// `binlog_row_image`, by its list of words.
-    pub(super) fn row_images(&self) -> RowImages {
-        match self.variables().uint(ids::BINLOG_ROW_IMAGE) {
-            0 => RowImages::Minimal,
-            1 => RowImages::NoBlob,
-            _ => RowImages::Full,
-        }
     }
 
     pub(super) fn begin_event(&mut self) -> Arc<QueryEvent<'static>> {
@@ -125,6 +109,22 @@ impl Context {
             sql: sql.into(),
             suppress_use: false,
         }
+    }
+}
+
+/// What replicas need not check in rows either.
+pub(super) fn rows_flags(variables: &SessionVariables) -> u16 {
+    let off = |id, flag| if variables.bool(id) { 0 } else { flag };
+    off(ids::FOREIGN_KEY_CHECKS, rows_flags::NO_FOREIGN_KEY_CHECKS)
+        | off(ids::UNIQUE_CHECKS, rows_flags::RELAXED_UNIQUE_CHECKS)
+}
+
+/// `binlog_row_image`, by its list of words.
+pub(super) fn row_images(variables: &SessionVariables) -> RowImages {
+    match variables.uint(ids::BINLOG_ROW_IMAGE) {
+        0 => RowImages::Minimal,
+        1 => RowImages::NoBlob,
+        _ => RowImages::Full,
     }
 }
 

@@ -10,7 +10,7 @@
 //! The plan of the last execution is kept with the tree; whether it is still good is asked each time
 //! ([`crate::planner::plan`]), so a change of the tables by DDL is nothing that could be missed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -36,6 +36,9 @@ pub struct Parameter {
     /// Its type.
     pub ty: Type,
 }
+
+/// For so many parameters memory is kept.
+const PARAMETERS_KEPT: usize = 64;
 
 /// A text with one statement, parsed.
 #[derive(Debug)]
@@ -68,7 +71,7 @@ pub struct Description {
 
 /// The prepared statements of one session.
 pub(super) struct PreparedStatements {
-    by_id: HashMap<u32, Arc<Parsed>>,
+    by_id: BTreeMap<u32, Arc<Parsed>>,
     by_name: HashMap<String, Arc<Parsed>>,
     last_id: u32,
     /// How many all sessions have.
@@ -77,7 +80,7 @@ pub(super) struct PreparedStatements {
 
 impl PreparedStatements {
     pub(super) fn new(total: Arc<AtomicU64>) -> Self {
-        Self { by_id: HashMap::new(), by_name: HashMap::new(), last_id: 0, total }
+        Self { by_id: BTreeMap::new(), by_name: HashMap::new(), last_id: 0, total }
     }
 
     /// Error 1461 if all sessions together have as many as they may.
@@ -157,6 +160,11 @@ impl Session {
         Ok((Arc::new(parsed), columns))
     }
 
+    /// An empty list for the values of [`Session::execute_prepared`], in memory that is kept from execution to execution.
+    pub fn parameters_to_fill(&mut self) -> Vec<Parameter> {
+        std::mem::take(&mut self.cx.parameters)
+    }
+
     /// COM_STMT_EXECUTE: runs a prepared statement with a value for each of its parameters. Error 1243 if there is no such
     /// statement, 1210 if the number of values is another.
     pub fn execute_prepared(
@@ -188,6 +196,7 @@ impl Session {
         self.cx.parameters = parameters;
         let outcome = self.kept_statement(parsed, more, sink);
         self.cx.parameters.clear();
+        self.cx.parameters.shrink_to(PARAMETERS_KEPT);
         outcome
     }
 
@@ -378,7 +387,7 @@ impl ResultSink for UntilColumns {
         Err(std::io::ErrorKind::Interrupted.into())
     }
 
-    fn finish(&mut self, _: &OkInfo) -> std::io::Result<()> {
+    fn finish(&mut self, _: &OkInfo<'_>) -> std::io::Result<()> {
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! transaction ends with the statement; else with COMMIT, ROLLBACK, or a statement that commits implicitly.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use binlog::gtid::Gtid;
@@ -66,7 +67,7 @@ impl Open {
 impl Context {
     /// `autocommit`
     pub fn autocommit(&self) -> bool {
-        self.variables().bool(ids::AUTOCOMMIT)
+        self.settled().autocommit
     }
 
     /// True inside of a transaction that outlives its statements.
@@ -139,7 +140,7 @@ impl Context {
     }
 
     fn lock_wait_timeout(&self) -> Duration {
-        Duration::from_secs(self.variables().uint(ids::INNODB_LOCK_WAIT_TIMEOUT))
+        self.settled().lock_wait_timeout
     }
 
     /// A table for a statement that reads it: its definition stays as it is until the transaction ends.
@@ -155,8 +156,7 @@ impl Context {
     fn open(&mut self, database: Option<&str>, name: &str, kind: Kind) -> Result<Arc<TableDef>> {
         let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
         crate::catalog::check_not_system(&database)?;
-        let autocommit = self.autocommit();
-        self.tracker.transactions.table(kind == Kind::Write, autocommit);
+        self.track_table(kind);
         if let Some(table) = self.temporary_table(Some(&database), name) {
             let table = table.clone();
             self.check_temporary()?;
@@ -178,14 +178,51 @@ impl Context {
             let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
             // DDL may have been faster.
             if held || self.catalog().is_current(&table) {
-                let snapshot = self.transaction().engine.snapshot_position();
-                if snapshot.is_some_and(|snapshot| snapshot < table.readable_from) {
-                    return Err(error::TABLE_DEF_CHANGED.plain());
-                }
-                self.transaction().tables.push(guard);
+                self.hold(guard, &table)?;
                 return Ok(table);
             }
         }
+    }
+
+    /// Keeps a table's definition as it is until the transaction ends.
+    fn hold(&mut self, mut guard: Guard, table: &Arc<TableDef>) -> Result<()> {
+        guard.keep(table);
+        let open = self.transaction();
+        if open.engine.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from) {
+            return Err(error::TABLE_DEF_CHANGED.plain());
+        }
+        open.tables.push(guard);
+        Ok(())
+    }
+
+    fn track_table(&mut self, kind: Kind) {
+        let autocommit = self.autocommit();
+        self.tracker.transactions.table(kind == Kind::Write, autocommit);
+    }
+
+    /// Opens a table once more, for a plan that was made for this definition of it; false if that is not known to be its
+    /// definition now. It was when the catalog's definitions had the number `definitions`.
+    pub(crate) fn reopen(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> bool {
+        if self.has_temporary_tables()
+            || self.table_locks.has_tables()
+            || !self.rehold(table, kind, definitions)
+        {
+            let now = self.open(Some(&table.database), &table.name, kind);
+            return now.is_ok_and(|now| Arc::ptr_eq(&now, table));
+        }
+        self.track_table(kind);
+        true
+    }
+
+    /// Without a look into the catalog: true if the transaction keeps the definition already, or does from now on.
+    fn rehold(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> bool {
+        let mut own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock)).peekable();
+        if own.peek().is_some() {
+            return own.any(|guard| guard.keeps(table) && (guard.kind() == kind || kind == Kind::Read));
+        }
+        let Ok(guard) = self.lock_metadata(&table.lock, kind, false, &[]) else { return false };
+        let is_same = self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
+        is_same && self.hold(guard, table).is_ok()
     }
 
     /// [`Self::check_writable`] for a table whose rows are to change: a temporary one is no matter of the transaction's.
@@ -341,14 +378,13 @@ impl Context {
     /// Begins a statement's part of the transaction.
     pub fn begin_statement(&mut self, text: &[u8]) {
         let timestamp = self.timestamp();
-        let log_text = self.frames.is_empty() && self.variables().bool(ids::BINLOG_ROWS_QUERY_LOG_EVENTS);
-        let timeout = self.lock_wait_timeout();
-        let (images, flags) = (self.row_images(), self.rows_flags());
-        let open = self.transaction();
-        open.engine.set_lock_wait_timeout(timeout);
-        open.engine.set_row_images(images);
-        open.engine.set_rows_flags(flags);
-        open.engine.begin_statement(timestamp, log_text.then_some(text));
+        let settled = *self.settled();
+        let log_text = settled.logs_texts && self.frames.is_empty();
+        let engine = &mut self.transaction().engine;
+        engine.set_lock_wait_timeout(settled.lock_wait_timeout);
+        engine.set_row_images(settled.row_images);
+        engine.set_rows_flags(settled.rows_flags);
+        engine.begin_statement(timestamp, log_text.then_some(text));
     }
 
     /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a whole.

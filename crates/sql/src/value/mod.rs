@@ -234,8 +234,9 @@ impl<'a> Datum<'a> {
         self.borrow().into_bytes()
     }
 
-    /// As a date and time; `None` if it is none. A time counts from `today`.
-    pub fn to_datetime(&self, today: Date) -> Option<DateTime> {
+    /// As a date and time; `None` if it is none. A time counts from `today`, which is
+    /// not asked for else.
+    pub fn to_datetime(&self, today: impl FnOnce() -> Date) -> Option<DateTime> {
         match self {
             Datum::Null | Datum::Double(_) | Datum::Float(_) => match self.to_integer().value {
                 0 => None,
@@ -243,7 +244,7 @@ impl<'a> Datum<'a> {
             },
             Datum::Date(d) => Some(d.midnight()),
             Datum::DateTime(d) => Some(*d),
-            Datum::Time(t) => DateTime { date: today, micros: 0, fsp: t.fsp }.add_micros(t.micros),
+            Datum::Time(t) => DateTime { date: today(), micros: 0, fsp: t.fsp }.add_micros(t.micros),
             Datum::Bytes(b) | Datum::Label(_, b) => temporal_text::parse_datetime(b).map(|r| r.value),
             Datum::Json(document) => json::convert::to_temporal(document)?.to_datetime(today),
             Datum::Decimal(d) => {

@@ -33,10 +33,17 @@ pub struct Rules {
     pub dates: DateRules,
     /// The session's time zone.
     pub zone: Zone,
-    /// The statement's day, which a time without a date is of.
-    pub today: Date,
+    /// The statement's moment, microseconds since 1970, UTC: a time without a date is of its day.
+    pub moment: i64,
     /// PAD_CHAR_TO_FULL_LENGTH and others have no part in storing; TIME_TRUNCATE_FRACTIONAL has.
     pub truncate_fraction: bool,
+}
+
+impl Rules {
+    /// The statement's day in the session's time zone.
+    pub fn today(&self) -> Date {
+        DateTime::from_unix_micros(self.zone.to_local(self.moment), 0).unwrap_or(DateTime::ZERO).date
+    }
 }
 
 /// Where a value goes, for the messages; and who hears of it.

@@ -90,7 +90,7 @@ impl Server {
 pub struct Printed {
     pub columns: Vec<ColumnMeta>,
     pub rows: Vec<Vec<Option<String>>>,
-    pub ok: Vec<OkInfo>,
+    pub ok: Vec<OkInfo<'static>>,
 }
 
 impl ResultSink for Printed {
@@ -105,8 +105,15 @@ impl ResultSink for Printed {
         Ok(())
     }
 
-    fn finish(&mut self, ok: &OkInfo) -> io::Result<()> {
-        self.ok.push(ok.clone());
+    fn finish(&mut self, ok: &OkInfo<'_>) -> io::Result<()> {
+        self.ok.push(OkInfo {
+            affected_rows: ok.affected_rows,
+            last_insert_id: ok.last_insert_id,
+            status: ok.status,
+            warnings: ok.warnings,
+            info: ok.info.to_string().into(),
+            changes: ok.changes.clone(),
+        });
         Ok(())
     }
 }
@@ -172,7 +179,7 @@ fn summary(ok: &OkInfo, is_plain: bool) -> String {
         words.push(format!("id {}", ok.last_insert_id));
     }
     if !ok.info.is_empty() {
-        words.push(ok.info.clone());
+        words.push(ok.info.to_string());
     }
     if words.is_empty() { String::new() } else { format!("{}\n", words.join(", ")) }
 }

@@ -28,6 +28,9 @@ const PUT_VALUES: u8 = 2;
 /// How many rows are walked between two looks at KILL's mark.
 const INTERRUPT_STEPS: u64 = 256;
 
+/// So much memory for a row is kept from one execution of a plan to the next.
+const IMAGE_KEPT: usize = 4 << 10;
+
 /// A block's row.
 #[derive(Debug, Default)]
 pub struct Frame {
@@ -102,6 +105,12 @@ impl Frame {
     /// Makes all columns of a slot NULL.
     pub fn set_null(&mut self, source: usize) {
         self.slots[source].content = Content::Null;
+    }
+
+    /// Puts it away until the next execution: without rows, and without the memory of large ones.
+    pub fn rest(&mut self) {
+        self.clear();
+        self.slots.iter_mut().for_each(|slot| slot.image.shrink_to(IMAGE_KEPT));
     }
 
     /// Makes all columns of all slots NULL.

@@ -3,14 +3,13 @@
 use super::Context;
 use crate::value::temporal::SECOND;
 use crate::value::{Date, DateTime};
-use crate::variables::{Value, ids};
 
 impl Context {
     /// Starts a statement: the moment is now, unless `timestamp` is set.
     pub fn begin_moment(&mut self) {
-        self.moment = match self.variables.get(ids::TIMESTAMP) {
-            Value::Double(seconds) if *seconds > 0.0 => (*seconds * SECOND as f64) as i64,
-            _ => self.database.env().now() as i64,
+        self.moment = match self.settled.fixed_moment {
+            Some(moment) => moment,
+            None => self.database.env().now() as i64,
         };
     }
 

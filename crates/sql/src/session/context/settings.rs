@@ -1,13 +1,18 @@
 //! The session's variables, and what expressions and definitions make of them.
 
+use std::time::Duration;
+
+use storage::transaction::RowImages;
+
 use super::Context;
 use crate::catalog::ddl::Settings;
 use crate::expression::functions::locale::{self, Locale};
+use crate::session::logged;
 use crate::types::{Charset, Collation};
 use crate::value::store;
-use crate::value::temporal::DateRules;
+use crate::value::temporal::{DateRules, SECOND};
 use crate::value::zone::Zone;
-use crate::variables::{SessionVariables, ids, sql_mode};
+use crate::variables::{SessionVariables, Value, ids, sql_mode};
 
 /// What the sql_mode means to values and expressions.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,18 +56,33 @@ impl Modes {
     }
 }
 
-/// Settings in the form that expressions want, made of the session's variables.
+/// Settings that every statement asks for, in the form that it wants: made of the session's variables, which lie far apart.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Settled {
+pub(in crate::session) struct Settled {
     pub(super) modes: Modes,
     pub(super) zone: Zone,
     pub(super) client: Charset,
     pub(super) connection: Collation,
     pub(super) results: Option<Charset>,
     pub(super) max_allowed_packet: usize,
+    pub(in crate::session) autocommit: bool,
+    pub(in crate::session) lock_wait_timeout: Duration,
+    pub(in crate::session) max_execution_time: Duration,
+    pub(in crate::session) row_images: RowImages,
+    pub(in crate::session) rows_flags: u16,
+    pub(in crate::session) logs_texts: bool,
+    pub(super) safe_updates: bool,
+    pub(super) completion: u64,
+    /// `timestamp`, if it is set: microseconds.
+    pub(super) fixed_moment: Option<i64>,
 }
 
 impl Context {
+    /// What statements begin with.
+    pub(in crate::session) fn settled(&self) -> &Settled {
+        &self.settled
+    }
+
     /// The session's variables.
     pub fn variables(&self) -> &SessionVariables {
         &self.variables
@@ -122,6 +142,16 @@ impl Context {
         self.settled.results
     }
 
+    /// `sql_safe_updates`
+    pub fn safe_updates(&self) -> bool {
+        self.settled.safe_updates
+    }
+
+    /// `completion_type`, by its list of words.
+    pub fn completion_type(&self) -> u64 {
+        self.settled.completion
+    }
+
     /// `max_allowed_packet`
     pub fn max_allowed_packet(&self) -> usize {
         self.settled.max_allowed_packet
@@ -154,7 +184,7 @@ impl Context {
             strict: self.settled.modes.strict && !ignore,
             dates: self.settled.modes.dates,
             zone: self.settled.zone,
-            today: self.now().date,
+            moment: self.moment,
             truncate_fraction: self.settled.modes.truncate_fraction,
         }
     }
@@ -188,5 +218,17 @@ pub(super) fn settle(variables: &SessionVariables) -> Settled {
             .unwrap_or(Collation::UTF8MB4_0900_AI_CI),
         results: charset(ids::CHARACTER_SET_RESULTS),
         max_allowed_packet: usize::try_from(variables.uint(ids::MAX_ALLOWED_PACKET)).unwrap_or(usize::MAX),
+        autocommit: variables.bool(ids::AUTOCOMMIT),
+        lock_wait_timeout: Duration::from_secs(variables.uint(ids::INNODB_LOCK_WAIT_TIMEOUT)),
+        max_execution_time: Duration::from_millis(variables.uint(ids::MAX_EXECUTION_TIME)),
+        row_images: logged::row_images(variables),
+        rows_flags: logged::rows_flags(variables),
+        logs_texts: variables.bool(ids::BINLOG_ROWS_QUERY_LOG_EVENTS),
+        safe_updates: variables.bool(ids::SQL_SAFE_UPDATES),
+        completion: variables.uint(ids::COMPLETION_TYPE),
+        fixed_moment: match variables.get(ids::TIMESTAMP) {
+            Value::Double(seconds) if *seconds > 0.0 => Some((*seconds * SECOND as f64) as i64),
+            _ => None,
+        },
     }
 }

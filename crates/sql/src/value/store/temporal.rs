@@ -16,7 +16,7 @@ fn incorrect<T>(kind: &str, v: &Datum<'_>, zero: T, to: &mut Target<'_>) -> Resu
             ("time", _) => false,
             (_, Datum::Bytes(text)) => temporal_text::parse_datetime(text).is_none(),
             (_, Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Float(_) | Datum::Decimal(_)) => {
-                v.to_datetime(Date::ZERO).is_none() && v.to_f64().value < LARGEST_NUMBER
+                v.to_datetime(|| Date::ZERO).is_none() && v.to_f64().value < LARGEST_NUMBER
             }
             _ => false,
         };
@@ -46,14 +46,14 @@ fn checked_datetime(v: &Datum<'_>, to: &Target<'_>) -> Option<(DateTime, bool)> 
         Datum::Int(0) | Datum::UInt(0) => (DateTime::ZERO, false),
         Datum::Double(_) | Datum::Float(_) if v.to_integer().value == 0 => (DateTime::ZERO, false),
         Datum::Decimal(n) => {
-            let value = v.to_datetime(to.rules.today)?;
+            let value = v.to_datetime(|| to.rules.today())?;
             // A number that is a date alone has no place for a fraction.
             match n.truncate(0).digits() <= 8 {
                 true => (value.date.midnight(), value.micros != 0),
                 false => (value, false),
             }
         }
-        other => (other.to_datetime(to.rules.today)?, false),
+        other => (other.to_datetime(|| to.rules.today())?, false),
     };
     value.date.check(to.rules.dates).then_some((value, truncated))
 }
@@ -169,7 +169,7 @@ fn time_of_number<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Dat
 pub(super) fn year<'a>(v: &Datum<'_>, to: &mut Target<'_>) -> Result<Datum<'a>> {
     match v {
         Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) => {
-            let value = v.to_datetime(to.rules.today).map_or(0, |moment| moment.date.year);
+            let value = v.to_datetime(|| to.rules.today()).map_or(0, |moment| moment.date.year);
             return year(&Datum::UInt(value.into()), to);
         }
         v if is_negative_fraction(v) => return to.out_of_range(Datum::Year(0)),

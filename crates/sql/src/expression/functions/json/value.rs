@@ -134,9 +134,9 @@ pub fn convert_to(value: Json<'_>, to: &cast::To, cx: &mut Context) -> Result<Op
             .filter(|c| c.whole && c.value.abs() <= f64::from(f32::MAX))
             .map(|c| Datum::Float(c.value as f32)),
         T::Decimal(precision, scale) => decimal(&scalar, *precision, *scale).map(Datum::Decimal),
-        T::Date if temporal => scalar.to_datetime(cx.today()).map(|d| Datum::Date(d.date)),
+        T::Date if temporal => scalar.to_datetime(|| cx.today()).map(|d| Datum::Date(d.date)),
         T::DateTime(fsp) if temporal => {
-            scalar.to_datetime(cx.today()).and_then(|d| d.round(*fsp)).map(Datum::DateTime)
+            scalar.to_datetime(|| cx.today()).and_then(|d| d.round(*fsp)).map(Datum::DateTime)
         }
         T::Time(fsp) if temporal => scalar.to_time().map(|t| Datum::Time(t.round(*fsp).clamp().0)),
         _ => None,

@@ -6,7 +6,7 @@ use super::encoded;
 use crate::ast::{IntegerSize, Sign};
 use crate::types::{Collation, DataType};
 use crate::value::store::Rules;
-use crate::value::temporal::{Date, DateRules};
+use crate::value::temporal::DateRules;
 use crate::value::zone::Zone;
 
 fn path(text: &str) -> Path {
@@ -39,7 +39,7 @@ fn table(level: Level, width: usize) -> JsonTable {
     JsonTable::new(
         level,
         width,
-        Rules { strict: true, dates, zone: Zone::UTC, today: Date::ZERO, truncate_fraction: false },
+        Rules { strict: true, dates, zone: Zone::UTC, moment: 0, truncate_fraction: false },
     )
 }
 
