@@ -69,7 +69,20 @@ pub(crate) struct Entry<'a> {
 /// The order of entries (O1).
 #[inline]
 pub(crate) fn order(a: &[u8], a_position: LogPosition, b: &[u8], b_position: LogPosition) -> Ordering {
-    a.cmp(b).then(b_position.cmp(&a_position))
+    compare(a, b).then(b_position.cmp(&a_position))
+}
+
+/// The order of full keys. Most differ in their first eight bytes, tree and number, which are compared without a call.
+#[inline]
+pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
+    const WORD: usize = size_of::<u64>();
+    match (a.first_chunk::<WORD>(), b.first_chunk::<WORD>()) {
+        (Some(x), Some(y)) => {
+            let order = u64::from_be_bytes(*x).cmp(&u64::from_be_bytes(*y));
+            order.then_with(|| a[WORD..].cmp(&b[WORD..]))
+        }
+        _ => a.cmp(b),
+    }
 }
 
 /// A value as it is handed out: cheap to clone, and independent of the store's memtables.
@@ -126,6 +139,19 @@ impl fmt::Debug for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_ordered_bytewise() {
+        let words = [vec![0; 8], vec![1, 0, 0, 0, 0, 0, 0, 0], vec![0, 0, 0, 0, 0, 0, 0, 1], vec![255; 8]];
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for word in &words {
+            keys.extend((0..=8).map(|len| word[..len].to_vec()));
+            keys.extend([vec![0], vec![255], vec![1, 2, 3]].map(|rest| [&word[..], &rest].concat()));
+        }
+        for (a, b) in keys.iter().flat_map(|a| keys.iter().map(move |b| (a, b))) {
+            assert_eq!(compare(a, b), a.cmp(b), "{a:?} {b:?}");
+        }
+    }
 
     #[test]
     fn versions_of_a_key_stand_newest_first() {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use binlog::event::metadata::{OptionalMetadata, TableDetails};
 use binlog::event::{EncodedTableMap, TableMapEvent};
-use binlog::row::{ColumnType, Fields};
+use binlog::row::{ColumnType, Width};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -42,8 +42,8 @@ pub struct TableSchema {
     pub secondary: Vec<Index>,
     table_maps: TableMaps,
     types: Vec<ColumnType>,
-    /// Columns behind this one are in no key.
-    key_columns: usize,
+    /// How long the columns' values are, up to the last one that is in a key.
+    key_widths: Vec<Width>,
 }
 
 /// The events that precede the table's rows in the log.
@@ -173,10 +173,11 @@ impl TableSchema {
         let parts = secondary.iter().chain([&primary]).flat_map(|index| &index.codecs);
         let key_columns = parts.map(|part| part.column + 1).max().unwrap_or(0);
         let types: Vec<_> = columns.iter().map(|c| c.ty).collect();
+        let key_widths = types.iter().take(key_columns).map(ColumnType::width).collect();
         let (database, name) = (database.into(), name.into());
         let table_maps = TableMaps::default();
         let mut schema =
-            Self { id, database, name, columns, primary, secondary, table_maps, types, key_columns };
+            Self { id, database, name, columns, primary, secondary, table_maps, types, key_widths };
         schema.table_maps.minimal = schema.encode_map(0, OptionalMetadata::minimal(&schema.types));
         schema.table_maps.full = schema.table_maps.minimal.clone();
         Ok(schema)
@@ -259,7 +260,8 @@ impl TableSchema {
 
     /// As [`Self::keys`], in a buffer that was used before.
     pub(crate) fn keys_in(&self, buffer: Vec<u8>, image: &[u8]) -> Result<RowKeys, KeyError> {
-        let columns = KeyColumns::split(self, image)?;
+        let mut columns = KeyColumns::default();
+        columns.split(self, image)?;
         self.keys_of(&columns, buffer)
     }
 
@@ -271,9 +273,12 @@ impl TableSchema {
         before: &[u8],
         after: &[u8],
     ) -> Result<(RowKeys, Option<RowKeys>), KeyError> {
-        let (before, after) = (KeyColumns::split(self, before)?, KeyColumns::split(self, after)?);
-        let new = if before.0 == after.0 { None } else { Some(self.keys_of(&after, new)?) };
-        Ok((self.keys_of(&before, old)?, new))
+        let (mut columns_before, mut columns_after) = (KeyColumns::default(), KeyColumns::default());
+        columns_before.split(self, before)?;
+        columns_after.split(self, after)?;
+        let is_same = columns_before.0 == columns_after.0;
+        let new = if is_same { None } else { Some(self.keys_of(&columns_after, new)?) };
+        Ok((self.keys_of(&columns_before, old)?, new))
     }
 
     fn keys_of(&self, columns: &KeyColumns<'_>, mut buffer: Vec<u8>) -> Result<RowKeys, KeyError> {
@@ -404,17 +409,26 @@ fn bitmap(bits: impl Iterator<Item = bool>) -> Vec<u8> {
 }
 
 /// The key columns' values in a row image, as bytes; `None` for NULL.
+#[derive(Default)]
 struct KeyColumns<'a>(SmallVec<[Option<&'a [u8]>; 8]>);
 
 impl<'a> KeyColumns<'a> {
-    fn split(schema: &'a TableSchema, image: &'a [u8]) -> Result<Self, KeyError> {
-        let mut fields = Fields::new(&schema.types, None, None, image).map_err(|_| KeyError::Malformed)?;
-        let mut columns = SmallVec::with_capacity(schema.key_columns);
-        while columns.len() < schema.key_columns {
-            let field = fields.next_field().ok().flatten().ok_or(KeyError::Malformed)?;
-            columns.push(field.raw);
+    /// Takes them from an image.
+    fn split(&mut self, schema: &'a TableSchema, image: &'a [u8]) -> Result<(), KeyError> {
+        let nulls_len = schema.columns.len().div_ceil(8);
+        let (nulls, mut rest) = image.split_at_checked(nulls_len).ok_or(KeyError::Malformed)?;
+        for (column, width) in schema.key_widths.iter().enumerate() {
+            let is_null = nulls[column / 8] >> (column % 8) & 1 == 1;
+            self.0.push(if is_null {
+                None
+            } else {
+                let len = width.value_len(rest).map_err(|_| KeyError::Malformed)?;
+                let (raw, behind) = rest.split_at(len);
+                rest = behind;
+                Some(raw)
+            });
         }
-        Ok(Self(columns))
+        Ok(())
     }
 }
 

@@ -38,6 +38,8 @@ impl Mark {
 /// What a transaction did to a key. Its bytes are the full key and the value.
 #[derive(Debug)]
 struct Change {
+    /// The full key's beginning: see [`Sought`].
+    head: u64,
     start: usize,
     key_end: usize,
     end: usize,
@@ -51,6 +53,24 @@ enum Effect {
     Put,
     Delete,
     Shadow,
+}
+
+/// A key to compare with. Its tree and first bytes, zeros behind a shorter key, are one number, which is in order: it
+/// nearly always decides.
+#[derive(Clone, Copy)]
+struct Sought<'k> {
+    head: u64,
+    key: &'k [u8],
+}
+
+impl<'k> Sought<'k> {
+    fn new(tree: TreeId, key: &'k [u8]) -> Self {
+        let first = key.first_chunk().map_or_else(
+            || key.iter().zip([24, 16, 8]).map(|(&byte, shift)| u32::from(byte) << shift).sum(),
+            |first| u32::from_be_bytes(*first),
+        );
+        Self { head: u64::from(tree.0) << 32 | u64::from(first), key }
+    }
 }
 
 /// A transaction's private changes.
@@ -124,20 +144,22 @@ impl WriteSet {
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(value);
-        self.changes.push(Change { start, key_end, end: self.bytes.len(), effect, replaced });
+        let head = Sought::new(tree, key).head;
+        self.changes.push(Change { head, start, key_end, end: self.bytes.len(), effect, replaced });
     }
 
     /// Where a key is in the order or would be, and its newest change.
     fn find(&self, tree: TreeId, key: &[u8]) -> (Place, Option<usize>) {
-        let place = self.newest.place(|number| self.order(number, tree, key) == Ordering::Less);
-        let newest = self.newest.at(place).filter(|&number| self.order(number, tree, key) == Ordering::Equal);
+        let sought = Sought::new(tree, key);
+        let place = self.newest.place(|number| self.order(number, sought).is_lt());
+        let newest = self.newest.at(place).filter(|&number| self.order(number, sought).is_eq());
         (place, newest)
     }
 
-    /// How a change's key compares with this one.
-    fn order(&self, number: usize, tree: TreeId, key: &[u8]) -> Ordering {
-        let full_key = self.full_key(number);
-        TreeId::of(full_key).cmp(&tree).then_with(|| full_key[TREE_LEN..].cmp(key))
+    /// How a change's key compares with one that is looked for.
+    fn order(&self, number: usize, sought: Sought<'_>) -> Ordering {
+        let order = self.changes[number].head.cmp(&sought.head);
+        order.then_with(|| self.full_key(number)[TREE_LEN..].cmp(sought.key))
     }
 
     fn full_key(&self, number: usize) -> &[u8] {
@@ -190,8 +212,8 @@ impl WriteSet {
     /// it was set to, if it was not deleted.
     pub fn next(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
         let first = self.newest.place(|number| match from {
-            Bound::Included(key) => self.order(number, tree, key).is_lt(),
-            Bound::Excluded(key) => self.order(number, tree, key).is_le(),
+            Bound::Included(key) => self.order(number, Sought::new(tree, key)).is_lt(),
+            Bound::Excluded(key) => self.order(number, Sought::new(tree, key)).is_le(),
             Bound::Unbounded => self.tree(number) < tree,
         });
         self.first(tree, self.newest.from(first), mark)
@@ -200,15 +222,15 @@ impl WriteSet {
     /// The last key of `tree` before `from`, as [`Self::next`].
     pub fn prev(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
         let behind = self.newest.place(|number| match from {
-            Bound::Included(key) => self.order(number, tree, key).is_le(),
-            Bound::Excluded(key) => self.order(number, tree, key).is_lt(),
+            Bound::Included(key) => self.order(number, Sought::new(tree, key)).is_le(),
+            Bound::Excluded(key) => self.order(number, Sought::new(tree, key)).is_lt(),
             Bound::Unbounded => self.tree(number) <= tree,
         });
         self.first(tree, self.newest.before(behind), mark)
     }
 
     fn tree(&self, number: usize) -> TreeId {
-        TreeId::of(self.full_key(number))
+        TreeId((self.changes[number].head >> 32) as u32)
     }
 
     fn first(
@@ -303,6 +325,26 @@ mod tests {
         backward.reverse();
         assert_eq!(forward, backward);
         forward
+    }
+
+    #[test]
+    fn keys_are_ordered_bytewise_however_short() {
+        let mut set = WriteSet::new();
+        let mut model = BTreeMap::new();
+        for first in [0_u8, 1, 255] {
+            for len in 0..8_usize {
+                for last in [0_u8, 1, 255] {
+                    let mut key = vec![first; len];
+                    key.push(last);
+                    set.put(TREE, &key, &[last]);
+                    model.insert(key, Some(vec![last]));
+                }
+            }
+        }
+        set.put(TREE, b"", b"first");
+        model.insert(Vec::new(), Some(b"first".to_vec()));
+        set.check_invariants();
+        assert_eq!(all(&set, Mark::NOW), model.into_iter().collect::<Vec<_>>());
     }
 
     #[test]

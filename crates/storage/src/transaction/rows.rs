@@ -50,16 +50,11 @@ impl Transaction {
         after: &[u8],
     ) -> Result<(), TransactionError> {
         let (old, changed) = schema.keys_before_and_after(take(&mut self.key_buffers), before, after)?;
-        let new = changed.as_ref().unwrap_or(&old);
         self.assert_locked(schema, Row { image: before, keys: &old })?;
-        self.lock_unique(schema, &old, Some(new))?;
-        if (0..=schema.secondary.len()).any(|number| old.of(number) != new.of(number)) {
-            self.begin_writing()?;
+        if let Some(new) = &changed {
+            self.take_keys(schema, &old, new, after)?;
         }
-        if old.primary() != new.primary() {
-            self.take_primary(schema, new)?;
-        }
-        self.take_secondary(schema, Some(&old), new, after)?;
+        let new = changed.as_ref().unwrap_or(&old);
         if self.map_table(schema) {
             self.log_update(schema, before, after)?;
             self.note_keys(schema, Some(&old), Some(new));
@@ -168,7 +163,7 @@ impl Transaction {
     /// Tells the log which keys a row has and had: a replica applies what has one in common in this order. A unique key that
     /// the row keeps is left out: who takes it waits for whoever gives it up, which changes this row.
     fn note_keys<'k>(&mut self, schema: &TableSchema, old: Option<&'k RowKeys>, new: Option<&'k RowKeys>) {
-        for (number, index) in schema.indexes().enumerate() {
+        for (number, index) in schema.indexes().enumerate().filter(|(_, index)| index.unique()) {
             let key = |keys: Option<&'k RowKeys>| keys.and_then(|keys| keys.unique(number));
             let entry = |keys: Option<&'k RowKeys>| keys.map(|keys| keys.of(number));
             let keeps = entry(old) == entry(new);
@@ -279,6 +274,24 @@ impl Transaction {
             }
         }
         Ok(())
+    }
+
+    /// Locks the keys that a row gives up and those that it takes, and makes sure that it may take them.
+    fn take_keys(
+        &mut self,
+        schema: &TableSchema,
+        old: &RowKeys,
+        new: &RowKeys,
+        image: &[u8],
+    ) -> Result<(), TransactionError> {
+        self.lock_unique(schema, old, Some(new))?;
+        if (0..=schema.secondary.len()).any(|number| old.of(number) != new.of(number)) {
+            self.begin_writing()?;
+        }
+        if old.primary() != new.primary() {
+            self.take_primary(schema, new)?;
+        }
+        self.take_secondary(schema, Some(old), new, image)
     }
 
     /// Makes sure that a row's new entries in secondary indexes lie in nobody's range; locks the unique keys that it takes
