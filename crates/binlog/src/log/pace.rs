@@ -8,6 +8,9 @@
 //!
 //! Flushes begin at least a sixteenth of a flush's time apart, so that commits still gather in groups. Where a flush takes
 //! hardly longer than the work of a group there is nothing to win, and they take turns.
+//!
+//! Where the processors are busy, whoever flushes also waits for one of them, often longer than for the disk. More flushes would
+//! make that worse. So what a flush takes is the time in which one of eight is over.
 
 use smallvec::SmallVec;
 use std::time::Duration;
@@ -25,9 +28,9 @@ const PAYS_HALVES: u64 = 3;
 /// costs little: two flushes at a time on a disk that takes one after the other.
 const PATIENCE: u32 = 16;
 const PATIENCE_MAX: u32 = 1024;
-/// Flushes that a judgement needs, at least: the times of a disk that others use too vary a lot.
+/// Flushes that a judgement needs, at least, and those that are remembered: the times of a disk that others use too vary a lot.
 const SAMPLE: usize = 16;
-/// Flushes alone that tell a disk that has become slower from one that takes one after the other; their median does.
+/// Flushes alone that tell a disk that has become slower from one that takes one after the other.
 const CHECKS: usize = 5;
 
 /// The measurements, and what they allow.
@@ -37,7 +40,9 @@ pub(super) struct Pace {
     limit: usize,
     /// Overlapping does not seem to pay; flushes take turns until that is known.
     doubt: Option<Doubt>,
-    /// Smoothed microseconds of flushes that met no other.
+    /// Microseconds of the last flushes that met no other, in no order.
+    alone: Times,
+    /// What one of them takes.
     alone_us: u64,
     /// Flushes alone since the limit became one.
     alone_count: u32,
@@ -45,10 +50,12 @@ pub(super) struct Pace {
     /// What a flush took alone when overlapping was given up last.
     given_up_us: u64,
     /// Microseconds of all flushes that met others, since the limit changed.
-    together_us: u64,
-    together_count: usize,
+    together: Times,
     last_begun: Duration,
 }
+
+/// Microseconds of some flushes: as many as tell what one takes.
+type Times = SmallVec<[u64; 2 * SLOTS]>;
 
 /// Whether flushes took too long because of each other.
 #[derive(Debug)]
@@ -56,7 +63,7 @@ struct Doubt {
     /// What they took, in microseconds.
     together_us: u64,
     /// What those took that were timed alone since.
-    alone_us: SmallVec<[u64; CHECKS]>,
+    alone: Times,
 }
 
 impl Default for Pace {
@@ -64,12 +71,12 @@ impl Default for Pace {
         Self {
             limit: 1,
             doubt: None,
+            alone: Times::new(),
             alone_us: 0,
             alone_count: 0,
             patience: PATIENCE,
             given_up_us: 0,
-            together_us: 0,
-            together_count: 0,
+            together: Times::new(),
             last_begun: Duration::ZERO,
         }
     }
@@ -108,17 +115,16 @@ impl Pace {
         match &mut self.doubt {
             Some(doubt) => {
                 if alone {
-                    doubt.alone_us.push(took_us);
-                    if doubt.alone_us.len() == CHECKS {
+                    doubt.alone.push(took_us);
+                    if doubt.alone.len() == CHECKS {
                         self.decide();
                     }
                 }
             }
             None if alone => self.end_alone(took_us),
             None => {
-                self.together_us = self.together_us.saturating_add(took_us);
-                self.together_count += 1;
-                if self.limit > 1 && self.together_count >= SAMPLE.max(2 * self.limit) {
+                self.together.push(took_us);
+                if self.together.len() >= SAMPLE.max(2 * self.limit) {
                     self.judge();
                 }
             }
@@ -126,8 +132,13 @@ impl Pace {
     }
 
     fn end_alone(&mut self, took_us: u64) {
-        self.alone_us = smooth(self.alone_us, took_us);
-        self.alone_count = self.alone_count.saturating_add(1);
+        if self.alone.len() < SAMPLE {
+            self.alone.push(took_us);
+        } else {
+            self.alone[self.alone_count as usize % SAMPLE] = took_us;
+        }
+        self.alone_count = self.alone_count.wrapping_add(1);
+        self.alone_us = typical(&self.alone);
         if self.alone_us > 2 * self.given_up_us {
             // Not the disk any more on which it did not pay.
             self.patience = PATIENCE;
@@ -139,36 +150,50 @@ impl Pace {
 
     /// Whether overlapping seems to pay, now that there were enough flushes to tell.
     fn judge(&mut self) {
-        let together_us = self.together_us / self.together_count as u64;
-        if pays(together_us, self.alone_us) {
+        let together_us = typical(&self.together);
+        if !is_long(together_us) {
+            self.take_turns();
+        } else if pays(together_us, self.alone_us) {
             self.patience = PATIENCE;
             self.change_limit((2 * self.limit).min(SLOTS));
         } else {
-            self.doubt = Some(Doubt { together_us, alone_us: SmallVec::new() });
+            self.doubt = Some(Doubt { together_us, alone: Times::new() });
         }
     }
 
     /// Whether it was the overlapping, now that some were alone.
     fn decide(&mut self) {
-        let Some(mut doubt) = self.doubt.take() else { return };
-        doubt.alone_us.sort_unstable();
-        let alone_us = doubt.alone_us[CHECKS / 2];
+        let Some(doubt) = self.doubt.take() else { return };
+        let alone_us = typical(&doubt.alone);
         if pays(doubt.together_us, alone_us) {
-            self.alone_us = alone_us;
+            (self.alone, self.alone_us) = (doubt.alone, alone_us);
             return self.change_limit(self.limit);
         }
-        self.change_limit(self.limit.div_ceil(2));
-        if self.limit == 1 {
-            self.patience = (2 * self.patience).min(PATIENCE_MAX);
-            self.alone_count = 0;
-            self.given_up_us = self.alone_us;
+        if self.limit > 2 {
+            return self.change_limit(self.limit / 2);
         }
+        self.given_up_us = self.alone_us;
+        self.patience = (2 * self.patience).min(PATIENCE_MAX);
+        self.take_turns();
+    }
+
+    fn take_turns(&mut self) {
+        self.change_limit(1);
+        self.alone.clear();
+        self.alone_count = 0;
     }
 
     fn change_limit(&mut self, limit: usize) {
         self.limit = limit;
-        (self.together_us, self.together_count) = (0, 0);
+        self.together.clear();
     }
+}
+
+/// What a flush takes that waits for nothing but the disk: one of eight takes no longer.
+fn typical(times: &[u64]) -> u64 {
+    let mut rising = Times::from_slice(times);
+    rising.sort_unstable();
+    rising.get(times.len() / 8).copied().unwrap_or_default()
 }
 
 /// True if it is worth while to begin others meanwhile.
@@ -181,14 +206,10 @@ fn pays(together_us: u64, alone_us: u64) -> bool {
     2 * together_us < PAYS_HALVES * alone_us
 }
 
-/// An eighth of the new, seven of the old.
-fn smooth(old: u64, new: u64) -> u64 {
-    if old == 0 { new } else { old - old / 8 + new / 8 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stdx::random::Random;
 
     /// Flushes a disk does, one begun as soon as it may; returns how many ended in `seconds`, and the limit then.
     fn run(pace: &mut Pace, flush: Duration, side_by_side: bool, seconds: u64) -> (usize, usize) {
@@ -247,6 +268,31 @@ mod tests {
         assert_eq!(pace.limit, SLOTS);
         run(&mut pace, Duration::from_millis(20), false, 20);
         assert!(pace.patience > PATIENCE);
+    }
+
+    /// With 256 clients on two processors most flushes took several times longer than the disk did.
+    #[test]
+    fn a_fast_disk_beside_busy_processors_takes_turns() {
+        let mut pace = Pace::default();
+        let mut random = Random::new(7);
+        let mut together = 0;
+        for _ in 0..10_000 {
+            let late = if random.below(10) < 4 { 0 } else { random.below(3000) };
+            let alone = pace.is_full(1);
+            together += usize::from(!alone);
+            pace.end(Duration::from_micros(200 + late), alone);
+        }
+        assert!(together < 1000, "{together} of 10,000");
+    }
+
+    /// The same disk was a slow one before.
+    #[test]
+    fn a_disk_that_becomes_fast_takes_turns_though_processors_are_busy() {
+        let mut pace = Pace::default();
+        run(&mut pace, Duration::from_millis(20), true, 2);
+        assert_eq!(pace.limit, SLOTS);
+        (0..4 * SLOTS as u64).for_each(|n| pace.end(Duration::from_micros(200 + n % 3 * 1000), false));
+        assert_eq!(pace.limit, 1);
     }
 
     /// A disk that was given fewer requests now and then was given less and less of them itself: each time flushes became
