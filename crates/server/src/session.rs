@@ -49,6 +49,8 @@ pub struct Client<'a> {
     /// Who it is that may ask for the log.
     pub(crate) reader: Reader,
     outbox: Arc<Outbox>,
+    /// The last reply was left there.
+    has_left: bool,
 }
 
 /// Gives a connection that was just accepted a thread, or refuses it.
@@ -176,6 +178,7 @@ fn log_in<'a>(
                     limits_of: None,
                     reader,
                     outbox,
+                    has_left: false,
                 };
                 client.ok();
                 return Some(client);
@@ -305,7 +308,9 @@ impl Client<'_> {
                 return End::Write(e);
             }
             let read = self.connection.read_command(&mut packet);
-            self.outbox.await_sent();
+            if std::mem::take(&mut self.has_left) {
+                self.outbox.await_sent();
+            }
             if let Err(e) = read {
                 return self.read_failed(e);
             }
@@ -332,7 +337,10 @@ impl Client<'_> {
     /// Sends the reply, or leaves it where it holds only once something is durable.
     fn reply(&mut self) -> io::Result<()> {
         match self.session.take_unsettled() {
-            Some(unsettled) => self.outbox.leave(&mut self.connection, unsettled),
+            Some(unsettled) => {
+                self.has_left = true;
+                self.outbox.leave(&mut self.connection, unsettled)
+            }
             None => self.connection.flush(),
         }
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
+use smallvec::SmallVec;
 
 use super::computed;
 use super::fit;
@@ -122,6 +123,11 @@ impl Assignments {
         Ok(Self { touched: untouched_moments(table, &list), list, sequential: false, ignore: false })
     }
 
+    /// True if they may change the AUTO_INCREMENT column.
+    pub(super) fn number(&self, table: &TableDef) -> bool {
+        self.list.iter().any(|(column, _)| table.auto_column == Some(*column))
+    }
+
     /// The row after them; `None` if it stays as it is.
     pub(super) fn apply(
         &self,
@@ -188,7 +194,7 @@ impl Assignments {
             Around::Frame(frame) => frame.row(),
             Around::Nothing => old,
         };
-        let mut values = Vec::with_capacity(assignments.len());
+        let mut values: SmallVec<[(usize, Datum<'_>); 4]> = SmallVec::with_capacity(assignments.len());
         for (column, assigned) in assignments {
             let definition = &table.columns[*column];
             let (value, charset) = match assigned {

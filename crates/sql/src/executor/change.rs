@@ -163,19 +163,17 @@ impl Target {
         }
         let mut rows = Running::new(cx, &self.from);
         rows.open(cx, frame)?;
-        let mut sorted = Sorter::new(cx, &self.order, limit);
-        let mut done = 0;
-        while rows.next(cx, frame)? {
-            let image = frame.image(0).unwrap_or_default();
-            if self.order.is_empty() {
-                each(cx, image)?;
-                done += 1;
-                if done == limit {
-                    return Ok(());
-                }
-            } else {
-                sorted.push(cx, frame.row(), &[Datum::borrowed(image)])?;
+        if self.order.is_empty() {
+            let mut left = limit;
+            while left > 0 && rows.next(cx, frame)? {
+                each(cx, frame.image(0).unwrap_or_default())?;
+                left -= 1;
             }
+            return Ok(());
+        }
+        let mut sorted = Sorter::new(cx, &self.order, limit);
+        while rows.next(cx, frame)? {
+            sorted.push(cx, frame.row(), &[Datum::borrowed(frame.image(0).unwrap_or_default())])?;
         }
         sorted.drain(cx, |cx, row| each(cx, &row[0].to_bytes()).map(|()| true)).map(|_| ())
     }
@@ -210,6 +208,7 @@ fn update_rows(
 ) -> Result<()> {
     let table = &target.table;
     let rules = cx.store_rules(update.ignore);
+    let numbers = assignments.number(table);
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, frame, |cx, before| {
         matched += 1;
@@ -226,7 +225,9 @@ fn update_rows(
             };
         match cx.transaction().engine.update_row(&table.schema, before, &after) {
             Ok(()) => {
-                table.count_row(&after);
+                if numbers {
+                    table.count_row(&after);
+                }
                 changed += 1;
                 cx.count(Counter::HandlerUpdate);
                 Ok(())

@@ -7,9 +7,11 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::on_duplicate::{self, Selected};
 use super::query;
-use super::writer::{Draft, Given, OnDuplicate, Writer, charset_of, charset_of_type, reads_columns};
+use super::writer::{Columns, Draft, Given, OnDuplicate, Writer, charset_of, charset_of_type, reads_columns};
 use crate::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
@@ -34,10 +36,19 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
     plan::run(
         cx,
         |cx, basis| Insertion::plan(cx, basis, insert, text),
-        |cx, plan| match (&plan.source, &insert.source) {
-            (Source::Rows(computed), InsertSource::Values(rows)) => values(cx, insert, plan, rows, computed),
-            (Source::Query(query), _) => selected(cx, insert, plan, query),
-            (Source::Rows(_), InsertSource::Query(_)) => Err(SqlError::internal("another statement's plan")),
+        |cx, plan| {
+            let mut image = std::mem::take(&mut plan.image);
+            let outcome = match (&plan.source, &insert.source) {
+                (Source::Rows(computed), InsertSource::Values(rows)) => {
+                    values(cx, insert, plan, (rows, computed), &mut image)
+                }
+                (Source::Query(query), _) => selected(cx, insert, plan, query),
+                (Source::Rows(_), InsertSource::Query(_)) => {
+                    Err(SqlError::internal("another statement's plan"))
+                }
+            };
+            plan.image = image;
+            outcome
         },
     )
 }
@@ -45,12 +56,14 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
 /// What an INSERT or REPLACE does.
 struct Insertion {
     table: Arc<TableDef>,
-    /// The columns that it gives values, by their numbers.
-    columns: Vec<usize>,
+    /// The columns that it gives values.
+    columns: Columns,
     on_duplicate: OnDuplicate,
     /// How often it says VALUES(column), which is to be warned of.
     values_calls: usize,
     source: Source,
+    /// Of the last execution, for its memory.
+    image: Vec<u8>,
 }
 
 /// Where the values come from.
@@ -100,14 +113,16 @@ impl Insertion {
         let bare = Bare::new(cx);
         let mut computed = Vec::new();
         for (number, row) in rows.iter().enumerate() {
-            if row.iter().any(|value| !bare.is(cx, value)) {
+            if row.iter().any(|value| !bare.is(value)) {
                 computed.push((number, Computed::resolve(cx, basis, &table, (row, &bare), text)?));
             } else {
                 row.iter().filter_map(parameter).for_each(|number| basis.takes(number));
             }
         }
         let values_calls = on_duplicate::count_values(insert);
-        Ok(Self { table, columns, on_duplicate, values_calls, source: Source::Rows(computed) })
+        let columns = Columns::new(&table, columns);
+        let source = Source::Rows(computed);
+        Ok(Self { table, columns, on_duplicate, values_calls, source, image: Vec::new() })
     }
 
     /// INSERT .. SELECT.
@@ -127,7 +142,9 @@ impl Insertion {
         let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
         let on_duplicate = on_duplicate::resolve(cx, &table, insert, &columns, &read, (basis, text))?;
         times_as_numbers(&mut query, &table, &columns);
-        Ok(Self { table, columns, on_duplicate, values_calls: 0, source: Source::Query(Box::new(query)) })
+        let columns = Columns::new(&table, columns);
+        let source = Source::Query(Box::new(query));
+        Ok(Self { table, columns, on_duplicate, values_calls: 0, source, image: Vec::new() })
     }
 }
 
@@ -158,7 +175,7 @@ impl Computed {
         (row, bare): (&[ast::Expr], &Bare),
         text: &[u8],
     ) -> Result<Self> {
-        let is_bare: Vec<bool> = row.iter().map(|value| bare.is(cx, value)).collect();
+        let is_bare: Vec<bool> = row.iter().map(|value| bare.is(value)).collect();
         let mut resolver = resolver(cx, table, text);
         let mut exprs = Vec::with_capacity(row.len());
         for (ast, is_bare) in row.iter().zip(&is_bare) {
@@ -209,39 +226,45 @@ fn values(
     cx: &mut Context,
     insert: &ast::Insert,
     plan: &Insertion,
-    rows: &[Vec<ast::Expr>],
-    computed: &[(usize, Computed)],
+    (rows, computed): (&[Vec<ast::Expr>], &[(usize, Computed)]),
+    image: &mut Vec<u8>,
 ) -> Result<()> {
     on_duplicate::warn_of_values(cx, plan.values_calls);
-    let table = plan.table.clone();
-    let mut given = vec![Given::Default; table.columns.len()];
-    let mut writer = Writer::new(cx, table, plan.on_duplicate.clone(), insert.ignore, rows.len() as u64)
-        .of_columns(&plan.columns);
+    let table = &plan.table;
+    let mut given: SmallVec<[Given<'_>; 8]> = SmallVec::from_elem(Given::Default, table.columns.len());
+    let mut writer = Writer::new(cx, table, &plan.on_duplicate, insert.ignore, rows.len() as u64)
+        .of_columns(&plan.columns)
+        .with_memory(std::mem::take(image));
     let bare = Bare::new(cx);
     let mut computed = computed.iter().peekable();
     let outcome = rows.iter().enumerate().try_for_each(|(number, row)| {
         let exprs = match computed.next_if(|(of, _)| *of == number) {
             None => &[][..],
             Some((_, Computed::Values(exprs))) => exprs,
-            Some((_, Computed::Draft(exprs))) => return draft(cx, &mut writer, &plan.columns, exprs),
+            Some((_, Computed::Draft(exprs))) => return draft(cx, &mut writer, &plan.columns.numbers, exprs),
         };
-        for (at, (ast, &column)) in row.iter().zip(&plan.columns).enumerate() {
-            given[column] = match exprs.get(at) {
-                Some(Some(expr)) => Given::Value(expr.eval(cx, Row::None)?, charset_of(expr)),
-                _ => bare.value(cx, ast).ok_or_else(|| SqlError::internal("a value is not bare any more"))?,
+        for (at, (ast, &column)) in row.iter().zip(&plan.columns.numbers).enumerate() {
+            given[column] = match (exprs.get(at), parameter(ast)) {
+                (Some(Some(expr)), _) => Given::Value(expr.eval(cx, Row::None)?, charset_of(expr)),
+                (_, Some(number)) => {
+                    let (value, charset) = cx.take_parameter(number as usize);
+                    Given::Value(value, charset)
+                }
+                _ => bare.value(ast).ok_or_else(|| SqlError::internal("a value is not bare any more"))?,
             };
         }
         writer.write(cx, &mut given)
     });
-    writer.finish(cx, outcome)?;
-    if rows.len() > 1 {
+    let outcome = writer.finish(cx, outcome);
+    if outcome.is_ok() && rows.len() > 1 {
         writer.tell(cx);
     }
-    Ok(())
+    *image = writer.into_memory();
+    outcome
 }
 
 /// A row whose expressions read the columns before them.
-fn draft(cx: &mut Context, writer: &mut Writer, columns: &[usize], exprs: &[Option<Expr>]) -> Result<()> {
+fn draft(cx: &mut Context, writer: &mut Writer<'_>, columns: &[usize], exprs: &[Option<Expr>]) -> Result<()> {
     let mut draft = writer.draft(cx)?;
     for (expr, &column) in exprs.iter().zip(columns) {
         set(cx, writer, &mut draft, column, expr.as_ref())?;
@@ -261,20 +284,20 @@ impl Bare {
         Self { charset: (cx.client_charset() == connection).then_some(connection) }
     }
 
-    fn is(&self, cx: &Context, expr: &ast::Expr) -> bool {
+    fn is(&self, expr: &ast::Expr) -> bool {
         use Literal as L;
         match &expr.kind {
             // Known without making the value.
             ExprKind::Parameter(_) | ExprKind::Literal(L::Integer(_) | L::Decimal(_) | L::Null) => true,
-            _ => self.value(cx, expr).is_some(),
+            _ => self.value(expr).is_some(),
         }
     }
 
-    fn value<'a>(&self, cx: &Context, expr: &'a ast::Expr) -> Option<Given<'a>> {
+    /// The value of one that is no parameter.
+    fn value<'a>(&self, expr: &'a ast::Expr) -> Option<Given<'a>> {
         let (value, charset) = match &expr.kind {
             ExprKind::Literal(literal) => self.literal(literal)?,
             ExprKind::Default(None) => return Some(Given::Default),
-            ExprKind::Parameter(number) => cx.parameter_text(*number as usize),
             ExprKind::Unary { op: UnaryOp::Minus, operand } => match &operand.kind {
                 ExprKind::Literal(Literal::Integer(n)) => {
                     (Datum::Int(i64::try_from(-i128::from(*n)).ok()?), Charset::Ascii)
@@ -322,7 +345,7 @@ pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c
 /// Gives a draft's column the value of an expression, or its default.
 pub(super) fn set(
     cx: &mut Context,
-    writer: &mut Writer,
+    writer: &mut Writer<'_>,
     draft: &mut Draft,
     column: usize,
     expr: Option<&Expr>,
@@ -337,9 +360,9 @@ pub(super) fn set(
 /// INSERT .. SELECT.
 fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Query) -> Result<()> {
     let types: Vec<_> = query.columns.iter().map(|c| c.ty).collect();
-    let (columns, width) = (&plan.columns, plan.table.columns.len());
+    let (columns, width) = (&plan.columns.numbers, plan.table.columns.len());
     let mut writer =
-        Writer::new(cx, plan.table.clone(), plan.on_duplicate.clone(), insert.ignore, 0).of_columns(columns);
+        Writer::new(cx, &plan.table, &plan.on_duplicate, insert.ignore, 0).of_columns(&plan.columns);
     let outcome = query::run(cx, query, &mut |cx, values| {
         let mut given = selected_row(values, &types, columns, width);
         if values.len() > columns.len() {
@@ -383,7 +406,7 @@ pub(super) fn fill(
     let columns: Vec<_> = selected.iter().filter_map(|column| table.column_index(&column.name)).collect();
     let on_duplicate = without_update(duplicates == LoadDuplicates::Replace);
     let width = table.columns.len();
-    let mut writer = Writer::new(cx, table, on_duplicate, ignore, 0);
+    let mut writer = Writer::new(cx, &table, &on_duplicate, ignore, 0);
     let types: Vec<Type> = query.columns.iter().map(|column| column.ty).collect();
     let outcome = query::run(cx, query, &mut |cx, values| {
         writer.write(cx, &mut selected_row(values, &types, &columns, width)).map(|()| true)

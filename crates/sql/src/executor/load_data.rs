@@ -187,7 +187,8 @@ impl<'a> Loading<'a> {
     ) -> Result<()> {
         cx.storing = !self.ignore;
         let replaces = load.on_duplicate == LoadDuplicates::Replace;
-        let mut writer = Writer::new(cx, table, without_update(replaces), self.ignore, 0);
+        let on_duplicate = without_update(replaces);
+        let mut writer = Writer::new(cx, &table, &on_duplicate, self.ignore, 0);
         writer.loads = true;
         let mut lines = Lines::new(pieces, delimiters, cx.max_allowed_packet());
         for _ in 0..load.ignore_lines {
@@ -200,7 +201,7 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    fn rows(&self, cx: &mut Context, writer: &mut Writer, lines: &mut Lines<'_>) -> Result<()> {
+    fn rows(&self, cx: &mut Context, writer: &mut Writer<'_>, lines: &mut Lines<'_>) -> Result<()> {
         let mut given = vec![Given::Default; writer.table.columns.len()];
         while lines.next()? {
             self.count_fields(cx, writer, lines.fields().len())?;
@@ -229,7 +230,7 @@ impl<'a> Loading<'a> {
     }
 
     /// Too few or too many fields.
-    fn count_fields(&self, cx: &mut Context, writer: &Writer, found: usize) -> Result<()> {
+    fn count_fields(&self, cx: &mut Context, writer: &Writer<'_>, found: usize) -> Result<()> {
         let row = writer.row + 1;
         let is_strict = cx.modes().strict && !self.ignore;
         let e = match found.cmp(&self.targets.len()) {
@@ -249,7 +250,7 @@ impl<'a> Loading<'a> {
     fn take(
         &self,
         cx: &mut Context,
-        writer: &Writer,
+        writer: &Writer<'_>,
         target: &Target<'_>,
         field: Option<Option<&[u8]>>,
         given: &mut [Given<'_>],

@@ -63,9 +63,9 @@ pub(super) struct Counts {
 }
 
 /// Writes a statement's rows into a table.
-pub(super) struct Writer {
+pub(super) struct Writer<'p> {
     /// The table.
-    pub(super) table: Arc<TableDef>,
+    pub(super) table: &'p Arc<TableDef>,
     /// What became of the rows so far.
     pub(super) counts: Counts,
     /// The row being written, from 1.
@@ -76,7 +76,7 @@ pub(super) struct Writer {
     pub(super) loads: bool,
     rules: store::Rules,
     ignore: bool,
-    on_duplicate: OnDuplicate,
+    on_duplicate: &'p OnDuplicate,
     numbers: Numbers,
     first_generated: Option<u64>,
     /// The AUTO_INCREMENT column's value in the row that was written last.
@@ -86,12 +86,28 @@ pub(super) struct Writer {
     image: Vec<u8>,
     /// The table has no expressions.
     is_plain: bool,
-    /// The columns that the statement gives, in its order.
-    order: Vec<usize>,
-    /// That is not the table's order, or a column that is left out has to be given.
-    is_unordered: bool,
+    /// The columns that the statement gives, if it says so.
+    columns: Option<&'p Columns>,
     /// Columns of the row whose default is an expression that has to be evaluated.
     defaulted: Vec<usize>,
+}
+
+/// The columns that a statement gives.
+pub(super) struct Columns {
+    /// By their numbers, in the statement's order.
+    pub(super) numbers: Vec<usize>,
+    /// That is not the table's order, or a column that is left out has to be given.
+    is_unordered: bool,
+}
+
+impl Columns {
+    pub(super) fn new(table: &TableDef, numbers: Vec<usize>) -> Self {
+        let is_needed = |(c, column): (usize, &ColumnDef)| {
+            matches!(column.default, Default::None) && column.generated.is_none() && !numbers.contains(&c)
+        };
+        let is_unordered = !numbers.is_sorted() || table.columns.iter().enumerate().any(is_needed);
+        Self { numbers, is_unordered }
+    }
 }
 
 /// AUTO_INCREMENT numbers of one statement. They are reserved as MySQL does it, so that the gaps are the same: as many at
@@ -110,6 +126,9 @@ struct Numbers {
     current: u64,
 }
 
+/// So much memory for a row is kept from one execution of a plan to the next.
+const IMAGE_KEPT: usize = 4 << 10;
+
 /// The most numbers that are reserved at once if the number of rows is not known.
 const NUMBERS_MAX: u64 = 65_535;
 
@@ -119,12 +138,12 @@ pub(super) struct Draft {
     given: Vec<Given<'static>>,
 }
 
-impl Writer {
+impl<'p> Writer<'p> {
     /// A writer of `rows` rows; 0 if that is not known.
     pub(super) fn new(
         cx: &Context,
-        table: Arc<TableDef>,
-        on_duplicate: OnDuplicate,
+        table: &'p Arc<TableDef>,
+        on_duplicate: &'p OnDuplicate,
         ignore: bool,
         rows: u64,
     ) -> Self {
@@ -142,8 +161,7 @@ impl Writer {
             last_number: 0,
             selected: Vec::new(),
             image: Vec::new(),
-            order: Vec::new(),
-            is_unordered: false,
+            columns: None,
             defaulted: Vec::new(),
             table,
         }
@@ -151,13 +169,18 @@ impl Writer {
 
     /// Says which columns the statement gives, in its order: that is the order in which they fail and warn, before those that
     /// are left out.
-    pub(super) fn of_columns(mut self, columns: &[usize]) -> Self {
-        let is_needed = |(c, column): (usize, &ColumnDef)| {
-            matches!(column.default, Default::None) && column.generated.is_none() && !columns.contains(&c)
-        };
-        self.is_unordered = !columns.is_sorted() || self.table.columns.iter().enumerate().any(is_needed);
-        self.order = columns.to_vec();
-        self
+    pub(super) fn of_columns(self, columns: &'p Columns) -> Self {
+        Self { columns: Some(columns), ..self }
+    }
+
+    /// Gives it memory for the rows' images, which is what [`Self::into_memory`] gives back.
+    pub(super) fn with_memory(self, image: Vec<u8>) -> Self {
+        Self { image, ..self }
+    }
+
+    pub(super) fn into_memory(mut self) -> Vec<u8> {
+        self.image.shrink_to(IMAGE_KEPT);
+        self.image
     }
 
     /// Writes a row; `given` has an entry for each of the table's columns, and is used up.
@@ -178,13 +201,14 @@ impl Writer {
     }
 
     fn write_begun(&mut self, cx: &mut Context, given: &mut [Given<'_>]) -> Result<()> {
-        let table = self.table.clone();
+        let table = self.table;
         let mut image = std::mem::take(&mut self.image);
         image.clear();
         let mut builder = RowImageBuilder::new(&table.column_types, &mut image);
         self.defaulted.clear();
         let numbered = table.auto_column.filter(|&c| takes_number(cx, &given[c]));
-        if self.is_unordered || numbered.is_some() {
+        let is_unordered = self.columns.is_some_and(|columns| columns.is_unordered);
+        if is_unordered || numbered.is_some() {
             self.settle(cx, given, numbered)?;
         }
         // What is computed of a row may fail it, or leave it out: then it takes no number.
@@ -200,7 +224,7 @@ impl Writer {
         builder.finish().map_err(SqlError::internal)?;
         let complete = self.is_plain || {
             let how = (self.row, self.ignore);
-            computed::complete(cx, &table, &mut image, &self.defaulted, self.rules, how)?
+            computed::complete(cx, table, &mut image, &self.defaulted, self.rules, how)?
         };
         if complete {
             if let Some(column) = late {
@@ -219,16 +243,17 @@ impl Writer {
 
     /// The row with its number, which nothing in it could be computed of.
     fn numbered(&mut self, cx: &mut Context, column: usize, image: &[u8]) -> Result<Vec<u8>> {
-        let table = self.table.clone();
+        let table = self.table;
         let number = self.generate(cx, &table.columns[column])?;
-        rebuild(&table, image, &[(column, number)])
+        rebuild(table, image, &[(column, number)])
     }
 
     /// Makes the values fit, and then finds the defaults: all but the row's number, for a row that fails takes none.
     fn settle(&mut self, cx: &mut Context, given: &mut [Given<'_>], numbered: Option<usize>) -> Result<()> {
-        let table = self.table.clone();
-        for at in 0..self.order.len() + given.len() {
-            let column = self.order.get(at).copied().unwrap_or_else(|| at - self.order.len());
+        let table = self.table;
+        let order = self.columns.map_or(&[][..], |columns| &columns.numbers);
+        for at in 0..order.len() + given.len() {
+            let column = order.get(at).copied().unwrap_or_else(|| at - order.len());
             if numbered != Some(column) {
                 let value = std::mem::replace(&mut given[column], Given::Default);
                 given[column] = Given::Fitted(self.value(cx, column, &table.columns[column], value)?);
@@ -251,11 +276,11 @@ impl Writer {
             Given::Default if column.generated.is_some() => return Ok(Datum::Null),
             // MariaDB's dumps hold the values, and set a mode that is not strict.
             Given::Value(..) if column.generated.is_some() && !cx.modes().strict => {
-                cx.warn(computed::generated_value(&self.table, number));
+                cx.warn(computed::generated_value(self.table, number));
                 return Ok(Datum::Null);
             }
             Given::Value(..) if column.generated.is_some() => {
-                return computed::not_generated(&self.table, number).map(|()| Datum::Null);
+                return computed::not_generated(self.table, number).map(|()| Datum::Null);
             }
             Given::Value(value, charset) => (value, charset),
             Given::Default if auto => return self.generate(cx, column),
@@ -268,7 +293,7 @@ impl Writer {
                 false => self.no_null(cx, column),
             };
         }
-        let fitted = fit(cx, &self.table, column, (self.row, self.rules), (value, charset))?;
+        let fitted = fit(cx, self.table, column, (self.row, self.rules), (value, charset))?;
         if auto {
             let number = fitted.to_integer().value;
             if number == 0 && !cx.modes().no_auto_value_on_zero {
@@ -321,11 +346,11 @@ impl Writer {
 
     /// The next AUTO_INCREMENT number.
     fn generate<'a>(&mut self, cx: &mut Context, column: &ColumnDef) -> Result<Datum<'a>> {
-        let number = self.numbers.next(cx, &self.table, self.rows)?;
+        let number = self.numbers.next(cx, self.table, self.rows)?;
         self.numbers.generated = Some(number);
         self.numbers.current = number;
         let value = (Datum::UInt(number), Charset::Ascii);
-        fit(cx, &self.table, column, (self.row, self.rules), value)
+        fit(cx, self.table, column, (self.row, self.rules), value)
     }
 
     /// Writes the row; false if it was left out, or changed another one instead.
@@ -344,7 +369,7 @@ impl Writer {
                 // Of INSERT .. SELECT the number counts all the same.
                 self.count_given(cx);
             }
-            match &self.on_duplicate {
+            match self.on_duplicate {
                 OnDuplicate::Replace => {
                     if self.replace(cx, index, image, &existing)? {
                         return Ok(self.written(cx));
@@ -352,7 +377,7 @@ impl Writer {
                 }
                 OnDuplicate::Update(_) => return self.update_existing(cx, image, &existing).map(|()| false),
                 OnDuplicate::Fail => {
-                    let e = duplicate_entry(cx, &self.table, index, image)?;
+                    let e = duplicate_entry(cx, self.table, index, image)?;
                     return self.leave_out(cx, e).map(|()| false);
                 }
             }
@@ -409,16 +434,16 @@ impl Writer {
 
     /// ON DUPLICATE KEY UPDATE: 2 rows affected if the row changed, 0 if it was so already.
     fn update_existing(&mut self, cx: &mut Context, new: &[u8], key: &[u8]) -> Result<()> {
-        let OnDuplicate::Update(assignments) = &self.on_duplicate else { return Ok(()) };
+        let OnDuplicate::Update(assignments) = self.on_duplicate else { return Ok(()) };
         self.numbers.give_back();
         let tree = self.table.schema.primary.tree();
         let Some(old) = cx.transaction().engine.get_newest_for_update(tree, key)? else { return Ok(()) };
         let mut offsets = Offsets::default();
-        offsets.find(&self.table, new)?;
-        let new_row = Row::Image(ImageRow { table: &self.table, image: new, offsets: &offsets });
+        offsets.find(self.table, new)?;
+        let new_row = Row::Image(ImageRow { table: self.table, image: new, offsets: &offsets });
         let after = assignments.apply(
             cx,
-            &self.table,
+            self.table,
             &old,
             Around::New(new_row, Row::Values(&self.selected)),
             self.rules,
@@ -430,7 +455,7 @@ impl Writer {
         };
         match cx.transaction().engine.update_row(&self.table.schema, &old, &after) {
             Err(TransactionError::DuplicateKey { index, .. }) => {
-                let e = duplicate_entry(cx, &self.table, index, &after)?;
+                let e = duplicate_entry(cx, self.table, index, &after)?;
                 return self.leave_out(cx, e);
             }
             outcome => outcome?,
@@ -440,8 +465,8 @@ impl Writer {
         self.counts.copied += 1;
         self.counts.updated += 1;
         if let Some(column) = self.table.auto_column {
-            offsets.find(&self.table, &after)?;
-            let row = ImageRow { table: &self.table, image: &after, offsets: &offsets };
+            offsets.find(self.table, &after)?;
+            let row = ImageRow { table: self.table, image: &after, offsets: &offsets };
             self.last_number = row.column(column, cx.zone())?.to_integer().value as u64;
             self.numbers.skip(self.last_number, series(cx));
         }
@@ -517,7 +542,7 @@ impl Writer {
         number: usize,
         given: Given<'_>,
     ) -> Result<()> {
-        let table = self.table.clone();
+        let table = self.table;
         let pending = matches!(given, Given::Default)
             && matches!(table.columns[number].default, Default::Expression(_));
         if pending || table.columns[number].generated.is_some() && matches!(given, Given::Default) {
@@ -527,7 +552,7 @@ impl Writer {
             return Ok(()); // numbered when nothing else can fail
         }
         let value = self.value(cx, number, &table.columns[number], given)?.into_owned();
-        draft.image = rebuild(&table, &draft.image, &[(number, value.borrow())])?;
+        draft.image = rebuild(table, &draft.image, &[(number, value.borrow())])?;
         draft.given[number] = Given::Fitted(value);
         Ok(())
     }
@@ -535,8 +560,8 @@ impl Writer {
     /// The value of an expression that may read a draft's columns.
     pub(super) fn evaluate(&self, cx: &mut Context, draft: &Draft, expr: &Expr) -> Result<Given<'static>> {
         let mut offsets = Offsets::default();
-        offsets.find(&self.table, &draft.image)?;
-        let row = Row::Image(ImageRow { table: &self.table, image: &draft.image, offsets: &offsets });
+        offsets.find(self.table, &draft.image)?;
+        let row = Row::Image(ImageRow { table: self.table, image: &draft.image, offsets: &offsets });
         Ok(Given::Value(expr.eval(cx, row)?.into_owned(), charset_of(expr)))
     }
 

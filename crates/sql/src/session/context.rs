@@ -7,7 +7,7 @@ mod moment;
 mod settings;
 mod variables;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use binlog::event::QueryEvent;
@@ -98,7 +98,7 @@ pub struct Context {
     /// The values that the subqueries and derived tables that run take from around them, the innermost last.
     outer: Vec<Vec<Datum<'static>>>,
     /// What subqueries and derived tables of the statement gave, by their ids.
-    kept: HashMap<u64, Kept>,
+    kept: BTreeMap<u64, Kept>,
     /// The expression whose value was out of range.
     blamed: Option<Box<Expr>>,
     /// What the parts of the plan that runs did, under EXPLAIN ANALYZE.
@@ -173,7 +173,7 @@ impl Context {
             gtid_next: super::gtid_next::GtidNext::default(),
             frames: Vec::new(),
             outer: Vec::new(),
-            kept: HashMap::new(),
+            kept: BTreeMap::new(),
             blamed: None,
             profile: None,
             tracker: super::tracking::Tracker::default(),
@@ -272,7 +272,7 @@ impl Context {
     }
 
     /// What the statement's subqueries and derived tables gave so far, by their ids.
-    pub fn kept_results(&mut self) -> &mut HashMap<u64, Kept> {
+    pub fn kept_results(&mut self) -> &mut BTreeMap<u64, Kept> {
         &mut self.kept
     }
 
@@ -292,7 +292,17 @@ impl Context {
 
     /// The value of a prepared statement's parameter, and the character set of its text.
     pub fn parameter_text<'a>(&self, number: usize) -> (Datum<'a>, Charset) {
+        (self.parameter(number), self.parameter_charset(number))
+    }
+
+    /// The same for a parameter that is asked for only once in an execution.
+    pub fn take_parameter<'a>(&mut self, number: usize) -> (Datum<'a>, Charset) {
+        let charset = self.parameter_charset(number);
+        (self.parameters.get_mut(number).map(|p| std::mem::take(&mut p.value)).unwrap_or_default(), charset)
+    }
+
+    fn parameter_charset(&self, number: usize) -> Charset {
         let ty = self.parameters.get(number).map(|p| p.ty).filter(|ty| ty.family.is_text());
-        (self.parameter(number), ty.map_or(Charset::Ascii, |ty| ty.collation.charset()))
+        ty.map_or(Charset::Ascii, |ty| ty.collation.charset())
     }
 }
