@@ -1,7 +1,7 @@
 //! A transaction's private changes: what it will write at its commit position, and how to take any of it back.
 //!
-//! The set is a list of all changes, oldest first, with their keys and values back to back in one buffer, and the newest
-//! change of each full key (tree and key) in key order. Each change says which one of its key it replaced. A [`Mark`] is a
+//! The set is a list of all changes, oldest first, with their keys and values back to back beside it, and the newest change
+//! of each full key (tree and key) in key order. Each change says which one of its key it replaced. A [`Mark`] is a
 //! length of the list. So
 //!
 //! - going back to a savepoint takes the changes behind its mark off the end, newest first;
@@ -18,6 +18,7 @@
 //!      descend along that chain, and every change is in one.
 
 mod order;
+mod pieces;
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -25,6 +26,7 @@ use std::ops::Bound;
 use crate::batch::WriteBatch;
 use crate::entry::{TREE_LEN, TreeId};
 use order::{Order, Place};
+use pieces::Pieces;
 
 /// A place in the sequence of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -40,9 +42,8 @@ impl Mark {
 struct Change {
     /// The full key's beginning: see [`Sought`].
     head: u64,
-    start: usize,
-    key_end: usize,
-    end: usize,
+    place: pieces::Place,
+    key_len: usize,
     effect: Effect,
     /// The number of the change of the same key that was the newest before.
     replaced: Option<usize>,
@@ -76,7 +77,7 @@ impl<'k> Sought<'k> {
 /// A transaction's private changes.
 #[derive(Debug, Default)]
 pub struct WriteSet {
-    bytes: Vec<u8>,
+    bytes: Pieces,
     /// All changes that were not taken back; their numbers are their places here.
     changes: Vec<Change>,
     /// The newest change of each key.
@@ -85,9 +86,7 @@ pub struct WriteSet {
 
 /// What a change costs beside its key and value, in bytes.
 const OVERHEAD: usize = size_of::<Change>() + size_of::<usize>();
-/// Room that a set begins with: a transaction of a few small rows needs no more, and does not grow step by step.
-const SMALL_BYTES: usize = 1024;
-/// The same for its changes.
+/// Room that a set begins with.
 const SMALL_CHANGES: usize = 16;
 
 impl WriteSet {
@@ -130,7 +129,6 @@ impl WriteSet {
 
     fn change(&mut self, tree: TreeId, key: &[u8], value: &[u8], effect: Effect) {
         if self.changes.is_empty() {
-            self.bytes.reserve(SMALL_BYTES);
             self.changes.reserve(SMALL_CHANGES);
         }
         let number = self.changes.len();
@@ -139,13 +137,9 @@ impl WriteSet {
             Some(_) => self.newest.replace(place, number),
             None => self.newest.insert(place, number),
         }
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&tree.prefix());
-        self.bytes.extend_from_slice(key);
-        let key_end = self.bytes.len();
-        self.bytes.extend_from_slice(value);
-        let head = Sought::new(tree, key).head;
-        self.changes.push(Change { head, start, key_end, end: self.bytes.len(), effect, replaced });
+        let place = self.bytes.push([&tree.prefix(), key, value]);
+        let (head, key_len) = (Sought::new(tree, key).head, TREE_LEN + key.len());
+        self.changes.push(Change { head, place, key_len, effect, replaced });
     }
 
     /// Where a key is in the order or would be, and its newest change.
@@ -164,13 +158,13 @@ impl WriteSet {
 
     fn full_key(&self, number: usize) -> &[u8] {
         let change = &self.changes[number];
-        &self.bytes[change.start..change.key_end]
+        &self.bytes.at(change.place)[..change.key_len]
     }
 
     /// What a change set its key to; `None` if it deleted it.
     fn value(&self, number: usize) -> Option<&[u8]> {
         let change = &self.changes[number];
-        (change.effect != Effect::Delete).then(|| &self.bytes[change.key_end..change.end])
+        (change.effect != Effect::Delete).then(|| &self.bytes.at(change.place)[change.key_len..])
     }
 
     /// The place behind the last change.
@@ -188,7 +182,7 @@ impl WriteSet {
                 Some(replaced) => self.newest.replace(place, replaced),
                 None => self.newest.remove(place),
             }
-            self.bytes.truncate(self.changes[number].start);
+            self.bytes.pop(self.changes[number].place);
             self.changes.truncate(number);
         }
     }
@@ -298,7 +292,8 @@ impl WriteSet {
             }
         }
         assert_eq!(reached, self.changes.len(), "S1: a change that nothing leads to");
-        assert_eq!(self.bytes.len(), self.changes.last().map_or(0, |change| change.end));
+        let lengths = self.changes.iter().map(|change| self.bytes.at(change.place).len());
+        assert_eq!(self.bytes.len(), lengths.sum::<usize>());
     }
 }
 
