@@ -203,10 +203,9 @@ impl Context {
     /// Opens a table once more, for a plan that was made for this definition of it; false if that is not known to be its
     /// definition now. It was when the catalog's definitions had the number `definitions`.
     pub(crate) fn reopen(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> bool {
-        if self.has_temporary_tables()
-            || self.table_locks.has_tables()
-            || !self.rehold(table, kind, definitions)
-        {
+        // The catalog does not know of temporary tables: that they are gone, or have taken this one's name.
+        let is_of_catalog = !table.is_temporary() && !self.has_temporary_tables();
+        if !is_of_catalog || self.table_locks.has_tables() || !self.rehold(table, kind, definitions) {
             let now = self.open(Some(&table.database), &table.name, kind);
             return now.is_ok_and(|now| Arc::ptr_eq(&now, table));
         }
