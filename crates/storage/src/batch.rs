@@ -31,18 +31,28 @@ pub(crate) fn deleted<'a>(
     entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
     is_wanted: impl Fn(TreeId, usize) -> bool,
 ) -> Vec<KeyRange> {
-    let mut trees: SmallVec<[(TreeId, usize, &[u8], &[u8]); 4]> = SmallVec::new();
+    let mut trees: SmallVec<[Deleted<'_>; 4]> = SmallVec::new();
     for (key, _) in entries.filter(|(_, value)| value.is_none()) {
         let tree = TreeId::of(key);
-        match trees.iter_mut().find(|(other, ..)| *other == tree) {
-            Some((_, count, first, last)) => {
-                (*count, *first, *last) = (*count + 1, key.min(*first), key.max(*last));
+        match trees.iter_mut().find(|deleted| deleted.tree == tree) {
+            Some(deleted) => {
+                deleted.count += 1;
+                deleted.first = deleted.first.min(key);
+                deleted.last = deleted.last.max(key);
             }
-            None => trees.push((tree, 1, key, key)),
+            None => trees.push(Deleted { tree, count: 1, first: key, last: key }),
         }
     }
-    let due = trees.into_iter().filter(|(tree, count, ..)| is_wanted(*tree, *count));
-    due.map(|(_, _, first, last)| first.to_vec()..=last.to_vec()).collect()
+    let due = trees.into_iter().filter(|deleted| is_wanted(deleted.tree, deleted.count));
+    due.map(|deleted| deleted.first.to_vec()..=deleted.last.to_vec()).collect()
+}
+
+/// What is deleted of a tree: how many keys, and the least and the greatest of them.
+struct Deleted<'a> {
+    tree: TreeId,
+    count: usize,
+    first: &'a [u8],
+    last: &'a [u8],
 }
 
 /// The least and the greatest of some full keys of one tree.

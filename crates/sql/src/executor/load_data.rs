@@ -264,7 +264,7 @@ impl<'a> Loading<'a> {
                 given[*column] = Given::Value(Datum::owned(text), self.charset);
             }
             (Target::Column(column), Some(None)) => given[*column] = Given::Value(Datum::Null, self.charset),
-            (Target::Column(column), None) => given[*column] = missing(cx, &writer.table, *column),
+            (Target::Column(column), None) => given[*column] = missing(cx, writer.table, *column),
         }
     }
 }
