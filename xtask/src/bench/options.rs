@@ -29,7 +29,7 @@ others:
   tpcc               TPC-C by the driver of this project, with the consistency conditions checked after each run
   dump-load          a dump by mariadb-dump, loaded by mariadb
   followers          inserts by 64 clients, beside followers that are sent the log
-all is published and bars: about 35 minutes, with --quick 8.
+all is published and bars: about 30 minutes, with --quick 7.
 
 for all:
   --rounds N         each case is run N times on each server, in turn (default 3); the median is told
