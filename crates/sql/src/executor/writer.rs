@@ -21,7 +21,7 @@ use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::expression::row::{ImageRow, Offsets};
-use crate::expression::{Expr, Node, Row};
+use crate::expression::{Expr, Node, Row, frame};
 use crate::session::Context;
 use crate::types::{Charset, DataType, Type};
 use crate::value::{Datum, image, store};
@@ -126,9 +126,6 @@ struct Numbers {
     current: u64,
 }
 
-/// So much memory for a row is kept from one execution of a plan to the next.
-const IMAGE_KEPT: usize = 4 << 10;
-
 /// The most numbers that are reserved at once if the number of rows is not known.
 const NUMBERS_MAX: u64 = 65_535;
 
@@ -179,7 +176,7 @@ impl<'p> Writer<'p> {
     }
 
     pub(super) fn into_memory(mut self) -> Vec<u8> {
-        self.image.shrink_to(IMAGE_KEPT);
+        frame::rest(&mut self.image);
         self.image
     }
 

@@ -31,6 +31,13 @@ const INTERRUPT_STEPS: u64 = 256;
 /// So much memory for a row is kept from one execution of a plan to the next.
 const IMAGE_KEPT: usize = 4 << 10;
 
+/// Empties a row's memory, and keeps a little of it for the next execution of a plan.
+pub fn rest(image: &mut Vec<u8>) {
+    // Before: no more than what is in it can be given back.
+    image.clear();
+    image.shrink_to(IMAGE_KEPT);
+}
+
 /// A block's row.
 #[derive(Debug, Default)]
 pub struct Frame {
@@ -110,7 +117,10 @@ impl Frame {
     /// Puts it away until the next execution: without rows, and without the memory of large ones.
     pub fn rest(&mut self) {
         self.clear();
-        self.slots.iter_mut().for_each(|slot| slot.image.shrink_to(IMAGE_KEPT));
+        for slot in &mut self.slots {
+            rest(&mut slot.image);
+            slot.values.clear();
+        }
     }
 
     /// Makes all columns of all slots NULL.
@@ -216,5 +226,20 @@ impl Frame {
             cx.check_interrupt()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rests_keeps_little_of_a_large_row_and_all_of_a_small_one() {
+        let mut frame = Frame { slots: vec![Slot::default(), Slot::default()], ..Frame::default() };
+        frame.slots[0].image = vec![1; 1 << 20];
+        frame.slots[1].image = Vec::with_capacity(100);
+        frame.rest();
+        assert_eq!(frame.slots[0].image.capacity(), IMAGE_KEPT);
+        assert_eq!(frame.slots[1].image.capacity(), 100);
     }
 }
