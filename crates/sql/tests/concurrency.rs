@@ -38,6 +38,22 @@ fn single_row_inserts_of_many_sessions_leave_no_gap() {
     );
 }
 
+/// Who found the plan of the last execution waited for the table, then again to plan anew, each time as long as one may.
+#[test]
+fn a_statement_with_a_plan_waits_for_a_table_once() {
+    let server = Server::new(1);
+    let (mut owner, mut other) = (server.session(), server.session());
+    run(&mut owner, "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, n INT)").unwrap();
+    run(&mut other, "SET lock_wait_timeout = 3; PREPARE s FROM 'UPDATE d.t SET n = 1'; EXECUTE s").unwrap();
+    run(&mut owner, "LOCK TABLES d.t WRITE").unwrap();
+    let began = std::time::Instant::now();
+    assert_eq!(run(&mut other, "EXECUTE s").err().map(|e| e.number), Some(1205));
+    // Twice would be six seconds.
+    assert!(began.elapsed() < Duration::from_millis(5500), "{:?}", began.elapsed());
+    run(&mut owner, "UNLOCK TABLES").unwrap();
+    run(&mut other, "EXECUTE s").unwrap();
+}
+
 #[test]
 fn a_hot_row_counts_every_update() {
     let server = Server::new(1);

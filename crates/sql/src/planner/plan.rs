@@ -90,7 +90,7 @@ pub fn run<T: Send + Sync + 'static, R>(
     };
     let plan = kept.plan.take().and_then(|plan| plan.downcast::<Plan<T>>().ok());
     let mut plan = match plan {
-        Some(mut plan) => match plan.is_valid(cx) {
+        Some(mut plan) => match plan.is_valid(cx)? {
             true => plan,
             false => Box::new(Plan::new(cx, make)?),
         },
@@ -153,19 +153,26 @@ impl Basis {
 
     /// True if tables, functions and variables are what they were when the catalog's definitions had the number
     /// `definitions`; the tables are open, and may be written, then. What is wrong with them is told by who plans again.
-    fn is_current(&self, cx: &mut Context, definitions: u64) -> bool {
+    fn is_current(&self, cx: &mut Context, definitions: u64) -> Result<bool> {
         let is_same_function = |routine: &Arc<Routine>| {
             cx.routine(routine.database(), routine.name()).is_ok_and(|now| Arc::ptr_eq(&now, routine))
         };
         if !self.variables.iter().all(|(name, ty)| is_same_type(ty, &cx.user_variable_type(name)))
             || !self.routines.iter().all(is_same_function)
         {
-            return false;
+            return Ok(false);
         }
-        self.written
-            .iter()
-            .all(|t| cx.reopen(t, Kind::Write, definitions) && cx.check_writable_table(t).is_ok())
-            && self.read.iter().all(|t| cx.reopen(t, Kind::Read, definitions))
+        if let Some(table) = &self.written {
+            if !(cx.reopen(table, Kind::Write, definitions)? && cx.check_writable_table(table).is_ok()) {
+                return Ok(false);
+            }
+        }
+        for table in &self.read {
+            if !cx.reopen(table, Kind::Read, definitions)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -186,7 +193,7 @@ impl<T> Plan<T> {
     }
 
     /// True if it can run again as it is; its tables are open then.
-    fn is_valid(&mut self, cx: &mut Context) -> bool {
+    fn is_valid(&mut self, cx: &mut Context) -> Result<bool> {
         let definitions = definitions(cx);
         let is_same = |(ty, now): (&Option<Type>, &crate::session::Parameter)| {
             ty.as_ref().is_none_or(|ty| is_same_type(ty, &now.ty))
@@ -194,10 +201,10 @@ impl<T> Plan<T> {
         let is_valid = self.settings == cx.settings_version()
             && self.parameters.len() == cx.parameters.len()
             && self.parameters.iter().zip(&cx.parameters).all(is_same)
-            && self.basis.is_current(cx, self.definitions)
+            && self.basis.is_current(cx, self.definitions)?
             && self.has_current_sizes(cx);
         self.definitions = definitions;
-        is_valid
+        Ok(is_valid)
     }
 
     /// (K3)

@@ -201,27 +201,31 @@ impl Context {
     }
 
     /// Opens a table once more, for a plan that was made for this definition of it; false if that is not known to be its
-    /// definition now. It was when the catalog's definitions had the number `definitions`.
-    pub(crate) fn reopen(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> bool {
+    /// definition now. It was when the catalog's definitions had the number `definitions`. An error if the table can't be had: who
+    /// planned again would wait for it once more.
+    pub(crate) fn reopen(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
         // The catalog does not know of temporary tables: that they are gone, or have taken this one's name.
         let is_of_catalog = !table.is_temporary() && !self.has_temporary_tables();
-        if !is_of_catalog || self.table_locks.has_tables() || !self.rehold(table, kind, definitions) {
+        if !is_of_catalog || self.table_locks.has_tables() || !self.rehold(table, kind, definitions)? {
             let now = self.open(Some(&table.database), &table.name, kind);
-            return now.is_ok_and(|now| Arc::ptr_eq(&now, table));
+            return Ok(now.is_ok_and(|now| Arc::ptr_eq(&now, table)));
         }
         self.track_table(kind);
-        true
+        Ok(true)
     }
 
     /// Without a look into the catalog: true if the transaction keeps the definition already, or does from now on.
-    fn rehold(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> bool {
+    fn rehold(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
         let mut own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock)).peekable();
         if own.peek().is_some() {
-            return own.any(|guard| guard.keeps(table) && (guard.kind() == kind || kind == Kind::Read));
+            return Ok(own.any(|guard| guard.keeps(table) && (guard.kind() == kind || kind == Kind::Read)));
         }
-        let Ok(guard) = self.lock_metadata(&table.lock, kind, false, &[]) else { return false };
+        let guard = self.lock_metadata(&table.lock, kind, false, &[])?;
         let is_same = self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
-        is_same && self.hold(guard, table).is_ok()
+        if is_same {
+            self.hold(guard, table)?;
+        }
+        Ok(is_same)
     }
 
     /// [`Self::check_writable`] for a table whose rows are to change: a temporary one is no matter of the transaction's.
