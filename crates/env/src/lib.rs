@@ -104,9 +104,10 @@ pub trait Env: Send + Sync + 'static {
         Ok(content)
     }
 
-    /// Removes a file that may be large and that nobody reads, no program that copies it either: it gives its room back in pieces,
-    /// and who has it open finds it cut. Some file systems tell the disk of all that becomes free, which takes half a millisecond a megabyte and stands in front of
-    /// everybody's flushes. A power cut in between leaves the file under its name, but shorter.
+    /// Removes a file that may be large and that nobody reads, no program that copies it either: it gives its room back in
+    /// pieces, and who has it open finds it cut. Some file systems tell the disk of all that becomes free, which takes half a
+    /// millisecond a megabyte and stands in front of everybody's flushes. A power cut in between leaves the file under its
+    /// name, but shorter.
     fn remove_large_file(&self, path: &Path) -> io::Result<()> {
         // For others' sake only: whatever fails here, the name goes.
         if let Ok(file) = self.open(path, OpenMode::ReadWrite)
