@@ -162,10 +162,10 @@ impl Basis {
         {
             return Ok(false);
         }
-        if let Some(table) = &self.written {
-            if !(cx.reopen(table, Kind::Write, definitions)? && cx.check_writable_table(table).is_ok()) {
-                return Ok(false);
-            }
+        if let Some(table) = &self.written
+            && !(cx.reopen(table, Kind::Write, definitions)? && cx.check_writable_table(table).is_ok())
+        {
+            return Ok(false);
         }
         for table in &self.read {
             if !cx.reopen(table, Kind::Read, definitions)? {
