@@ -4,7 +4,7 @@
 //! disk that loses power, tears writes, fails flushes and fills up ([`SimEnv`]), with a seed that repeats it.
 //!
 //! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for whoever writes much in the background,
-//! [`memory`] for the program's first line.
+//! [`memory`] for the program's first line, [`processor`] for threads that hand work to each other.
 //!
 //! What callers may rely on, and what they must not:
 //!
@@ -19,7 +19,10 @@
 //!      syncs at a time through one handle one learns of it, and no matter which, the others return `Ok`.
 //! (E5) A rename replaces its target atomically: after a power cut either the old or the new file has the name.
 
+mod clock;
+mod lease;
 pub mod memory;
+pub mod processor;
 mod real;
 pub mod sim;
 mod trail;
@@ -90,6 +93,9 @@ pub trait Env: Send + Sync + 'static {
     fn now(&self) -> UnixMicros;
     /// A clock that never goes back; its zero is arbitrary.
     fn monotonic(&self) -> Duration;
+    /// The same clock as of the system's last tick, some milliseconds ago at most: it costs a fraction, and does for what is
+    /// told in seconds.
+    fn monotonic_coarse(&self) -> Duration;
     /// The processor's time that this process, or the calling thread, took so far.
     fn processor_time(&self, of: Whose) -> Duration;
     /// Fills `out` with random bytes: from the operating system's secure source on the real side, from the seed on the
@@ -113,9 +119,14 @@ pub trait Env: Send + Sync + 'static {
         if let Ok(file) = self.open(path, OpenMode::ReadWrite)
             && let Ok(len) = file.len()
         {
-            let mut cuts = (1..len.div_ceil(FREED_AT_ONCE)).rev().map(|pieces| pieces * FREED_AT_ONCE);
-            let _ = cuts.try_for_each(|end| file.set_len(end));
+            let _ = cuts(len).try_for_each(|end| file.set_len(end));
         }
+        self.remove_file(path)
+    }
+
+    /// Removes a file that may be large and that others may have open, or under another name: they keep it whole. If there are
+    /// none, it gives its room back in pieces, as [`Env::remove_large_file`] does, but behind its name.
+    fn remove_file_of_others(&self, path: &Path) -> io::Result<()> {
         self.remove_file(path)
     }
 
@@ -140,6 +151,11 @@ pub trait Env: Send + Sync + 'static {
     fn replace_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         replace_file(self, path, content, OpenMode::CreateNewPrivate)
     }
+}
+
+/// The lengths to which a file of `len` bytes is cut on its way to nothing.
+fn cuts(len: u64) -> impl Iterator<Item = u64> {
+    (1..len.div_ceil(FREED_AT_ONCE)).rev().map(|pieces| pieces * FREED_AT_ONCE)
 }
 
 fn replace_file<E: Env + ?Sized>(env: &E, path: &Path, content: &[u8], mode: OpenMode) -> io::Result<()> {

@@ -1,15 +1,14 @@
 //! The real machine.
 #![allow(clippy::disallowed_methods, reason = "this module is what the ban points to")]
 
-use crate::{Env, File, OpenMode, UnixMicros, Whose};
+use crate::{Env, File, OpenMode, UnixMicros, Whose, clock, cuts, lease};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::LazyLock;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The machine this process runs on.
 #[derive(Debug, Default, Clone, Copy)]
@@ -40,6 +39,20 @@ impl Env for RealEnv {
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    fn remove_file_of_others(&self, path: &Path) -> io::Result<()> {
+        // For others' sake only: whatever fails about it, the name goes.
+        let file = fs::OpenOptions::new().write(true).open(path);
+        fs::remove_file(path)?;
+        if let Ok(file) = file
+            && let Ok(what) = file.metadata()
+            && what.nlink() == 0
+            && lease::has_no_other_reader(&file)
+        {
+            let _ = cuts(what.len()).try_for_each(|end| file.set_len(end));
+        }
+        Ok(())
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
@@ -75,8 +88,11 @@ impl Env for RealEnv {
     }
 
     fn monotonic(&self) -> Duration {
-        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-        START.elapsed()
+        clock::precise()
+    }
+
+    fn monotonic_coarse(&self) -> Duration {
+        clock::coarse()
     }
 
     fn processor_time(&self, of: Whose) -> Duration {
@@ -137,5 +153,63 @@ impl File for RealFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::FREED_AT_ONCE;
+    use std::io::Read;
+
+    const LEN: usize = 2 * FREED_AT_ONCE as usize + 5;
+
+    fn large_file() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large");
+        fs::write(&path, vec![7; LEN]).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn who_has_a_removed_file_open_keeps_it_whole() {
+        let (_dir, path) = large_file();
+        let mut reader = fs::File::open(&path).unwrap();
+        RealEnv.remove_file_of_others(&path).unwrap();
+        assert!(!path.exists());
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        assert!(read.len() == LEN && read.iter().all(|byte| *byte == 7));
+    }
+
+    #[test]
+    fn a_removed_file_is_whole_under_its_other_name() {
+        let (dir, path) = large_file();
+        let backup = dir.path().join("backup");
+        fs::hard_link(&path, &backup).unwrap();
+        RealEnv.remove_file_of_others(&path).unwrap();
+        assert!(!path.exists());
+        assert_eq!(fs::metadata(&backup).unwrap().len(), LEN as u64);
+    }
+
+    #[test]
+    fn a_file_that_nobody_reads_goes_in_pieces() {
+        let (_dir, path) = large_file();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        assert!(lease::has_no_other_reader(&file));
+        drop(file);
+        assert_eq!(cuts(LEN as u64).collect::<Vec<_>>(), [2 * FREED_AT_ONCE, FREED_AT_ONCE]);
+        RealEnv.remove_file_of_others(&path).unwrap();
+        assert!(!path.exists());
+        assert_eq!(RealEnv.remove_file_of_others(&path).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_reader_is_noticed() {
+        let (_dir, path) = large_file();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let _reader = fs::File::open(&path).unwrap();
+        assert!(!lease::has_no_other_reader(&file));
     }
 }

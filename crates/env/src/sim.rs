@@ -544,6 +544,10 @@ impl Env for SimEnv {
         state.monotonic
     }
 
+    fn monotonic_coarse(&self) -> Duration {
+        self.monotonic()
+    }
+
     /// Work takes no time here.
     fn processor_time(&self, _: Whose) -> Duration {
         Duration::ZERO

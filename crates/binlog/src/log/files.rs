@@ -196,7 +196,7 @@ impl Files {
         let gone: Vec<_> = (first.0..keep.0).map(FileNumber).collect();
         for &number in &gone {
             let path = self.folder.log_path(number);
-            match self.folder.env.remove_file(&path) {
+            match self.folder.env.remove_file_of_others(&path) {
                 Err(e) if e.kind() != ErrorKind::NotFound => {
                     return Err(LogError::io(format!("removing {}", path.display()), e));
                 }
