@@ -112,6 +112,8 @@ pub struct Mark {
 const SMALL_BYTES: usize = 1024;
 /// The same for the ends of its events.
 const SMALL_EVENTS: usize = 16;
+/// However large a group is expected to be, more room is made only when it is needed.
+const ROOM_MAX: usize = 8 << 10;
 
 /// Collects a transaction's events. Offsets count from the first byte of the group, wherever it is.
 #[derive(Debug)]
@@ -119,6 +121,8 @@ pub struct GroupBuilder {
     context: GroupContext,
     /// What is in memory: all, or what is behind the spilled events.
     bytes: Vec<u8>,
+    /// The room that `bytes` begins with.
+    room: usize,
     /// Ends of the finished events in memory.
     events: Vec<Boundary>,
     open: Option<OpenRows>,
@@ -145,7 +149,14 @@ impl GroupBuilder {
     /// An empty group.
     pub fn new(context: GroupContext) -> Self {
         let (bytes, events) = (Vec::new(), Vec::new());
-        Self { context, bytes, events, open: None, spilled: None, keys: Keys::new(), defines: false }
+        let room = SMALL_BYTES;
+        Self { context, bytes, room, events, open: None, spilled: None, keys: Keys::new(), defines: false }
+    }
+
+    /// Says how many bytes the group will about have, as the one before had: then it need not grow on the way.
+    pub fn expect(&mut self, bytes: usize) {
+        // Texts differ in length, and the last event is yet to come.
+        self.room = (bytes.min(ROOM_MAX) * 9 / 8 + 64).min(ROOM_MAX);
     }
 
     /// True before the first event.
@@ -174,8 +185,8 @@ impl GroupBuilder {
     }
 
     /// `BEGIN`, once, before the first row event.
-    pub fn begin(&mut self, query: &QueryEvent<'_>) {
-        self.bytes.reserve(SMALL_BYTES);
+    pub fn begin(&mut self, query: &impl EncodeEvent) {
+        self.bytes.reserve(self.room);
         self.events.reserve(SMALL_EVENTS);
         self.event(query);
     }
@@ -410,6 +421,16 @@ mod tests {
     use super::*;
     use crate::event::{self, Event, FormatDescription};
     use crate::gtid::{Gtid, Uuid};
+
+    #[test]
+    fn a_group_begins_with_the_room_that_is_expected_of_it() {
+        for (expected, room) in [(None, SMALL_BYTES), (Some(1600), 1864), (Some(usize::MAX), ROOM_MAX)] {
+            let mut group = GroupBuilder::new(GroupContext::new(1, 1, 80_408));
+            expected.into_iter().for_each(|bytes| group.expect(bytes));
+            group.begin(&QueryEvent::new(1, b"db", b"BEGIN"));
+            assert_eq!(group.bytes.capacity(), room);
+        }
+    }
 
     fn builder() -> GroupBuilder {
         GroupBuilder::new(GroupContext::new(7, 1_795_225_863, 80408))

@@ -74,7 +74,7 @@ pub struct Process {
     running: Mutex<Running>,
 }
 
-/// What a session does, and since when (monotonic).
+/// What a session does, and since when (monotonic, coarse).
 struct Running {
     /// The start of the text that runs, or ran last: its memory is kept from statement to statement.
     statement: Vec<u8>,
@@ -121,7 +121,7 @@ impl Process {
         &self.user
     }
 
-    /// What it runs, if anything, and since when it does or does not (monotonic).
+    /// What it runs, if anything, and since when it does or does not (monotonic, coarse).
     pub fn running(&self) -> (Option<Vec<u8>>, Duration) {
         let running = self.running.lock();
         (running.is_running.then(|| running.statement.clone()), running.since)
@@ -405,6 +405,7 @@ impl Database {
         let counters = catalog.clone();
         engine.set_notes_source(move |_| counters.notes());
         variables::engine::follow(&options.globals, engine.log());
+        variables::engine::follow_locks(&options.globals, engine.locks());
         status::engine::register(&options.status, &engine);
         let prepared = Arc::<AtomicU64>::default();
         let count = prepared.clone();

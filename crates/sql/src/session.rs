@@ -125,9 +125,9 @@ impl Session {
 
     /// Runs the statements of `text`, one after the other, until one fails.
     pub fn execute(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
-        self.process.begin(text, self.cx.database.env().monotonic());
+        self.process.begin(text, self.cx.database.env().monotonic_coarse());
         let outcome = self.statements(text, sink);
-        self.process.end(self.cx.database.env().monotonic(), self.cx.default_database());
+        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         outcome
     }

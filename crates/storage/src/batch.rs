@@ -11,7 +11,8 @@ use std::ops::RangeInclusive;
 pub struct WriteBatch {
     /// Full key and value of each operation, back to back.
     bytes: Vec<u8>,
-    operations: Vec<Operation>,
+    /// Those of a small transaction need no memory of their own.
+    operations: SmallVec<[Operation; 8]>,
     /// How many of them are deletes.
     deletes: usize,
     drops: Vec<TreeId>,
@@ -106,7 +107,7 @@ impl WriteBatch {
     pub(crate) fn with_capacity(bytes: usize, operations: usize) -> WriteBatch {
         WriteBatch {
             bytes: Vec::with_capacity(bytes),
-            operations: Vec::with_capacity(operations),
+            operations: SmallVec::with_capacity(operations),
             ..WriteBatch::default()
         }
     }

@@ -277,8 +277,12 @@ impl Engine {
     }
 
     /// Begins a transaction of the session that `interrupt` belongs to.
-    pub fn begin(self: &Arc<Self>, interrupt: Arc<Interrupt>, options: TransactionOptions) -> Transaction {
-        Transaction::new(self.clone(), interrupt, options)
+    pub fn begin(
+        self: &Arc<Self>,
+        interrupt: Arc<Interrupt>,
+        options: TransactionOptions,
+    ) -> Box<Transaction> {
+        Box::new(Transaction::new(self.clone(), interrupt, options))
     }
 
     /// A snapshot of what is visible now. Its position in the log is its position.
@@ -434,7 +438,7 @@ impl Engine {
             Some(gtid) => self.log.enqueue_with_gtid(group, gtid, hook),
             None => self.log.enqueue(group, hook),
         };
-        let learn = (!due.is_empty()).then(|| (self.store.clone(), due));
+        let learn = (!due.is_empty()).then(|| Box::new((self.store.clone(), due)));
         PendingCommit { ticket, late_locks, shared: self.shared.clone(), learn, temporary: None }
     }
 

@@ -19,9 +19,10 @@
 //!      None is held across a wait.
 //!
 //! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary key. What keeps new rows
-//! out of a range that was read is in `range.rs`.
+//! out of a range that was read is in `range.rs`. Where sessions run that change the same row over and over: `gather.rs`.
 
 mod deadlock;
+mod gather;
 mod interrupt;
 mod range;
 mod shard;
@@ -42,6 +43,7 @@ use smallvec::SmallVec;
 use crate::TreeId;
 pub use deadlock::{BlockedWait, Deadlock};
 use deadlock::{WaitGraph, WaitPlace};
+use gather::{Gathering, Wait};
 use interrupt::Outcome;
 pub use interrupt::{Interrupt, Killed};
 pub use range::{NAMES, Span};
@@ -134,6 +136,8 @@ pub struct LockStatus {
     pub deadlocks: AtomicU64,
     /// Waits that ended by their timeout.
     pub timeouts: AtomicU64,
+    /// Times that a session moved to the processor of others who wait for the same row.
+    pub gathered: AtomicU64,
 }
 
 const SHARDS: usize = 64;
@@ -150,6 +154,7 @@ pub struct LockManager {
     shards: Box<[Slot]>,
     graph: Mutex<WaitGraph>,
     ranges: range::Ranges,
+    gathering: Gathering,
     latest_deadlock: Mutex<Option<Deadlock>>,
     hasher: DefaultHashBuilder,
     next_owner: AtomicU64,
@@ -164,6 +169,7 @@ impl LockManager {
             shards: (0..SHARDS).map(|_| Slot::default()).collect(),
             graph: Mutex::default(),
             ranges: range::Ranges::default(),
+            gathering: Gathering::new(SHARDS),
             latest_deadlock: Mutex::default(),
             hasher: DefaultHashBuilder::default(),
             next_owner: AtomicU64::new(1),
@@ -192,6 +198,11 @@ impl LockManager {
     /// The counters.
     pub fn status(&self) -> &LockStatus {
         &self.status
+    }
+
+    /// Whether sessions that wait for the same row over and over gather on one processor (`duramen_gather_hot_rows`).
+    pub fn set_gathering(&self, is_on: bool) {
+        self.gathering.set(is_on);
     }
 
     /// The circle that was broken last.
@@ -230,15 +241,16 @@ impl LockManager {
     fn begin_wait(&self, wanted: &Wanted<'_>, locks: &TransactionLocks) -> Result<Begun, LockError> {
         let mut graph = self.graph.lock();
         let number = shard_of(wanted.hash);
-        let (slot, upgrade) = {
+        let (slot, upgrade, ahead) = {
             let mut shard = self.shards[number].0.lock();
             match shard.request(wanted.hash, wanted.tree, wanted.key, locks.owner, wanted.mode) {
                 Request::Granted { slot, acquired } => return Ok(Begun::Granted { slot, acquired }),
                 Request::Conflict { slot, upgrade } => {
                     locks.interrupt.begin_wait();
                     let session = locks.interrupt.clone();
-                    shard.enqueue(slot, Waiting { owner: locks.owner, mode: wanted.mode, upgrade, session });
-                    (slot, upgrade)
+                    let waiting = Waiting { owner: locks.owner, mode: wanted.mode, upgrade, session };
+                    let ahead = shard.enqueue(slot, waiting);
+                    (slot, upgrade, ahead)
                 }
             }
         };
@@ -253,7 +265,9 @@ impl LockManager {
                 return Err(LockError::Deadlock);
             }
         }
-        Ok(Begun::Waiting { slot, upgrade })
+        let is_first = locks.is_empty();
+        let wait = Wait { lock: wanted.hash, shard: number, is_first, ahead };
+        Ok(Begun::Waiting { slot, upgrade, wait })
     }
 
     /// Takes a waiter out of its queue with this outcome; false if its wait has ended already.
@@ -266,8 +280,11 @@ impl LockManager {
     }
 
     /// Sleeps until the wait's outcome is known, and forgets the wait.
-    fn finish_wait(&self, locks: &TransactionLocks, timeout: Duration) -> Result<(), LockError> {
+    fn finish_wait(&self, locks: &TransactionLocks, wait: &Wait, timeout: Duration) -> Result<(), LockError> {
         self.status.waiting_now.fetch_add(1, Relaxed);
+        if self.gathering.before(wait) {
+            self.status.gathered.fetch_add(1, Relaxed);
+        }
         let begun = self.env.monotonic();
         let mut outcome = locks.interrupt.sleep_until_outcome(locks.owner, timeout);
         if outcome.is_some() {
@@ -277,12 +294,16 @@ impl LockManager {
         } else {
             outcome = locks.interrupt.outcome(); // granted, or chosen as a victim, at the last moment
         }
-        let waited = (self.env.monotonic() - begun).as_micros() as u64;
+        let waited = self.env.monotonic() - begun;
+        let micros = waited.as_micros() as u64;
         self.status.waiting_now.fetch_sub(1, Relaxed);
-        self.status.wait_micros.fetch_add(waited, Relaxed);
-        self.status.wait_micros_max.fetch_max(waited, Relaxed);
+        self.status.wait_micros.fetch_add(micros, Relaxed);
+        self.status.wait_micros_max.fetch_max(micros, Relaxed);
         match outcome.expect("a wait that is in no queue has an outcome") {
-            Outcome::Granted => Ok(()),
+            Outcome::Granted => {
+                self.gathering.after(wait, waited);
+                Ok(())
+            }
             Outcome::Deadlock => Err(LockError::Deadlock),
             Outcome::GivenUp => Err(self.why_given_up(locks)),
         }
@@ -314,7 +335,7 @@ struct Wanted<'a> {
 
 enum Begun {
     Granted { slot: u32, acquired: Acquired },
-    Waiting { slot: u32, upgrade: bool },
+    Waiting { slot: u32, upgrade: bool, wait: Wait },
 }
 
 /// The locks of one transaction. Dropping it releases them all.
@@ -393,11 +414,11 @@ impl TransactionLocks {
 
     #[cold]
     fn wait(&self, wanted: &Wanted<'_>, timeout: Duration) -> Result<(u32, Acquired), LockError> {
-        let (slot, upgrade) = match self.manager.begin_wait(wanted, self)? {
+        let (slot, upgrade, wait) = match self.manager.begin_wait(wanted, self)? {
             Begun::Granted { slot, acquired } => return Ok((slot, acquired)),
-            Begun::Waiting { slot, upgrade } => (slot, upgrade),
+            Begun::Waiting { slot, upgrade, wait } => (slot, upgrade, wait),
         };
-        self.manager.finish_wait(self, timeout)?;
+        self.manager.finish_wait(self, &wait, timeout)?;
         Ok((slot, if upgrade { Acquired::Upgraded } else { Acquired::New }))
     }
 

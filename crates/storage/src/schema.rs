@@ -9,6 +9,7 @@
 
 mod parts;
 
+use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -269,7 +270,7 @@ impl TableSchema {
     /// columns have not changed.
     pub(crate) fn keys_before_and_after(
         &self,
-        [old, new]: [Vec<u8>; 2],
+        buffers: &mut [Vec<u8>; 2],
         before: &[u8],
         after: &[u8],
     ) -> Result<(RowKeys, Option<RowKeys>), KeyError> {
@@ -277,8 +278,9 @@ impl TableSchema {
         columns_before.split(self, before)?;
         columns_after.split(self, after)?;
         let is_same = columns_before.0 == columns_after.0;
-        let new = if is_same { None } else { Some(self.keys_of(&columns_after, new)?) };
-        Ok((self.keys_of(&columns_before, old)?, new))
+        let old = self.keys_of(&columns_before, take(&mut buffers[0]))?;
+        let new = if is_same { None } else { Some(self.keys_of(&columns_after, take(&mut buffers[1]))?) };
+        Ok((old, new))
     }
 
     fn keys_of(&self, columns: &KeyColumns<'_>, mut buffer: Vec<u8>) -> Result<RowKeys, KeyError> {

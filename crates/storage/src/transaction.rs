@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use binlog::event::QueryEvent;
+use binlog::event::EncodedQuery;
 use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
 use binlog::log::Committed;
@@ -51,6 +51,7 @@ use images::PartialImages;
 pub use error::TransactionError;
 pub use images::RowImages;
 pub use index_scan::IndexScan;
+use read::LockedKey;
 pub use read::{Access, LockedRow, Locking, OnLocked, RowLock};
 pub use scan::{Direction, KeyRange, Scan};
 
@@ -76,7 +77,7 @@ pub struct TransactionOptions {
     /// Server id, statement time and version, for the events.
     pub context: GroupContext,
     /// The `BEGIN` that precedes the first row event.
-    pub begin: Arc<QueryEvent<'static>>,
+    pub begin: Arc<EncodedQuery>,
     /// The GTID that it must get, if it is replicated or `gtid_next` says so.
     pub gtid: Option<Gtid>,
 }
@@ -89,7 +90,19 @@ pub struct Savepoint {
     rows_changed: u64,
 }
 
-/// A transaction. Dropping it rolls it back.
+/// Memory that a transaction leaves for the next one of its session.
+#[derive(Debug, Default)]
+pub struct Memory {
+    writes: WriteSet,
+    key_buffers: [Vec<u8>; 2],
+    /// How long its group was: a session's transactions resemble each other.
+    group_len: Option<usize>,
+}
+
+/// A longer buffer for keys is not kept.
+const KEY_BUFFER_KEPT: usize = 4 << 10;
+
+/// A transaction, large enough to lie in a box. Dropping it rolls it back.
 pub struct Transaction {
     engine: Arc<Engine>,
     options: TransactionOptions,
@@ -110,10 +123,19 @@ pub struct Transaction {
     newest_read: LogPosition,
     /// The lock of the row that was read last, if it is new.
     row_lock: Option<RowLock>,
+    locked_row: LockedKey,
     rows_changed: u64,
     must_roll_back: bool,
     /// It is one of XA.
     branch: Option<Box<xa::Branch>>,
+}
+
+impl Memory {
+    fn left(mut writes: WriteSet, mut key_buffers: [Vec<u8>; 2]) -> Self {
+        writes.clear();
+        key_buffers.iter_mut().filter(|b| b.capacity() > KEY_BUFFER_KEPT).for_each(|b| *b = Vec::new());
+        Self { writes, key_buffers, group_len: None }
+    }
 }
 
 impl Transaction {
@@ -135,9 +157,19 @@ impl Transaction {
             mapped: SmallVec::new(),
             newest_read: LogPosition::ZERO,
             row_lock: None,
+            locked_row: LockedKey::default(),
             rows_changed: 0,
             must_roll_back: false,
             branch: None,
+        }
+    }
+
+    /// Gives it memory that an earlier one has left; before its first change.
+    pub fn use_memory(&mut self, memory: Memory) {
+        let Memory { writes, key_buffers, group_len } = memory;
+        (self.writes, self.key_buffers) = (writes, key_buffers);
+        if let Some(len) = group_len {
+            self.group.expect(len);
         }
     }
 
@@ -262,7 +294,7 @@ impl Transaction {
     }
 
     /// Throws all changes away and gives all locks back.
-    pub fn rollback(self) {
+    pub fn rollback(self: Box<Self>) {
         if self.has_changes() {
             self.engine.status().rolled_back.fetch_add(1, Relaxed);
         }
@@ -274,31 +306,40 @@ impl Transaction {
     /// # Errors
     /// [`TransactionError::Commit`] says if the transaction is gone or its fate unknown. After any other error it is
     /// gone.
-    pub fn commit(self) -> Result<Option<Committed>, TransactionError> {
-        match self.enqueue()? {
+    pub fn commit(self: Box<Self>) -> Result<Option<Committed>, TransactionError> {
+        match self.enqueue(&mut Memory::default())? {
             Some(pending) => pending.wait().map(Some),
             None => Ok(None),
         }
     }
 
     /// The first half of [`Self::commit`]: does all that can fail, and joins the log's queue. `None` if the transaction
-    /// changed nothing.
-    pub fn enqueue(mut self) -> Result<Option<PendingCommit>, TransactionError> {
+    /// changed nothing. What memory it has is left in `memory`.
+    pub fn enqueue(
+        mut self: Box<Self>,
+        memory: &mut Memory,
+    ) -> Result<Option<PendingCommit>, TransactionError> {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
         }
-        let of_temporary = self.writes.to_temporary_batch();
         let temporary = self.engine.temporary();
-        temporary.admit(&of_temporary)?;
+        let of_temporary = self.writes.to_temporary_batch();
+        if let Some(batch) = &of_temporary {
+            temporary.admit(batch)?;
+        }
         if self.group.is_empty() {
             assert!(self.writes.entries().next().is_none(), "X2: changes without events");
-            temporary.write(&of_temporary);
+            if let Some(batch) = &of_temporary {
+                temporary.write(batch);
+            }
+            *memory = Memory::left(self.writes, self.key_buffers);
             return Ok(None);
         }
         self.locks.prepare_release();
         let (changes, due) = self.engine.store().admit_changes(&self.writes)?;
         // Before the others wait for it, for it takes a while if it is large.
-        drop(self.writes);
+        *memory = Memory::left(self.writes, self.key_buffers);
+        memory.group_len = Some(self.group.memory());
         let group = match &self.branch {
             None => self.group.finish_xid(self.engine.next_xid()),
             Some(branch) => Self::finish_branch(self.group, branch, true),
@@ -306,7 +347,10 @@ impl Transaction {
         // The snapshot goes before the wait for the disk, so that compaction need not wait for it too.
         drop(self.snapshot);
         let pending = self.engine.enqueue_ready(group, changes, due, Some(self.locks), self.options.gtid);
-        Ok(Some(pending.with_temporary(self.engine.temporary().clone(), of_temporary)))
+        Ok(Some(match of_temporary {
+            Some(batch) => pending.with_temporary(self.engine.temporary().clone(), batch),
+            None => pending,
+        }))
     }
 
     /// The place of own changes that the running statement reads at: those made before it began.

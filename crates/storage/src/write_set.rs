@@ -88,6 +88,8 @@ pub struct WriteSet {
 const OVERHEAD: usize = size_of::<Change>() + size_of::<usize>();
 /// Room that a set begins with.
 const SMALL_CHANGES: usize = 16;
+/// Room for more changes than these is not kept for others.
+const CHANGES_KEPT: usize = 4 * SMALL_CHANGES;
 
 impl WriteSet {
     /// An empty set.
@@ -187,6 +189,17 @@ impl WriteSet {
         }
     }
 
+    /// Forgets all changes; a small set's memory stays for others.
+    pub fn clear(&mut self) {
+        if self.changes.capacity() > CHANGES_KEPT || !self.bytes.is_small() {
+            *self = Self::default();
+            return;
+        }
+        self.bytes.clear();
+        self.changes.clear();
+        self.newest.clear();
+    }
+
     /// What the transaction had done to a key as of `mark`: nothing (`None`), deleted it (`Some(None)`), set it.
     pub fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<Option<&[u8]>> {
         if self.changes.is_empty() {
@@ -243,10 +256,12 @@ impl WriteSet {
         Self::batch_of(WriteBatch::with_capacity(self.bytes.len(), self.newest.len()), self.entries())
     }
 
-    /// What it changed in temporary trees.
-    pub fn to_temporary_batch(&self) -> WriteBatch {
+    /// What it changed in temporary trees, if anything.
+    pub fn to_temporary_batch(&self) -> Option<WriteBatch> {
         let first = self.newest.place(|number| !self.tree(number).is_temporary());
-        Self::batch_of(WriteBatch::new(), self.written(self.newest.from(first)))
+        let mut written = self.written(self.newest.from(first)).peekable();
+        written.peek()?;
+        Some(Self::batch_of(WriteBatch::new(), written))
     }
 
     /// Full key and value (`None`: deleted) of each change in [`Self::to_batch`].
@@ -356,6 +371,24 @@ mod tests {
         set.delete(TREE, b"b");
         assert_eq!(set.to_batch().len(), 2, "a change of the key is one");
         set.check_invariants();
+    }
+
+    #[test]
+    fn a_cleared_set_is_like_a_new_one_and_keeps_a_little_memory() {
+        let mut set = WriteSet::new();
+        for (count, kept) in
+            [(0, 0), (3, SMALL_CHANGES), (10, SMALL_CHANGES), (10 * CHANGES_KEPT, 0), (2, SMALL_CHANGES)]
+        {
+            for key in (0..count).rev() {
+                set.put(TREE, &key.to_be_bytes(), b"value");
+            }
+            set.check_invariants();
+            assert_eq!(all(&set, Mark::NOW).len(), count);
+            set.clear();
+            set.check_invariants();
+            assert!(set.is_empty() && set.bytes() == 0 && all(&set, Mark::NOW).is_empty());
+            assert_eq!(set.changes.capacity(), kept);
+        }
     }
 
     #[test]

@@ -370,6 +370,23 @@ fn a_row_that_was_not_locked_or_is_not_current_is_not_changed() {
 }
 
 #[test]
+fn a_row_whose_lock_was_given_back_is_not_changed() {
+    let (database, table) = fresh();
+    fill(&database, &table, 1..=2);
+    let mut transaction = database.begin_with(Isolation::ReadCommitted, LONG);
+    let lock = |transaction: &mut Transaction, id| {
+        let key = primary_key(&table, id);
+        transaction.get_for_update(table.primary.tree(), &key).unwrap().expect("it is there")
+    };
+    let first = lock(&mut transaction, 1);
+    let second = lock(&mut transaction, 2);
+    transaction.unlock_rejected();
+    assert!(matches!(transaction.delete_row(&table, &second), Err(TransactionError::NotLocked)));
+    transaction.delete_row(&table, &first).unwrap();
+    assert_eq!(database.engine.locks().len(), 2, "the row, and its unique key");
+}
+
+#[test]
 fn a_transaction_that_grows_too_large_is_told_and_its_statement_taken_back() {
     let mut options = options();
     options.transaction_size_max = 100_000;

@@ -43,7 +43,7 @@ pub use mariadb::{
 };
 pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata, TableDetails};
 pub use payload::{Compression, Depth, PayloadEvents, TransactionPayloadEvent};
-pub use query::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2};
+pub use query::{Account, EncodedQuery, QueryEvent, StatusVars, UpdatedDatabases, flags2};
 pub use rows::{RowChange, RowChanges, RowsData, RowsEvent, RowsKind, rows_flags};
 pub use table_map::{EncodedTableMap, TableMapEvent};
 

@@ -190,6 +190,35 @@ impl EncodeEvent for QueryEvent<'_> {
     }
 }
 
+/// A query event as the log has it: made once for many transactions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodedQuery {
+    header_flags: u16,
+    body: Box<[u8]>,
+}
+
+impl From<&QueryEvent<'_>> for EncodedQuery {
+    fn from(query: &QueryEvent<'_>) -> Self {
+        let mut body = Vec::new();
+        query.encode_body(&mut body);
+        Self { header_flags: query.header_flags(), body: body.into() }
+    }
+}
+
+impl EncodeEvent for EncodedQuery {
+    fn event_type(&self) -> EventType {
+        EventType::QUERY
+    }
+
+    fn header_flags(&self) -> u16 {
+        self.header_flags
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.body);
+    }
+}
+
 impl<'a> StatusVars<'a> {
     fn decode(bytes: &'a [u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(bytes);
@@ -326,5 +355,28 @@ fn put_short(out: &mut Vec<u8>, code: u8, value: Option<&[u8]>) {
         let bytes = &bytes[..bytes.len().min(255)];
         out.extend_from_slice(&[code, bytes.len() as u8]);
         out.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoded_query_is_written_as_the_query_is() {
+        let mut query = QueryEvent::new(7, b"db", b"BEGIN");
+        query.status.sql_mode = Some(1 << 22);
+        for suppress_use in [false, true] {
+            query.suppress_use = suppress_use;
+            let encoded = EncodedQuery::from(&query);
+            let (mut plain, mut again) = (Vec::new(), Vec::new());
+            query.encode_body(&mut plain);
+            encoded.encode_body(&mut again);
+            assert_eq!(plain, again);
+            assert_eq!(
+                (query.event_type(), query.header_flags()),
+                (encoded.event_type(), encoded.header_flags())
+            );
+        }
     }
 }

@@ -22,7 +22,7 @@ const LABELLED: [(&str, &str, &str, &str); 3] = [
 ];
 
 /// What this server's own numbers mean, by their names in `SHOW GLOBAL STATUS` behind `Duramen_`.
-const HELP: [(&str, &str); 25] = [
+const HELP: [(&str, &str); 26] = [
     ("ddl_committed", "Changes of definitions that were committed."),
     ("log_background_flushes", "Flushes of the log that no commit waited for."),
     ("log_flushes", "Flushes of the log."),
@@ -33,6 +33,7 @@ const HELP: [(&str, &str); 25] = [
     ("prealloc_hits", "Rotations that found a log file made ahead."),
     ("prealloc_made", "Log files that were made ahead."),
     ("prealloc_misses", "Rotations that found none though binlog_prealloc_num asks for them."),
+    ("row_lock_gathered", "Times that a session moved to the processor of others who wait for the same row."),
     ("row_lock_timeouts", "Waits for row locks that lasted too long."),
     ("row_locks", "Row locks that are held."),
     ("store_compacted_bytes", "Bytes that compactions read."),

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use smallvec::SmallVec;
 use storage::Interrupt;
 
 use super::TableDef;
@@ -116,6 +117,9 @@ pub struct Guard {
     /// Where the definition is that it keeps; 0 if that is not known.
     definition: usize,
 }
+
+/// What a transaction holds: few need no memory of their own.
+pub type Guards = SmallVec<[Guard; 2]>;
 
 /// A session that may have to wait.
 pub struct Waiter<'a> {

@@ -16,7 +16,7 @@ use crate::catalog::TableDef;
 use crate::error::{Diagnostics, Result, SqlError};
 use crate::expression::Expr;
 use crate::expression::compare::By;
-use crate::expression::frame::Frame;
+use crate::expression::frame::{self, Frame};
 use crate::planner::Access;
 use crate::planner::access::{Key, Path};
 use crate::session::Context;
@@ -149,8 +149,11 @@ impl<'p> Scan<'p> {
     }
 
     fn step(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
-        if let Some(key) = self.point.take() {
-            return self.get(cx, &key, frame);
+        if let Some(mut key) = self.point.take() {
+            let found = self.get(cx, &key, frame);
+            frame::rest(&mut key);
+            cx.key_memory = key;
+            return found;
         }
         loop {
             if let Some(scan) = self.scan.as_mut().filter(|_| self.covered) {
@@ -301,7 +304,8 @@ impl<'a> Ranges<'a> {
     fn make_point(&mut self, column: usize, key: &Key) -> Result<()> {
         match self.value(column, key)? {
             Encoded::Is(value) => {
-                let mut key = Vec::new();
+                let mut key = std::mem::take(&mut self.cx.key_memory);
+                key.clear();
                 self.index()?.encode_values(&[value.as_deref()], &mut key).map_err(SqlError::internal)?;
                 self.point = Some(key);
             }

@@ -21,7 +21,7 @@ use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner;
 use crate::planner::plan::Basis;
-use crate::session::Context;
+use crate::session::{Context, Parameter};
 use crate::value::{Datum, image, store};
 
 /// `SET a = .., b = ..`
@@ -33,6 +33,8 @@ pub(super) struct Assignments {
     sequential: bool,
     /// IGNORE: a row that would violate a constraint stays as it is, with a warning.
     pub(super) ignore: bool,
+    /// Memory for the row after them, of the last execution.
+    pub(super) memory: Vec<u8>,
 }
 
 enum Assigned {
@@ -53,6 +55,17 @@ pub(super) enum Around<'a> {
     New(Row<'a>, Row<'a>),
     /// The joined row that the changed one is a part of, which is read instead of it.
     Frame(&'a Frame),
+}
+
+/// How a row is made.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    around: Around<'a>,
+    /// The row's number.
+    number: u64,
+    rules: store::Rules,
+    /// The statement's, if they are not in the context.
+    parameters: &'a [Parameter],
 }
 
 impl Assignments {
@@ -100,7 +113,13 @@ impl Assignments {
             list.push((column, value));
         }
         basis.reads(&mut resolver);
-        Ok(Self { touched: untouched_moments(table, &list), list, sequential, ignore: false })
+        Ok(Self {
+            touched: untouched_moments(table, &list),
+            list,
+            sequential,
+            ignore: false,
+            memory: Vec::new(),
+        })
     }
 
     /// Resolves those of one table of a join, as column numbers and trees.
@@ -120,7 +139,13 @@ impl Assignments {
             };
             list.push((*column, value));
         }
-        Ok(Self { touched: untouched_moments(table, &list), list, sequential: false, ignore: false })
+        Ok(Self {
+            touched: untouched_moments(table, &list),
+            list,
+            sequential: false,
+            ignore: false,
+            memory: Vec::new(),
+        })
     }
 
     /// True if they may change the AUTO_INCREMENT column.
@@ -128,40 +153,49 @@ impl Assignments {
         self.list.iter().any(|(column, _)| table.auto_column == Some(*column))
     }
 
-    /// The row after them; `None` if it stays as it is.
+    /// Makes the row after them in `after`; false if it stays as it is. `how` is the row's number, and what may be stored.
     pub(super) fn apply(
         &self,
         cx: &mut Context,
         table: &Arc<TableDef>,
-        before: &[u8],
+        before: ImageRow<'_>,
         around: Around<'_>,
-        rules: store::Rules,
-        number: u64,
-    ) -> Result<Option<Vec<u8>>> {
-        let at_a_time = if self.sequential { 1 } else { self.list.len().max(1) };
-        let mut steps = self.list.chunks(at_a_time);
-        let mut step = |cx: &mut Context, image: &[u8]| match steps.next() {
-            Some(step) => self.step(cx, table, image, around, (number, rules), step).map(Some),
-            None => Ok(None),
-        };
-        let Some(mut after) = step(cx, before)? else { return Ok(None) };
-        while let Some(next) = step(cx, &after)? {
-            after = next;
+        how: (u64, store::Rules),
+        after: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let (number, rules) = how;
+        // Expressions look for parameters in the context; without such their values need not be copied.
+        let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, Assigned::Expr(_)));
+        let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
+        let stepped = self.steps(cx, before, Way { around, number, rules, parameters: &parameters }, after);
+        if !evaluates {
+            cx.parameters = parameters;
         }
-        if after == before {
-            return Ok(None);
+        stepped?;
+        if after == before.image {
+            return Ok(false);
         }
         if !self.touched.is_empty() {
             let moments: Vec<_> = self.touched.iter().map(|&c| (c, now(cx, &table.columns[c].ty))).collect();
-            after = rebuild(table, &after, &moments)?;
+            *after = rebuild(table, after, &moments)?;
         }
-        if !table.is_plain() {
-            let how = (number, self.ignore);
-            if !computed::complete(cx, table, &mut after, &self.defaulted(table), rules, how)? {
-                return Ok(None);
-            }
+        if table.is_plain() {
+            return Ok(true);
         }
-        Ok(Some(after))
+        computed::complete(cx, table, after, &self.defaulted(table), rules, (number, self.ignore))
+    }
+
+    /// Makes the image after all assignments.
+    fn steps(&self, cx: &mut Context, before: ImageRow<'_>, way: Way<'_>, after: &mut Vec<u8>) -> Result<()> {
+        let at_a_time = if self.sequential { 1 } else { self.list.len().max(1) };
+        let mut steps = self.list.chunks(at_a_time);
+        self.step(cx, before, way, steps.next().unwrap_or_default(), after)?;
+        for step in steps {
+            let (table, image, mut offsets) = (before.table, std::mem::take(after), Offsets::default());
+            offsets.find(table, &image)?;
+            self.step(cx, ImageRow { table, image: &image, offsets: &offsets }, way, step, after)?;
+        }
+        Ok(())
     }
 
     /// Columns that are set to a default that is an expression.
@@ -172,19 +206,17 @@ impl Assignments {
         all.map(|(c, _)| *c).collect()
     }
 
-    /// The image after some of the assignments, all of which read the one before.
+    /// Makes the image after some of the assignments, all of which read the one before.
     fn step(
         &self,
         cx: &mut Context,
-        table: &TableDef,
-        image: &[u8],
-        around: Around<'_>,
-        (number, rules): (u64, store::Rules),
+        before: ImageRow<'_>,
+        way: Way<'_>,
         assignments: &[(usize, Assigned)],
-    ) -> Result<Vec<u8>> {
-        let mut offsets = Offsets::default();
-        offsets.find(table, image)?;
-        let old = Row::Image(ImageRow { table, image, offsets: &offsets });
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (table, old) = (before.table, Row::Image(before));
+        let Way { around, number, rules, parameters } = way;
         let both;
         let row = match around {
             Around::New(new, selected) => {
@@ -215,7 +247,10 @@ impl Assignments {
                     }
                 },
                 Assigned::Expr(expr) => (expr.eval(cx, row)?, charset_of(expr)),
-                Assigned::Parameter(number) => cx.parameter_text(*number),
+                Assigned::Parameter(number) => match parameters.get(*number) {
+                    Some(parameter) => (parameter.value.borrow(), parameter.charset()),
+                    None => cx.parameter_text(*number),
+                },
             };
             if value.is_null() && !definition.nullable {
                 let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
@@ -228,7 +263,7 @@ impl Assignments {
             }
             values.push((*column, fit(cx, table, definition, (number, rules), (value, charset))?));
         }
-        replaced(table, image, &offsets, &values)
+        replaced(before, &values, after)
     }
 }
 
@@ -240,25 +275,21 @@ fn untouched_moments(table: &TableDef, list: &[(usize, Assigned)]) -> Vec<usize>
 
 /// The image with some columns replaced; a later value of the same column wins.
 pub(super) fn rebuild(table: &TableDef, image: &[u8], values: &[(usize, Datum<'_>)]) -> Result<Vec<u8>> {
-    let mut offsets = Offsets::default();
+    let (mut offsets, mut out) = (Offsets::default(), Vec::new());
     offsets.find(table, image)?;
-    replaced(table, image, &offsets, values)
+    replaced(ImageRow { table, image, offsets: &offsets }, values, &mut out)?;
+    Ok(out)
 }
 
-fn replaced(
-    table: &TableDef,
-    image: &[u8],
-    offsets: &Offsets,
-    values: &[(usize, Datum<'_>)],
-) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(image.len() + 16);
-    let mut builder = RowImageBuilder::new(&table.column_types, &mut out);
-    for (number, column) in table.columns.iter().enumerate() {
+fn replaced(row: ImageRow<'_>, values: &[(usize, Datum<'_>)], out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    out.reserve(row.image.len() + 16);
+    let mut builder = RowImageBuilder::new(&row.table.column_types, out);
+    for (number, column) in row.table.columns.iter().enumerate() {
         match values.iter().rev().find(|(c, _)| *c == number) {
             Some((_, value)) => image::push(&mut builder, value, &column.ty)?,
-            None => builder.push_raw(offsets.raw(image, number)).map_err(SqlError::internal)?,
+            None => builder.push_raw(row.offsets.raw(row.image, number)).map_err(SqlError::internal)?,
         }
     }
-    builder.finish().map_err(SqlError::internal)?;
-    Ok(out)
+    builder.finish().map_err(SqlError::internal)
 }

@@ -16,7 +16,8 @@ use crate::ast::{self, TableReference};
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::explain::{blame, names::Names};
-use crate::expression::frame::Frame;
+use crate::expression::frame::{self, Frame};
+use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Scope};
 use crate::planner::covering::ColumnsRead;
 use crate::planner::plan::{self, Basis};
@@ -152,7 +153,7 @@ impl Target {
         &self,
         cx: &mut Context,
         frame: &mut Frame,
-        mut each: impl FnMut(&mut Context, &[u8]) -> Result<()>,
+        mut each: impl FnMut(&mut Context, ImageRow<'_>) -> Result<()>,
     ) -> Result<()> {
         let (limit, _) = self.limit.eval(cx)?;
         if limit == 0 || !operators::accepts(cx, &self.gate, frame)? {
@@ -166,7 +167,8 @@ impl Target {
         if self.order.is_empty() {
             let mut left = limit;
             while left > 0 && rows.next(cx, frame)? {
-                each(cx, frame.image(0).unwrap_or_default())?;
+                let row = frame.image_row(0);
+                each(cx, row.ok_or_else(|| SqlError::internal("a row of no table"))?)?;
                 left -= 1;
             }
             return Ok(());
@@ -175,7 +177,13 @@ impl Target {
         while rows.next(cx, frame)? {
             sorted.push(cx, frame.row(), &[Datum::borrowed(frame.image(0).unwrap_or_default())])?;
         }
-        sorted.drain(cx, |cx, row| each(cx, &row[0].to_bytes()).map(|()| true)).map(|_| ())
+        let mut offsets = Offsets::default();
+        let each = |cx: &mut Context, row: &mut [Datum<'_>]| {
+            let (table, image) = (&*self.table, &*row[0].to_bytes());
+            offsets.find(table, image)?;
+            each(cx, ImageRow { table, image, offsets: &offsets }).map(|()| true)
+        };
+        sorted.drain(cx, each).map(|_| ())
     }
 }
 
@@ -194,7 +202,13 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
         cx,
         |cx, basis| plan_update(cx, basis, update, factor, text),
         |cx, (assignments, target)| {
-            target.with_frame(|target, frame| update_rows(cx, update, assignments, target, frame))
+            let mut after = std::mem::take(&mut assignments.memory);
+            let outcome = target.with_frame(|target, frame| {
+                update_rows(cx, update, assignments, (target, frame), &mut after)
+            });
+            frame::rest(&mut after);
+            assignments.memory = after;
+            outcome
         },
     )
 }
@@ -203,8 +217,8 @@ fn update_rows(
     cx: &mut Context,
     update: &ast::Update,
     assignments: &Assignments,
-    target: &Target,
-    frame: &mut Frame,
+    (target, frame): (&Target, &mut Frame),
+    after: &mut Vec<u8>,
 ) -> Result<()> {
     let table = &target.table;
     let rules = cx.store_rules(update.ignore);
@@ -212,28 +226,27 @@ fn update_rows(
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, frame, |cx, before| {
         matched += 1;
-        let applied = assignments.apply(cx, table, before, Around::Nothing, rules, matched);
-        let after =
-            match applied.map_err(|e| blame::with_names(cx, e, || Names::of_table(table, &table.name))) {
-                Ok(Some(after)) => after,
-                Ok(None) => return Ok(()),
-                Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
-                    cx.warn(e);
-                    return Ok(());
-                }
-                Err(e) => return Err(e),
-            };
-        match cx.transaction().engine.update_row(&table.schema, before, &after) {
+        let applied = assignments.apply(cx, table, before, Around::Nothing, (matched, rules), after);
+        match applied.map_err(|e| blame::with_names(cx, e, || Names::of_table(table, &table.name))) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
+                cx.warn(e);
+                return Ok(());
+            }
+            Err(e) => return Err(e),
+        }
+        match cx.transaction().engine.update_row(&table.schema, before.image, after) {
             Ok(()) => {
                 if numbers {
-                    table.count_row(&after);
+                    table.count_row(after);
                 }
                 changed += 1;
                 cx.count(Counter::HandlerUpdate);
                 Ok(())
             }
             Err(TransactionError::DuplicateKey { index, .. }) => {
-                let e = duplicate_entry(cx, table, index, &after)?;
+                let e = duplicate_entry(cx, table, index, after)?;
                 if !update.ignore {
                     return Err(e);
                 }
@@ -267,7 +280,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
 fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame) -> Result<()> {
     let mut deleted = 0;
     target.for_each(cx, frame, |cx, before| {
-        cx.transaction().engine.delete_row(&target.table.schema, before)?;
+        cx.transaction().engine.delete_row(&target.table.schema, before.image)?;
         cx.count(Counter::HandlerDelete);
         deleted += 1;
         Ok(())

@@ -18,6 +18,7 @@ use crate::ast;
 use crate::catalog::TableDef;
 use crate::error::{self, Result, SqlError};
 use crate::expression::frame::Frame;
+use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver};
 use crate::planner::covering::ColumnsRead;
 use crate::planner::{self, Operator, Query, block, from, join, simplify};
@@ -136,21 +137,23 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     let rules = cx.store_rules(update.ignore);
     assignments.iter_mut().for_each(|a| a.ignore = update.ignore);
     let (mut matched, mut changed, mut memory) = (0_u64, 0_u64, 0);
+    let (mut offsets, mut after) = (Offsets::default(), Vec::new());
     plan.for_each(cx, |cx, frame| {
         for (target, assignments) in targets.iter_mut().zip(&assignments) {
             let Some(before) = target.take(cx, frame, &mut memory)? else { continue };
             matched += 1;
             let table = &target.table;
-            let around = Around::Frame(frame);
-            let after = match assignments.apply(cx, table, &before, around, rules, matched) {
-                Ok(Some(after)) => after,
-                Ok(None) => continue,
+            offsets.find(table, &before)?;
+            let row = ImageRow { table, image: &before, offsets: &offsets };
+            match assignments.apply(cx, table, row, Around::Frame(frame), (matched, rules), &mut after) {
+                Ok(true) => {}
+                Ok(false) => continue,
                 Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
                     cx.warn(e);
                     continue;
                 }
                 Err(e) => return Err(e),
-            };
+            }
             match cx.transaction().engine.update_row(&table.schema, &before, &after) {
                 Ok(()) => {
                     table.count_row(&after);

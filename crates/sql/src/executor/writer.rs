@@ -438,18 +438,14 @@ impl<'p> Writer<'p> {
         let mut offsets = Offsets::default();
         offsets.find(self.table, new)?;
         let new_row = Row::Image(ImageRow { table: self.table, image: new, offsets: &offsets });
-        let after = assignments.apply(
-            cx,
-            self.table,
-            &old,
-            Around::New(new_row, Row::Values(&self.selected)),
-            self.rules,
-            self.row,
-        )?;
-        let Some(after) = after else {
+        let (mut old_offsets, mut after) = (Offsets::default(), Vec::new());
+        old_offsets.find(self.table, &old)?;
+        let old_row = ImageRow { table: self.table, image: &old, offsets: &old_offsets };
+        let around = Around::New(new_row, Row::Values(&self.selected));
+        if !assignments.apply(cx, self.table, old_row, around, (self.row, self.rules), &mut after)? {
             cx.status.affected += u64::from(cx.count_found_rows);
             return Ok(());
-        };
+        }
         match cx.transaction().engine.update_row(&self.table.schema, &old, &after) {
             Err(TransactionError::DuplicateKey { index, .. }) => {
                 let e = duplicate_entry(cx, self.table, index, &after)?;

@@ -10,7 +10,7 @@ mod variables;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use binlog::event::QueryEvent;
+use binlog::event::EncodedQuery;
 use storage::Interrupt;
 
 use super::series::SeededRandom;
@@ -118,6 +118,10 @@ pub struct Context {
     pub parameters: Vec<super::Parameter>,
     /// Named values that the client sent along with the statement, as utf8mb4 text.
     pub(crate) query_attributes: Vec<(Box<[u8]>, Datum<'static>)>,
+    /// Memory of the last transaction for the next one.
+    pub(super) transaction_memory: storage::transaction::Memory,
+    /// Memory for the key of a row that is looked up.
+    pub(crate) key_memory: Vec<u8>,
     /// A statement that stores: text that is no number is an error under strict modes.
     pub storing: bool,
     /// What KILL sets.
@@ -127,7 +131,7 @@ pub struct Context {
     /// GET_LOCK was granted, so that there may be locks to give back.
     pub(crate) holds_named_locks: bool,
     /// The `BEGIN` event of transactions, as long as the settings in it stay.
-    pub(super) begin_event: Option<Arc<QueryEvent<'static>>>,
+    pub(super) begin_event: Option<Arc<EncodedQuery>>,
     pub(super) known_grants: super::grants::Known,
     /// The XA branch that it runs.
     pub(super) branch: Option<super::xa::Branch>,
@@ -183,6 +187,8 @@ impl Context {
             last_settings: 0,
             parameters: Vec::new(),
             query_attributes: Vec::new(),
+            transaction_memory: storage::transaction::Memory::default(),
+            key_memory: Vec::new(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
             regexps: regexp::Cache::default(),
@@ -302,7 +308,6 @@ impl Context {
     }
 
     fn parameter_charset(&self, number: usize) -> Charset {
-        let ty = self.parameters.get(number).map(|p| p.ty).filter(|ty| ty.family.is_text());
-        ty.map_or(Charset::Ascii, |ty| ty.collation.charset())
+        self.parameters.get(number).map_or(Charset::Ascii, super::Parameter::charset)
     }
 }

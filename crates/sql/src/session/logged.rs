@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use binlog::event::{Account, QueryEvent, StatusVars, UpdatedDatabases, flags2, rows_flags};
+use binlog::event::{Account, EncodedQuery, QueryEvent, StatusVars, UpdatedDatabases, flags2, rows_flags};
 use binlog::group::GroupContext;
 use storage::transaction::RowImages;
 
@@ -30,11 +30,11 @@ impl Context {
         context
     }
 
-    pub(super) fn begin_event(&mut self) -> Arc<QueryEvent<'static>> {
+    pub(super) fn begin_event(&mut self) -> Arc<EncodedQuery> {
         if let Some(event) = &self.begin_event {
             return event.clone();
         }
-        let event = Arc::new(self.bracket_event(b"BEGIN".to_vec()));
+        let event = Arc::new(EncodedQuery::from(&self.bracket_event(b"BEGIN".to_vec())));
         self.begin_event = Some(event.clone());
         event
     }

@@ -122,6 +122,11 @@ impl Parameter {
         Self { value: Datum::Null, ty: Type::text(cx.connection_collation(), Coercibility::Literal, 0) }
     }
 
+    /// The character set of its text.
+    pub fn charset(&self) -> Charset {
+        if self.ty.family.is_text() { self.ty.collation.charset() } else { Charset::Ascii }
+    }
+
     /// A number, a date, a time, or NULL.
     pub fn plain(value: Datum<'static>) -> Self {
         let ty = match &value {
@@ -141,11 +146,11 @@ impl Parameter {
 impl Session {
     /// COM_STMT_PREPARE.
     pub fn prepare(&mut self, text: &[u8]) -> Result<Description> {
-        self.process.begin(text, self.cx.database.env().monotonic());
+        self.process.begin(text, self.cx.database.env().monotonic_coarse());
         self.cx.begin_moment();
         self.cx.diagnostics.clear();
         let outcome = self.try_prepare(text);
-        self.process.end(self.cx.database.env().monotonic(), self.cx.default_database());
+        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         let (parsed, columns) = outcome.or_else(|e| self.fail(e))?;
         let parameters = parsed.statement.parameters as usize;
@@ -179,9 +184,9 @@ impl Session {
         if parameters.len() != parsed.statement.parameters as usize {
             return self.fail(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
         }
-        self.process.begin(&parsed.text, self.cx.database.env().monotonic());
+        self.process.begin(&parsed.text, self.cx.database.env().monotonic_coarse());
         let outcome = self.run_parsed(&parsed, parameters, false, sink);
-        self.process.end(self.cx.database.env().monotonic(), self.cx.default_database());
+        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         outcome
     }

@@ -16,7 +16,7 @@ use super::Context;
 use super::unsettled::Unsettled;
 use crate::ast;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::{Guard, Kind};
+use crate::catalog::metadata_lock::{Guard, Guards, Kind};
 use crate::error::{self, Result};
 use crate::status::Counter;
 use crate::variables::ids;
@@ -24,7 +24,7 @@ use crate::variables::ids;
 /// An open transaction.
 pub struct Open {
     /// The engine's.
-    pub engine: Transaction,
+    pub engine: Box<Transaction>,
     /// BEGIN opened it, or autocommit is off: it outlives its statements.
     pub explicit: bool,
     /// START TRANSACTION READ ONLY.
@@ -34,7 +34,7 @@ pub struct Open {
     /// Savepoints by name, the newest last.
     pub savepoints: Vec<(String, Savepoint)>,
     /// Tables in use.
-    tables: Vec<Guard>,
+    tables: Guards,
 }
 
 /// What SET TRANSACTION says of the next one.
@@ -54,7 +54,7 @@ impl Characteristics {
 
 impl Open {
     /// The engine's transaction and the metadata locks.
-    pub(super) fn into_parts(self) -> (Transaction, Vec<Guard>) {
+    pub(super) fn into_parts(self) -> (Box<Transaction>, Guards) {
         (self.engine, self.tables)
     }
 
@@ -107,28 +107,29 @@ impl Context {
             begin: self.begin_event(),
             gtid: self.owned_gtid(),
         };
-        let engine = self.database.engine().begin(self.interrupt.clone(), options);
+        let mut engine = self.database.engine().begin(self.interrupt.clone(), options);
+        engine.use_memory(std::mem::take(&mut self.transaction_memory));
         self.transaction = Some(Open {
             engine,
             explicit,
             read_only,
             start: None,
             savepoints: Vec::new(),
-            tables: Vec::new(),
+            tables: Guards::new(),
         });
     }
 
     /// A transaction beside the session's, for reading what is committed now.
-    pub(crate) fn scratch_transaction(&mut self) -> Transaction {
+    pub(crate) fn scratch_transaction(&mut self) -> Box<Transaction> {
         self.transaction_beside(None)
     }
 
     /// A transaction beside the session's, which is logged under the name that the session's next one has.
-    pub(crate) fn logged_transaction(&mut self) -> Transaction {
+    pub(crate) fn logged_transaction(&mut self) -> Box<Transaction> {
         self.transaction_beside(self.owned_gtid())
     }
 
-    fn transaction_beside(&mut self, gtid: Option<Gtid>) -> Transaction {
+    fn transaction_beside(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
         let options = TransactionOptions {
             isolation: Isolation::RepeatableRead,
             lock_wait_timeout: self.lock_wait_timeout(),
@@ -326,7 +327,7 @@ impl Context {
         let Some(Open { engine, tables, .. }) = self.take_transaction() else { return Ok(None) };
         self.count(Counter::HandlerCommit);
         let newest = engine.newest_read();
-        Ok(match engine.enqueue()? {
+        Ok(match engine.enqueue(&mut self.transaction_memory)? {
             Some(pending) => Some(Unsettled::commit(pending, tables, pass)),
             None => Unsettled::read(self.database.engine(), newest),
         })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::Context;
 use crate::ast::StatementKind;
-use crate::catalog::metadata_lock::Guard;
+use crate::catalog::metadata_lock::Guards;
 use crate::catalog::metadata_lock::gate::Pass;
 use crate::error::Result;
 use binlog::log::Committed;
@@ -22,13 +22,13 @@ pub struct Unsettled(Kind);
 
 enum Kind {
     /// A transaction in the log's queue, and what it keeps.
-    Commit { pending: PendingCommit, tables: Vec<Guard>, pass: Option<Pass> },
+    Commit { pending: PendingCommit, tables: Guards, pass: Option<Pass> },
     /// It has read through locks up to this position.
     Read(Arc<Engine>, LogPosition),
 }
 
 impl Unsettled {
-    pub(super) fn commit(pending: PendingCommit, tables: Vec<Guard>, pass: Option<Pass>) -> Self {
+    pub(super) fn commit(pending: PendingCommit, tables: Guards, pass: Option<Pass>) -> Self {
         Self(Kind::Commit { pending, tables, pass })
     }
 

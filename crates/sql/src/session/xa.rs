@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use binlog::event::EncodedQuery;
 use storage::Xid;
 use storage::prepared::XID_PART_MAX;
 
@@ -112,7 +113,8 @@ impl Context {
             return Err(error::XAER_DUPID.plain());
         }
         let text = xid.text();
-        self.begin_event = Some(Arc::new(self.bracket_event(format!("XA START {text}").into_bytes())));
+        let start = self.bracket_event(format!("XA START {text}").into_bytes());
+        self.begin_event = Some(Arc::new(EncodedQuery::from(&start)));
         let opened = self.begin(ast::TransactionOptions::default());
         self.begin_event = None;
         opened.inspect_err(|_| self.database.engine().release_xid(&xid))?;
@@ -152,7 +154,7 @@ impl Context {
         let (engine, guards) = open.into_parts();
         self.branch = None;
         // Kept first: from the moment that it is prepared another session may commit it.
-        self.database.keep_branch(xid, guards);
+        self.database.keep_branch(xid, guards.into_vec());
         let newest = engine.newest_read();
         let prepared = engine.prepare().inspect_err(|_| {
             self.database.forget_branch(xid);

@@ -56,6 +56,7 @@ fn add_locks(locks: &LockManager, rows: &mut Rows) {
     rows.gauge("Innodb_row_lock_time_avg", (micros / 1000).checked_div(waits).unwrap_or(0));
     rows.gauge("Innodb_row_lock_time_max", status.wait_micros_max.load(Relaxed) / 1000);
     rows.push("Innodb_row_lock_waits", waits);
+    rows.push("Duramen_row_lock_gathered", status.gathered.load(Relaxed));
     rows.push("Duramen_row_lock_timeouts", status.timeouts.load(Relaxed));
     rows.gauge("Duramen_row_locks", locks.len());
 }

@@ -9,6 +9,7 @@ use binlog::log::{Log, LogOptions};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use storage::EngineOptions;
+use storage::lock::LockManager;
 
 /// The engine's options as the server starts. `base_name` stands in front of the log files' numbers.
 pub fn engine_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> EngineOptions {
@@ -73,6 +74,18 @@ pub fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
             let micros = globals.uint(ids::BINLOG_GROUP_COMMIT_SYNC_DELAY);
             log.set_group_commit_delay(micros, usize::try_from(count).unwrap_or(usize::MAX));
         }
+    });
+}
+
+/// From now on `SET GLOBAL duramen_gather_hot_rows` changes the locks' ways.
+pub fn follow_locks(globals: &GlobalVariables, locks: &Arc<LockManager>) {
+    locks.set_gathering(globals.bool(ids::DURAMEN_GATHER_HOT_ROWS));
+    let locks = Arc::downgrade(locks);
+    globals.on_change(ids::DURAMEN_GATHER_HOT_ROWS, move |value| {
+        if let (Some(locks), Value::Bool(is_on)) = (Weak::upgrade(&locks), value) {
+            locks.set_gathering(*is_on);
+        }
+        Ok(())
     });
 }
 

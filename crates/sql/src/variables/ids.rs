@@ -42,6 +42,7 @@ names! {
     DEFAULT_STORAGE_ENGINE = "default_storage_engine";
     DEFAULT_WEEK_FORMAT = "default_week_format";
     DIV_PRECISION_INCREMENT = "div_precision_increment";
+    DURAMEN_GATHER_HOT_ROWS = "duramen_gather_hot_rows";
     DURAMEN_MARIADB_PORT = "duramen_mariadb_port";
     DURAMEN_MEMTABLE_SIZE = "duramen_memtable_size";
     DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";

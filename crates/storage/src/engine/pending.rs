@@ -23,15 +23,15 @@ pub struct PendingCommit {
     pub(super) late_locks: Option<Box<TransactionLocks>>,
     pub(super) shared: Arc<Shared>,
     /// The gaps that it is to learn.
-    pub(super) learn: Option<(Arc<Store>, GapsDue)>,
+    pub(super) learn: Option<Box<(Arc<Store>, GapsDue)>>,
     /// What it changed in temporary trees.
-    pub(super) temporary: Option<(Arc<Temporary>, WriteBatch)>,
+    pub(super) temporary: Option<Box<(Arc<Temporary>, WriteBatch)>>,
 }
 
 impl PendingCommit {
     /// Has changes of temporary trees made once the rest is in the log.
     pub(crate) fn with_temporary(mut self, temporary: Arc<Temporary>, batch: WriteBatch) -> Self {
-        self.temporary = (!batch.is_empty()).then_some((temporary, batch));
+        self.temporary = Some(Box::new((temporary, batch)));
         self
     }
 
@@ -40,13 +40,14 @@ impl PendingCommit {
         let outcome = self.ticket.wait();
         drop(self.late_locks);
         count(&self.shared.status, &outcome);
-        if let (Ok(_), Some((temporary, batch))) = (&outcome, &self.temporary) {
+        let committed = outcome?;
+        if let Some((temporary, batch)) = self.temporary.as_deref() {
             temporary.write(batch);
         }
-        if let (Ok(_), Some((store, due))) = (&outcome, self.learn) {
-            store.learn_gaps(&due);
+        if let Some((store, due)) = self.learn.as_deref() {
+            store.learn_gaps(due);
         }
-        Ok(outcome?)
+        Ok(committed)
     }
 
     /// As [`PendingCommit::wait`], but without sleeping: `witness` is called once, here or by whoever makes the transaction

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::OwnerId;
+use super::{OwnerId, gather};
 
 /// What a KILL asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +73,16 @@ impl Interrupt {
         }
     }
 
-    /// Takes back a `KILL QUERY`, when its statement has ended.
+    /// As [`Interrupt::killed`], for the session's own thread to ask now and then while a statement goes on: it leaves the
+    /// processor of a hot row's sessions (`gather.rs`).
+    pub fn killed_at_work(&self) -> Option<Killed> {
+        gather::goes_on();
+        self.killed()
+    }
+
+    /// Takes back a `KILL QUERY`, when its statement has ended; on the session's own thread.
     pub fn statement_ended(&self) {
+        gather::statement_ended();
         // Fails harmlessly if nothing is set or the connection was killed.
         let _ = self.kill.compare_exchange(KILL_QUERY, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
     }

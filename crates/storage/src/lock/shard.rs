@@ -93,15 +93,17 @@ impl Shard {
         Request::Granted { slot, acquired: Acquired::New }
     }
 
-    /// Joins the queue after a [`Request::Conflict`] (L2).
-    pub(super) fn enqueue(&mut self, slot: u32, waiting: Waiting) {
-        let queue = &mut self.entries[slot as usize].queue;
+    /// Joins the queue after a [`Request::Conflict`] (L2); tells how many hold the lock or waited already.
+    pub(super) fn enqueue(&mut self, slot: u32, waiting: Waiting) -> usize {
+        let Entry { holders, queue, .. } = &mut self.entries[slot as usize];
+        let ahead = holders.len() + queue.len();
         if waiting.upgrade {
             let upgrades = queue.iter().take_while(|w| w.upgrade).count();
             queue.insert(upgrades, waiting);
         } else {
             queue.push_back(waiting);
         }
+        ahead
     }
 
     /// Ends a hold and serves the queue; whoever got the lock is added to `woken`.

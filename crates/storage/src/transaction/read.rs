@@ -1,6 +1,7 @@
 //! Reading one key: as the snapshot has it, or the newest version under a lock; own changes first.
 
 use binlog::position::LogPosition;
+use smallvec::SmallVec;
 
 use crate::entry::{TreeId, Value};
 use crate::lock::{Acquired, LockError, LockMode, Span, WaitPolicy};
@@ -70,6 +71,31 @@ pub enum LockedRow {
 /// The lock of a row, by how many its transaction had then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowLock(usize);
+
+/// The key of the row that was locked last, exclusively: that which is changed next, nearly always. It need not be asked of
+/// the lock table again.
+#[derive(Debug, Default)]
+pub(super) struct LockedKey {
+    tree: Option<TreeId>,
+    key: SmallVec<[u8; 24]>,
+}
+
+impl LockedKey {
+    fn set(&mut self, tree: TreeId, key: &[u8]) {
+        self.tree = Some(tree);
+        self.key.clear();
+        self.key.extend_from_slice(key);
+    }
+
+    pub(super) fn is(&self, tree: TreeId, key: &[u8]) -> bool {
+        self.tree == Some(tree) && self.key.as_slice() == key
+    }
+
+    /// A lock was given back, which may be this one.
+    fn forget(&mut self) {
+        self.tree = None;
+    }
+}
 
 /// A row, and when it was committed: zero if it is the transaction's own.
 pub(super) type Version = (LogPosition, Value);
@@ -175,6 +201,9 @@ impl Transaction {
         };
         self.row_lock = (acquired == Acquired::New).then(|| RowLock(self.locks.len()));
         let version = self.newest_version(tree, key, mark)?;
+        if version.is_some() && locking.mode == LockMode::Exclusive {
+            self.locked_row.set(tree, key);
+        }
         Ok(Some((version, acquired == Acquired::New)))
     }
 
@@ -208,7 +237,7 @@ impl Transaction {
     /// all. Under other levels the lock stays, as InnoDB has it.
     pub fn reject_row(&mut self, lock: Option<RowLock>) {
         if lock == Some(RowLock(self.locks.len())) && self.options.isolation == Isolation::ReadCommitted {
-            self.locks.unlock_newest();
+            self.unlock_newest();
             self.row_lock = None;
         }
     }
@@ -223,6 +252,12 @@ impl Transaction {
         let policy = self.wait_policy(locking.on_locked);
         self.locks.set_weight(self.rows_changed);
         self.locks.lock(tree, key, locking.mode, policy)
+    }
+
+    /// Gives back the lock that was acquired last.
+    pub(super) fn unlock_newest(&mut self) {
+        self.locks.unlock_newest();
+        self.locked_row.forget();
     }
 
     fn wait_policy(&self, on_locked: OnLocked) -> WaitPolicy {

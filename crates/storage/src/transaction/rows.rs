@@ -49,7 +49,7 @@ impl Transaction {
         before: &[u8],
         after: &[u8],
     ) -> Result<(), TransactionError> {
-        let (old, changed) = schema.keys_before_and_after(take(&mut self.key_buffers), before, after)?;
+        let (old, changed) = schema.keys_before_and_after(&mut self.key_buffers, before, after)?;
         self.assert_locked(schema, Row { image: before, keys: &old })?;
         if let Some(new) = &changed {
             self.take_keys(schema, &old, new, after)?;
@@ -67,8 +67,10 @@ impl Transaction {
                 self.writes.shadow(schema.secondary[number - 1].tree(), new.of(number)); // X6
             }
         }
-        let other = changed.map(RowKeys::into_buffer).unwrap_or_default();
-        self.key_buffers = [old.into_buffer(), other];
+        self.key_buffers[0] = old.into_buffer();
+        if let Some(new) = changed {
+            self.key_buffers[1] = new.into_buffer();
+        }
         Ok(())
     }
 
@@ -195,7 +197,7 @@ impl Transaction {
 
     fn begin_rows(&mut self) {
         if self.group.is_empty() {
-            self.group.begin(&self.options.begin);
+            self.group.begin(&*self.options.begin);
         }
         if let Some(sql) = self.rows_query.take() {
             self.group.rows_query(&sql);
@@ -206,10 +208,12 @@ impl Transaction {
     /// the transaction have changed it since.
     fn assert_locked(&mut self, schema: &TableSchema, row: Row<'_>) -> Result<(), TransactionError> {
         let (tree, key) = (schema.primary.tree(), row.keys.primary());
-        let acquired = self.lock(tree, key, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
-        if acquired == Acquired::New {
-            self.locks.unlock_newest();
-            return Err(TransactionError::NotLocked);
+        if !self.locked_row.is(tree, key) {
+            let acquired = self.lock(tree, key, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
+            if acquired == Acquired::New {
+                self.unlock_newest();
+                return Err(TransactionError::NotLocked);
+            }
         }
         match self.writes.get(tree, key, Mark::NOW) {
             Some(own) if own != Some(row.image) => Err(TransactionError::Stale),
@@ -251,7 +255,7 @@ impl Transaction {
         acquired: Option<Acquired>,
     ) -> Result<(), TransactionError> {
         if acquired == Some(Acquired::New) {
-            self.locks.unlock_newest();
+            self.unlock_newest();
         }
         self.locks.set_weight(self.rows_changed);
         let policy = WaitPolicy::Wait(self.options.lock_wait_timeout);

@@ -56,7 +56,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Self::commit`]. After an error the transaction is gone.
-    pub fn prepare(mut self) -> Result<Option<Committed>, TransactionError> {
+    pub fn prepare(mut self: Box<Self>) -> Result<Option<Committed>, TransactionError> {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
         }

@@ -13,7 +13,7 @@ const BLOCK_MIN: usize = 16;
 /// Numbers of changes, in order.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// None is empty.
+    /// None is empty, but the only one may be.
     blocks: SmallVec<[Vec<usize>; 1]>,
 }
 
@@ -38,6 +38,12 @@ impl Order {
         };
         let at = self.blocks.get(block).map_or(0, |block| block.partition_point(|&number| is_before(number)));
         Place { block, at }
+    }
+
+    /// Forgets all numbers, and keeps the memory of the first block.
+    pub(super) fn clear(&mut self) {
+        self.blocks.truncate(1);
+        self.blocks.iter_mut().for_each(Vec::clear);
     }
 
     /// The number at a place; `None` behind the last one.

@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 const PIECE: usize = 1 << 20;
 /// Room that the first piece begins with: a transaction of a few small rows needs no more, and does not grow step by step.
 const SMALL: usize = 1024;
+/// A longer piece is not kept for others.
+const KEPT: usize = 4 * SMALL;
 
 /// The bytes.
 #[derive(Debug, Default)]
@@ -27,6 +29,18 @@ impl Pieces {
     /// How many bytes there are.
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// True if what [`Self::clear`] would keep is little.
+    pub(super) fn is_small(&self) -> bool {
+        self.pieces.iter().all(|piece| piece.capacity() <= KEPT)
+    }
+
+    /// Forgets all bytes, and keeps the memory of the first piece.
+    pub(super) fn clear(&mut self) {
+        self.pieces.truncate(1);
+        self.pieces.iter_mut().for_each(Vec::clear);
+        self.len = 0;
     }
 
     /// Adds bytes, which will lie together.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
-use binlog::event::QueryEvent;
+use binlog::event::{EncodedQuery, QueryEvent};
 use binlog::group::GroupContext;
 use binlog::gtid::Uuid;
 use binlog::log::LogOptions;
@@ -262,11 +262,11 @@ impl Database {
         Ok(position)
     }
 
-    pub fn begin(&self) -> Transaction {
+    pub fn begin(&self) -> Box<Transaction> {
         self.begin_with(Isolation::RepeatableRead, Duration::ZERO)
     }
 
-    pub fn begin_with(&self, isolation: Isolation, lock_wait_timeout: Duration) -> Transaction {
+    pub fn begin_with(&self, isolation: Isolation, lock_wait_timeout: Duration) -> Box<Transaction> {
         self.engine.begin(Arc::new(Interrupt::new()), transaction_options(isolation, lock_wait_timeout))
     }
 }
@@ -276,7 +276,7 @@ pub fn transaction_options(isolation: Isolation, lock_wait_timeout: Duration) ->
         isolation,
         lock_wait_timeout,
         context: context(),
-        begin: Arc::new(QueryEvent::new(1, b"d", b"BEGIN")),
+        begin: Arc::new(EncodedQuery::from(&QueryEvent::new(1, b"d", b"BEGIN"))),
         gtid: None,
     }
 }

@@ -14,7 +14,7 @@ use binlog::row::{RowImage, Value};
 use env::SimEnv;
 use stdx::random::Random;
 use storage::engine::{EngineOptions, PendingCommit};
-use storage::transaction::TransactionError;
+use storage::transaction::{Memory, TransactionError};
 use storage::{EngineError, Snapshot};
 
 use crate::database::{self, Database, Row, all_rows};
@@ -50,6 +50,8 @@ pub struct World {
     /// How many of them no crash may take back.
     pub certain: usize,
     pending: Vec<PendingCommit>,
+    /// What the last transaction has left for the next one.
+    memory: Memory,
     sessions: Vec<Option<Session>>,
     snapshots: Vec<(Snapshot, usize)>,
     /// Attempts to begin the log anew: its first file then, and how many transactions are in front of that.
@@ -80,6 +82,7 @@ impl World {
             positions: vec![LogPosition::ZERO],
             certain: 0,
             pending: Vec::new(),
+            memory: Memory::default(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),
             resets: BTreeMap::new(),
@@ -124,7 +127,8 @@ impl World {
     fn session_step(&mut self) -> Result<(), Ended> {
         let number = self.random.below(SESSIONS as u64) as usize;
         let Some(mut session) = self.sessions[number].take() else {
-            self.sessions[number] = Some(Session::begin(&self.database, &mut self.random));
+            self.sessions[number] =
+                Some(Session::begin(&self.database, std::mem::take(&mut self.memory), &mut self.random));
             return Ok(());
         };
         match self.random.below(10) {
@@ -154,7 +158,7 @@ impl World {
             self.wait_for_pending()?;
         }
         let (transaction, after) = session.finish(self.history.last().expect("the empty state is there"));
-        match transaction.enqueue() {
+        match transaction.enqueue(&mut self.memory) {
             Ok(Some(pending)) => {
                 self.pending.push(pending);
                 self.history.push(after);
@@ -393,6 +397,7 @@ impl World {
             history,
             positions,
             certain: found,
+            memory: Memory::default(),
             pending: Vec::new(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),

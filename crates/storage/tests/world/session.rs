@@ -9,7 +9,8 @@ use stdx::random::Random;
 use storage::TableSchema;
 use storage::lock::{Interrupt, LockError};
 use storage::transaction::{
-    Access, Direction, Isolation, KeyRange, Locking, RowImages, Savepoint, Transaction, TransactionError,
+    Access, Direction, Isolation, KeyRange, Locking, Memory, RowImages, Savepoint, Transaction,
+    TransactionError,
 };
 
 use super::{Rows, State};
@@ -28,7 +29,7 @@ struct Changes {
 }
 
 pub struct Session {
-    transaction: Transaction,
+    transaction: Box<Transaction>,
     changes: Changes,
     savepoint: Option<(Savepoint, Changes)>,
     isolation: Isolation,
@@ -46,13 +47,14 @@ pub struct Now<'a> {
 }
 
 impl Session {
-    pub fn begin(database: &Database, random: &mut Random) -> Session {
+    pub fn begin(database: &Database, memory: Memory, random: &mut Random) -> Session {
         let isolation = [Isolation::ReadCommitted, Isolation::RepeatableRead][random.below(2) as usize];
         let mut options = transaction_options(isolation, Duration::ZERO);
         // How it is logged is drawn beside the run's lots, which decide what it does.
         let mut lots = Random::new(database.engine.log().ordered().to_u64());
         options.context.compress = lots.chance(1, 2);
         let mut transaction = database.engine.begin(Arc::new(Interrupt::new()), options);
+        transaction.use_memory(memory);
         transaction
             .set_row_images([RowImages::Minimal, RowImages::NoBlob, RowImages::Full][lots.below(3) as usize]);
         Session { transaction, changes: Changes::default(), savepoint: None, isolation, seen: None }
@@ -63,7 +65,7 @@ impl Session {
     }
 
     /// The transaction, and the state behind it if it commits on top of `before`.
-    pub fn finish(self, before: &State) -> (Transaction, State) {
+    pub fn finish(self, before: &State) -> (Box<Transaction>, State) {
         let mut after = before.clone();
         for ((table, id), row) in self.changes.rows {
             let rows = Arc::make_mut(after.tables.get_mut(&table).expect("DDL waits for transactions"));

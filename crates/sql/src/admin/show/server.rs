@@ -136,7 +136,7 @@ pub(crate) fn processes(cx: &Context, full: bool) -> Listing {
         text("Info", 65_535).or_null(),
     ]);
     let all = cx.grants_now().global.has(Privileges::PROCESS);
-    let now = cx.database.env().monotonic();
+    let now = cx.database.env().monotonic_coarse();
     for process in cx.database.processes() {
         let (user, host) = process.user();
         if !all && *user != cx.user.0 {

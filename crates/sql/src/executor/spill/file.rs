@@ -93,7 +93,7 @@ impl SpillFile {
     }
 
     fn check_interrupt(&self) -> Result<()> {
-        match self.interrupt.killed() {
+        match self.interrupt.killed_at_work() {
             None => Ok(()),
             Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
         }

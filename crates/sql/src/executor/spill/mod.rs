@@ -237,7 +237,7 @@ impl Budget {
 
     /// Error 1317 if somebody killed the statement.
     pub fn check_interrupt(&self) -> Result<()> {
-        match self.interrupt.killed() {
+        match self.interrupt.killed_at_work() {
             None => Ok(()),
             Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
         }

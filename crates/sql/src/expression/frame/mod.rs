@@ -134,6 +134,12 @@ impl Frame {
         (slot.content == Content::Image).then_some(&slot.image)
     }
 
+    /// The same, with where its columns lie.
+    pub fn image_row(&self, source: usize) -> Option<ImageRow<'_>> {
+        let slot = self.slots.get(source).filter(|slot| slot.content == Content::Image)?;
+        Some(ImageRow { table: slot.table.as_ref()?, image: &slot.image, offsets: &slot.offsets })
+    }
+
     /// A source's column.
     pub fn column(&self, source: usize, column: usize, zone: Zone) -> Result<Datum<'_>> {
         let slot = self.slots.get(source);

@@ -9,6 +9,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("The one engine; it answers to the name InnoDB"),
     text("default_tmp_storage_engine", "InnoDB").both().fixed().help_text("The one engine"),
     text("disabled_storage_engines", "").fixed().read_only().help_text("None"),
+    switch("duramen_gather_hot_rows", true).help_text(
+        "Sessions that change the same row over and over run on one processor, where each hands it on soonest",
+    ),
     uint("duramen_mariadb_port", 0, 0, 65_535).read_only().help_text(
         "TCP port where replicas of MariaDB are greeted as by MariaDB, so that they may go by GTID; 0: none",
     ),

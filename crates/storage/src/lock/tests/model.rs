@@ -127,7 +127,7 @@ impl Run {
                 assert!(granted, "granted against the rules");
                 self.remember(owner, shard_of(hash) as u16, slot, acquired == Acquired::New);
             }
-            Ok(Begun::Waiting { slot, upgrade }) => {
+            Ok(Begun::Waiting { slot, upgrade, .. }) => {
                 assert!(!granted, "must wait against the rules");
                 self.waiting[owner] = Some((shard_of(hash) as u16, slot, upgrade));
             }

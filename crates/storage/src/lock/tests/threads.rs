@@ -150,3 +150,32 @@ fn the_lighter_of_two_gives_way_and_the_other_goes_on() {
     assert_eq!(batch.lock(TREE, b"2", Exclusive, LONG), Ok(Acquired::New));
     assert_eq!(waiter.join().unwrap(), Err(LockError::Deadlock));
 }
+
+#[test]
+fn threads_that_hand_a_key_on_gather_and_count_on() {
+    const THREADS: u64 = 6;
+    let m = manager();
+    let count = Arc::new(AtomicUsize::new(0));
+    let workers: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let (m, count) = (m.clone(), count.clone());
+            thread::spawn(move || {
+                let mut done = 0;
+                // On a machine that hands on slowly they may never gather.
+                while m.status().gathered.load(Relaxed) < THREADS && done < 50_000 {
+                    let mut locks = begin(&m);
+                    locks.lock(TREE, b"hot", Exclusive, LONG).unwrap();
+                    let before = count.load(SeqCst);
+                    thread::yield_now();
+                    count.store(before + 1, SeqCst);
+                    drop(locks);
+                    done += 1;
+                }
+                done
+            })
+        })
+        .collect();
+    let done: usize = workers.into_iter().map(|w| w.join().unwrap()).sum();
+    assert_eq!(count.load(SeqCst), done);
+    assert!(m.is_empty());
+}
