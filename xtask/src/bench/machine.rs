@@ -22,8 +22,9 @@ impl Machine {
              bytes into space made ahead take {:.3} ms ({:.3} ms at the 99th percentile). sysbench 1.0 and Debian's \
              mariadb-slap {}. Duramen is {}. All servers: 512 MiB of buffer pool, log files of 64 MiB, rows in \
              the log with CRC32; Duramen makes {FILES_AHEAD} files ahead where nothing else is said. {} of {} s each, in turn; \
-             with 16 clients and more behind a second or two in which sysbench compiles its script in each thread. `a/b` stands for sync_binlog=a, innodb_flush_log_at_trx_commit=b. Where a slower flush is named, a preload library \
-             makes each flush of the server take so much longer.",
+             with 16 clients and more behind a second for each 32 of them, in which sysbench compiles its script in \
+             each thread. `a/b` stands for sync_binlog=a, innodb_flush_log_at_trx_commit=b. Where a slower flush is \
+             named, a preload library makes each flush of the server take so much longer.",
             processor()?,
             memory_gib()?,
             kernel()?,

@@ -29,7 +29,7 @@ others:
   tpcc               TPC-C by the driver of this project, with the consistency conditions checked after each run
   dump-load          a dump by mariadb-dump, loaded by mariadb
   followers          inserts by 64 clients, beside followers that are sent the log
-all is published and bars: about 30 minutes, with --quick 7.
+all is published and bars: about 42 minutes, with --quick 11.
 
 for all:
   --rounds N         each case is run N times on each server, in turn (default 3); the median is told
@@ -46,8 +46,8 @@ for all:
 w1, w4-insert:
   --scale F          the published number of statements times F (default 0.03)
 those of sysbench, tpcc:
-  --time SECONDS     how long a case runs on each server (default 2), behind a second or two with 16 or 256 clients while
-                     sysbench compiles its script in each thread
+  --time SECONDS     how long a case runs on each server (default 2), with 16 clients and more behind a second
+                     for each 32 of them, while sysbench compiles its script in each thread
   --threads N,N,..   a case for each number of threads (default 1,4,16,64,256), where the workload has none of its own
   --tables N         tables (default 4)
   --table-size N     rows in each (default 25000)
