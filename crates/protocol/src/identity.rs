@@ -24,6 +24,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use thiserror::Error;
@@ -71,16 +72,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Looks after the files in `dir`, which exists, from a background thread; for TLS those that are `given` take their
-    /// place. Fails only if there can be no thread.
-    pub fn start(env: Arc<dyn Env>, dir: &Path, given: Option<GivenFiles>) -> io::Result<Arc<Self>> {
+    /// Looks after the files in `dir`, which exists, from a background thread, which is [`Ahead`]; for TLS those that are
+    /// `given` take their place. Fails only if there can be no thread.
+    pub fn start(env: Arc<dyn Env>, dir: &Path, given: Option<GivenFiles>) -> io::Result<(Arc<Self>, Ahead)> {
         let identity = Arc::new(Self { given, ..Self::lazy(env, dir) });
-        let ahead = Arc::clone(&identity);
-        thread::Builder::new().name("identity".to_owned()).spawn(move || {
-            ahead.tls();
-            ahead.rsa();
-        })?;
-        Ok(identity)
+        let ahead = Ahead::start(Arc::clone(&identity))?;
+        Ok((identity, ahead))
     }
 
     /// The same without a thread: the first session that needs something makes it.
@@ -175,6 +172,40 @@ impl Identity {
     fn write_private(&self, file: &'static str, text: &str) -> Result<(), IdentityError> {
         let written = self.env.replace_private_file(&self.dir.join(file), text.as_bytes());
         written.map_err(|source| IdentityError::File { file, source })
+    }
+}
+
+/// The thread that loads or makes what sessions will need, ahead of them. Dropped, it begins nothing more and waits for what
+/// it is at: nothing is written into a data directory that was given back.
+pub struct Ahead {
+    unwanted: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Ahead {
+    fn start(identity: Arc<Identity>) -> io::Result<Self> {
+        let unwanted = Arc::<AtomicBool>::default();
+        let is_wanted = {
+            let unwanted = Arc::clone(&unwanted);
+            move || !unwanted.load(Ordering::Relaxed)
+        };
+        let thread = thread::Builder::new().name("identity".to_owned()).spawn(move || {
+            if is_wanted() {
+                identity.tls();
+            }
+            if is_wanted() {
+                identity.rsa();
+            }
+        })?;
+        Ok(Self { unwanted, thread: Some(thread) })
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.unwanted.store(true, Ordering::Relaxed);
+        // A panic in it was logged; whoever needs the keys makes them.
+        let _ = self.thread.take().map(thread::JoinHandle::join);
     }
 }
 

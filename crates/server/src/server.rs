@@ -16,7 +16,7 @@ use crate::stop::Stop;
 use crate::threads::Threads;
 use crate::{error_log, resources, semi_sync, status};
 use env::Env;
-use protocol::identity::GivenFiles;
+use protocol::identity::{Ahead, GivenFiles};
 use protocol::{Authenticator, Identity, Login};
 use replication::semi_sync::SemiSync;
 use sql::Database;
@@ -118,6 +118,7 @@ pub struct Running {
     listeners: Vec<Arc<Listener>>,
     accepting: Vec<JoinHandle<()>>,
     metrics: Endpoint,
+    keys_ahead: Ahead,
     /// Ours until the database is closed.
     _datadir: Datadir,
 }
@@ -134,7 +135,7 @@ impl Running {
         resources::raise_open_files(&variables);
         let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
         state_facts(&variables, options, &datadir);
-        let identity =
+        let (identity, keys_ahead) =
             Identity::start(env.clone(), datadir.path(), given_certificate(&variables, datadir.path()))?;
         let status = Arc::<Status>::default();
         let database = crate::database::open(&env, options, &datadir, &status, &stop)?;
@@ -156,7 +157,7 @@ impl Running {
         match accept(&server) {
             Ok((metrics, listeners, accepting)) => {
                 announce(&server, &listeners, datadir.is_new());
-                Ok(Self { server, listeners, accepting, metrics, _datadir: datadir })
+                Ok(Self { server, listeners, accepting, metrics, keys_ahead, _datadir: datadir })
             }
             Err(e) => {
                 close(&server);
@@ -193,6 +194,7 @@ impl Running {
         for listener in &self.listeners {
             listener.remove(&*server.env);
         }
+        drop(self.keys_ahead);
         close(server);
         tracing::info!("stopped");
     }

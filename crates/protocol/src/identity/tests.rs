@@ -4,7 +4,9 @@
 
 use super::*;
 use env::RealEnv;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 use tempfile::TempDir;
 
 fn identity(folder: &TempDir) -> Identity {
@@ -28,6 +30,25 @@ fn made_once_and_found_again() {
     assert_eq!(second.rsa().unwrap().decrypt(b"not sealed"), None);
     let public = RealEnv.read_file(&folder.path().join("public_key.pem")).unwrap();
     assert_eq!(public, second.rsa().unwrap().public_pem().as_bytes());
+}
+
+/// The folder of a server that stops right after its start may be somebody else's the next moment.
+#[test]
+fn nothing_is_written_behind_the_end() {
+    let names = |folder: &TempDir| {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        entries.map(|e| e.unwrap().file_name()).collect::<BTreeSet<_>>()
+    };
+    for delay in [0, 1, 20, 200] {
+        let folder = tempfile::tempdir().unwrap();
+        let (identity, ahead) = Identity::start(Arc::new(RealEnv), folder.path(), None).unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        drop(ahead);
+        let at_end = names(&folder);
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(names(&folder), at_end, "after {delay} ms");
+        assert!(identity.tls().is_some() && identity.rsa().is_some(), "who needs them gets them");
+    }
 }
 
 #[test]
