@@ -38,6 +38,31 @@ fn changes_of_the_session_are_told() {
     assert_eq!(changes(&mut plain, "SET autocommit = 0"), b"");
 }
 
+/// What a session has used of its stack stays its memory, and is cold by the next statement where there are many sessions: so
+/// what needs much of it must not be inlined into what every statement runs.
+#[test]
+fn a_session_takes_little_memory() {
+    const SESSIONS: u64 = 64;
+    let server = start(&[]);
+    server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, n INT)");
+    let session = || {
+        let mut client = server.connect();
+        for sql in ["BEGIN", "INSERT INTO d.t (n) VALUES (1)", "UPDATE d.t SET n = 2 WHERE id = 1", "COMMIT"]
+        {
+            client.query(sql).unwrap();
+        }
+        client.query("SELECT id, n FROM d.t WHERE n > 0 ORDER BY n DESC, id").unwrap();
+        client
+    };
+    let first = session(); // makes what all share
+    let before = server.resident_kib();
+    let clients: Vec<_> = (0..SESSIONS).map(|_| session()).collect();
+    let each = (server.resident_kib() - before) / SESSIONS;
+    println!("{each} KiB for each session");
+    assert!(each < 128, "{each} KiB");
+    drop((first, clients));
+}
+
 #[test]
 fn a_query_ends_when_its_time_is_over() {
     let server = start(&[]);

@@ -17,6 +17,9 @@ const COMPRESSED_MAX: usize = 1 << 30;
 
 impl GroupBuilder {
     /// Puts the finished events into one, unless that is no shorter.
+    ///
+    /// Never inlined: it takes 120 KiB of stack, each page of which a commit would touch, compressed or not.
+    #[inline(never)]
     pub(super) fn compress(&mut self) {
         if self.spilled.is_some() || self.bytes.len() > COMPRESSED_MAX {
             return;
