@@ -1,8 +1,8 @@
 //! A server that takes part: started here on a disk that can be slowed, or given by its address.
 
-use super::callgrind;
 use super::options::Options;
 use super::workload::{Durability, Who};
+use super::{SERVERS, callgrind};
 use crate::Result;
 use servers::disk::{Disk, Seen};
 use servers::{Address, Kind, Launch, Running};
@@ -59,7 +59,7 @@ impl Contender {
     pub fn new(who: Who, options: &Options) -> Result<Self> {
         let names: Vec<&str> = options.peers.iter().map(|p| p.name.as_str()).collect();
         let name = who.name(&names);
-        let folder = Path::new("target/bench/servers");
+        let folder = Path::new(SERVERS);
         if let Who::Peer(n) = who {
             let address = options.peers[n].address.clone();
             let before = address

@@ -1,11 +1,12 @@
 //! Loading a dump: tables that MariaDB makes, written by `mariadb-dump`, read by `mariadb` into both servers.
 
+use super::SERVERS;
 use super::contender::Contender;
 use super::options::Options;
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload};
 use crate::Result;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -23,7 +24,7 @@ pub struct DumpLoad {
 impl DumpLoad {
     /// With the options' size.
     pub fn new(options: &Options) -> Self {
-        Self { size: options.size, dump: PathBuf::from("target/bench/servers/dump-load.sql") }
+        Self { size: options.size, dump: Path::new(SERVERS).join("dump-load.sql") }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What one flush takes: a child of this program writes and flushes a file beside the server's, on the disk that the server
 //! sees.
 
+use super::SERVERS;
 use super::contender::Contender;
 use super::results::Percentiles;
 use super::workload::Outcome;
@@ -14,7 +15,6 @@ use std::time::{Duration, Instant};
 /// The command by which this program is its own child.
 pub const COMMAND: &str = "flushes";
 
-const FILE: &str = "target/bench/servers/flushes";
 const FILE_BYTES: u64 = 16 << 20;
 
 /// Writes so many bytes into space made ahead and flushes them, one after another, on the server's disk, for so long.
@@ -35,7 +35,7 @@ fn measure(
     seconds: u32,
 ) -> Result<Outcome> {
     let done = Command::new(std::env::current_exe()?)
-        .args(["bench", COMMAND, FILE, &bytes.to_string(), &seconds.to_string()])
+        .args(["bench", COMMAND, &format!("{SERVERS}/flushes"), &bytes.to_string(), &seconds.to_string()])
         .envs(variables)
         .output()?;
     if !done.status.success() {

@@ -1,5 +1,6 @@
 //! The hot row: all clients update one row, beside the same update spread over many.
 
+use super::SERVERS;
 use super::contender::Contender;
 use super::oltp::MAGNETIC;
 use super::options::Options;
@@ -39,9 +40,9 @@ pub enum Update {
 
 /// The script's file, for sysbench.
 pub fn script() -> Result<String> {
-    let path = "target/bench/servers/update.lua";
-    std::fs::write(path, SCRIPT)?;
-    Ok(path.into())
+    let path = format!("{SERVERS}/update.lua");
+    std::fs::write(&path, SCRIPT)?;
+    Ok(path)
 }
 
 /// Makes so many counters anew, all zero.

@@ -41,6 +41,9 @@ use report::Promises;
 use std::process::Command;
 use workload::Workload;
 
+/// Where the servers' data are, and what is measured of the disk: a link to a folder elsewhere does too.
+pub const SERVERS: &str = "target/bench/servers";
+
 /// Runs the workloads that `args` name.
 pub fn run(args: &[String]) -> Result<()> {
     if let [command, rest @ ..] = args
@@ -56,7 +59,7 @@ pub fn run(args: &[String]) -> Result<()> {
     packages::ensure(packages::FOR_BENCH)?;
     build(&workloads, &options)?;
     std::fs::create_dir_all(&options.out)?;
-    std::fs::create_dir_all("target/bench/servers")?;
+    std::fs::create_dir_all(SERVERS)?;
     let machine = Machine::of_this(&options)?;
     println!("{}", machine.text());
     let mut progress = Progress::new(&workloads, &options);
