@@ -282,7 +282,11 @@ impl Connection {
     }
 
     /// Begins a result set: the column definitions.
-    pub fn write_columns(&mut self, columns: &[ColumnDefinition<'_>], status: Status) {
+    pub fn write_columns<'c>(
+        &mut self,
+        columns: impl ExactSizeIterator<Item = ColumnDefinition<'c>>,
+        status: Status,
+    ) {
         self.write_column_count(columns.len());
         self.write_definitions(columns, status);
     }
@@ -291,7 +295,7 @@ impl Connection {
     pub fn write_cursor_opened(&mut self, columns: &[ColumnDefinition<'_>], ok: &OkReply<'_>) {
         self.write_column_count(columns.len());
         if self.full_metadata() {
-            self.put_definitions(columns);
+            self.put_definitions(columns.iter().copied());
         }
         self.write_eof(ok);
     }
@@ -316,12 +320,12 @@ impl Connection {
                 ..ColumnDefinition::default()
             };
             for _ in 0..prepared.parameters {
-                self.put_definitions(&[parameter]);
+                self.put_definitions([parameter].into_iter());
             }
             self.end_definitions(status);
         }
         if !columns.is_empty() {
-            self.write_definitions(columns, status);
+            self.write_definitions(columns.iter().copied(), status);
         }
     }
 
@@ -337,14 +341,14 @@ impl Connection {
     }
 
     /// The definitions and what ends them.
-    fn write_definitions(&mut self, columns: &[ColumnDefinition<'_>], status: Status) {
+    fn write_definitions<'c>(&mut self, columns: impl Iterator<Item = ColumnDefinition<'c>>, status: Status) {
         if self.full_metadata() {
             self.put_definitions(columns);
             self.end_definitions(status);
         }
     }
 
-    fn put_definitions(&mut self, columns: &[ColumnDefinition<'_>]) {
+    fn put_definitions<'c>(&mut self, columns: impl Iterator<Item = ColumnDefinition<'c>>) {
         for column in columns {
             column.put(self.packets.begin_packet());
             self.packets.end_packet();

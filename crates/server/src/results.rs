@@ -2,6 +2,7 @@
 
 use crate::statements::Cursor;
 use protocol::{Capabilities, ColumnDefinition, Connection, ErrorReply, OkReply, SessionChange, Status};
+use smallvec::SmallVec;
 use sql::sink::{ColumnMeta, OkInfo, ResultSink, StateChange};
 use sql::{Datum, SqlError};
 use std::io;
@@ -18,6 +19,9 @@ pub(crate) enum Format {
     Cursor(Box<Cursor>),
 }
 
+/// So many columns' types need no memory of their own.
+const TYPES_INLINE: usize = 16;
+
 /// Writes one command's results into a connection's buffer.
 pub struct Results<'a> {
     connection: &'a mut Connection,
@@ -28,7 +32,7 @@ pub struct Results<'a> {
     status: Status,
     format: Format,
     /// The columns' types, if values are binary.
-    types: Vec<u8>,
+    types: SmallVec<[u8; TYPES_INLINE]>,
     /// The columns, as long as a cursor's end is not known.
     columns: Vec<ColumnMeta>,
 }
@@ -36,7 +40,7 @@ pub struct Results<'a> {
 impl<'a> Results<'a> {
     /// Nothing written yet. `status` goes where no statement's status is known.
     pub fn new(connection: &'a mut Connection, status: u16) -> Self {
-        let (scratch, types, columns) = (Vec::new(), Vec::new(), Vec::new());
+        let (scratch, types, columns) = Default::default();
         let (status, format) = (Status(status), Format::Text);
         Self { connection, in_rows: false, scratch, status, format, types, columns }
     }
@@ -77,13 +81,13 @@ impl ResultSink for Results<'_> {
     fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
         self.in_rows = true;
         if !matches!(self.format, Format::Text) {
-            self.types = columns.iter().map(|c| c.type_code).collect();
+            self.types.clear();
+            self.types.extend(columns.iter().map(|c| c.type_code));
         }
         if let Format::Cursor(_) = self.format {
             self.columns = columns.to_vec();
         } else {
-            let columns: Vec<_> = columns.iter().map(definition).collect();
-            self.connection.write_columns(&columns, self.status);
+            self.connection.write_columns(columns.iter().map(definition), self.status);
         }
         Ok(())
     }

@@ -247,7 +247,7 @@ fn answer(connection: &mut Connection, sql: &[u8]) -> io::Result<()> {
     let ok = OkReply { status, ..OkReply::default() };
     match text.split(' ').next().unwrap_or("") {
         "ROWS" | "FAIL" => {
-            connection.write_columns(&[column, column], status);
+            connection.write_columns([column, column].into_iter(), status);
             for i in 0..n {
                 let mut row = connection.row();
                 row.int(i);
@@ -265,7 +265,7 @@ fn answer(connection: &mut Connection, sql: &[u8]) -> io::Result<()> {
             }
         }
         "BYTES" => {
-            connection.write_columns(&[column], status);
+            connection.write_columns([column].into_iter(), status);
             let mut row = connection.row();
             row.bytes(&vec![b'x'; n as usize]);
             row.end()?;
@@ -299,7 +299,7 @@ fn write_number(
     n: i64,
     status: Status,
 ) -> io::Result<()> {
-    connection.write_columns(&[*column], status);
+    connection.write_columns([*column].into_iter(), status);
     let mut row = connection.row();
     row.int(n);
     row.end()?;

@@ -158,13 +158,12 @@ fn run_block(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
 fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let began = profile::now(cx);
     let (count, offset) = block.limit.eval(cx)?;
-    let types: Vec<Type> =
-        if block.distinct { block.items.iter().map(|e| e.ty).collect() } else { Vec::new() };
+    let is_asked = block.distinct && block.duplicates != Duplicates::Sorted;
+    let types: Vec<Type> = if is_asked { block.items.iter().map(|e| e.ty).collect() } else { Vec::new() };
     let distinct = match block.duplicates {
-        _ if !block.distinct => None,
-        Duplicates::Anywhere => Some(Distinct::new(cx, &types)),
+        _ if !is_asked => None,
         Duplicates::Adjacent => Some(Distinct::adjacent(cx, &types)),
-        Duplicates::Sorted => None,
+        Duplicates::Anywhere | Duplicates::Sorted => Some(Distinct::new(cx, &types)),
     };
     let gate = Gate::new(count, offset, distinct);
     if gate.is_full() {
@@ -174,16 +173,17 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         block,
         sorter: (!block.order.is_empty()).then(|| sorter(cx, block, count.saturating_add(offset))),
         gate,
-        values: Vec::with_capacity(block.items.len()),
+        values: Vec::new(),
         each,
     };
-    let mut frame = Frame::new(block.slots.iter().cloned());
+    let mut frame = cx.resting_frames.wake(block.slots.iter());
     if open_gate(cx, block)? {
         out.rows(cx, &mut frame)?;
     } else if let Some(group) = &block.group {
         let groups = Groups::new(cx, group, block.slots.len());
         groups.finish(cx, &mut frame, &mut |cx, frame| out.emit(cx, frame))?;
     }
+    cx.resting_frames.rest(frame);
     let Out { sorter, mut gate, each, .. } = out;
     if let Some(sorter) = sorter {
         let sorted = sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
@@ -269,6 +269,7 @@ impl Out<'_, '_> {
             return self.put(cx, row, &mut few[..items.len()]);
         }
         let mut values: Vec<Datum<'_>> = std::mem::take(&mut self.values);
+        values.reserve_exact(items.len());
         for expr in items {
             values.push(expr.eval(cx, row)?);
         }

@@ -63,6 +63,14 @@ impl Offsets {
         Ok(())
     }
 
+    /// Forgets the columns, and the memory that those of a wide table took.
+    pub fn rest(&mut self) {
+        match self.0.spilled() {
+            true => *self = Self::default(),
+            false => self.0.clear(),
+        }
+    }
+
     /// A column's bytes; `None` for NULL.
     pub fn raw<'a>(&self, image: &'a [u8], column: usize) -> Option<&'a [u8]> {
         let &(start, end) = self.0.get(column)?;

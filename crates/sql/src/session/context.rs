@@ -19,6 +19,7 @@ use crate::catalog::Catalog;
 use crate::database::Database;
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::expression::Expr;
+use crate::expression::frame::RestingFrames;
 use crate::expression::functions::regexp;
 use crate::expression::subquery::Kept;
 use crate::routine::Frame;
@@ -122,6 +123,8 @@ pub struct Context {
     pub(super) transaction_memory: storage::transaction::Memory,
     /// Memory for the key of a row that is looked up.
     pub(crate) key_memory: Vec<u8>,
+    /// Memory for the rows of the blocks that run.
+    pub(crate) resting_frames: RestingFrames,
     /// A statement that stores: text that is no number is an error under strict modes.
     pub storing: bool,
     /// What KILL sets.
@@ -189,6 +192,7 @@ impl Context {
             query_attributes: Vec::new(),
             transaction_memory: storage::transaction::Memory::default(),
             key_memory: Vec::new(),
+            resting_frames: RestingFrames::default(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
             regexps: regexp::Cache::default(),

@@ -4,9 +4,11 @@
 //! columns are all NULL. Images are copied into memory that the slot keeps, so that a scan allocates nothing per row and
 //! a row stays where it is while other operators move on.
 
+mod resting;
 mod rows;
 mod saved;
 
+pub use resting::RestingFrames;
 pub use rows::{RowReader, RowSet};
 pub use saved::SavedFrames;
 
@@ -55,7 +57,7 @@ struct Slot {
     table: Option<Arc<TableDef>>,
     image: Vec<u8>,
     offsets: Offsets,
-    rows: Arc<RowSet>,
+    rows: Option<Arc<RowSet>>,
     reader: RowReader,
     values: Vec<Datum<'static>>,
 }
@@ -71,6 +73,17 @@ enum Content {
     Row(usize),
     /// The row in `values`.
     Values,
+}
+
+impl Slot {
+    /// The row of values that it holds.
+    fn values(&self) -> &[Datum<'static>] {
+        match self.content {
+            Content::Row(number) => self.rows.as_ref().map_or(&[], |rows| rows.row(number)),
+            Content::Values => &self.values,
+            Content::Null | Content::Image => &[],
+        }
+    }
 }
 
 impl Frame {
@@ -95,8 +108,8 @@ impl Frame {
     /// Puts a row of a set into a slot.
     pub fn set_row(&mut self, source: usize, rows: &Arc<RowSet>, number: usize) -> Result<()> {
         let slot = &mut self.slots[source];
-        if !Arc::ptr_eq(&slot.rows, rows) {
-            slot.rows = rows.clone();
+        if !slot.rows.as_ref().is_some_and(|last| Arc::ptr_eq(last, rows)) {
+            slot.rows = Some(rows.clone());
             slot.reader = RowReader::default();
         }
         if rows.is_in_memory() {
@@ -148,10 +161,9 @@ impl Frame {
             (Content::Image, Some(table)) => {
                 ImageRow { table, image: &slot.image, offsets: &slot.offsets }.column(column, zone)
             }
-            (Content::Row(number), _) => {
-                Ok(slot.rows.row(number).get(column).map_or(Datum::Null, Datum::borrow))
+            (Content::Row(_) | Content::Values, _) => {
+                Ok(slot.values().get(column).map_or(Datum::Null, Datum::borrow))
             }
-            (Content::Values, _) => Ok(slot.values.get(column).map_or(Datum::Null, Datum::borrow)),
             _ => Ok(Datum::Null),
         }
     }
@@ -170,23 +182,19 @@ impl Frame {
         let mut row = Vec::new();
         for &source in slots {
             let slot = &self.slots[source];
-            let values = match slot.content {
-                Content::Null => {
-                    out.push(PUT_NULL);
-                    continue;
-                }
+            match slot.content {
+                Content::Null => out.push(PUT_NULL),
                 Content::Image => {
                     out.push(PUT_IMAGE);
                     codec::put_text(&slot.image, out);
-                    continue;
                 }
-                Content::Row(number) => slot.rows.row(number),
-                Content::Values => &slot.values,
-            };
-            row.clear();
-            codec::put_row(values, &mut row);
-            out.push(PUT_VALUES);
-            codec::put_text(&row, out);
+                Content::Row(_) | Content::Values => {
+                    row.clear();
+                    codec::put_row(slot.values(), &mut row);
+                    out.push(PUT_VALUES);
+                    codec::put_text(&row, out);
+                }
+            }
         }
     }
 

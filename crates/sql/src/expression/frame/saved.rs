@@ -29,7 +29,9 @@ impl SavedFrames {
             let slot = &frame.slots[source];
             self.entries.push(match slot.content {
                 Content::Null => Saved::Null,
-                Content::Row(number) => Saved::Row(slot.rows.clone(), number),
+                Content::Row(number) => {
+                    slot.rows.as_ref().map_or(Saved::Null, |rows| Saved::Row(rows.clone(), number))
+                }
                 Content::Image => {
                     let start = self.bytes.len();
                     self.bytes.extend_from_slice(&slot.image);

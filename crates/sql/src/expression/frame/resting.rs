@@ -1,0 +1,90 @@
+//! Frames of blocks that have run, kept for those that run next: a session's statements need no memory for theirs.
+
+use std::sync::Arc;
+
+use super::{Frame, Slot, rest};
+use crate::catalog::TableDef;
+
+/// A session keeps the frames of so many blocks: one, and a subquery in it.
+const FRAMES_KEPT: usize = 2;
+
+/// So many slots, aggregates and group keys of a frame are kept.
+const SLOTS_KEPT: usize = 4;
+
+/// Frames that rest, each without rows.
+#[derive(Debug, Default)]
+pub struct RestingFrames(Vec<Frame>);
+
+impl RestingFrames {
+    /// A frame of slots without rows, as [`Frame::new`] makes it, in the memory of one that rests.
+    pub fn wake<'t>(&mut self, tables: impl ExactSizeIterator<Item = &'t Option<Arc<TableDef>>>) -> Frame {
+        let mut frame = self.0.pop().unwrap_or_default();
+        frame.slots.resize_with(tables.len().max(frame.slots.len()), Slot::default);
+        for (slot, table) in frame.slots.iter_mut().zip(tables) {
+            slot.table.clone_from(table);
+        }
+        frame
+    }
+
+    /// Puts a frame away that has done its work, if there is room.
+    pub fn rest(&mut self, mut frame: Frame) {
+        if self.0.len() >= FRAMES_KEPT {
+            return;
+        }
+        frame.slots.truncate(SLOTS_KEPT);
+        frame.slots.shrink_to(SLOTS_KEPT);
+        frame.slots.iter_mut().for_each(Slot::rest);
+        frame.aggregates.clear();
+        frame.aggregates.shrink_to(SLOTS_KEPT);
+        frame.group_keys.clear();
+        frame.group_keys.shrink_to(SLOTS_KEPT);
+        frame.steps = 0;
+        self.0.push(frame);
+    }
+}
+
+impl Slot {
+    /// Lets go of all but a little memory for images.
+    fn rest(&mut self) {
+        let (mut image, mut offsets) = (std::mem::take(&mut self.image), std::mem::take(&mut self.offsets));
+        rest(&mut image);
+        offsets.rest();
+        *self = Self { image, offsets, ..Self::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::IMAGE_KEPT;
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_little_and_holds_no_rows() {
+        let mut resting = RestingFrames::default();
+        for _ in 0..2 * FRAMES_KEPT {
+            let mut frame = Frame::new(std::iter::repeat_n(None, 100));
+            frame.set_image(0, &vec![1; 1 << 20]).unwrap();
+            frame.set_image(1, &[1; 100]).unwrap();
+            frame.aggregates = vec![crate::value::Datum::Int(1); 100];
+            resting.rest(frame);
+        }
+        assert_eq!(resting.0.len(), FRAMES_KEPT);
+        let tables = [None, None];
+        let frame = resting.wake(tables.iter());
+        assert_eq!((frame.slots.len(), frame.slots.capacity()), (SLOTS_KEPT, SLOTS_KEPT));
+        assert_eq!(frame.slots[0].image.capacity(), IMAGE_KEPT);
+        assert_eq!(frame.slots[1].image.capacity(), 100);
+        assert_eq!(frame.image(0), None);
+        assert!(frame.aggregates.is_empty() && frame.aggregates.capacity() <= SLOTS_KEPT);
+        assert_eq!(resting.0.len(), FRAMES_KEPT - 1);
+    }
+
+    #[test]
+    fn a_frame_that_wakes_has_as_many_slots_as_it_needs() {
+        let mut resting = RestingFrames::default();
+        resting.rest(Frame::new(std::iter::repeat_n(None, 1)));
+        let mut frame = resting.wake([const { None }; 6].iter());
+        frame.set_image(5, b"row").unwrap();
+        assert_eq!(frame.image(5), Some(b"row".as_slice()));
+    }
+}
