@@ -13,13 +13,23 @@
 use crate::entry::{TREE_LEN, TreeId};
 use crate::error::StoreError;
 use crate::gaps::Run;
-use crate::merge::Merge;
+use crate::merge::{Merge, MergeMemory};
 use crate::view::CurrentView;
 use binlog::position::LogPosition;
 use std::sync::Arc;
 
 /// Versions of one key that are stepped over before seeking past them (R1).
 const STEPS_MAX: usize = 6;
+
+/// So much memory for a key or a row is left to another cursor, in bytes.
+const BUFFER_KEPT: usize = 1 << 10;
+
+/// Memory that a cursor leaves: room, and nothing in it.
+#[derive(Default)]
+pub(crate) struct CursorMemory {
+    merge: MergeMemory,
+    buffers: [Vec<u8>; 3],
+}
 
 /// Moves over the rows of one tree that a snapshot sees, in key order, both ways.
 ///
@@ -54,21 +64,37 @@ enum Place {
 }
 
 impl Cursor {
-    pub(crate) fn new(current: Arc<CurrentView>, tree: TreeId, at: LogPosition) -> Cursor {
+    pub(crate) fn new(
+        current: Arc<CurrentView>,
+        memory: CursorMemory,
+        tree: TreeId,
+        at: LogPosition,
+    ) -> Cursor {
+        let CursorMemory { merge, buffers: [key, value, target] } = memory;
         Cursor {
             generation: u64::MAX,
-            merge: Merge::new(Vec::new()),
+            merge: Merge::of_tree(merge, tree),
             tree,
             prefix: tree.prefix(),
             at,
             floor: LogPosition::ZERO,
             place: Place::Nowhere,
-            key: Vec::new(),
-            value: Vec::new(),
+            key,
+            value,
             position: LogPosition::ZERO,
-            target: Vec::new(),
+            target,
             current,
         }
+    }
+
+    /// What it leaves for another one.
+    pub(crate) fn into_memory(self) -> CursorMemory {
+        let mut buffers = [self.key, self.value, self.target];
+        for buffer in &mut buffers {
+            buffer.clear();
+            buffer.shrink_to(BUFFER_KEPT);
+        }
+        CursorMemory { merge: self.merge.into_memory(), buffers }
     }
 
     /// Moves to the first row whose key is `key` or comes after it.
@@ -174,7 +200,7 @@ impl Cursor {
         if self.valid() {
             self.place = Place::Parked;
         }
-        self.merge = Merge::new(Vec::new());
+        self.merge.refill(|_| {});
         self.generation = u64::MAX;
     }
 
@@ -189,7 +215,7 @@ impl Cursor {
             self.generation = self.current.generation();
             let view = self.current.peek();
             self.floor = view.drops.floor(self.tree, self.at);
-            self.merge = Merge::of_tree(self.tree, view.sources(self.tree));
+            self.merge.refill(|sources| view.sources(self.tree, sources));
         }
     }
 

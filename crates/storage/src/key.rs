@@ -25,6 +25,7 @@ mod tests;
 use binlog::row::{ColumnType, code, column_type};
 
 use collation::{Collation, Collations};
+use smallvec::SmallVec;
 
 /// Why there is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -260,10 +261,13 @@ fn encode_float(raw: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// A key, or the end of a range of keys. That of a few numbers needs no memory of its own.
+pub type KeyBytes = SmallVec<[u8; 24]>;
+
 /// The first key behind all keys that begin with `prefix`; `None` if there is no end to them.
-pub fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+pub fn behind_prefix(prefix: &[u8]) -> Option<KeyBytes> {
     let last = prefix.iter().rposition(|&b| b != 0xff)?;
-    let mut next = prefix[..=last].to_vec();
+    let mut next = KeyBytes::from_slice(&prefix[..=last]);
     next[last] += 1;
     Some(next)
 }

@@ -98,6 +98,16 @@ enum Direction {
     Backward,
 }
 
+/// Room for so many sources is left to another view.
+const SOURCES_KEPT: usize = 8;
+
+/// Memory that a view leaves: room, and nothing in it.
+#[derive(Default)]
+pub(crate) struct MergeMemory {
+    sources: Vec<Source>,
+    heap: Vec<usize>,
+}
+
 /// The merged view.
 pub(crate) struct Merge {
     sources: Vec<Source>,
@@ -117,9 +127,26 @@ impl Merge {
         Merge { heap, sources, second: 1, direction: Direction::Forward, prefix: None }
     }
 
-    /// The same of one tree's entries.
-    pub(crate) fn of_tree(tree: TreeId, sources: Vec<Source>) -> Merge {
-        Merge { prefix: Some(tree.prefix()), ..Merge::new(sources) }
+    /// The same of one tree's entries, without sources yet ([`Merge::refill`]), in the memory of an earlier one.
+    pub(crate) fn of_tree(memory: MergeMemory, tree: TreeId) -> Merge {
+        let MergeMemory { sources, heap } = memory;
+        Merge { sources, heap, second: 1, direction: Direction::Forward, prefix: Some(tree.prefix()) }
+    }
+
+    /// Changes over to the sources that `fill` adds; stands nowhere then.
+    pub(crate) fn refill(&mut self, fill: impl FnOnce(&mut Vec<Source>)) {
+        self.heap.clear();
+        self.sources.clear();
+        fill(&mut self.sources);
+    }
+
+    /// What it leaves for another one.
+    pub(crate) fn into_memory(mut self) -> MergeMemory {
+        self.heap.clear();
+        self.sources.clear();
+        self.heap.shrink_to(SOURCES_KEPT);
+        self.sources.shrink_to(SOURCES_KEPT);
+        MergeMemory { sources: self.sources, heap: self.heap }
     }
 
     /// Key and position of the entry that the view stands on.

@@ -369,6 +369,14 @@ impl Index {
         self.codecs.iter().zip(values).try_for_each(|(codec, value)| codec.encode(*value, out))
     }
 
+    /// Appends one part more of such a key: the part of this number, behind those in front of it.
+    ///
+    /// # Errors
+    /// [`KeyError::Malformed`] if there is no such part, or the value does not fit its column.
+    pub fn encode_part(&self, part: usize, value: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        self.codecs.get(part).ok_or(KeyError::Malformed)?.encode(Some(value), out)
+    }
+
     /// The key of a row, without what a secondary index adds; true if a part is NULL.
     fn encode(&self, columns: &KeyColumns<'_>, out: &mut Vec<u8>) -> Result<bool, KeyError> {
         let mut has_null = false;

@@ -42,6 +42,7 @@ use binlog::log::Committed;
 use binlog::position::LogPosition;
 use smallvec::SmallVec;
 
+use crate::cursor::CursorMemory;
 use crate::engine::{Engine, PendingCommit};
 use crate::lock::{Interrupt, LockError, OwnerId, TransactionLocks};
 use crate::snapshot::Snapshot;
@@ -91,10 +92,11 @@ pub struct Savepoint {
 }
 
 /// Memory that a transaction leaves for the next one of its session.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Memory {
     writes: WriteSet,
     key_buffers: [Vec<u8>; 2],
+    cursor: CursorMemory,
     /// How long its group was: a session's transactions resemble each other.
     group_len: Option<usize>,
 }
@@ -118,6 +120,8 @@ pub struct Transaction {
     partial: PartialImages,
     /// Buffers for the keys of a row as it is and as it was.
     key_buffers: [Vec<u8>; 2],
+    /// For the scan that begins next.
+    cursor_memory: CursorMemory,
     /// Tables mapped in this statement's part of the group, by their ids.
     mapped: SmallVec<[u64; 4]>,
     newest_read: LogPosition,
@@ -131,10 +135,10 @@ pub struct Transaction {
 }
 
 impl Memory {
-    fn left(mut writes: WriteSet, mut key_buffers: [Vec<u8>; 2]) -> Self {
+    fn left(mut writes: WriteSet, mut key_buffers: [Vec<u8>; 2], cursor: CursorMemory) -> Self {
         writes.clear();
         key_buffers.iter_mut().filter(|b| b.capacity() > KEY_BUFFER_KEPT).for_each(|b| *b = Vec::new());
-        Self { writes, key_buffers, group_len: None }
+        Self { writes, key_buffers, cursor, group_len: None }
     }
 }
 
@@ -154,6 +158,7 @@ impl Transaction {
             row_images: RowImages::Full,
             partial: PartialImages::default(),
             key_buffers: Default::default(),
+            cursor_memory: CursorMemory::default(),
             mapped: SmallVec::new(),
             newest_read: LogPosition::ZERO,
             row_lock: None,
@@ -166,8 +171,8 @@ impl Transaction {
 
     /// Gives it memory that an earlier one has left; before its first change.
     pub fn use_memory(&mut self, memory: Memory) {
-        let Memory { writes, key_buffers, group_len } = memory;
-        (self.writes, self.key_buffers) = (writes, key_buffers);
+        let Memory { writes, key_buffers, cursor, group_len } = memory;
+        (self.writes, self.key_buffers, self.cursor_memory) = (writes, key_buffers, cursor);
         if let Some(len) = group_len {
             self.group.expect(len);
         }
@@ -332,13 +337,13 @@ impl Transaction {
             if let Some(batch) = &of_temporary {
                 temporary.write(batch);
             }
-            *memory = Memory::left(self.writes, self.key_buffers);
+            *memory = Memory::left(self.writes, self.key_buffers, self.cursor_memory);
             return Ok(None);
         }
         self.locks.prepare_release();
         let (changes, due) = self.engine.store().admit_changes(&self.writes)?;
         // Before the others wait for it, for it takes a while if it is large.
-        *memory = Memory::left(self.writes, self.key_buffers);
+        *memory = Memory::left(self.writes, self.key_buffers, self.cursor_memory);
         memory.group_len = Some(self.group.memory());
         let group = match &self.branch {
             None => self.group.finish_xid(self.engine.next_xid()),

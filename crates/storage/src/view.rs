@@ -54,14 +54,13 @@ impl View {
         self.version.newest(key, at)
     }
 
-    /// Sources of all entries of a tree, newest first (M1).
-    pub(crate) fn sources(&self, tree: TreeId) -> Vec<Source> {
+    /// Adds the sources of all entries of a tree, newest first (M1).
+    pub(crate) fn sources(&self, tree: TreeId, out: &mut Vec<Source>) {
         // The active memtable even if it is empty: a reader that looks for a gap has to meet what is put meanwhile.
         let frozen = self.frozen.iter().map(|f| &f.list).filter(|list| !list.is_empty());
         let lists = std::iter::once(&self.active).chain(frozen);
-        let mut sources: Vec<_> = lists.map(|list| Source::Memtable(ListCursor::new(list.clone()))).collect();
-        self.version.sources(tree, &mut sources);
-        sources
+        out.extend(lists.map(|list| Source::Memtable(ListCursor::new(list.clone()))));
+        self.version.sources(tree, out);
     }
 
     /// Sources of all entries of all trees, newest first.

@@ -91,7 +91,7 @@ fn key_range(table: &TableSchema, index: usize, from: i64, to: i64) -> KeyRange 
         table.index(index).unwrap().encode_values(&[Some(raw)], &mut key).unwrap();
         key
     };
-    KeyRange { lower: Bound::Included(encode(from)), upper: KeyRange::prefix(&encode(to)).upper }
+    KeyRange { lower: Bound::Included(encode(from).into()), upper: KeyRange::prefix(&encode(to)).upper }
 }
 
 fn waits(outcome: Result<(), TransactionError>) -> bool {

@@ -65,7 +65,10 @@ fn range(database: &Database, index: usize, from: i64, to: i64) -> KeyRange {
         table.index(index).unwrap().encode_values(&[Some(raw)], &mut key).unwrap();
         key
     };
-    KeyRange { lower: std::ops::Bound::Included(encode(from)), upper: KeyRange::prefix(&encode(to)).upper }
+    KeyRange {
+        lower: std::ops::Bound::Included(encode(from).into()),
+        upper: KeyRange::prefix(&encode(to)).upper,
+    }
 }
 
 fn read(

@@ -434,7 +434,10 @@ fn a_range_is_scanned_both_ways_with_all_kinds_of_ends() {
                 };
                 let expected: Vec<i64> = all.iter().filter(inside).copied().collect();
                 for direction in [Direction::Forward, Direction::Backward] {
-                    let range = KeyRange { lower: lower.clone(), upper: upper.clone() };
+                    let range = KeyRange {
+                        lower: lower.clone().map(Into::into),
+                        upper: upper.clone().map(Into::into),
+                    };
                     let mut seen: Vec<_> =
                         rows(&mut transaction, &table, 0, range, direction, Access::Snapshot)
                             .unwrap()

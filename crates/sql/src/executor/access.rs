@@ -8,7 +8,8 @@
 use std::ops::Bound;
 
 use binlog::row::RowImageBuilder;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
+use storage::key::KeyBytes;
 use storage::schema::Index;
 use storage::transaction::{Access as Mode, Direction, IndexScan, KeyRange, LockedRow};
 
@@ -29,7 +30,7 @@ pub struct Scan<'p> {
     mode: Mode,
     /// A single row at most: its primary key, until it was looked up.
     point: Option<Vec<u8>>,
-    ranges: Vec<KeyRange>,
+    ranges: KeyRanges,
     next_range: usize,
     scan: Option<IndexScan>,
     /// Rows come from the index's entries, and are made here.
@@ -41,6 +42,11 @@ pub struct Scan<'p> {
 
 /// A column's bytes in a row image. Those of a number need no memory of their own.
 type Raw = SmallVec<[u8; 16]>;
+
+/// Most paths have a single range, with one value for each of a few columns.
+type KeyRanges = SmallVec<[KeyRange; 1]>;
+type Prefix = SmallVec<[Option<Raw>; 2]>;
+type Values = SmallVec<[Option<Raw>; 1]>;
 
 /// What a key's value is for a column.
 enum Encoded {
@@ -59,7 +65,7 @@ impl<'p> Scan<'p> {
             plan,
             mode: Mode::Snapshot,
             point: None,
-            ranges: Vec::new(),
+            ranges: KeyRanges::new(),
             next_range: 0,
             scan: None,
             covered: false,
@@ -160,13 +166,13 @@ impl<'p> Scan<'p> {
                 if scan.next_entry(&mut cx.transaction().engine)? {
                     return self.set_entry(frame).map(|()| true);
                 }
-                self.scan = None;
+                self.close(cx);
             } else if let Some(scan) = &mut self.scan {
                 if scan.next(&mut cx.transaction().engine)? {
                     frame.set_image(self.plan.slot, scan.row())?;
                     return Ok(true);
                 }
-                self.scan = None;
+                self.close(cx);
             }
             let Some(range) = self.ranges.get_mut(self.next_range) else { return Ok(false) };
             let range = std::mem::replace(range, KeyRange::all());
@@ -175,6 +181,13 @@ impl<'p> Scan<'p> {
             let engine = &mut cx.transaction().engine;
             let schema = &self.plan.table.schema;
             self.scan = Some(engine.scan_index(schema, path.index, range, path.direction, self.mode));
+        }
+    }
+
+    /// Ends the walk of the range at hand. Who asks for no further rows does so for the sake of its memory.
+    pub fn close(&mut self, cx: &mut Context) {
+        if let Some(scan) = self.scan.take() {
+            scan.end(&mut cx.transaction().engine);
         }
     }
 
@@ -210,10 +223,11 @@ impl<'p> Scan<'p> {
 /// The ranges of a path whose keys read no row.
 pub(crate) fn ranges(cx: &mut Context, table: &TableDef, path: &Path) -> Result<Vec<KeyRange>> {
     let frame = Frame::new(std::iter::empty());
-    let mut made = Ranges { cx, frame: &frame, table, path, point: None, ranges: Vec::new(), is_exact: true };
+    let mut made =
+        Ranges { cx, frame: &frame, table, path, point: None, ranges: KeyRanges::new(), is_exact: true };
     made.make()?;
     made.ranges.extend(made.point.map(|key| KeyRange::prefix(&key)));
-    Ok(made.ranges)
+    Ok(made.ranges.into_vec())
 }
 
 /// The ranges of a path, as they are made.
@@ -223,7 +237,7 @@ struct Ranges<'a> {
     table: &'a TableDef,
     path: &'a Path,
     point: Option<Vec<u8>>,
-    ranges: Vec<KeyRange>,
+    ranges: KeyRanges,
     /// All values so far are integers that their columns hold exactly.
     is_exact: bool,
 }
@@ -231,7 +245,7 @@ struct Ranges<'a> {
 impl<'a> Ranges<'a> {
     fn new(cx: &'a mut Context, frame: &'a Frame, plan: &'a Access) -> Self {
         let (table, path) = (&*plan.table, &plan.path);
-        Self { cx, frame, table, path, point: None, ranges: Vec::new(), is_exact: true }
+        Self { cx, frame, table, path, point: None, ranges: KeyRanges::new(), is_exact: true }
     }
 
     fn make(&mut self) -> Result<()> {
@@ -242,60 +256,68 @@ impl<'a> Ranges<'a> {
         {
             return self.make_point(part.column, &keys[0]);
         }
-        let mut prefixes: Vec<Vec<Option<Raw>>> = vec![Vec::with_capacity(parts.len())];
+        let mut prefixes: SmallVec<[Prefix; 1]> = smallvec![Prefix::new()];
         let mut whole = true;
         for (part, alternatives) in parts.iter().zip(&self.path.keys) {
-            let Some(values) = self.values(part.column, alternatives)? else {
+            let Some(mut values) = self.values(part.column, alternatives)? else {
                 whole = false;
                 break;
             };
-            match values.as_slice() {
+            match values.as_mut_slice() {
                 [] => return Ok(()),
-                [_] => {
-                    let value = values.into_iter().next().unwrap_or_default();
-                    prefixes.iter_mut().for_each(|p| p.push(value.clone()));
+                [value] => {
+                    let (last, others) = prefixes.split_last_mut().unzip();
+                    others.into_iter().flatten().for_each(|p: &mut Prefix| p.push(value.clone()));
+                    last.into_iter().for_each(|p: &mut Prefix| p.push(value.take()));
                 }
-                _ => prefixes = product(&prefixes, &values),
+                values => prefixes = product(&prefixes, values),
             }
         }
         let part = parts.get(self.path.keys.len()).filter(|_| whole && !self.path.ranges.is_empty());
         let ends = match part {
             Some(part) => self.ends(part.column)?,
             // No range: all of what the keys lead to.
-            None => vec![(None, None)],
+            None => smallvec![(None, None)],
         };
-        let descending = part.is_some_and(|part| part.descending);
-        let index = self.index()?;
-        let malformed = SqlError::internal;
+        let ends = Narrowing { ends, is_descending: part.is_some_and(|part| part.descending) };
+        let is_point = whole && prefixes.len() == 1 && self.path.is_point(self.table);
+        let mut key = std::mem::take(&mut self.cx.key_memory);
         for prefix in &prefixes {
-            let values: Vec<Option<&[u8]>> = prefix.iter().map(Option::as_deref).collect();
-            let mut key = Vec::new();
-            index.encode_values(&values, &mut key).map_err(malformed)?;
-            if whole && prefixes.len() == 1 && self.path.is_point(self.table) {
+            let values: SmallVec<[Option<&[u8]>; 4]> = prefix.iter().map(Option::as_deref).collect();
+            key.clear();
+            self.index()?.encode_values(&values, &mut key).map_err(SqlError::internal)?;
+            if is_point {
                 self.point = Some(key);
                 return Ok(());
             }
-            let encode = |raw: &[u8]| {
-                let mut longer = values.clone();
-                longer.push(Some(raw));
-                let mut out = Vec::new();
-                index.encode_values(&longer, &mut out).map(|()| out)
-            };
-            for (lower, upper) in &ends {
-                let mut narrowed = KeyRange::prefix(&key);
-                let (first, last) = if descending { (upper, lower) } else { (lower, upper) };
-                if let Some(raw) = first {
-                    narrowed.lower = Bound::Included(encode(raw).map_err(malformed)?);
-                }
-                if let Some(raw) = last {
-                    narrowed.upper = KeyRange::prefix(&encode(raw).map_err(malformed)?).upper;
-                }
-                self.ranges.push(narrowed);
-            }
+            self.add(prefix.len(), &mut key, &ends)?;
         }
+        frame::rest(&mut key);
+        self.cx.key_memory = key;
         if self.ranges.len() > 1 {
             self.ranges.sort_by(|a, b| lower_bytes(a).cmp(lower_bytes(b)));
             self.ranges.dedup_by(|next, before| is_joined(before, next));
+        }
+        Ok(())
+    }
+
+    /// Adds the ranges of the keys that begin with `key`, which has so many parts.
+    fn add(&mut self, parts: usize, key: &mut Vec<u8>, narrowing: &Narrowing) -> Result<()> {
+        let (index, len) = (self.index()?, key.len());
+        for (lower, upper) in &narrowing.ends {
+            key.truncate(len);
+            let mut narrowed = KeyRange::prefix(key);
+            let (first, last) = if narrowing.is_descending { (upper, lower) } else { (lower, upper) };
+            if let Some(raw) = first {
+                index.encode_part(parts, raw, key).map_err(SqlError::internal)?;
+                narrowed.lower = Bound::Included(KeyBytes::from_slice(key));
+                key.truncate(len);
+            }
+            if let Some(raw) = last {
+                index.encode_part(parts, raw, key).map_err(SqlError::internal)?;
+                narrowed.upper = KeyRange::behind(key);
+            }
+            self.ranges.push(narrowed);
         }
         Ok(())
     }
@@ -321,9 +343,9 @@ impl<'a> Ranges<'a> {
     }
 
     /// The ends of the path's ranges that may hold rows.
-    fn ends(&mut self, column: usize) -> Result<Vec<Ends>> {
+    fn ends(&mut self, column: usize) -> Result<SmallVec<[Ends; 1]>> {
         let path = self.path;
-        let mut ends = Vec::with_capacity(path.ranges.len());
+        let mut ends = SmallVec::with_capacity(path.ranges.len());
         for range in &path.ranges {
             let Some(lower) = self.end(column, range.lower.as_ref())? else { continue };
             let Some(upper) = self.end(column, range.upper.as_ref())? else { continue };
@@ -333,8 +355,8 @@ impl<'a> Ranges<'a> {
     }
 
     /// What a column may equal; `None` if that can't be said in keys.
-    fn values(&mut self, column: usize, keys: &[Key]) -> Result<Option<Vec<Option<Raw>>>> {
-        let mut values = Vec::with_capacity(keys.len());
+    fn values(&mut self, column: usize, keys: &[Key]) -> Result<Option<Values>> {
+        let mut values = Values::with_capacity(keys.len());
         for key in keys {
             match self.value(column, key)? {
                 Encoded::Is(value) => values.push(value),
@@ -384,8 +406,8 @@ impl<'a> Ranges<'a> {
     }
 }
 
-fn product(prefixes: &[Vec<Option<Raw>>], values: &[Option<Raw>]) -> Vec<Vec<Option<Raw>>> {
-    let longer = |prefix: &Vec<Option<Raw>>, value: &Option<Raw>| {
+fn product(prefixes: &[Prefix], values: &[Option<Raw>]) -> SmallVec<[Prefix; 1]> {
+    let longer = |prefix: &Prefix, value: &Option<Raw>| {
         let mut longer = prefix.clone();
         longer.push(value.clone());
         longer
@@ -396,9 +418,16 @@ fn product(prefixes: &[Vec<Option<Raw>>], values: &[Option<Raw>]) -> Vec<Vec<Opt
 /// The ends of a range of one column, as a row image has them; `None` for no end.
 type Ends = (Option<Raw>, Option<Raw>);
 
+/// The ranges of the column behind a prefix.
+struct Narrowing {
+    ends: SmallVec<[Ends; 1]>,
+    /// Its index has the column by descending values.
+    is_descending: bool,
+}
+
 /// True if `next`, which begins at or behind where `before` does, overlaps it: `before` reaches as far as both then.
 fn is_joined(before: &mut KeyRange, next: &KeyRange) -> bool {
-    let reach = |upper: &Bound<Vec<u8>>, key: &[u8]| match upper {
+    let reach = |upper: &Bound<KeyBytes>, key: &[u8]| match upper {
         Bound::Excluded(end) => key < end.as_slice(),
         Bound::Included(end) => key <= end.as_slice(),
         Bound::Unbounded => true,

@@ -171,12 +171,14 @@ impl Target {
                 each(cx, row.ok_or_else(|| SqlError::internal("a row of no table"))?)?;
                 left -= 1;
             }
+            rows.close(cx);
             return Ok(());
         }
         let mut sorted = Sorter::new(cx, &self.order, limit);
         while rows.next(cx, frame)? {
             sorted.push(cx, frame.row(), &[Datum::borrowed(frame.image(0).unwrap_or_default())])?;
         }
+        rows.close(cx);
         let mut offsets = Offsets::default();
         let each = |cx: &mut Context, row: &mut [Datum<'_>]| {
             let (table, image) = (&*self.table, &*row[0].to_bytes());

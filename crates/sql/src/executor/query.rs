@@ -230,6 +230,7 @@ impl Out<'_, '_> {
                     break;
                 }
             }
+            from.close(cx);
             return Ok(());
         };
         let block = self.block;
@@ -245,6 +246,7 @@ impl Out<'_, '_> {
                 break;
             }
         }
+        from.close(cx);
         if more {
             groups.finish(cx, frame, &mut each)?;
         }

@@ -136,8 +136,9 @@ impl<'a> TableSize<'a> {
         let store = cx.database.engine().store_of(tree);
         let mut rows = 0;
         for range in &ranges {
-            let (lower, upper) = (range.lower.as_ref(), range.upper.as_ref());
-            rows += store.estimate_range(tree, lower.map(Vec::as_slice), upper.map(Vec::as_slice)).ok()?;
+            let (lower, upper) =
+                (range.lower.as_ref().map(|end| &end[..]), range.upper.as_ref().map(|end| &end[..]));
+            rows += store.estimate_range(tree, lower, upper).ok()?;
         }
         Some(rows as f64)
     }

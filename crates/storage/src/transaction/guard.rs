@@ -79,16 +79,8 @@ impl Scan {
         let moved = (2..=AHEAD_MAX).contains(&guard.ahead);
         let end = if guard.ahead > AHEAD_MAX { None } else { self.look_ahead(guard.ahead)? };
         let from = guard.last.take();
-        let near = match (&from, self.direction) {
-            (Some(key), _) => Bound::Excluded(key.as_slice()),
-            (None, Direction::Forward) => self.range.lower.as_ref().map(Vec::as_slice),
-            (None, Direction::Backward) => self.range.upper.as_ref().map(Vec::as_slice),
-        };
-        let far = match (&end, self.direction) {
-            (Some(key), _) => Bound::Included(key.as_slice()),
-            (None, Direction::Forward) => self.range.upper.as_ref().map(Vec::as_slice),
-            (None, Direction::Backward) => self.range.lower.as_ref().map(Vec::as_slice),
-        };
+        let near = from.as_ref().map_or(self.range.near_end(self.direction), |key| Bound::Excluded(key));
+        let far = end.as_ref().map_or(self.range.far_end(self.direction), |key| Bound::Included(key));
         let span = match self.direction {
             Direction::Forward => Span::new(near, far),
             Direction::Backward => Span::new(far, near),
@@ -137,10 +129,10 @@ impl Guard {
 
 /// True if the range is that of one key, which is this one: keys of an index are no prefixes of each other.
 fn is_whole_key(range: &super::scan::KeyRange, key: &[u8]) -> bool {
-    matches!(&range.lower, Bound::Included(lower) if lower == key)
+    matches!(&range.lower, Bound::Included(lower) if lower.as_slice() == key)
         && match &range.upper {
             Bound::Excluded(upper) => crate::key::behind_prefix(key).is_some_and(|behind| behind == *upper),
-            Bound::Included(upper) => upper == key,
+            Bound::Included(upper) => upper.as_slice() == key,
             Bound::Unbounded => false,
         }
 }

@@ -47,6 +47,11 @@ pub struct IndexScan {
 }
 
 impl IndexScan {
+    /// Ends it, and leaves its memory to the transaction's next one. Who drops a scan instead gives its memory back.
+    pub fn end(self, transaction: &mut Transaction) {
+        self.scan.end(transaction);
+    }
+
     /// Moves to the next row; false behind the last one.
     ///
     /// A locking scan by a secondary index finds its entries first and reads the rows' newest versions later: whether

@@ -19,6 +19,7 @@ use binlog::position::LogPosition;
 
 use crate::cursor::Cursor;
 use crate::entry::{TreeId, Value};
+use crate::key::KeyBytes;
 use crate::layout::Layouts;
 use crate::snapshot::Snapshot;
 use crate::write_set::Mark;
@@ -40,9 +41,9 @@ pub enum Direction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
     /// Where it begins.
-    pub lower: Bound<Vec<u8>>,
+    pub lower: Bound<KeyBytes>,
     /// Where it ends.
-    pub upper: Bound<Vec<u8>>,
+    pub upper: Bound<KeyBytes>,
 }
 
 impl KeyRange {
@@ -53,8 +54,30 @@ impl KeyRange {
 
     /// The keys that begin with `prefix`.
     pub fn prefix(prefix: &[u8]) -> Self {
-        let upper = crate::key::behind_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
-        Self { lower: Bound::Included(prefix.to_vec()), upper }
+        Self { lower: Bound::Included(KeyBytes::from_slice(prefix)), upper: Self::behind(prefix) }
+    }
+
+    /// The end of a range behind all keys that begin with `prefix`.
+    pub fn behind(prefix: &[u8]) -> Bound<KeyBytes> {
+        crate::key::behind_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded)
+    }
+
+    /// The end that a scan comes to first.
+    pub(super) fn near_end(&self, direction: Direction) -> Bound<&[u8]> {
+        let end = match direction {
+            Direction::Forward => &self.lower,
+            Direction::Backward => &self.upper,
+        };
+        end.as_ref().map(KeyBytes::as_slice)
+    }
+
+    /// The other one.
+    pub(super) fn far_end(&self, direction: Direction) -> Bound<&[u8]> {
+        let end = match direction {
+            Direction::Forward => &self.upper,
+            Direction::Backward => &self.lower,
+        };
+        end.as_ref().map(KeyBytes::as_slice)
     }
 
     pub(super) fn contains(&self, key: &[u8], direction: Direction) -> bool {
@@ -107,8 +130,10 @@ enum Place {
 
 /// The nearest own change that is not passed yet (N1).
 enum Own {
-    /// To be looked up from here.
-    From(Bound<Vec<u8>>),
+    /// To be looked up from the range's near end.
+    FromEnd,
+    /// To be looked up behind this key.
+    From(Vec<u8>),
     /// `None` for a deletion.
     At(Vec<u8>, Option<Value>),
     /// There is none.
@@ -153,11 +178,8 @@ impl Transaction {
             Access::Snapshot => self.snapshot().clone(),
             Access::Newest | Access::Locking(_) => self.engine.newest_snapshot(),
         };
-        let cursor = store.cursor(tree, snapshot.position());
-        let near_end = match direction {
-            Direction::Forward => &range.lower,
-            Direction::Backward => &range.upper,
-        };
+        let memory = std::mem::take(&mut self.cursor_memory);
+        let cursor = store.cursor_in(memory, tree, snapshot.position());
         Scan {
             tree,
             direction,
@@ -166,7 +188,7 @@ impl Transaction {
             snapshot,
             cursor,
             place: Place::Outside,
-            own: Own::From(near_end.clone()),
+            own: Own::FromEnd,
             current: Current::Nowhere,
             guard,
             layouts: self.engine.layouts(tree),
@@ -176,6 +198,11 @@ impl Transaction {
 }
 
 impl Scan {
+    /// Ends it, and leaves its memory to the next one.
+    pub(super) fn end(self, transaction: &mut Transaction) {
+        transaction.cursor_memory = self.cursor.into_memory();
+    }
+
     /// Moves to the next row; false behind the last one.
     #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
@@ -321,7 +348,7 @@ impl Scan {
             let Own::At(key, value) = std::mem::replace(&mut self.own, Own::Behind) else {
                 unreachable!("an own change is nearest")
             };
-            self.own = Own::From(Bound::Excluded(key.clone()));
+            self.own = Own::From(key.clone());
             if let Some(value) = value {
                 self.current = Current::Own(key, value);
                 return Ok(());
@@ -346,8 +373,11 @@ impl Scan {
     }
 
     fn look_up_own(&mut self, transaction: &Transaction) {
-        let Own::From(from) = &self.own else { return };
-        let from = from.as_ref().map(Vec::as_slice);
+        let from = match &self.own {
+            Own::FromEnd => self.range.near_end(self.direction),
+            Own::From(key) => Bound::Excluded(key.as_slice()),
+            Own::At(..) | Own::Behind => return,
+        };
         let found = match self.direction {
             Direction::Forward => transaction.writes.next(self.tree, from, self.mark),
             Direction::Backward => transaction.writes.prev(self.tree, from, self.mark),
@@ -360,13 +390,7 @@ impl Scan {
         match std::mem::replace(&mut self.place, Place::Ahead) {
             Place::Ahead => Ok(()),
             Place::Passed => self.step(),
-            Place::Outside => {
-                let near_end = match self.direction {
-                    Direction::Forward => &self.range.lower,
-                    Direction::Backward => &self.range.upper,
-                };
-                seek(&mut self.cursor, near_end.as_ref().map(Vec::as_slice), self.direction)
-            }
+            Place::Outside => seek(&mut self.cursor, self.range.near_end(self.direction), self.direction),
         }
     }
 

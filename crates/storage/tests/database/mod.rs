@@ -323,8 +323,8 @@ pub fn all_rows(database: &Database, name: &str) -> Result<BTreeMap<i64, Row>, T
 /// The ids from `from` up to, not including, `to`.
 pub fn id_range(schema: &TableSchema, from: i64, to: i64) -> KeyRange {
     KeyRange {
-        lower: Bound::Included(primary_key(schema, from)),
-        upper: Bound::Excluded(primary_key(schema, to)),
+        lower: Bound::Included(primary_key(schema, from).into()),
+        upper: Bound::Excluded(primary_key(schema, to).into()),
     }
 }
 

@@ -73,6 +73,13 @@ impl<'p> Running<'p> {
         }
     }
 
+    /// No further rows are asked for: leaves memory to the next walk of a table.
+    pub fn close(&mut self, cx: &mut Context) {
+        if let Running::Access(scan) = self {
+            scan.close(cx);
+        }
+    }
+
     /// Puts the next row into the frame; false behind the last one.
     pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         match self {
