@@ -452,8 +452,15 @@ fn double_key(v: f64) -> [u8; 8] {
 
 /// Sixty-five digits before the point and thirty behind it, of the complement where negative.
 fn decimal_key(d: &Decimal, out: &mut Vec<u8>) {
-    let (negative, integer, fraction) = d.digit_parts();
-    let digits = format!("{integer:0>65}{fraction:0<30}");
-    out.push(u8::from(!negative));
-    out.extend(digits.bytes().map(|b| if negative { b'9' - b + b'0' } else { b }));
+    let shown = d.digits_shown();
+    let (integer, fraction) = shown.parts();
+    out.push(u8::from(!shown.is_negative));
+    let start = out.len();
+    out.resize(start + 65_usize.saturating_sub(integer.len()), b'0');
+    out.extend_from_slice(integer.as_bytes());
+    out.extend_from_slice(fraction.as_bytes());
+    out.resize(out.len() + 30_usize.saturating_sub(fraction.len()), b'0');
+    if shown.is_negative {
+        out[start..].iter_mut().for_each(|b| *b = b'9' - *b + b'0');
+    }
 }

@@ -9,7 +9,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use ethnum::I256;
+use ethnum::{I256, U256};
+use smallvec::SmallVec;
 
 /// An exact decimal number; see the module's comment.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,9 @@ pub const PRECISION_MAX: u8 = 65;
 pub const SCALE_MAX: u8 = 30;
 /// Digits that a mantissa can always hold.
 const DIGITS_MAX: u32 = 76;
+
+/// Digits of a long number are made so many at a time: the largest power of ten below 2^64.
+const DIGITS_AT_ONCE: U256 = U256::new(10_u128.pow(19));
 
 fn pow10(n: u32) -> I256 {
     I256::from(10).pow(n)
@@ -350,13 +354,45 @@ impl Decimal {
         u64::try_from(self.round(0).mantissa).ok()
     }
 
-    /// The decimal digits of the printed form, with no point: those before it and those behind it.
-    pub fn digit_parts(&self) -> (bool, String, String) {
+    /// The decimal digits of the printed form.
+    pub fn digits_shown(&self) -> Digits {
         let shown = self.round(self.shown);
-        let digits =
-            format!("{:0>width$}", shown.mantissa.unsigned_abs(), width = usize::from(shown.scale) + 1);
-        let (integer, fraction) = digits.split_at(digits.len() - usize::from(shown.scale));
-        (shown.is_negative(), integer.to_owned(), fraction.to_owned())
+        let scale = usize::from(shown.scale);
+        let mut ascii = SmallVec::new();
+        let mut rest = shown.mantissa.unsigned_abs();
+        while rest > U256::from(u64::MAX) {
+            let mut few = (rest % DIGITS_AT_ONCE).as_u64();
+            for _ in 0..19 {
+                ascii.push(b'0' + (few % 10) as u8);
+                few /= 10;
+            }
+            rest /= DIGITS_AT_ONCE;
+        }
+        let mut rest = rest.as_u64();
+        while rest > 0 || ascii.len() <= scale {
+            ascii.push(b'0' + (rest % 10) as u8);
+            rest /= 10;
+        }
+        ascii.reverse();
+        Digits { is_negative: shown.is_negative(), point: ascii.len() - scale, ascii }
+    }
+}
+
+/// The digits of a number as it is printed: at least one in front of the point.
+#[derive(Debug)]
+pub struct Digits {
+    /// It is less than zero.
+    pub is_negative: bool,
+    ascii: SmallVec<[u8; DIGITS_MAX as usize + 1]>,
+    point: usize,
+}
+
+impl Digits {
+    /// Those in front of the point and those behind it.
+    pub fn parts(&self) -> (&str, &str) {
+        let (integer, fraction) = self.ascii.split_at(self.point);
+        let text = |digits| std::str::from_utf8(digits).unwrap_or_default();
+        (text(integer), text(fraction))
     }
 }
 
@@ -414,8 +450,9 @@ impl Ord for Decimal {
 
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (negative, integer, fraction) = self.digit_parts();
-        let sign = if negative { "-" } else { "" };
+        let digits = self.digits_shown();
+        let (integer, fraction) = digits.parts();
+        let sign = if digits.is_negative { "-" } else { "" };
         let point = if fraction.is_empty() { "" } else { "." };
         write!(f, "{sign}{integer}{point}{fraction}")
     }
@@ -429,6 +466,18 @@ mod tests {
         let (d, n) = Decimal::parse(text.as_bytes());
         assert_eq!(n, text.len(), "{text}");
         d
+    }
+
+    #[test]
+    fn digits_are_those_of_the_whole_mantissa() {
+        for text in
+            ["18446744073709551615", "18446744073709551616", "10000000000000000000", "99999999999999999999"]
+        {
+            assert_eq!(d(text).to_string(), text);
+        }
+        let nines = "9".repeat(65);
+        assert_eq!(d(&nines).to_string(), nines);
+        assert_eq!(d("1000000000000000000000000000000000000000").to_string().len(), 40);
     }
 
     #[test]

@@ -35,7 +35,9 @@ fn format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut plain = Vec::new();
     if matches!(family, Family::Integer | Family::Decimal | Family::Bit | Family::Year) {
         let rounded = cx.decimal(&value)?.round(decimals);
-        let (negative, whole, fraction) = rounded.digit_parts();
+        let digits = rounded.digits_shown();
+        let (whole, fraction) = digits.parts();
+        let negative = digits.is_negative;
         let sign = if negative { "-" } else { "" };
         let point = if decimals > 0 { "." } else { "" };
         let width = usize::from(decimals);

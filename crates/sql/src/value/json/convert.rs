@@ -90,7 +90,8 @@ pub fn utf8(text: Cow<'_, [u8]>, charset: Charset) -> Result<Cow<'_, [u8]>> {
 }
 
 fn opaque_decimal(d: &Decimal) -> Result<Vec<u8>> {
-    let (_, integer, _) = d.digit_parts();
+    let digits = d.digits_shown();
+    let (integer, _) = digits.parts();
     let scale = d.shown();
     let precision = (integer.trim_start_matches('0').len().max(1) + usize::from(scale)) as u8;
     let mut out = vec![precision, scale];
