@@ -12,6 +12,7 @@
 //! What DISTINCT remembers of one group may itself be too much: then its further values are put off and sorted ([`Values`]).
 
 use hashbrown::HashMap;
+use smallvec::{SmallVec, smallvec};
 
 use super::distinct::KEY_OVERHEAD;
 use super::spill::sort::Sorter;
@@ -30,7 +31,9 @@ const BEHIND_VALUES: u8 = 2;
 /// before the sum that it is a part of. Each is represented by the first of its rows.
 pub struct Groups<'p> {
     plan: &'p Grouping,
-    slots: Vec<usize>,
+    /// The rows of a group come one after the other; without GROUP BY all do.
+    adjacent: bool,
+    slots: SmallVec<[usize; 8]>,
     /// Aggregates grow with their groups.
     gathers: bool,
     numbers: HashMap<Vec<u8>, usize>,
@@ -43,10 +46,10 @@ pub struct Groups<'p> {
     record: Vec<u8>,
     /// The group that the rows are of now, where groups come one after the other.
     making: Option<Making>,
-    /// Values put off, where there is one group.
+    /// Values put off, of the group that is emitted.
     values: Option<Values>,
     /// Rows of the groups that were emitted, of each level for each aggregate.
-    rows: Vec<usize>,
+    rows: SmallVec<[usize; 8]>,
 }
 
 #[derive(Default)]
@@ -66,6 +69,7 @@ impl<'p> Groups<'p> {
         }
         Self {
             plan,
+            adjacent: plan.adjacent || plan.keys.is_empty(),
             slots: (0..slots).collect(),
             gathers: plan.aggregates.iter().any(|a| a.gathers()),
             numbers: HashMap::new(),
@@ -77,7 +81,7 @@ impl<'p> Groups<'p> {
             record: Vec::new(),
             making: None,
             values: None,
-            rows: vec![0; (plan.keys.len() + 1) * plan.aggregates.len()],
+            rows: smallvec![0; (plan.keys.len() + 1) * plan.aggregates.len()],
         }
     }
 
@@ -94,7 +98,7 @@ impl<'p> Groups<'p> {
             let value = expr.eval(cx, frame.row())?;
             aggregate::sort_key(&value, &expr.ty, &mut key)?;
         }
-        if self.plan.adjacent {
+        if self.adjacent {
             let more = self.add_next(cx, frame, &key, each);
             self.key = key;
             return more;
@@ -137,10 +141,7 @@ impl<'p> Groups<'p> {
 
     /// Takes the frame's row into one group, or puts it off.
     fn add_to(&mut self, cx: &mut Context, frame: &Frame, key: &[u8], level: usize) -> Result<()> {
-        let known = match self.plan.keys.is_empty() {
-            true => self.list.first().map(|_| 0),
-            false => self.numbers.get(key).copied(),
-        };
+        let known = self.numbers.get(key).copied();
         if let Some(put_off) = &mut self.put_off
             && (known.is_none() || self.gathers)
         {
@@ -170,11 +171,9 @@ impl<'p> Groups<'p> {
         Ok(())
     }
 
-    /// The groups are as many as there may be, or the only one has as many values.
+    /// The groups are as many as there may be.
     fn overflow(&mut self) {
-        if self.plan.keys.is_empty() {
-            self.values.get_or_insert_with(|| Values::new(self.budget.another()));
-        } else if self.put_off.is_none() {
+        if self.put_off.is_none() {
             self.budget.count(Counter::CreatedTmpDiskTables);
             self.put_off = Some(Sorter::new(self.budget.another(), u64::MAX));
         }

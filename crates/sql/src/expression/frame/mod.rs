@@ -27,6 +27,9 @@ const PUT_NULL: u8 = 0;
 const PUT_IMAGE: u8 = 1;
 const PUT_VALUES: u8 = 2;
 
+/// What an image that was put away takes beside its bytes, at most: the tag and its length.
+const PUT_AROUND: usize = 1 + 5;
+
 /// How many rows are walked between two looks at KILL's mark.
 const INTERRUPT_STEPS: u64 = 256;
 
@@ -185,6 +188,7 @@ impl Frame {
             match slot.content {
                 Content::Null => out.push(PUT_NULL),
                 Content::Image => {
+                    out.reserve(slot.image.len() + PUT_AROUND);
                     out.push(PUT_IMAGE);
                     codec::put_text(&slot.image, out);
                 }
