@@ -193,7 +193,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
 }
 
 /// The sorter of a block that so many rows are wanted of.
-fn sorter<'p>(cx: &Context, block: &'p Block, wanted: u64) -> Sorter<'p> {
+fn sorter<'p>(cx: &mut Context, block: &'p Block, wanted: u64) -> Sorter<'p> {
     let sorter = Sorter::new(cx, &block.order, if block.distinct { u64::MAX } else { wanted });
     let sorter = sorter.of_items(&block.items);
     if block.distinct && block.duplicates == Duplicates::Sorted { sorter.unique() } else { sorter }

@@ -1,9 +1,11 @@
 //! Sorting rows by ORDER BY's expressions.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::query::{FEW, recycled};
 use super::spill::{Budget, Purpose, codec, sort};
 use crate::error::Result;
-use crate::expression::{Expr, Node, Row, aggregate};
+use crate::expression::{Expr, Node, Row, aggregate, frame};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::value::Datum;
@@ -12,7 +14,7 @@ use crate::value::Datum;
 pub struct Sorter<'p> {
     order: &'p [(Expr, bool)],
     /// Which of a row's values is the one that it is ordered by.
-    places: Vec<Option<usize>>,
+    places: SmallVec<[Option<usize>; 4]>,
     records: sort::Sorter,
     key: Vec<u8>,
     values: Vec<u8>,
@@ -22,16 +24,10 @@ pub struct Sorter<'p> {
 
 impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
-    pub fn new(cx: &Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
+    pub fn new(cx: &mut Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
         let records = sort::Sorter::new(Budget::new(cx, Purpose::Sort), limit);
-        Sorter {
-            order,
-            places: vec![None; order.len()],
-            records,
-            key: Vec::new(),
-            values: Vec::new(),
-            width: 0,
-        }
+        let [key, values] = std::mem::take(&mut cx.sort_buffers);
+        Sorter { order, places: smallvec![None; order.len()], records, key, values, width: 0 }
     }
 
     /// The same of rows whose values are these expressions': what is a column among them is not read again.
@@ -70,10 +66,13 @@ impl<'p> Sorter<'p> {
     /// Calls `each` with the rows in order, those with equal keys in the order in which they came, until it says false.
     /// Returns how many there were.
     pub fn drain(
-        self,
+        mut self,
         cx: &mut Context,
         mut each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
     ) -> Result<u64> {
+        frame::rest(&mut self.key);
+        frame::rest(&mut self.values);
+        cx.sort_buffers = [self.key, self.values];
         let mut sorted = self.records.finish()?;
         let mut memory = Vec::new();
         let mut count = 0;

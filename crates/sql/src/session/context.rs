@@ -123,6 +123,8 @@ pub struct Context {
     pub(super) transaction_memory: storage::transaction::Memory,
     /// Memory for the key of a row that is looked up.
     pub(crate) key_memory: Vec<u8>,
+    /// Memory for the key and the values of a row that is to be sorted.
+    pub(crate) sort_buffers: [Vec<u8>; 2],
     /// Memory for the rows of the blocks that run.
     pub(crate) resting_frames: RestingFrames,
     /// A statement that stores: text that is no number is an error under strict modes.
@@ -192,6 +194,7 @@ impl Context {
             query_attributes: Vec::new(),
             transaction_memory: storage::transaction::Memory::default(),
             key_memory: Vec::new(),
+            sort_buffers: Default::default(),
             resting_frames: RestingFrames::default(),
             storing: false,
             interrupt: Arc::new(Interrupt::new()),

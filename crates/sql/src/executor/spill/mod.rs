@@ -37,9 +37,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use env::Env;
+use parking_lot::Mutex;
 use storage::Interrupt;
 
 use self::file::SpillFile;
+use self::sort::SortMemory;
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::status::{Counter, Counters};
@@ -66,7 +68,12 @@ pub struct Spill {
     peak: AtomicUsize,
     /// Bytes in all files.
     on_disk: AtomicU64,
+    /// Memory that sorts have left, for the next one of any session: what was left last is still near the processor.
+    sort_memory: Mutex<Vec<SortMemory>>,
 }
+
+/// As many sorts that run at once have their memory from those before.
+const SORTS_KEPT: usize = 16;
 
 impl Spill {
     /// Empties `folder`, if it is there, of what an earlier process left (S3).
@@ -76,8 +83,17 @@ impl Spill {
                 env.remove_file(&path).map_err(SqlError::internal)?;
             }
         }
-        let (next, taken, peak, on_disk) = Default::default();
-        Ok(Arc::new(Self { env, folder: folder.to_owned(), globals, next, taken, peak, on_disk }))
+        let (next, taken, peak, on_disk, sort_memory) = Default::default();
+        Ok(Arc::new(Self {
+            env,
+            folder: folder.to_owned(),
+            globals,
+            next,
+            taken,
+            peak,
+            on_disk,
+            sort_memory,
+        }))
     }
 
     /// Bytes of memory that running queries have taken.
@@ -220,6 +236,20 @@ impl Budget {
     /// The size of the blocks that it writes, in bytes.
     pub fn block_size(&self) -> usize {
         (self.limit / 64).clamp(BLOCK_MIN, BLOCK_MAX)
+    }
+
+    /// Memory that an earlier sort has left, if there is any and nobody else is at it.
+    fn sort_memory(&self) -> SortMemory {
+        self.shared.sort_memory.try_lock().and_then(|mut left| left.pop()).unwrap_or_default()
+    }
+
+    /// Leaves memory to a later sort.
+    fn leave(&self, memory: SortMemory) {
+        if let Some(mut left) = self.shared.sort_memory.try_lock()
+            && left.len() < SORTS_KEPT
+        {
+            left.push(memory);
+        }
     }
 
     /// Counts something of the session's.

@@ -6,6 +6,8 @@
 //! A sort of which only the first rows are wanted keeps at most twice as many, and from then on refuses what would come
 //! behind them.
 //!
+//! What a sort in memory had is left to the next one of any session ([`SortMemory`]).
+//!
 //! (O1) Records with equal keys come out in the order in which they came.
 
 use std::cmp::Ordering;
@@ -19,6 +21,10 @@ use crate::error::{self, Result};
 /// The smallest and the largest chunk, in bytes; one very large record has one of its own.
 const CHUNK_MIN: usize = 1 << 10;
 const CHUNK_MAX: usize = 1 << 20;
+
+/// So many bytes of chunks and so many entries are left to another sort: enough for a few hundred rows.
+const CHUNKS_KEPT: usize = 32 << 10;
+const ENTRIES_KEPT: usize = 256;
 
 /// Entries beyond twice the limit before the sort drops those that are not wanted.
 const SLACK: usize = 1024;
@@ -38,26 +44,59 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Arena {
     chunks: Vec<Vec<u8>>,
+    /// How many of the chunks are in use. Those behind are empty, of an earlier sort, and not charged yet.
+    used: usize,
+}
+
+/// Memory that a sort leaves: empty chunks and room for entries.
+#[derive(Debug, Default)]
+pub struct SortMemory {
+    chunks: Vec<Vec<u8>>,
+    entries: Vec<Entry>,
+}
+
+impl SortMemory {
+    /// What these leave: the first chunks.
+    fn left(mut arena: Arena, mut entries: Vec<Entry>) -> Self {
+        let mut bytes = 0;
+        arena.chunks.retain_mut(|chunk| {
+            chunk.clear();
+            bytes += chunk.capacity();
+            bytes <= CHUNKS_KEPT
+        });
+        arena.chunks.shrink_to(CHUNKS_KEPT / CHUNK_MIN);
+        entries.clear();
+        entries.shrink_to(ENTRIES_KEPT);
+        Self { chunks: arena.chunks, entries }
+    }
 }
 
 impl Arena {
     /// Memory that another record of so many bytes takes.
     fn growth(&self, len: usize, chunk_max: usize) -> usize {
-        let Some(last) = self.chunks.last() else { return CHUNK_MIN.max(len) };
-        match last.capacity() - last.len() >= len {
-            true => 0,
-            false => last.capacity().saturating_mul(2).min(chunk_max).max(len),
+        let last = self.used.checked_sub(1).map(|last| &self.chunks[last]);
+        if last.is_some_and(|last| last.capacity() - last.len() >= len) {
+            return 0;
         }
+        let wanted = last.map_or(CHUNK_MIN, |last| last.capacity().saturating_mul(2));
+        let wanted = wanted.min(chunk_max).max(len);
+        // Of the memory of an earlier sort, what is no larger than new memory would be.
+        let left = self.chunks.get(self.used).map(Vec::capacity);
+        left.filter(|left| (len..=wanted).contains(left)).unwrap_or(wanted)
     }
 
     /// Keeps a record, and returns its entry and how much memory was taken for it.
     fn push(&mut self, key: &[u8], payload: &[u8], chunk_max: usize) -> (Entry, usize) {
         let len = key.len() + payload.len();
         let grown = self.growth(len, chunk_max);
-        if grown > 0 || self.chunks.is_empty() {
-            self.chunks.push(Vec::with_capacity(grown));
+        if grown > 0 || self.used == 0 {
+            if self.chunks.get(self.used).is_none_or(|chunk| chunk.capacity() != grown) {
+                self.chunks.truncate(self.used);
+                self.chunks.push(Vec::with_capacity(grown));
+            }
+            self.used += 1;
         }
-        let number = self.chunks.len() - 1;
+        let number = self.used - 1;
         let chunk = &mut self.chunks[number];
         let at = chunk.len();
         chunk.extend_from_slice(key);
@@ -126,7 +165,8 @@ impl Sorter {
     /// A sorter that gives at most `limit` records.
     pub fn new(budget: Budget, limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let (arena, entries) = Default::default();
+        let SortMemory { chunks, entries } = budget.sort_memory();
+        let arena = Arena { chunks, used: 0 };
         Self { budget, limit, unique: false, arena, entries, bound: None, written: None }
     }
 
@@ -180,7 +220,8 @@ impl Sorter {
     /// False if the memory is used up.
     fn keep(&mut self, key: &[u8], payload: &[u8]) -> bool {
         let (entry, mut grown) = self.arena.push(key, payload, self.chunk_max());
-        let before = self.entries.capacity();
+        // Room of an earlier sort is charged with the first entry.
+        let before = if self.entries.is_empty() { 0 } else { self.entries.capacity() };
         self.entries.push(entry);
         grown += (self.entries.capacity() - before) * std::mem::size_of::<Entry>();
         grown == 0 || self.budget.charge(grown)
@@ -257,7 +298,7 @@ impl Sorter {
             self.budget.check_interrupt()?;
             self.sort();
             let Self { budget, arena, entries, .. } = self;
-            return Ok(Sorted(From::Memory { _budget: budget, arena, entries, next: 0 }));
+            return Ok(Sorted(From::Memory { budget, arena, entries, next: 0 }));
         };
         if !self.entries.is_empty() {
             self.write_run(&mut written)?;
@@ -275,7 +316,7 @@ pub struct Sorted(From);
 #[derive(Debug)]
 enum From {
     /// All were in memory.
-    Memory { _budget: Budget, arena: Arena, entries: Vec<Entry>, next: usize },
+    Memory { budget: Budget, arena: Arena, entries: Vec<Entry>, next: usize },
     /// From runs.
     Merge { merge: Box<Merge>, left: usize },
 }
@@ -297,5 +338,77 @@ impl Sorted {
                 Ok(Some(merge.record()))
             }
         }
+    }
+}
+
+impl Drop for Sorted {
+    fn drop(&mut self) {
+        if let From::Memory { budget, arena, entries, .. } = &mut self.0 {
+            budget.leave(SortMemory::left(std::mem::take(arena), std::mem::take(entries)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SORTS_KEPT;
+    use super::super::tests::Machine;
+    use super::*;
+    use crate::executor::spill::Purpose;
+
+    /// A sort of records of `len` bytes with so much memory; what it had charged.
+    fn sort(machine: &Machine, records: u32, len: usize, limit: usize) -> (Sorted, usize) {
+        let mut sorter = Sorter::new(machine.budget_of(Purpose::Sort, limit), u64::MAX);
+        for number in (0..records).rev() {
+            sorter.push(&number.to_be_bytes(), &vec![number as u8; len]).unwrap();
+        }
+        let charged = sorter.budget.used();
+        (sorter.finish().unwrap(), charged)
+    }
+
+    fn numbers(mut sorted: Sorted) -> Vec<u32> {
+        let mut numbers = Vec::new();
+        while let Some((key, payload)) = sorted.advance().unwrap() {
+            let number = u32::from_be_bytes(key.try_into().unwrap());
+            assert!(payload.iter().all(|&b| b == number as u8));
+            numbers.push(number);
+        }
+        numbers
+    }
+
+    fn left(machine: &Machine) -> Vec<(usize, usize)> {
+        let left = machine.shared.sort_memory.lock();
+        let bytes = |memory: &SortMemory| memory.chunks.iter().map(Vec::capacity).sum();
+        left.iter().map(|memory| (bytes(memory), memory.entries.capacity())).collect()
+    }
+
+    #[test]
+    fn a_sort_in_memory_of_an_earlier_one_gives_and_charges_the_same() {
+        let machine = Machine::new();
+        for (records, len) in
+            [(100, 300), (100, 300), (10, 3000), (100, 300), (3, 100_000), (200, 50), (0, 0)]
+        {
+            let fresh = sort(&Machine::new(), records, len, 1 << 20);
+            let (sorted, charged) = sort(&machine, records, len, 1 << 20);
+            assert!(charged >= records as usize * (len + 4), "what it keeps is charged");
+            assert!(charged <= fresh.1 + ENTRIES_KEPT * std::mem::size_of::<Entry>(), "and little else");
+            assert_eq!(numbers(sorted), numbers(fresh.0));
+            assert_eq!(left(&machine).len(), 1);
+        }
+        machine.assert_clean();
+    }
+
+    #[test]
+    fn what_sorts_leave_is_little() {
+        let machine = Machine::new();
+        let sorts: Vec<_> = (0..2 * SORTS_KEPT).map(|_| sort(&machine, 5000, 100, 1 << 20).0).collect();
+        drop(sorts);
+        let left = left(&machine);
+        assert_eq!(left.len(), SORTS_KEPT);
+        for (bytes, entries) in left {
+            assert!((CHUNKS_KEPT / 2..=CHUNKS_KEPT).contains(&bytes) || bytes == 0, "{bytes}");
+            assert!(entries <= ENTRIES_KEPT);
+        }
+        machine.assert_clean();
     }
 }

@@ -36,12 +36,16 @@ impl Machine {
     }
 
     pub(super) fn budget(&self, purpose: Purpose) -> Budget {
+        self.budget_of(purpose, LIMIT_MIN)
+    }
+
+    pub(super) fn budget_of(&self, purpose: Purpose, limit: usize) -> Budget {
         Budget {
             shared: self.shared.clone(),
             interrupt: self.interrupt.clone(),
             counters: self.counters.clone(),
             purpose,
-            limit: LIMIT_MIN,
+            limit,
             used: 0,
             reserved: 0,
         }
