@@ -217,12 +217,20 @@ impl Context {
 
     /// Without a look into the catalog: true if the transaction keeps the definition already, or does from now on.
     fn rehold(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
-        let mut own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock)).peekable();
-        if own.peek().is_some() {
-            return Ok(own.any(|guard| guard.keeps(table) && (guard.kind() == kind || kind == Kind::Read)));
+        let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
+        let (mut held, mut kept) = (false, false);
+        for guard in own {
+            held = true;
+            kept |= guard.keeps(table);
+            if guard.keeps(table) && (guard.kind() == kind || kind == Kind::Read) {
+                return Ok(true);
+            }
         }
-        let guard = self.lock_metadata(&table.lock, kind, false, &[])?;
-        let is_same = self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
+        if held && !kept {
+            return Ok(false);
+        }
+        let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
+        let is_same = kept || self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
         if is_same {
             self.hold(guard, table)?;
         }
