@@ -1,8 +1,10 @@
 //! Frames of blocks that have run, kept for those that run next: a session's statements need no memory for theirs.
+//!
+//! All images of a frame together keep no more memory than [`super::rest`] leaves to one.
 
 use std::sync::Arc;
 
-use super::{Frame, Slot, rest};
+use super::{Frame, IMAGE_KEPT, Slot};
 use crate::catalog::TableDef;
 
 /// A session keeps the frames of so many blocks: one, and a subquery in it.
@@ -33,7 +35,11 @@ impl RestingFrames {
         }
         frame.slots.truncate(SLOTS_KEPT);
         frame.slots.shrink_to(SLOTS_KEPT);
-        frame.slots.iter_mut().for_each(Slot::rest);
+        let mut kept = IMAGE_KEPT;
+        for slot in &mut frame.slots {
+            slot.rest(kept);
+            kept = kept.saturating_sub(slot.image.capacity());
+        }
         frame.aggregates.clear();
         frame.aggregates.shrink_to(SLOTS_KEPT);
         frame.group_keys.clear();
@@ -44,10 +50,11 @@ impl RestingFrames {
 }
 
 impl Slot {
-    /// Lets go of all but a little memory for images.
-    fn rest(&mut self) {
+    /// Lets go of all but so much memory for an image.
+    fn rest(&mut self, kept: usize) {
         let (mut image, mut offsets) = (std::mem::take(&mut self.image), std::mem::take(&mut self.offsets));
-        rest(&mut image);
+        image.clear();
+        image.shrink_to(kept);
         offsets.rest();
         *self = Self { image, offsets, ..Self::default() };
     }
@@ -55,7 +62,6 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
-    use super::super::IMAGE_KEPT;
     use super::*;
 
     #[test]
@@ -63,8 +69,9 @@ mod tests {
         let mut resting = RestingFrames::default();
         for _ in 0..2 * FRAMES_KEPT {
             let mut frame = Frame::new(std::iter::repeat_n(None, 100));
-            frame.set_image(0, &vec![1; 1 << 20]).unwrap();
-            frame.set_image(1, &[1; 100]).unwrap();
+            frame.set_image(0, &[1; 100]).unwrap();
+            frame.set_image(1, &vec![1; 1 << 20]).unwrap();
+            frame.set_image(2, &vec![1; 1 << 20]).unwrap();
             frame.aggregates = vec![crate::value::Datum::Int(1); 100];
             resting.rest(frame);
         }
@@ -72,8 +79,8 @@ mod tests {
         let tables = [None, None];
         let frame = resting.wake(tables.iter());
         assert_eq!((frame.slots.len(), frame.slots.capacity()), (SLOTS_KEPT, SLOTS_KEPT));
-        assert_eq!(frame.slots[0].image.capacity(), IMAGE_KEPT);
-        assert_eq!(frame.slots[1].image.capacity(), 100);
+        let kept: Vec<_> = frame.slots.iter().map(|slot| slot.image.capacity()).collect();
+        assert_eq!(kept, [100, IMAGE_KEPT - 100, 0, 0]);
         assert_eq!(frame.image(0), None);
         assert!(frame.aggregates.is_empty() && frame.aggregates.capacity() <= SLOTS_KEPT);
         assert_eq!(resting.0.len(), FRAMES_KEPT - 1);
