@@ -435,6 +435,27 @@ mod tests {
         assert!(!cursor.valid());
     }
 
+    #[test]
+    fn what_a_cursor_leaves_is_little_and_serves_another_one() {
+        let (store, _dir) = testing::store();
+        let mut batch = WriteBatch::new();
+        batch.put(TreeId(1), &[b'k'; 5000], &[b'v'; 5000]);
+        batch.put(TreeId(2), b"a", b"1");
+        batch.put(TreeId(2), b"b", b"2");
+        store.write(&batch, at(1));
+        store.checkpoint(b"").unwrap();
+        let mut first = store.cursor(TreeId(1), at(1));
+        first.seek_last().unwrap();
+        assert_eq!((first.key().len(), first.value().len()), (5000, 5000));
+        let memory = first.into_memory();
+        assert!(memory.buffers.iter().all(|b| b.is_empty() && b.capacity() <= BUFFER_KEPT));
+        let (forward, backward) = rows(&mut store.cursor_in(memory, TreeId(2), at(1)));
+        assert_eq!(
+            (forward, backward),
+            (vec![b"a1".to_vec(), b"b2".to_vec()], vec![b"a1".to_vec(), b"b2".to_vec()])
+        );
+    }
+
     /// A cursor that was made while the active memtable was empty did not look into it later: it took a run of keys for
     /// dead in which one had been put again, and left a gap there that hid the row from everyone.
     #[test]
