@@ -14,6 +14,7 @@
 //!      `join_buffer_size` for a hash join, `tmp_table_size` for all else, and never less than [`LIMIT_MIN`]. What did
 //!      not fit takes as much again, at most twice, while it is put in order.
 //! (S2) All operations of all sessions together take `temptable_max_ram`; when that is taken, each has [`LIMIT_MIN`].
+//!      What sorts leave to later ones ([`sort::SortMemory`]) is not counted: it is little for the whole server.
 //! (S3) A file's name goes when its owner does, however the statement ends; what a crash leaves goes at the next start.
 //! (S4) KILL and `max_execution_time` are seen at each block that is written or read.
 //! (S5) Files are written to the disk in pieces as they grow ([`env::Trail`]), but for the first megabytes: small commits
