@@ -41,11 +41,10 @@ pub enum Running<'p> {
 impl<'p> Running<'p> {
     /// An operator that is not open yet.
     pub fn new(cx: &Context, plan: &'p Operator) -> Self {
-        let running = Self::unmeasured(cx, plan);
-        match cx.profile {
-            None => running,
-            Some(_) => Running::Measured(Box::new(Measured::new(plan, running))),
+        if cx.profile.is_none() {
+            return Self::unmeasured(cx, plan); // which is large: made where it goes, not moved there
         }
+        Running::Measured(Box::new(Measured::new(plan, Self::unmeasured(cx, plan))))
     }
 
     fn unmeasured(cx: &Context, plan: &'p Operator) -> Self {
