@@ -12,13 +12,14 @@ use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use storage::lock::Killed;
-use storage::{Engine, Interrupt, TreeId, WriteBatch, Xid};
+use storage::{Engine, Interrupt, TreeId, Xid};
 
 use crate::catalog::ddl::{self, Settings};
 use crate::catalog::metadata_lock::gate::Gate;
 use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
-use crate::catalog::{Catalog, Replay, State, parse_one, record};
+use crate::catalog::read_back::checked_records;
+use crate::catalog::{Catalog, Pending, Replay, State, parse_one};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
@@ -472,10 +473,10 @@ impl Database {
             if plan.changes.is_empty() {
                 continue;
             }
-            let mut batch = WriteBatch::new();
-            plan.changes.iter().for_each(|change| record::write(change, &mut batch));
             let context = GroupContext::new(server_id, seconds, crate::parser::VERSION);
             let event = QueryEvent::new(0, b"", sql.as_bytes());
+            let batch = checked_records(&plan.changes, &event, seconds, &state, &Pending::new())?;
+            drop(state);
             let position = self.engine.commit_ddl(context, &event, batch, None)?.position;
             self.catalog.publish(&plan.changes, position);
         }

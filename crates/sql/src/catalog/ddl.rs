@@ -60,9 +60,34 @@ pub struct Plan {
     /// Warnings for the client.
     pub warnings: Vec<SqlError>,
     /// The text for the log, if it isn't the statement's own.
-    pub logged: Option<Vec<u8>>,
+    pub logged: Option<LoggedText>,
     /// Rows that the client is told of.
     pub affected: u64,
+}
+
+/// A statement's text for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedText {
+    /// The text.
+    pub sql: Vec<u8>,
+    /// How it is to be read.
+    pub form: TextForm,
+}
+
+/// With which settings a statement's text is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextForm {
+    /// With those of the session that sent it.
+    Session,
+    /// The server has written it: in UTF-8, for a `sql_mode` without [`sql_mode::SYNTAX`], whatever the session's are.
+    Canonical,
+}
+
+impl LoggedText {
+    /// A text that the server has written.
+    pub fn canonical(sql: Vec<u8>) -> Self {
+        LoggedText { sql, form: TextForm::Canonical }
+    }
 }
 
 impl Plan {
@@ -138,7 +163,7 @@ pub fn create_selecting(
     if let Some(Change::PutTable(table, _)) = plan.changes.first() {
         let mut text = table::qualified_text(table, settings);
         text.extend_from_slice(b" START TRANSACTION");
-        plan.logged = Some(text);
+        plan.logged = Some(LoggedText::canonical(text));
     }
     Ok(plan)
 }

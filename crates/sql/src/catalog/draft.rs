@@ -355,6 +355,10 @@ impl Draft {
         mut tree: impl FnMut(Option<usize>, usize) -> TreeId,
     ) -> Result<Finished> {
         self.prepare_primary_key()?;
+        if self.columns.len() > COLUMNS_MAX {
+            // The key that was generated is one of them, here and for replicas.
+            return Err(error::TOO_MANY_FIELDS.plain());
+        }
         let (indexes, origins) = self.indexes()?;
         self.check_columns(&indexes)?;
         self.canonical_expressions()?;
@@ -434,6 +438,8 @@ impl Draft {
                 last += 1;
                 format!("{prefix}{last}")
             });
+            // One that is made of the table's name may be too long.
+            check_name(&name, error::WRONG_NAME_FOR_INDEX)?;
             let place = Place::Check { name: &name, of_column: check.of_column.as_deref() };
             let expr = canonical(self, check.expr.clone(), place)?;
             if checks.iter().any(|c| c.name.eq_ignore_ascii_case(&name)) {

@@ -4,8 +4,9 @@
 //! DDL statement becomes a list of [`Change`]s ([`ddl::plan`]), which are written to a batch and made in memory.
 //!
 //! 1. plan     From the statement, the state, and what the session says: names checked, numbers given.
-//! 2. commit   The engine logs the statement's text and applies the batch at its position. DDL is atomic: both or none.
-//! 3. publish  The changes are made in memory; statements from now on see them.
+//! 2. check    Records and event are read back, and must come to the same definitions ([`read_back`]).
+//! 3. commit   The engine logs the statement's text and applies the batch at its position. DDL is atomic: both or none.
+//! 4. publish  The changes are made in memory; statements from now on see them.
 //!
 //! At a start the records are read as of the store's checkpoint, and the DDL statements behind it are planned and applied
 //! again, in their places among the row events ([`Replay`]).
@@ -27,6 +28,7 @@ pub mod deprecated;
 pub mod draft;
 pub mod metadata_lock;
 pub mod objects;
+pub mod read_back;
 pub mod record;
 mod replay;
 pub mod show;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::account::UserDef;
-use super::show::quote;
+use super::show::{quote, quote_text_for};
 use super::table::TableDef;
 use crate::ast::{Characteristics, DataAccess, SqlSecurity};
 use crate::types::Collation;
@@ -100,7 +100,7 @@ impl FunctionDef {
             out += "    SQL SECURITY INVOKER\n";
         }
         if let Some(comment) = &c.comment {
-            out += &format!("    COMMENT {}\n", super::show::quote_text(&comment.to_str_lossy()));
+            out += &format!("    COMMENT {}\n", quote_text_for(&comment.to_str_lossy(), self.sql_mode));
         }
         let mut out = out.into_bytes();
         out.extend_from_slice(&self.body);

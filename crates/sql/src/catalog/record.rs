@@ -23,7 +23,7 @@ use storage::{Store, TreeId, WriteBatch};
 use super::account::UserDef;
 use super::build::{self, Environment, Numbers, Trees};
 use super::objects::{DatabaseDef, FunctionDef, NextNumbers, State};
-use super::table::TableDef;
+use super::table::{ColumnDef, Default, TableDef};
 use super::{parse_one, show};
 use crate::ast::{Characteristics, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text};
 use crate::error::{Result, SqlError};
@@ -34,8 +34,11 @@ use crate::value::zone::Zone;
 /// The catalog's tree.
 pub const TREE: TreeId = TreeId(1);
 
-/// What records look like. 0 was the same, but that tables had no list of layouts at first.
-const FORMAT: u8 = 1;
+/// What records look like at the most. The record of a table says itself which form it has ([`put_table`]).
+const FORMAT: u8 = 2;
+
+/// Behind the trees of a table's record that has the second form. No list of layouts begins so.
+const SECOND_FORM: u8 = 0xFF;
 
 /// A change of the catalog.
 #[derive(Debug, Clone)]
@@ -75,7 +78,7 @@ fn table_key(table: &TableDef) -> Vec<u8> {
 }
 
 /// Writes a change to a batch.
-pub fn write(change: &Change, batch: &mut WriteBatch) {
+pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
     batch.put(TREE, b"v", &[FORMAT]);
     match change {
         Change::PutDatabase(name, collation) => {
@@ -115,19 +118,33 @@ fn put_next(next: NextNumbers, batch: &mut WriteBatch) {
     batch.put(TREE, b"n", &value);
 }
 
-/// Table number u64; number of indexes (lenenc), the tree of each u32; number of layouts (lenenc), each: where it ended
-/// u64 (0: where this record stands), number of columns (lenenc), each column type (code u8, metadata u16, collation
-/// u16, unsigned u8), number of sources (lenenc), each: 0 and the column (lenenc), 1 and the value (bytes), or 2 for
-/// NULL; the rest is the text of CREATE TABLE.
+/// Table number u64; number of indexes (lenenc), the tree of each u32; [`SECOND_FORM`]; number of layouts (lenenc), each:
+/// where it ended u64 (0: where this record stands), number of columns (lenenc), each column type (code u8, metadata u16,
+/// collation u16, unsigned u8), number of sources (lenenc), each: 0 and the column (lenenc), 1 and the value (bytes), or 2
+/// for NULL; number of columns that can be NULL and have no default, not even NULL (lenenc), each (lenenc), since their text
+/// does not say so; the rest is the text of CREATE TABLE.
+///
+/// Records without [`SECOND_FORM`] are older: they have no such columns, and the oldest no layouts.
 fn put_table(table: &TableDef, batch: &mut WriteBatch) {
     let mut value = table.id.to_le_bytes().to_vec();
     put_lenenc(&mut value, table.schema.indexes().count() as u64);
     table.schema.indexes().for_each(|index| value.extend_from_slice(&index.tree().0.to_le_bytes()));
     let layouts = table.layouts.as_ref().map_or(&[][..], |layouts| layouts.list());
+    value.push(SECOND_FORM);
     put_lenenc(&mut value, layouts.len() as u64);
     layouts.iter().for_each(|layout| put_layout(layout, &mut value));
+    let without_default = columns_without_default(table);
+    put_lenenc(&mut value, without_default.len() as u64);
+    without_default.iter().for_each(|&column| put_lenenc(&mut value, column as u64));
     value.extend_from_slice(show::create_table(table, table.auto_start, Zone::UTC).as_bytes());
     batch.put(TREE, &table_key(table), &value);
+}
+
+/// Columns that can be NULL and of which ALTER COLUMN .. DROP DEFAULT took the default.
+fn columns_without_default(table: &TableDef) -> Vec<usize> {
+    let has_none =
+        |column: &ColumnDef| column.nullable && column.default == Default::None && column.generated.is_none();
+    (0..table.columns.len()).filter(|&number| has_none(&table.columns[number])).collect()
 }
 
 fn put_layout(layout: &Layout, out: &mut Vec<u8>) {
@@ -310,19 +327,36 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
                 key.escape_ascii().to_string()
             ))
         };
-        read(key, value, *position, format, &mut state).map_err(|e| e.unwrap_or_else(damaged))?;
+        read(key, value, *position, &mut state).map_err(|e| e.unwrap_or_else(damaged))?;
     }
     Ok(state)
 }
 
+/// Reads one record into a catalog, as [`load`] does.
+pub(super) fn read_entry(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> Result<()> {
+    let damaged = || SqlError::internal("a record of the catalog that does not read back");
+    read(key, value, position, state).map_err(|e| e.unwrap_or_else(damaged))
+}
+
+/// Takes out of a catalog what has this key: the record is deleted.
+pub(super) fn forget_entry(key: &[u8], state: &mut State) -> Result<()> {
+    let damaged = || SqlError::internal("a key of the catalog that does not read back");
+    let (kind, name) = key.split_first().ok_or_else(damaged)?;
+    let name = std::str::from_utf8(name).map_err(|_| damaged())?;
+    let (first, second) = name.split_once('\0').unwrap_or((name, ""));
+    let database = state.databases.get_mut(first);
+    match kind {
+        b'd' => drop(state.databases.remove(first)),
+        b't' => drop(database.and_then(|d| d.tables.remove(second))),
+        b'f' => drop(database.and_then(|d| d.functions.remove(second))),
+        b'u' => drop(state.users.remove(&(first.to_owned(), second.to_owned()))),
+        _ => return Err(damaged()),
+    }
+    Ok(())
+}
+
 /// `Err(None)`: the record is damaged.
-fn read(
-    key: &[u8],
-    value: &[u8],
-    position: LogPosition,
-    format: u8,
-    state: &mut State,
-) -> Result<(), Option<SqlError>> {
+fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> Result<(), Option<SqlError>> {
     let (kind, name) = key.split_first().ok_or(None)?;
     let name = std::str::from_utf8(name).map_err(|_| None)?;
     let (first, second) = name.split_once('\0').unwrap_or((name, ""));
@@ -337,10 +371,13 @@ fn read(
             apply(&Change::PutDatabase(name.to_owned(), collation), state, position);
         }
         b't' => {
-            let (numbers, layouts, sql) = read_definition(value, format).map_err(none)?;
-            let mut table = read_table(first, second, sql, numbers).map_err(Some)?;
-            if !layouts.list().is_empty() {
-                table.layouts = Some(placed_layouts(&layouts, position));
+            let kept = read_definition(value).map_err(none)?;
+            let mut table = read_table(first, second, kept.sql, kept.numbers).map_err(Some)?;
+            if !kept.layouts.list().is_empty() {
+                table.layouts = Some(placed_layouts(&kept.layouts, position));
+            }
+            for number in kept.without_default {
+                table.columns.get_mut(number).ok_or(None)?.default = Default::None;
             }
             put_in_state(&Arc::new(table), state);
         }
@@ -357,8 +394,15 @@ fn read(
     Ok(())
 }
 
-/// What [`put_table`] wrote: numbers, layouts, text.
-fn read_definition(value: &[u8], format: u8) -> Result<(Numbers, Layouts, &[u8]), Truncated> {
+/// What [`put_table`] wrote.
+struct Definition<'a> {
+    numbers: Numbers,
+    layouts: Layouts,
+    without_default: Vec<usize>,
+    sql: &'a [u8],
+}
+
+fn read_definition(value: &[u8]) -> Result<Definition<'_>, Truncated> {
     let mut c = Cursor::new(value);
     let table = c.u64()?;
     let mut trees = Vec::new();
@@ -367,15 +411,22 @@ fn read_definition(value: &[u8], format: u8) -> Result<(Numbers, Layouts, &[u8])
     }
     let numbers = Numbers { table, trees: Trees::These(trees) };
     let rest = c.take_rest();
-    if format == 0 && rest.starts_with(b"CREATE ") {
-        return Ok((numbers, Layouts::new(Vec::new()), rest));
+    let (is_second, rest) = rest.strip_prefix(&[SECOND_FORM]).map_or((false, rest), |rest| (true, rest));
+    let (mut layouts, mut without_default) = (Vec::new(), Vec::new());
+    // The oldest records have the text right here. It is no list: a table has far fewer layouts than `C` says.
+    if !is_second && rest.starts_with(b"CREATE ") {
+        return Ok(Definition { numbers, layouts: Layouts::new(layouts), without_default, sql: rest });
     }
     let mut c = Cursor::new(rest);
-    let mut layouts = Vec::new();
     for _ in 0..c.lenenc()? {
         layouts.push(read_layout(&mut c)?);
     }
-    Ok((numbers, Layouts::new(layouts), c.take_rest()))
+    if is_second {
+        for _ in 0..c.lenenc()? {
+            without_default.push(usize::try_from(c.lenenc()?).map_err(|_| Truncated)?);
+        }
+    }
+    Ok(Definition { numbers, layouts: Layouts::new(layouts), without_default, sql: c.take_rest() })
 }
 
 fn none(_: Truncated) -> Option<SqlError> {
@@ -467,8 +518,7 @@ mod tests {
         let key = b"tdb\0t";
         let database = Change::PutDatabase("db".into(), Collation::UTF8MB4_0900_AI_CI);
         apply(&database, &mut state, LogPosition::ZERO);
-        assert!(matches!(read(key, &first_form(), LogPosition::ZERO, 0, &mut state), Ok(())));
+        assert!(matches!(read(key, &first_form(), LogPosition::ZERO, &mut state), Ok(())));
         assert_eq!(state.databases["db"].tables["t"].id, 7);
-        assert!(read(key, &first_form(), LogPosition::ZERO, FORMAT, &mut state).is_err());
     }
 }

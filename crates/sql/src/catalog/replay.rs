@@ -7,9 +7,9 @@ use binlog::event::QueryEvent;
 use storage::layout::Layouts;
 use storage::{ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
 
-use super::ddl::{self, Settings, alter};
+use super::ddl::{self, Plan, Settings, alter};
 use super::temporary::TemporaryTables;
-use super::{Catalog, Pending, State, parse_one, read_notes, record};
+use super::{Catalog, Change, Pending, State, parse_one, read_notes, record};
 use crate::error::{Result, SqlError};
 use crate::types::Collation;
 use crate::value::temporal::SECOND;
@@ -35,42 +35,60 @@ impl Replay {
         position: LogPosition,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let status = &query.status;
-        let database = String::from_utf8_lossy(&query.database).into_owned();
-        let [client, connection, server] = status.charset.unwrap_or([255; 3]);
-        let collation = |id| Collation::by_id(id).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
-        let settings = Settings {
-            database: (!database.is_empty()).then_some(database),
-            sql_mode: status.sql_mode.unwrap_or(0),
-            client: collation(client).charset(),
-            connection: collation(connection),
-            server: collation(server),
-            zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
-            generates_key: false,
-            temporary: TemporaryTables::default(),
-            moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
-            account: status.invoker.as_ref().map_or_else(
-                || ("root".to_owned(), "localhost".to_owned()),
-                |account| {
-                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                    (text(&account.user), text(&account.host))
-                },
-            ),
-        };
-        let statement = parse_one(&query.sql, settings.sql_mode)?;
-        let plan = match alter::of(&statement.kind, &self.state, &settings) {
-            Some(alter) => {
-                let alter = alter?;
-                let trees = self.pending.remove(&alter.old.id).unwrap_or_default();
-                alter.plan(&trees, &self.state)?
-            }
-            None => ddl::plan(&statement, &query.sql, &self.state, &settings, &ddl::no_passwords)?,
-        };
+        let plan = plan_event(query, timestamp, &self.state, &self.pending)?;
         for change in &plan.changes {
+            if let Change::AlterTable(from, ..) = change {
+                self.pending.remove(&from.id);
+            }
             record::write(change, batch);
             record::apply(change, &mut self.state, position);
         }
         Ok(())
+    }
+}
+
+/// What a logged DDL statement does to `state`: nothing but the event says under which settings. `timestamp` is the event's
+/// (seconds since 1970), `built` are the trees that were built for the tables that it alters.
+pub(super) fn plan_event(
+    query: &QueryEvent<'_>,
+    timestamp: u32,
+    state: &State,
+    built: &Pending,
+) -> Result<Plan> {
+    let settings = settings_of(query, timestamp);
+    let statement = parse_one(&query.sql, settings.sql_mode)?;
+    match alter::of(&statement.kind, state, &settings) {
+        Some(alter) => {
+            let alter = alter?;
+            alter.plan(built.get(&alter.old.id).map_or(&[], |trees| trees), state)
+        }
+        None => ddl::plan(&statement, &query.sql, state, &settings, &ddl::no_passwords),
+    }
+}
+
+/// The settings that a DDL statement's event carries.
+fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
+    let status = &query.status;
+    let database = String::from_utf8_lossy(&query.database).into_owned();
+    let [client, connection, server] = status.charset.unwrap_or([255; 3]);
+    let collation = |id| Collation::by_id(id).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+    Settings {
+        database: (!database.is_empty()).then_some(database),
+        sql_mode: status.sql_mode.unwrap_or(0),
+        client: collation(client).charset(),
+        connection: collation(connection),
+        server: collation(server),
+        zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
+        generates_key: false,
+        temporary: TemporaryTables::default(),
+        moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
+        account: status.invoker.as_ref().map_or_else(
+            || ("root".to_owned(), "localhost".to_owned()),
+            |account| {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                (text(&account.user), text(&account.host))
+            },
+        ),
     }
 }
 

@@ -8,6 +8,7 @@ use super::table::{CheckDef, ColumnDef, Default, IndexDef, TableDef};
 use crate::types::{Charset, Collation, DataType};
 use crate::value::zone::Zone;
 use crate::value::{Datum, store};
+use crate::variables::sql_mode;
 
 /// A name in backquotes.
 pub fn quote(name: &str) -> String {
@@ -19,6 +20,14 @@ pub fn quote_text(text: &str) -> String {
     let mut out = Vec::new();
     store::quoted(&Datum::borrowed(text.as_bytes()), &mut out);
     String::from_utf8(out).expect("quoting keeps UTF-8")
+}
+
+/// A text in quotes, for a reader whose `sql_mode` this is: without backslash escapes only quotes are doubled.
+pub fn quote_text_for(text: &str, sql_mode: u64) -> String {
+    match sql_mode & sql_mode::NO_BACKSLASH_ESCAPES {
+        0 => quote_text(text),
+        _ => format!("'{}'", text.replace('\'', "''")),
+    }
 }
 
 /// The text of CREATE TABLE, whole. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
@@ -148,7 +157,7 @@ pub fn default_text(column: &ColumnDef, zone: Zone) -> Option<String> {
 fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: Zone) -> Datum<'a> {
     match (value, &column.ty) {
         (Datum::DateTime(utc), DataType::Timestamp(_)) if !utc.is_zero() => Datum::DateTime(zone.show(*utc)),
-        (Datum::Bytes(text), ty) if ty.is_character() => {
+        (Datum::Bytes(text) | Datum::Label(_, text), ty) if ty.is_character() => {
             Datum::Bytes(ty.collation().charset().convert(text[..].into(), Charset::Utf8mb4).0)
         }
         _ => value.borrow(),

@@ -63,7 +63,7 @@ pub struct TableDef {
 }
 
 /// A column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ColumnDef {
     /// Its name.
     pub name: String,
@@ -117,7 +117,7 @@ pub enum Default {
 }
 
 /// An index.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDef {
     /// Its name; `PRIMARY` for the primary key.
     pub name: String,

@@ -19,14 +19,16 @@ pub(super) mod copy;
 
 use std::sync::Arc;
 
+use storage::TreeId;
 use storage::transaction::{Access, Direction, KeyRange};
-use storage::{TreeId, WriteBatch};
 
 use crate::ast::Statement;
 use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, Work};
+use crate::catalog::ddl::{LoggedText, TextForm};
 use crate::catalog::metadata_lock::{Guard, Kind};
-use crate::catalog::{Change, IndexDef, TableDef, record};
+use crate::catalog::read_back::checked_records;
+use crate::catalog::{Change, IndexDef, Pending, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::session::Context;
@@ -35,6 +37,7 @@ use crate::session::Context;
 pub(super) struct Running<'s> {
     statement: &'s Statement,
     text: &'s [u8],
+    form: TextForm,
     /// The table as it was at the beginning.
     table: Arc<TableDef>,
     /// Keeps other DDL away.
@@ -42,7 +45,7 @@ pub(super) struct Running<'s> {
 }
 
 /// Executes one. What was open is committed already.
-pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form: TextForm) -> Result<()> {
     loop {
         let first = plan(cx, statement)?;
         let upgradable = cx.lock_to_alter(&first.old)?;
@@ -54,7 +57,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
         if let Some(process) = cx.database.process(cx.id) {
             process.set_state("altering table");
         }
-        let running = Running { statement, text, table: alter.old.clone(), upgradable };
+        let running = Running { statement, text, form, table: alter.old.clone(), upgradable };
         let rows = match &alter.work {
             Work::Definition { .. } => {
                 let _alone = running.alone(cx)?;
@@ -158,11 +161,13 @@ impl Running<'_> {
         let _one_at_a_time = catalog.lock_ddl();
         let state = catalog.state();
         let plan = plan(cx, self.statement)?.plan(built, &state)?;
-        let mut batch = WriteBatch::new();
-        plan.changes.iter().for_each(|change| record::write(change, &mut batch));
-        let mut event = cx.ddl_event(self.statement.span.of(self.text).to_vec(), &plan.changes);
+        let text = LoggedText { sql: self.statement.span.of(self.text).to_vec(), form: self.form };
+        let mut event = cx.ddl_event(text, &plan.changes);
         let micros = cx.moment().rem_euclid(1_000_000) as u32;
         event.status.microseconds = (micros > 0).then_some(micros);
+        let pending = Pending::from([(old.id, built.to_vec())]);
+        let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &pending)?;
+        drop(state);
         let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
         cx.committed(committed.gtid);
         catalog.publish(&plan.changes, committed.position);

@@ -9,14 +9,14 @@
 
 use std::sync::Arc;
 
-use storage::WriteBatch;
 use storage::transaction::{Access, Direction, KeyRange};
 
 use super::{alter, insert};
 use crate::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery};
 use crate::catalog::ddl::{self, Plan};
+use crate::catalog::read_back::checked_records;
 use crate::catalog::table::Default;
-use crate::catalog::{Change, ColumnDef, TableDef, record};
+use crate::catalog::{Change, ColumnDef, Pending, TableDef};
 use crate::error::{Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::planner::plan;
@@ -101,10 +101,11 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
         // Somebody has made it meanwhile.
         return tell(cx, &plan);
     };
-    let mut records = WriteBatch::new();
-    plan.changes.iter().for_each(|change| record::write(change, &mut records));
+    let text =
+        plan.logged.clone().ok_or_else(|| SqlError::internal("a CREATE TABLE .. SELECT without text"))?;
+    let event = cx.ddl_event(text, &plan.changes);
+    let records = checked_records(&plan.changes, &event, cx.timestamp(), &catalog.state(), &Pending::new())?;
     let mut transaction = cx.logged_transaction();
-    let event = cx.ddl_event(plan.logged.clone().unwrap_or_default(), &plan.changes);
     transaction.begin_statement(cx.timestamp(), None);
     transaction.define(&event, &records);
     let mut reader = cx.scratch_transaction();

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use binlog::position::LogPosition;
-use storage::WriteBatch;
-
 use super::{Done, OK, ROWS, create_select, key_parts, password, temporary};
 use crate::ast::{SetItem, Statement, StatementKind};
-use crate::catalog::ddl::{self, Plan};
-use crate::catalog::{Change, TableDef, record};
+use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
+use crate::catalog::read_back::checked_records;
+use crate::catalog::{Change, Pending, TableDef};
 use crate::error::Result;
 use crate::session::{Context, lock_tables};
 use crate::sink::ResultSink;
 use crate::status::Counter;
+use binlog::position::LogPosition;
 
 /// Executes a DDL statement. What was open is committed already.
 pub(super) fn execute(
@@ -57,15 +56,20 @@ pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
 }
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
-    use StatementKind as S;
-    if let Some((statement, text)) = key_parts::rewrite(cx, statement, text)? {
-        return run(cx, &statement, &text);
+    match key_parts::rewrite(cx, statement, text)? {
+        Some(rewritten) => run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form),
+        None => run_plain(cx, statement, text, TextForm::Session),
     }
+}
+
+/// Runs a statement without indexes on expressions.
+fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextForm) -> Result<()> {
+    use StatementKind as S;
     if temporary::alters_temporary(cx, &statement.kind) {
         return temporary::alter(cx, statement);
     }
     if let S::AlterTable(_) | S::CreateIndex(_) | S::DropIndex(_) = &statement.kind {
-        return super::alter::execute(cx, statement, text);
+        return super::alter::execute(cx, statement, text, form);
     }
     create_select::refuse_start(&statement.kind)?;
     if let Some(source) = create_select::query_of(&statement.kind) {
@@ -98,7 +102,8 @@ fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
         let (own, shared): (Vec<Change>, Vec<Change>) =
             plan.changes.into_iter().partition(temporary::is_change_of_temporary);
         let plan = Plan { changes: shared, ..plan };
-        if let Some(position) = commit(cx, &plan, statement.span.of(text))? {
+        let sent = LoggedText { sql: statement.span.of(text).to_vec(), form };
+        if let Some(position) = commit(cx, &plan, sent)? {
             catalog.publish(&plan.changes, position);
         }
         temporary::apply(cx, own.iter())?;
@@ -111,15 +116,15 @@ fn same_tables(a: &[Arc<TableDef>], b: &[Arc<TableDef>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
 }
 
-/// Logs the statement and writes the catalog's records, at one position.
-fn commit(cx: &mut Context, plan: &Plan, own: &[u8]) -> Result<Option<LogPosition>> {
+/// Logs the statement and writes the catalog's records, at one position. The caller has [`crate::catalog::Catalog::lock_ddl`].
+fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogPosition>> {
     if plan.changes.is_empty() {
         return cx.log_empty().map(|()| None);
     }
-    let mut batch = WriteBatch::new();
-    plan.changes.iter().for_each(|change| record::write(change, &mut batch));
-    let sql = plan.logged.clone().unwrap_or_else(|| own.to_vec());
-    let event = cx.ddl_event(sql, &plan.changes);
+    let event = cx.ddl_event(plan.logged.clone().unwrap_or(sent), &plan.changes);
+    let state = cx.catalog().state();
+    let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &Pending::new())?;
+    drop(state);
     let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
     cx.committed(committed.gtid);
     Ok(Some(committed.position))

@@ -12,6 +12,7 @@ use crate::ast::{
     KeyPart, ObjectName, Statement, StatementKind, TableContent, TableDefinition,
 };
 use crate::catalog::build::KEY_PART_COMMENT;
+use crate::catalog::ddl::TextForm;
 use crate::catalog::show::{quote, quote_text};
 use crate::catalog::{TableDef, ddl, parse_one};
 use crate::error::{self, Result, SqlError};
@@ -21,12 +22,16 @@ use crate::session::Context;
 use crate::types::DataType;
 use crate::variables::sql_mode;
 
-/// A statement with columns in place of the expressions in its keys, and the text that has its spans. `None` if it has none.
-pub(super) fn rewrite(
-    cx: &mut Context,
-    statement: &Statement,
-    text: &[u8],
-) -> Result<Option<(Statement, Vec<u8>)>> {
+/// A statement with columns in place of the expressions in its keys.
+pub(super) struct Rewritten {
+    pub(super) statement: Statement,
+    /// The text that has its spans.
+    pub(super) text: Vec<u8>,
+    pub(super) form: TextForm,
+}
+
+/// Puts columns in place of the expressions in a statement's keys; `None` if it has none.
+pub(super) fn rewrite(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<Option<Rewritten>> {
     match &statement.kind {
         StatementKind::CreateTable(create) => {
             let TableContent::Definition(definition) = &create.content else { return Ok(None) };
@@ -40,7 +45,9 @@ pub(super) fn rewrite(
             let mut create = create.clone();
             create.content = TableContent::Definition(definition);
             let kind = StatementKind::CreateTable(create);
-            Ok(Some((Statement { kind, ..statement.clone() }, text.to_vec())))
+            // What is logged is the table's text, with these columns.
+            let statement = Statement { kind, ..statement.clone() };
+            Ok(Some(Rewritten { statement, text: text.to_vec(), form: TextForm::Session }))
         }
         StatementKind::CreateIndex(create) if has_expression(&create.key) => {
             rewrite_keys(cx, &create.table, &[&create.key], create.algorithm, create.lock).map(Some)
@@ -94,7 +101,7 @@ fn rewrite_keys(
     keys: &[&KeyDefinition],
     algorithm: Option<AlterAlgorithm>,
     lock: Option<AlterLock>,
-) -> Result<(Statement, Vec<u8>)> {
+) -> Result<Rewritten> {
     let table = ddl::existing_table(name, &cx.catalog().state(), &cx.settings())?;
     let mut names: Vec<String> = table.indexes.iter().map(|index| index.name.clone()).collect();
     names.extend(keys.iter().filter_map(|key| key.name.as_ref().map(ToString::to_string)));
@@ -112,7 +119,8 @@ fn rewrite_keys(
     actions.extend(lock.map(|l| format!("LOCK={}", lock_word(l)).into_bytes()));
     text.push(b' ');
     text.extend(actions.join(&b", "[..]));
-    Ok((parse_one(&text, cx.settings().sql_mode)?, text))
+    let statement = parse_one(&text, canonical_mode(cx))?;
+    Ok(Rewritten { statement, text, form: TextForm::Canonical })
 }
 
 /// The keys of a statement, and what their expressions may read.
@@ -176,17 +184,16 @@ impl Keys {
             let collation = ty.collation();
             text += &format!(" CHARACTER SET {} COLLATE {}", collation.charset().name(), collation.name());
         }
-        let expression = unparse::expr(expr);
-        if expression.contains(&b'\\') && cx.settings().sql_mode & sql_mode::NO_BACKSLASH_ESCAPES != 0 {
-            return Err(SqlError::unsupported(
-                "backslashes in an index's expression under NO_BACKSLASH_ESCAPES",
-            ));
-        }
         let mut text = (text + " GENERATED ALWAYS AS (").into_bytes();
-        text.extend(expression);
+        text.extend(unparse::expr(expr));
         text.extend(format!(") VIRTUAL INVISIBLE COMMENT {}", quote_text(KEY_PART_COMMENT)).into_bytes());
         Ok(text)
     }
+}
+
+/// What text written here is read with.
+fn canonical_mode(cx: &Context) -> u64 {
+    cx.settings().sql_mode & !sql_mode::SYNTAX
 }
 
 /// MySQL's name for such a column; of a long index's name as much as there is room for.
@@ -197,7 +204,7 @@ fn column_name(index: &str, part: usize) -> String {
 
 fn parsed_column(cx: &Context, column: &[u8]) -> Result<ColumnDefinition> {
     let text = [b"CREATE TABLE t (", column, b")"].concat();
-    match parse_one(&text, cx.settings().sql_mode)?.kind {
+    match parse_one(&text, canonical_mode(cx))?.kind {
         StatementKind::CreateTable(create) => match create.content {
             TableContent::Definition(mut definition) if definition.columns.len() == 1 => {
                 Ok(definition.columns.remove(0))

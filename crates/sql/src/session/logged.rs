@@ -11,9 +11,10 @@ use storage::transaction::RowImages;
 
 use super::Context;
 use crate::catalog::Change;
+use crate::catalog::ddl::{LoggedText, TextForm};
 use crate::parser::VERSION;
 use crate::types::Collation;
-use crate::variables::{SessionVariables, ids};
+use crate::variables::{SessionVariables, ids, sql_mode};
 
 /// `binlog_row_metadata` by its list of words.
 const FULL_METADATA: u64 = 1;
@@ -45,10 +46,15 @@ impl Context {
     }
 
     /// A DDL statement as the log has it, which makes these changes.
-    pub fn ddl_event(&self, sql: Vec<u8>, changes: &[Change]) -> QueryEvent<'static> {
+    pub fn ddl_event(&self, text: LoggedText, changes: &[Change]) -> QueryEvent<'static> {
         use Change as C;
-        let mut event = self.query_event(sql);
+        let mut event = self.query_event(text.sql);
         let status = &mut event.status;
+        if text.form == TextForm::Canonical {
+            status.sql_mode = status.sql_mode.map(|mode| mode & !sql_mode::SYNTAX);
+            let utf8 = Collation::UTF8MB4_0900_AI_CI.0;
+            status.charset = status.charset.map(|[_, _, server]| [utf8, utf8, server]);
+        }
         status.time_zone = Some(self.zone().name().into_bytes().into());
         status.updated_databases = Some(updated(changes));
         for change in changes {

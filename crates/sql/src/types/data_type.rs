@@ -8,6 +8,7 @@ use binlog::row::{ColumnType, code};
 use super::{Charset, Collation};
 use crate::ast::{self, IntegerSize, LobSize, Sign};
 use crate::error::{self, Result, SqlError};
+use crate::value::{Datum, store};
 
 /// A column's type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -435,6 +436,17 @@ pub fn resolve_collation(words: &ast::Charset, default: Collation) -> Result<Col
     })
 }
 
+/// A member of an ENUM or SET as it is kept and looked for: without the spaces at its end, unless it is a byte string.
+pub fn trim_member(text: &[u8], collation: Collation) -> &[u8] {
+    let mut rest = text;
+    while let [before @ .., b' '] = rest
+        && collation != Collation::BINARY
+    {
+        rest = before;
+    }
+    rest
+}
+
 fn check_members(
     members: &[ast::Text],
     collation: Collation,
@@ -447,7 +459,7 @@ fn check_members(
     }
     let charset = collation.charset();
     let in_set = |m: &ast::Text| -> Box<[u8]> {
-        Charset::Utf8mb4.convert(m.trim_ascii_end().into(), charset).0.into_owned().into()
+        Charset::Utf8mb4.convert(trim_member(m, collation).into(), charset).0.into_owned().into()
     };
     let members: Vec<_> = members.iter().map(in_set).collect();
     for (i, member) in members.iter().enumerate() {
@@ -521,10 +533,12 @@ fn write_members(
     members: &[Box<[u8]>],
     collation: Collation,
 ) -> fmt::Result {
-    let in_utf8 = |m: &[u8]| {
-        let text = collation.charset().convert(m.into(), Charset::Utf8mb4).0;
-        String::from_utf8_lossy(&text).into_owned()
+    let quoted = |member: &[u8]| {
+        let text = collation.charset().convert(member.into(), Charset::Utf8mb4).0;
+        let mut out = Vec::new();
+        store::quoted(&Datum::borrowed(&text), &mut out);
+        String::from_utf8_lossy(&out).into_owned()
     };
-    let quoted: Vec<_> = members.iter().map(|m| format!("'{}'", in_utf8(m).replace('\'', "''"))).collect();
+    let quoted: Vec<_> = members.iter().map(|member| quoted(member)).collect();
     write!(f, "{name}({})", quoted.join(","))
 }

@@ -426,6 +426,7 @@ pub fn quoted(value: &Datum<'_>, out: &mut Vec<u8>) {
                     b'\\' => out.extend_from_slice(b"\\\\"),
                     0 => out.extend_from_slice(b"\\0"),
                     b'\n' => out.extend_from_slice(b"\\n"),
+                    b'\r' => out.extend_from_slice(b"\\r"),
                     b => out.push(b),
                 }
             }

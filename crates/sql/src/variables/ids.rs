@@ -165,6 +165,15 @@ pub mod sql_mode {
         | ERROR_FOR_DIVISION_BY_ZERO
         | NO_ENGINE_SUBSTITUTION;
 
+    /// What changes how a text is read: which characters quote, escape and join, what binds closer, what a type's name means.
+    pub const SYNTAX: u64 = REAL_AS_FLOAT
+        | PIPES_AS_CONCAT
+        | ANSI_QUOTES
+        | IGNORE_SPACE
+        | ANSI
+        | NO_BACKSLASH_ESCAPES
+        | HIGH_NOT_PRECEDENCE;
+
     /// The words by bit; bits that no mode has any more are `NOT_USED_n`.
     pub const NAMES: [&str; 33] = [
         "REAL_AS_FLOAT",

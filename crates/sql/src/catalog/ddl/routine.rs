@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Plan, Settings, check_name, check_not_system};
+use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system};
 use crate::ast::{Account, CreateRoutine, ObjectName, RoutineKind};
 use crate::catalog::objects::{FunctionDef, State};
 use crate::catalog::record::Change;
@@ -58,7 +58,8 @@ pub(super) fn create(
     };
     // What does not compile is no function.
     crate::routine::Routine::compile(&function)?;
-    let logged = log_text(&function, settings);
+    // The body is the client's text, so all of it is for the session's settings, which the function keeps.
+    let logged = LoggedText { sql: log_text(&function, settings), form: TextForm::Session };
     Ok(Plan { logged: Some(logged), ..Plan::one(Change::PutFunction(Arc::new(function))) })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use binlog::position::LogPosition;
 use storage::build::FIRST_BUILT;
 
-use super::{Plan, Settings, check_name, check_not_system};
+use super::{LoggedText, Plan, Settings, check_name, check_not_system};
 use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition, TableOption};
 use crate::catalog::build::{self, Numbers, Trees};
 use crate::catalog::deprecated;
@@ -77,7 +77,7 @@ pub(super) fn create(
         TableContent::Like(_) => Vec::new(),
     };
     let logged = (table.has_generated_key() || table.has_key_parts() || !is_clear)
-        .then(|| qualified_text(&table, settings));
+        .then(|| LoggedText::canonical(qualified_text(&table, settings)));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),
         false => put(table, state),
@@ -195,7 +195,7 @@ pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Resu
 }
 
 /// The statement for the log if some of the tables are temporary: it drops the others.
-fn without_temporary(drops: &[Change]) -> Option<Vec<u8>> {
+fn without_temporary(drops: &[Change]) -> Option<LoggedText> {
     let tables = || drops.iter().filter_map(|c| if let Change::DropTable(t) = c { Some(t) } else { None });
     if tables().all(|table| !table.is_temporary()) {
         return None;
@@ -203,7 +203,7 @@ fn without_temporary(drops: &[Change]) -> Option<Vec<u8>> {
     let logged = tables().filter(|table| !table.is_temporary());
     let names: Vec<String> =
         logged.map(|t| format!("{}.{}", show::quote(&t.database), show::quote(&t.name))).collect();
-    Some(format!("DROP TABLE {}", names.join(",")).into_bytes())
+    Some(LoggedText::canonical(format!("DROP TABLE {}", names.join(",")).into_bytes()))
 }
 
 /// Warnings 1831: indexes that are new and say the same as one before them.
@@ -224,6 +224,7 @@ fn renamed(table: &TableDef, database: &str, name: &str) -> Result<TableDef> {
     for check in &mut new.checks {
         if let Some(number) = check.name.strip_prefix(&prefix) {
             check.name = format!("{name}_chk_{number}");
+            check_name(&check.name, error::WRONG_NAME_FOR_INDEX)?;
         }
     }
     let schema = draft::schema_of(table.id, database, name, &table.columns, &table.indexes, &trees)?;

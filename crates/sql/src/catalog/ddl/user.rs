@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{PasswordHasher, Plan, Settings, quoted_account};
+use super::{LoggedText, PasswordHasher, Plan, Settings, quoted_account};
 use crate::ast::{
     Account, AlterUser, Authentication, CreateUser, PasswordOption, Require, Secret, UserOptions, UserSpec,
 };
@@ -156,9 +156,10 @@ fn authenticate(user: &mut UserDef, spec: &UserSpec, hasher: PasswordHasher<'_>)
 }
 
 /// The statement as the log has it: with what the plugins keep in the places of passwords.
-fn logged(verb: &str, users: &[UserDef], options: &UserOptions) -> Option<Vec<u8>> {
+fn logged(verb: &str, users: &[UserDef], options: &UserOptions) -> Option<LoggedText> {
     let users: Vec<String> = users.iter().map(UserDef::identified).collect();
-    Some(format!("{verb} USER {}{}", users.join(", "), options_text(options)).into_bytes())
+    let sql = format!("{verb} USER {}{}", users.join(", "), options_text(options));
+    Some(LoggedText::canonical(sql.into_bytes()))
 }
 
 fn failed(operation: &str, accounts: &[(String, String)]) -> SqlError {
@@ -245,8 +246,9 @@ pub(super) fn alter(
             false => quoted_account((&user.user, &user.host)),
         })
         .collect();
-    plan.logged =
-        Some(format!("ALTER USER {}{}", users.join(", "), options_text(&alter.options)).into_bytes());
+    plan.logged = Some(LoggedText::canonical(
+        format!("ALTER USER {}{}", users.join(", "), options_text(&alter.options)).into_bytes(),
+    ));
     Ok(plan)
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::Target;
 use crate::error::Result;
+use crate::types::data_type::trim_member;
 use crate::types::{Charset, Collation};
 use crate::value::Datum;
 
@@ -24,7 +25,7 @@ pub(super) fn enumeration<'a>(
         Datum::Label(0, text) if text.is_empty() => return Ok(label(0, Vec::new())),
         Datum::Bytes(text) | Datum::Label(_, text) => {
             let (text, _) = charset.convert(Cow::Borrowed(text), collation.charset());
-            let trimmed = text.trim_ascii_end();
+            let trimmed = trim_member(&text, collation);
             // A number in text names a member too, or none.
             let number = find_member(members, collation, trimmed).map(|i| i as u64 + 1);
             match number.or_else(|| digits(trimmed)) {
@@ -91,7 +92,7 @@ pub(super) fn set<'a>(
 
 /// The members that a text names, or its number; false if some are not known. Spaces alone name none, and are not nothing.
 fn words(text: &[u8], members: &[Box<[u8]>], collation: Collation, all: u64) -> (u64, bool) {
-    let named = text.trim_ascii_end();
+    let named = trim_member(text, collation);
     if named.is_empty() {
         return (0, text.is_empty());
     }

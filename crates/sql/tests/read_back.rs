@@ -1,0 +1,217 @@
+//! What DDL accepted is there after a restart, as it was (R1): after a clean stop, which reads the catalog's records, and
+//! after a power cut, which replays the statements from the log. What could not be read back is refused.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Server, rows, run};
+use sql::Session;
+
+/// Everything that is shown of database `d`: definitions, counters, rows, functions; and the accounts but root.
+fn shown(session: &mut Session) -> Vec<String> {
+    run(session, "SET SESSION sql_mode = DEFAULT, time_zone = '+00:00', NAMES utf8mb4").unwrap();
+    let mut all = Vec::new();
+    let mut add = |session: &mut Session, sql: &str| all.push(format!("{sql}: {:?}", rows(session, sql)));
+    add(session, "SHOW CREATE DATABASE d");
+    for table in rows(session, "SHOW TABLES FROM d") {
+        let name = table[0].replace('`', "``");
+        add(session, &format!("SHOW CREATE TABLE d.`{name}`"));
+        add(session, &format!("SHOW FULL COLUMNS FROM d.`{name}`"));
+        add(session, &format!("SELECT * FROM d.`{name}`"));
+    }
+    let functions = "SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'd'";
+    for function in rows(session, functions) {
+        add(session, &format!("SHOW CREATE FUNCTION d.`{}`", function[0]));
+    }
+    for account in rows(session, "SELECT user, host FROM mysql.user WHERE user != 'root'") {
+        let (user, host) = (account[0].replace('\\', "\\\\").replace('\'', "''"), &account[1]);
+        add(session, &format!("SHOW CREATE USER '{user}'@'{host}'"));
+        add(session, &format!("SHOW GRANTS FOR '{user}'@'{host}'"));
+    }
+    all
+}
+
+/// Runs `test` with the stack that deep texts need in a debug build.
+fn with_large_stack(test: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(256 << 20).spawn_scoped(scope, test);
+        thread.unwrap().join().unwrap();
+    });
+}
+
+/// Runs the statements, all of which must be accepted, and compares what is shown before and after each kind of restart.
+fn survives(statements: &[&str]) {
+    for (number, how) in ["clean stop", "power cut"].into_iter().enumerate() {
+        let server = Server::new(7);
+        let mut session = server.session();
+        run(&mut session, "CREATE DATABASE d; USE d").unwrap();
+        for sql in statements {
+            run(&mut session, sql).unwrap_or_else(|e| panic!("{sql:.200}: {e}"));
+        }
+        let before = shown(&mut server.session());
+        drop(session);
+        let server = if number == 0 { server.restart() } else { server.power_cut() };
+        assert_eq!(before, shown(&mut server.session()), "after a {how} of {:.300}", statements.join("; "));
+        // Once more from what the last start made of it.
+        let server = server.restart();
+        assert_eq!(before, shown(&mut server.session()), "after a {how} and a clean stop");
+    }
+}
+
+/// The last statement is refused with this error, and what is there goes on.
+fn refused(number: u16, statements: &[&str]) {
+    let server = Server::new(7);
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE d; USE d").unwrap();
+    let (last, first) = statements.split_last().unwrap();
+    for sql in first {
+        run(&mut session, sql).unwrap_or_else(|e| panic!("{sql:.200}: {e}"));
+    }
+    let before = shown(&mut server.session());
+    let error = run(&mut session, last).map(|_| ()).expect_err(&format!("{last:.200} is accepted"));
+    assert_eq!(error.number, number, "{last:.200}: {error}");
+    assert_eq!(before, shown(&mut server.session()), "{last:.200} left something behind");
+    drop(session);
+    let server = server.power_cut();
+    assert_eq!(before, shown(&mut server.session()), "after a power cut behind {last:.200}");
+}
+
+#[test]
+fn members_of_enum_and_set_keep_their_backslashes_and_line_ends() {
+    survives(&[
+        r"CREATE TABLE a (id INT PRIMARY KEY, e ENUM('a\\'))",
+        r"CREATE TABLE b (id INT PRIMARY KEY, e ENUM('x\\ny', 'it''s', '', 'x\ny\r\0z'), s SET('\\', '\\\\', 'q'))",
+        r"INSERT INTO b VALUES (1, 'x\\ny', '\\,q'), (2, 'x\ny\r\0z', '\\\\'), (3, 'it''s', '')",
+        r"CREATE TABLE c (e ENUM('\\%', '%\_') DEFAULT '\\%' COMMENT 'a\\b\r\n')",
+        "CREATE TABLE t (id INT PRIMARY KEY, e ENUM('tab\t', 'end\n'))",
+        "INSERT INTO t VALUES (1, 'tab\t'), (2, 'end\n')",
+    ]);
+}
+
+#[test]
+fn expressions_that_nest_deeper_when_they_are_written_are_refused() {
+    with_large_stack(deep_expressions);
+}
+
+fn deep_expressions() {
+    let deep = |operand: &str, tail: &str, times: usize| format!("{operand}{}", tail.repeat(times));
+    for expr in [
+        deep("a", "+1", 197) + " > 0",
+        deep("a", " IS NOT NULL", 199),
+        deep("b", " COLLATE utf8mb4_bin", 199) + " = 'x'",
+        deep("a", " + 1", 700),
+    ] {
+        refused(1436, &[&format!("CREATE TABLE t (id INT PRIMARY KEY, a INT, b TEXT, CHECK ({expr}))")]);
+        refused(1436, &["CREATE TABLE t (a INT, b TEXT)", &format!("ALTER TABLE t ADD CHECK ({expr})")]);
+        refused(
+            1436,
+            &[&format!("CREATE TABLE t (a INT, b TEXT, g INT GENERATED ALWAYS AS ({expr}) STORED)")],
+        );
+    }
+    survives(&[&format!("CREATE TABLE t (a INT, CHECK ({} > 0))", deep("a", "+1", 150))]);
+}
+
+#[test]
+fn the_key_of_a_table_without_one_counts_as_a_column() {
+    let columns = |n: usize| (0..n).map(|i| format!("c{i} TINYINT")).collect::<Vec<_>>().join(", ");
+    refused(1117, &[&format!("CREATE TABLE t ({})", columns(1017))]);
+    refused(1117, &[&format!("CREATE TABLE t ({})", columns(1016)), "ALTER TABLE t ADD more TINYINT"]);
+    survives(&[
+        &format!("CREATE TABLE t ({})", columns(1016)),
+        &format!("CREATE TABLE k ({}, PRIMARY KEY (c0))", columns(1017)),
+    ]);
+    refused(
+        1117,
+        &[&format!("CREATE TABLE t ({}, PRIMARY KEY (c0))", columns(1017)), "ALTER TABLE t DROP PRIMARY KEY"],
+    );
+}
+
+#[test]
+fn names_of_checks_that_are_given_have_their_limit() {
+    let name = |n: usize| "n".repeat(n);
+    refused(1059, &[&format!("CREATE TABLE {} (a INT PRIMARY KEY, CHECK (a > 0))", name(59))]);
+    let create = "CREATE TABLE t (a INT PRIMARY KEY, CHECK (a > 0))";
+    refused(1059, &[create, &format!("RENAME TABLE t TO {}", name(59))]);
+    refused(1059, &[create, &format!("ALTER TABLE t RENAME {}", name(59))]);
+    refused(1059, &[create, &format!("CREATE TABLE {} LIKE t", name(59))]);
+    refused(
+        1059,
+        &[
+            &format!("CREATE TABLE {} (a INT PRIMARY KEY)", name(59)),
+            &format!("ALTER TABLE {} ADD CHECK (a > 0)", name(59)),
+        ],
+    );
+    survives(&[
+        &format!("CREATE TABLE {} (a INT PRIMARY KEY, CHECK (a > 0))", name(58)),
+        create,
+        &format!("RENAME TABLE t TO {}", "ü".repeat(58)),
+        &format!("CREATE TABLE {} (a INT PRIMARY KEY, CONSTRAINT {} CHECK (a > 0))", name(64), name(63)),
+    ]);
+}
+
+#[test]
+fn statements_that_are_rewritten_are_logged_for_the_sql_mode_that_they_are_written_for() {
+    for mode in [
+        "NO_BACKSLASH_ESCAPES",
+        "ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES",
+        "ANSI,HIGH_NOT_PRECEDENCE",
+    ] {
+        survives(&[
+            &format!("SET sql_mode = '{mode}'"),
+            r"CREATE TABLE t (a VARCHAR(20) DEFAULT 'a\b' COMMENT 'c\d', b VARCHAR(20) DEFAULT ('e\f'), g VARCHAR(30) AS (CONCAT(a, '\n')) STORED,
+                CHECK (a <> 'x\\y')) COMMENT 'g\h'",
+            "INSERT INTO t (a) VALUES ('q')",
+            r"CREATE TABLE p (a VARCHAR(20) DEFAULT 'a\b' COMMENT 'c\d', PRIMARY KEY (a), KEY ((CONCAT(a, 'x')))) COMMENT 'g\h'",
+            r"CREATE TABLE s COMMENT 'g\h' SELECT a, 'x\y' AS b FROM t",
+            "CREATE TABLE l LIKE t",
+            r"ALTER TABLE t MODIFY a VARCHAR(30) DEFAULT 'z\z'",
+            r"ALTER TABLE t ALTER a SET DEFAULT 'y\y'",
+            r"CREATE INDEX k ON t ((CONCAT(a, '\n')))",
+            r"CREATE FUNCTION f() RETURNS VARCHAR(20) DETERMINISTIC COMMENT 'a\b' RETURN 'c\d'",
+            r"CREATE USER 'u\v'@'localhost' COMMENT 'a\b'",
+            r"GRANT SELECT ON d.* TO 'u\v'@'localhost'",
+        ]);
+    }
+}
+
+#[test]
+fn a_nullable_column_without_default_stays_one() {
+    survives(&[
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT DEFAULT 5, c TIMESTAMP NULL)",
+        "ALTER TABLE t ALTER COLUMN a DROP DEFAULT, ALTER COLUMN b DROP DEFAULT, ALTER c DROP DEFAULT",
+        "CREATE TABLE k (a INT, b TEXT)",
+        "ALTER TABLE k ALTER a DROP DEFAULT",
+        "ALTER TABLE k ADD c INT FIRST",
+        "RENAME TABLE k TO kk",
+        "CREATE TABLE l LIKE t",
+        "CREATE TABLE m LIKE kk",
+        "CREATE TABLE u (id INT PRIMARY KEY, a INT)",
+        "ALTER TABLE u ALTER a DROP DEFAULT",
+        "TRUNCATE u",
+    ]);
+}
+
+#[test]
+fn defaults_and_comments_at_their_edges_are_kept() {
+    survives(&[
+        "SET time_zone = '+05:30', sql_mode = 'ALLOW_INVALID_DATES'",
+        r"CREATE TABLE t (a CHAR(10) CHARACTER SET latin1 DEFAULT 'ä', b BINARY(4) DEFAULT 'A\n\\\0', c BIT(64) DEFAULT b'101',
+            d DATE DEFAULT '2020-02-31', e TIMESTAMP DEFAULT '2020-01-01 00:00:00', f DECIMAL(65,30) DEFAULT -1.5, g DOUBLE DEFAULT 1e300,
+            h VARCHAR(10) DEFAULT _latin1 x'e4', i VARBINARY(5) DEFAULT 'a\0\n\\', j TIME(6) DEFAULT '-838:59:59', k YEAR DEFAULT 1901,
+            l JSON DEFAULT (JSON_ARRAY('a\\', 1)), m DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3) COMMENT '\\''\n')",
+        "INSERT INTO t () VALUES ()",
+        "CREATE TABLE s (a SET('é', 'ö') CHARACTER SET latin1 DEFAULT 'é,ö')",
+        r"ALTER TABLE t COMMENT 'a''b\\c\n', ADD n ENUM('é', '\\') CHARACTER SET latin1 DEFAULT 'é' FIRST",
+    ]);
+}
+
+#[test]
+fn functions_and_accounts_are_read_back() {
+    survives(&[
+        r"CREATE FUNCTION f(a VARCHAR(10) CHARSET latin1, `b``c` INT) RETURNS VARCHAR(20) DETERMINISTIC COMMENT 'it''s \\ \n'
+            BEGIN DECLARE x VARCHAR(10) DEFAULT 'a\'b'; RETURN CONCAT(a, x, 'ü', `b``c`); END",
+        r#"CREATE USER 'a''b\\c'@'%' IDENTIFIED WITH 'mysql_native_password' AS '*AA\\' ATTRIBUTE '{"x": "y\\\\z"}'"#,
+        r"GRANT SELECT, INSERT ON `d`.* TO 'a''b\\c'@'%' WITH GRANT OPTION",
+        r"GRANT SELECT (a) ON d.t TO 'a''b\\c'@'%'",
+    ].iter().filter(|sql| !sql.contains("d.t")).copied().collect::<Vec<_>>());
+}
