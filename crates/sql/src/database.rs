@@ -19,6 +19,7 @@ use crate::catalog::metadata_lock::gate::Gate;
 use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
 use crate::catalog::read_back::checked_records;
+use crate::catalog::set_aside::{ObjectKind, SetAside};
 use crate::catalog::{Catalog, Pending, Replay, State, parse_one};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
@@ -365,11 +366,15 @@ fn take_up_tables(state: &State, engine: &Engine) -> Result<()> {
     for table in tables().filter(|table| table.layouts.is_some()) {
         engine.set_layouts(table.schema.primary.tree(), table.layouts.clone());
     }
-    let trees: HashSet<TreeId> =
+    let mut trees: HashSet<TreeId> =
         tables().flat_map(|table| table.schema.indexes().map(|index| index.tree())).collect();
+    trees.extend(state.set_aside.values().flat_map(|object| object.trees.iter().flatten()));
+    // A table whose record does not even say which trees it has: any may be its own.
+    let is_unknown = |o: &SetAside| o.key.kind == ObjectKind::Table && o.trees.is_none();
+    let keeps_all = state.set_aside.values().any(is_unknown);
     let built = trees.iter().filter(|tree| tree.0 >= storage::build::FIRST_BUILT);
     built.for_each(|tree| engine.store().tree_in_use(*tree));
-    let orphans = engine.store().drop_orphans(|tree| trees.contains(&tree))?;
+    let orphans = engine.store().drop_orphans(|tree| keeps_all || trees.contains(&tree))?;
     if !orphans.is_empty() {
         tracing::info!(trees = orphans.len(), "trees of an unfinished ALTER TABLE dropped");
     }
@@ -439,7 +444,20 @@ impl Database {
         };
         database.guard_prepared()?;
         database.make_root()?;
+        database.tell_set_aside();
         Ok(Arc::new(database))
+    }
+
+    /// What can't be used is said at every start.
+    fn tell_set_aside(&self) {
+        for object in self.catalog.state().set_aside.values() {
+            tracing::error!(
+                "SET ASIDE: {}: {}. Statements that name it fail; everything else works; no log file is purged \
+                 meanwhile. `duramen repair` may bring it back from the log into a new data directory; DROP gives it up",
+                object.key,
+                object.reason
+            );
+        }
     }
 
     /// A new data directory has one account: root, from this machine, without a password.
@@ -448,6 +466,13 @@ impl Database {
             "CREATE USER IF NOT EXISTS 'root'@'localhost' IDENTIFIED WITH 'caching_sha2_password'",
             "GRANT ALL ON *.* TO 'root'@'localhost' WITH GRANT OPTION",
         ];
+        if let Some(object) = self.catalog.state().set_aside.values().find(|o| o.key.kind == ObjectKind::User)
+            && !self.catalog.state().users.values().any(|u| u.grants.is_administrator())
+        {
+            // A new root without password would open the server to anybody.
+            tracing::error!("no administrator can log in: {} is set aside", object.key);
+            return Ok(());
+        }
         // Without an administrator nobody could make one. The second may be missing after a crash between the two.
         if self.catalog.state().users.values().any(|u| u.grants.is_administrator()) {
             return Ok(());

@@ -215,3 +215,38 @@ fn functions_and_accounts_are_read_back() {
         r"GRANT SELECT (a) ON d.t TO 'a''b\\c'@'%'",
     ].iter().filter(|sql| !sql.contains("d.t")).copied().collect::<Vec<_>>());
 }
+
+#[test]
+fn what_the_generator_of_definitions_found() {
+    // Members that are bytes, in tables of every default.
+    survives(&[
+        "CREATE TABLE a (e ENUM('0', 'é') CHARACTER SET binary, s SET('x ', 'y') CHARACTER SET binary) DEFAULT CHARSET latin1",
+        "INSERT INTO a VALUES ('é', 'x ')",
+        "CREATE TABLE b (id INT PRIMARY KEY, e ENUM('0') DEFAULT '0') DEFAULT CHARSET binary",
+        "ALTER TABLE b CONVERT TO CHARACTER SET latin1",
+        "CREATE TABLE c LIKE a",
+    ]);
+    for (charset, members, default) in [("latin1", "'éЯ'", "éЯ"), ("ascii", "'漢', 'x'", "漢")] {
+        let sql = format!("CREATE TABLE t (e ENUM({members}) CHARACTER SET {charset} DEFAULT '{default}')");
+        let server = Server::new(1);
+        let mut session = server.session();
+        run(&mut session, "CREATE DATABASE d; USE d").unwrap();
+        let _ = run(&mut session, &sql);
+        let before = shown(&mut session);
+        drop(session);
+        assert_eq!(before, shown(&mut server.restart().session()), "{sql}");
+    }
+    for key in ["UNIQUE", "PRIMARY KEY"] {
+        let create = format!("CREATE TABLE t (a TINYINT AUTO_INCREMENT {key})");
+        refused(1067, &[&create, "ALTER TABLE t ALTER COLUMN a SET DEFAULT 5"]);
+        survives(&[&create, "ALTER TABLE t ALTER COLUMN a DROP DEFAULT"]);
+    }
+    for body in
+        ["ENUM('a\\\\','b')", "SET('`Z\\\\\\\\', '#x') CHARACTER SET ascii", "ENUM('0--\\\\\\\\*', 'x')"]
+    {
+        survives(&[
+            &format!("CREATE FUNCTION f() RETURNS {body} DETERMINISTIC RETURN 1"),
+            "CREATE TABLE t AS SELECT f() AS x",
+        ]);
+    }
+}

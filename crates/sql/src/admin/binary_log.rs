@@ -181,9 +181,23 @@ pub fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
         }
         PurgeTo::Before(moment) => first_since(&log, unix_micros(cx, moment)?)?,
     };
+    check_nothing_aside(&cx.database)?;
     let removed = cx.database.engine().purge_log_to(keep).map_err(SqlError::internal)?;
     tracing::info!("purged {} binary log files before {}", removed.len(), log.file_name(keep));
     Ok(())
+}
+
+/// Error 1378 while an object is set aside: what the log has of it is needed to bring it back.
+fn check_nothing_aside(database: &Database) -> Result<()> {
+    match database.catalog().state().set_aside.values().next() {
+        None => Ok(()),
+        Some(object) => {
+            let mut error = error::LOG_IN_USE.plain();
+            error.message +=
+                &format!(": {} is set aside, and may need any of the log to be repaired", object.key);
+            Err(error)
+        }
+    }
 }
 
 /// RESET BINARY LOGS AND GTIDS: commits, and the log begins anew in a file of this number. The tables keep everything.
@@ -193,6 +207,7 @@ pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
     let named = u32::try_from(number).ok().filter(|number| (1..=NUMBER_MAX).contains(number));
     let named =
         named.ok_or_else(|| error::RESET_SOURCE_TO_VALUE_OUT_OF_RANGE.with(&[&number, &NUMBER_MAX]))?;
+    check_nothing_aside(&cx.database)?;
     let _closed = cx.begin_reset()?;
     cx.database.engine().reset_log(named).map_err(SqlError::internal)?;
     tracing::info!(
@@ -207,7 +222,8 @@ pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
 pub fn purge_expired(database: &Database) -> Result<()> {
     let globals = database.globals();
     let seconds = globals.uint(ids::BINLOG_EXPIRE_LOGS_SECONDS);
-    if seconds == 0 || !globals.bool(ids::BINLOG_EXPIRE_LOGS_AUTO_PURGE) {
+    let is_needed = check_nothing_aside(database).is_err();
+    if seconds == 0 || is_needed || !globals.bool(ids::BINLOG_EXPIRE_LOGS_AUTO_PURGE) {
         return Ok(());
     }
     let log = database.log();

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::build::{Environment, check_name};
 use super::objects::State;
 use super::record::Change;
+use super::set_aside::ObjectKind;
 use super::temporary::TemporaryTables;
 use super::{ColumnDef, TableDef, check_not_system, database_or, show};
 use crate::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind, TableDefinition};
@@ -305,6 +306,12 @@ fn drop_database(name: &str, if_exists: bool, state: &State) -> Result<Plan> {
         let e = error::DB_DROP_EXISTS.with(&[&name]);
         return if if_exists { Ok(Plan::nothing(e)) } else { Err(e) };
     };
+    if let Some(object) =
+        state.set_aside.values().find(|o| o.key.kind != ObjectKind::User && o.key.database == name)
+    {
+        // Nobody loses what might still be repaired without naming it.
+        return Err(object.error());
+    }
     let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
     let functions =
         database.functions.values().map(|f| Change::DropFunction(name.to_owned(), f.name.clone()));

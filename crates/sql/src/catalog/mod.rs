@@ -31,6 +31,7 @@ pub mod objects;
 pub mod read_back;
 pub mod record;
 mod replay;
+pub mod set_aside;
 pub mod show;
 pub mod statistics;
 pub mod table;
@@ -49,6 +50,7 @@ pub use account::UserDef;
 pub use objects::{FunctionDef, State};
 pub use record::Change;
 pub use replay::Replay;
+pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
 
 use crate::ast::Statement;
@@ -93,6 +95,9 @@ impl Catalog {
         let state = self.state.read();
         match state.table(database, name) {
             Some(table) => Ok(table.clone()),
+            None if let Some(object) = state.set_aside(&ObjectKey::table(database, name)) => {
+                Err(object.error())
+            }
             None if state.databases.contains_key(database) => {
                 Err(error::NO_SUCH_TABLE.with(&[&database, &name]))
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::account::UserDef;
+use super::set_aside::{ObjectKey, SetAside};
 use super::show::{quote, quote_text_for};
 use super::table::TableDef;
 use crate::ast::{Characteristics, DataAccess, SqlSecurity};
@@ -16,6 +17,8 @@ pub struct State {
     pub databases: BTreeMap<String, DatabaseDef>,
     /// Users by name and host.
     pub users: BTreeMap<(String, String), UserDef>,
+    /// What can't be used, and is kept as it is.
+    pub set_aside: BTreeMap<ObjectKey, SetAside>,
     /// Numbers not given out yet.
     pub next: NextNumbers,
 }

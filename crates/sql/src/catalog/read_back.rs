@@ -25,6 +25,7 @@ use storage::{BatchOp, WriteBatch};
 
 use super::objects::{FunctionDef, State};
 use super::record::{self, Change};
+use super::set_aside::ObjectKey;
 use super::table::TableDef;
 use super::{Pending, replay};
 use crate::ast::{Characteristics, DataAccess, SqlSecurity};
@@ -100,6 +101,7 @@ enum Object<'a> {
     Table(&'a str, &'a str),
     Function(&'a str, &'a str),
     User(&'a str, &'a str),
+    SetAside(&'a ObjectKey),
 }
 
 /// The names that a change gives or takes.
@@ -115,6 +117,7 @@ fn objects(change: &Change) -> Vec<Object<'_>> {
         C::DropFunction(database, name) => vec![Object::Function(database, name)],
         C::PutUser(user) => vec![Object::User(&user.user, &user.host)],
         C::DropUser(user, host) => vec![Object::User(user, host)],
+        C::DropSetAside(object) | C::PutAside(object) => vec![Object::SetAside(&object.key)],
     }
 }
 
@@ -125,6 +128,7 @@ impl std::fmt::Display for Object<'_> {
             Object::Table(database, name) => write!(f, "table {database}.{name}"),
             Object::Function(database, name) => write!(f, "function {database}.{name}"),
             Object::User(user, host) => write!(f, "account '{user}'@'{host}'"),
+            Object::SetAside(key) => key.fmt(f),
         }
     }
 }
@@ -148,6 +152,9 @@ impl Object<'_> {
             Object::User(user, host) => {
                 let key = ((*user).to_owned(), (*host).to_owned());
                 both(made.users.get(&key), read.users.get(&key), |a, b| (a != b).then_some("account"))
+            }
+            Object::SetAside(key) => {
+                both(made.set_aside(key), read.set_aside(key), |a, b| (a != b).then_some("reason"))
             }
         }
     }

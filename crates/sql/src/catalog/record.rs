@@ -8,6 +8,7 @@
 //! | `t` database 00 name | see [`put_table`] |
 //! | `f` database 00 name in lower case | see [`put_function`] |
 //! | `u` user 00 host | see [`UserDef::encode`] |
+//! | `x` and the key of an object that replay set aside | since when u64 (a position), the reason (the rest) |
 //!
 //! Numbers are little-endian; texts behind a length-encoded length, but for the CREATE TABLE, which is the rest. A table
 //! is kept as the statement that makes it, in a form that does not depend on any session: UTF-8, time stamps in UTC.
@@ -23,6 +24,7 @@ use storage::{Store, TreeId, WriteBatch};
 use super::account::UserDef;
 use super::build::{self, Environment, Numbers, Trees};
 use super::objects::{DatabaseDef, FunctionDef, NextNumbers, State};
+use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
 use super::{parse_one, show};
 use crate::ast::{Characteristics, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text};
@@ -61,6 +63,10 @@ pub enum Change {
     PutUser(UserDef),
     /// A user is gone: user, host.
     DropUser(String, String),
+    /// Replay can't go on with an object: its record stays as it is.
+    PutAside(SetAside),
+    /// An object that was set aside is gone, with its record.
+    DropSetAside(SetAside),
 }
 
 fn key(kind: u8, a: &str, b: Option<&str>) -> Vec<u8> {
@@ -109,7 +115,34 @@ pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
             batch.put(TREE, &key(b'u', &user.user, Some(&user.host)), &user.encode());
         }
         Change::DropUser(user, host) => batch.delete(TREE, &key(b'u', user, Some(host))),
+        Change::PutAside(object) => {
+            let mut value = object.since.to_u64().to_le_bytes().to_vec();
+            value.extend_from_slice(object.reason.as_bytes());
+            batch.put(TREE, &aside_key(&object.key), &value);
+        }
+        Change::DropSetAside(object) => {
+            batch.delete(TREE, &aside_key(&object.key));
+            batch.delete(TREE, &object_key(&object.key));
+            object.trees.iter().flatten().for_each(|&tree| batch.drop_tree(tree));
+        }
     }
+}
+
+/// The key of an object's record.
+fn object_key(object: &ObjectKey) -> Vec<u8> {
+    key(object.kind.byte(), &object.database, Some(&object.name))
+}
+
+/// The key of the record that tells that an object is set aside.
+fn aside_key(object: &ObjectKey) -> Vec<u8> {
+    [b"x", &object_key(object)[..]].concat()
+}
+
+/// The object whose record has this key.
+fn object_of(key: &[u8]) -> Option<ObjectKey> {
+    let (kind, name) = key.split_first()?;
+    let (database, name) = std::str::from_utf8(name).ok()?.split_once('\0')?;
+    Some(ObjectKey { kind: ObjectKind::of(*kind)?, database: database.to_owned(), name: name.to_owned() })
 }
 
 fn put_next(next: NextNumbers, batch: &mut WriteBatch) {
@@ -260,6 +293,8 @@ pub fn apply(change: &Change, state: &mut State, position: LogPosition) {
             state.users.insert((user.user.clone(), user.host.clone()), user.clone());
         }
         Change::DropUser(user, host) => drop(state.users.remove(&(user.clone(), host.clone()))),
+        Change::PutAside(object) => state.put_aside(object.clone()),
+        Change::DropSetAside(object) => drop(state.set_aside.remove(&object.key)),
     }
 }
 
@@ -327,9 +362,23 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
                 key.escape_ascii().to_string()
             ))
         };
-        read(key, value, *position, &mut state).map_err(|e| e.unwrap_or_else(damaged))?;
+        let Err(error) = read(key, value, *position, &mut state) else { continue };
+        let reason =
+            error.map_or_else(|| "its record in the catalog is damaged".to_owned(), |e| e.to_string());
+        // What the whole depends on stops the start.
+        let object = object_of(key).ok_or_else(damaged)?;
+        let trees = trees_of_record(&object, value);
+        state.put_aside(SetAside { key: object, reason, since: LogPosition::ZERO, trees });
     }
     Ok(state)
+}
+
+/// The trees that a table's record names, if that much of it can be read.
+fn trees_of_record(object: &ObjectKey, value: &[u8]) -> Option<Vec<TreeId>> {
+    match (object.kind, read_definition(value).ok()?.numbers.trees) {
+        (ObjectKind::Table, Trees::These(trees)) => Some(trees),
+        _ => None,
+    }
 }
 
 /// Reads one record into a catalog, as [`load`] does.
@@ -350,6 +399,7 @@ pub(super) fn forget_entry(key: &[u8], state: &mut State) -> Result<()> {
         b't' => drop(database.and_then(|d| d.tables.remove(second))),
         b'f' => drop(database.and_then(|d| d.functions.remove(second))),
         b'u' => drop(state.users.remove(&(first.to_owned(), second.to_owned()))),
+        b'x' => drop(object_of(&key[1..]).and_then(|object| state.set_aside.remove(&object))),
         _ => return Err(damaged()),
     }
     Ok(())
@@ -388,6 +438,16 @@ fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> R
         b'u' => {
             let user = UserDef::decode(first, second, &mut c).map_err(none)?;
             apply(&Change::PutUser(user), state, position);
+        }
+        b'x' => {
+            let object = object_of(&key[1..]).ok_or(None)?;
+            let since = LogPosition::from_u64(c.u64().map_err(none)?);
+            let reason = String::from_utf8_lossy(c.take_rest()).into_owned();
+            let ObjectKey { database, name, .. } = &object;
+            let table = state.table(database, name).filter(|_| object.kind == ObjectKind::Table);
+            let trees = table.map(|table| table.schema.indexes().map(|index| index.tree()).collect());
+            let trees = trees.or_else(|| state.set_aside(&object)?.trees.clone());
+            state.put_aside(SetAside { key: object, reason, since, trees });
         }
         _ => return Err(None),
     }

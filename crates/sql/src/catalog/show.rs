@@ -86,7 +86,8 @@ fn column_of(table: &TableDef, number: usize, zone: Zone) -> String {
 /// `of_table` is the table's collation.
 fn column(column: &ColumnDef, of_table: Collation, automatic: bool, zone: Zone) -> String {
     let mut out = format!("{} {}", quote(&column.name), column.ty);
-    if column.ty.is_character() {
+    // Members are text also where they are bytes; BINARY and BLOB have no character set to name.
+    if column.ty.is_character() || matches!(column.ty, DataType::Enum { .. } | DataType::Set { .. }) {
         out += &column_charset(column.ty.collation(), of_table);
     }
     if let Some(generated) = &column.generated {

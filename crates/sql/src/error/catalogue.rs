@@ -258,6 +258,7 @@ catalogue! {
     CANT_SET_GTID_NEXT_WHEN_OWNING_GTID = 1790, "HY000", "@@SESSION.GTID_NEXT cannot be changed by a client that owns a GTID. The client owns %. Ownership is released on COMMIT or ROLLBACK.";
     UNKNOWN_EXPLAIN_FORMAT = 1791, "HY000", "Unknown EXPLAIN format name: '%'";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006", "Cannot execute statement in a READ ONLY transaction.";
+    TABLESPACE_MISSING = 1812, "HY000", "Tablespace is missing for %.";
     INTERNAL_ERROR = 1815, "HY000", "Internal error: %";
     MUST_CHANGE_PASSWORD = 1820, "HY000", "You must reset your password using ALTER USER statement before executing this statement.";
     DUP_INDEX = 1831, "HY000", "Duplicate index '%' defined on the table '%.%'. This is deprecated and will be disallowed in a future release.";

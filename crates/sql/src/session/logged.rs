@@ -12,6 +12,7 @@ use storage::transaction::RowImages;
 use super::Context;
 use crate::catalog::Change;
 use crate::catalog::ddl::{LoggedText, TextForm};
+use crate::catalog::set_aside::ObjectKind;
 use crate::parser::VERSION;
 use crate::types::Collation;
 use crate::variables::{SessionVariables, ids, sql_mode};
@@ -71,7 +72,7 @@ impl Context {
                         host: host.as_bytes().to_vec().into(),
                     });
                 }
-                C::DropTable(_) | C::DropDatabase(_) => {}
+                C::DropTable(_) | C::DropDatabase(_) | C::PutAside(_) | C::DropSetAside(_) => {}
             }
         }
         // Whoever filters by database goes by the one that the statement is about, which need not exist yet.
@@ -145,6 +146,10 @@ fn updated(changes: &[Change]) -> UpdatedDatabases<'static> {
             C::AlterTable(from, to, _) => names.extend([&*from.database, &*to.database]),
             C::PutFunction(function) => names.push(&function.database),
             C::PutUser(_) | C::DropUser(..) => names.push("mysql"),
+            C::PutAside(object) | C::DropSetAside(object) => match object.key.kind {
+                ObjectKind::Table | ObjectKind::Function => names.push(&object.key.database),
+                ObjectKind::User => names.push("mysql"),
+            },
         }
     }
     names.sort_unstable();

@@ -27,7 +27,7 @@ mod server;
 use std::sync::Arc;
 
 use crate::admin::show::as_shown;
-use crate::catalog::{ColumnDef, TableDef};
+use crate::catalog::{ColumnDef, ObjectKey, SetAside, TableDef};
 use crate::error::{self, Result};
 use crate::executor::output::OutputColumn;
 use crate::planner::Provider;
@@ -214,6 +214,17 @@ impl Wanted {
         let databases = state.databases.iter().filter(|(name, _)| sees(name));
         let tables = databases.flat_map(|(_, database)| database.tables.values());
         tables.filter(|table| self.table(&table.name)).map(|table| as_shown(cx, table.clone())).collect()
+    }
+
+    /// The tables that are set aside and wanted, of which the account may know.
+    pub fn tables_set_aside(&self, cx: &Context) -> Vec<SetAside> {
+        let state = cx.catalog().state();
+        let is_wanted = |object: &&SetAside| {
+            let ObjectKey { database, name, .. } = &object.key;
+            self.schema(database) && self.table(name) && cx.grants_now().sees_tables(database)
+        };
+        let of_databases = state.databases.keys().flat_map(|database| state.tables_set_aside(database));
+        of_databases.filter(is_wanted).cloned().collect()
     }
 
     /// The system tables that are wanted and of which the account may know.

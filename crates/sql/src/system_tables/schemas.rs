@@ -51,7 +51,14 @@ pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resul
         row.extend(cells![""]);
         each(row)?;
     }
-    wanted.tables(cx).iter().try_for_each(|table| each(table_row(cx, table)))
+    wanted.tables(cx).iter().try_for_each(|table| each(table_row(cx, table)))?;
+    // As MySQL shows a table that it can't open: by name, with the error.
+    wanted.tables_set_aside(cx).into_iter().try_for_each(|object| {
+        let mut row = cells![CATALOG, object.key.database.as_str(), object.key.name.as_str(), "BASE TABLE"];
+        row.extend(std::iter::repeat_n(Datum::Null, 16));
+        row.extend(cells![object.error().message]);
+        each(row)
+    })
 }
 
 /// Times of making are not kept, and so NULL.

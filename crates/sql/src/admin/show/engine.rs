@@ -40,6 +40,10 @@ fn report(cx: &Context, title: &str) -> String {
         deadlock::tell(cx, &deadlock, &mut report.0);
     }
     let globals = cx.database.globals();
+    let state = cx.catalog().state();
+    if !state.set_aside.is_empty() {
+        report.tell("OBJECTS SET ASIDE", sections::set_aside(&state));
+    }
     report.tell("TRANSACTIONS", sections::transactions(engine));
     report.tell("LOG", sections::log(log, globals));
     report.tell("GROUPS", sections::groups(log.status()));

@@ -79,7 +79,11 @@ fn table_names(cx: &Context, database: &str) -> Vec<String> {
         Some(schema) => schema.tables.iter().map(|table| table.name.to_owned()).collect(),
         None => {
             let state = cx.catalog().state();
-            state.database(database).map_or(Vec::new(), |held| held.tables.keys().cloned().collect())
+            let mut names: Vec<String> =
+                state.database(database).map_or(Vec::new(), |held| held.tables.keys().cloned().collect());
+            names.extend(state.tables_set_aside(database).map(|object| object.key.name.clone()));
+            names.sort_unstable();
+            names
         }
     }
 }
@@ -167,6 +171,12 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
         row.extend(cells![table.shown_counter()]);
         row.extend((0..3).map(|_| Datum::Null));
         row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
+        out.push(row);
+    }
+    for object in state.tables_set_aside(&database) {
+        let mut row = cells![object.key.name.as_str()];
+        row.extend((0..16).map(|_| Datum::Null));
+        row.extend(cells![object.error().message]);
         out.push(row);
     }
     Ok(out)

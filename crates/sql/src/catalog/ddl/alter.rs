@@ -25,6 +25,7 @@ use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{Draft, Finished};
 use crate::catalog::objects::State;
 use crate::catalog::record::Change;
+use crate::catalog::set_aside::ObjectKey;
 use crate::error::{self, Result, SqlError};
 use binlog::position::LogPosition;
 
@@ -96,6 +97,7 @@ impl Alter {
             if state.database(to.0).is_none() {
                 return Err(error::BAD_DB_ERROR.with(&[&to.0]));
             }
+            state.check_usable(&ObjectKey::table(to.0, to.1))?;
             let taken = match old.is_temporary() {
                 true => settings.temporary.get(to.0, to.1).is_some(),
                 false => state.table(to.0, to.1).is_some(),

@@ -9,6 +9,7 @@ use crate::catalog::account::UserDef;
 use crate::catalog::database_or;
 use crate::catalog::objects::State;
 use crate::catalog::record::Change;
+use crate::catalog::set_aside::ObjectKey;
 use crate::error::{self, Result, SqlError};
 use crate::privilege::{Dynamic, Grants, Privileges, find};
 
@@ -48,6 +49,7 @@ pub(super) fn grant(grant: &Grant, state: &State, settings: &Settings) -> Result
     }
     let wanted = wanted(&grant.what, settings)?;
     each(&grant.to, settings, |key| {
+        state.check_usable(&ObjectKey::user(&key.0, &key.1))?;
         let user = state.users.get(&key).ok_or_else(|| error::CANT_CREATE_USER_WITH_GRANT.plain())?;
         Ok(Some(changed(user, |grants| give(grants, &wanted, grant.with_option))))
     })
@@ -75,6 +77,7 @@ pub(super) fn revoke(revoke: &Revoke, state: &State, settings: &Settings) -> Res
     };
     let mut notes = Vec::new();
     let mut plan = each(&revoke.from, settings, |key| {
+        state.check_usable(&ObjectKey::user(&key.0, &key.1))?;
         let Some(user) = state.users.get(&key) else {
             let missing = error::USER_DOES_NOT_EXIST.with(&[&quoted_account((&key.0, &key.1))]);
             if revoke.ignore_unknown_user || revoke.if_exists {

@@ -6,6 +6,7 @@ use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system};
 use crate::ast::{Account, CreateRoutine, ObjectName, RoutineKind};
 use crate::catalog::objects::{FunctionDef, State};
 use crate::catalog::record::Change;
+use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
 use crate::error::{self, Result, SqlError};
 use crate::types::DataType;
@@ -24,6 +25,7 @@ pub(super) fn create(
     check_name(name, error::SP_WRONG_NAME)?;
     check_not_system(database)?;
     let collation = state.database(database).ok_or_else(|| error::BAD_DB_ERROR.with(&[&database]))?.collation;
+    state.check_usable(&ObjectKey::function(database, name))?;
     if state.function(database, name).is_some() {
         let e = error::SP_ALREADY_EXISTS.with(&[&"FUNCTION", &name]);
         return if create.if_not_exists { Ok(Plan::nothing(e)) } else { Err(e) };
@@ -96,6 +98,9 @@ pub(super) fn drop(
     let found = state.function(database, name).filter(|_| kind == RoutineKind::Function);
     match found {
         Some(function) => Ok(Plan::one(Change::DropFunction(database.to_owned(), function.name.clone()))),
+        None if let Some(object) = state.set_aside(&ObjectKey::function(database, name)) => {
+            Ok(Plan::one(Change::DropSetAside(object.clone())))
+        }
         None if if_exists => Ok(Plan::nothing(error::SP_DOES_NOT_EXIST.with(&[&word, &shown]))),
         None => Err(error::SP_DOES_NOT_EXIST.with(&[&word, &shown])),
     }

@@ -12,6 +12,7 @@ use crate::catalog::deprecated;
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
 use crate::catalog::record::Change;
+use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, temporary};
 use crate::error::{self, Result, SqlError};
 use crate::system_tables;
@@ -34,7 +35,10 @@ pub(super) fn existing_note(
     }
     let is_there = match create.temporary {
         true => settings.temporary.get(database, name).is_some(),
-        false => is_system || state.table(database, name).is_some(),
+        false => {
+            state.check_usable(&ObjectKey::table(database, name))?;
+            is_system || state.table(database, name).is_some()
+        }
     };
     let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
     match is_there {
@@ -133,6 +137,7 @@ fn existing_database(state: &State, database: &str) -> Result<Collation> {
 
 pub(super) fn existing(state: &State, database: &str, name: &str) -> Result<Arc<TableDef>> {
     existing_database(state, database)?;
+    state.check_usable(&ObjectKey::table(database, name))?;
     state.table(database, name).cloned().ok_or_else(|| error::NO_SUCH_TABLE.with(&[&database, &name]))
 }
 
@@ -180,6 +185,9 @@ pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Resu
                 return Err(error::NONUNIQ_TABLE.with(&[&table]));
             }
             Some(found) => plan.changes.push(Change::DropTable(found.clone())),
+            None if let Some(object) = state.set_aside(&ObjectKey::table(database, table)) => {
+                plan.changes.push(Change::DropSetAside(object.clone()));
+            }
             None => missing.push(format!("{database}.{table}")),
         }
     }
@@ -265,6 +273,7 @@ pub(super) fn rename(pairs: &[(ObjectName, ObjectName)], state: &State, settings
         check_name(to_name, error::WRONG_TABLE_NAME)?;
         let table = existing(&state, from_database, from_name)?;
         existing_database(&state, to_database)?;
+        state.check_usable(&ObjectKey::table(to_database, to_name))?;
         if state.table(to_database, to_name).is_some() {
             return Err(error::TABLE_EXISTS_ERROR.with(&[&to_name]));
         }

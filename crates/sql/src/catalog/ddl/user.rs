@@ -9,6 +9,7 @@ use crate::ast::{
 use crate::catalog::account::{AccountOptions, UserDef};
 use crate::catalog::objects::State;
 use crate::catalog::record::Change;
+use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
 use crate::error::{self, Result, SqlError};
 use crate::value::json::{self, Tree};
@@ -180,6 +181,7 @@ pub(super) fn create(
     let (mut made, mut present) = (Vec::new(), Vec::new());
     for spec in &create.users {
         let (user, host) = resolve(&spec.user, settings);
+        state.check_usable(&ObjectKey::user(&user, &host))?;
         if state.users.contains_key(&(user.clone(), host.clone())) {
             present.push((user, host));
             continue;
@@ -221,6 +223,7 @@ pub(super) fn alter(
     let (mut changed, mut missing) = (Vec::new(), Vec::new());
     for spec in &alter.users {
         let key = resolve(&spec.user, settings);
+        state.check_usable(&ObjectKey::user(&key.0, &key.1))?;
         let Some(found) = state.users.get(&key) else {
             missing.push(key);
             continue;
@@ -259,6 +262,8 @@ pub(super) fn drop(names: &[Account], if_exists: bool, state: &State, settings: 
         let (user, host) = resolve(name, settings);
         if state.users.contains_key(&(user.clone(), host.clone())) {
             plan.changes.push(Change::DropUser(user, host));
+        } else if let Some(object) = state.set_aside(&ObjectKey::user(&user, &host)) {
+            plan.changes.push(Change::DropSetAside(object.clone()));
         } else {
             missing.push((user, host));
         }
@@ -280,6 +285,8 @@ pub(super) fn rename(pairs: &[(Account, Account)], state: &State, settings: &Set
     let mut users = state.users.clone();
     for (from, to) in pairs {
         let (from, to) = (resolve(from, settings), resolve(to, settings));
+        state.check_usable(&ObjectKey::user(&from.0, &from.1))?;
+        state.check_usable(&ObjectKey::user(&to.0, &to.1))?;
         if users.contains_key(&to) {
             return Err(failed("RENAME USER", &[from]));
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use storage::lock::Killed;
 
 use super::Context;
+use crate::catalog::ObjectKey;
 use crate::error::{self, Result};
 use crate::routine::Routine;
 use crate::session::series::SeededRandom;
@@ -18,7 +19,10 @@ impl Context {
             let shown = format!("{database}.{name}");
             error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &shown])
         };
-        let function = self.catalog().function(database, name).ok_or_else(missing)?;
+        let Some(function) = self.catalog().function(database, name) else {
+            self.catalog().state().check_usable(&ObjectKey::function(database, name))?;
+            return Err(missing());
+        };
         if let Some(compiled) = function.compiled.get() {
             return Ok(compiled.clone());
         }

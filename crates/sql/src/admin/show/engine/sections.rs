@@ -8,6 +8,7 @@ use binlog::log::{Log, LogStatus};
 use stdx::histogram::Histogram;
 use storage::{Engine, EngineOptions, LockManager, StoreStats};
 
+use crate::catalog::{SetAside, State};
 use crate::variables::{GlobalVariables, ids};
 
 pub(super) fn transactions(engine: &Engine) -> String {
@@ -215,6 +216,15 @@ fn size(bytes: u64) -> String {
         10_485_760..10_737_418_240 => format!("{} MiB", bytes >> 20),
         _ => format!("{} GiB", bytes >> 30),
     }
+}
+
+/// What can't be used, and why.
+pub(super) fn set_aside(state: &State) -> String {
+    let line = |object: &SetAside| match object.since {
+        LogPosition::ZERO => format!("SET ASIDE: {}: {}\n", object.key, object.reason),
+        since => format!("SET ASIDE since {since}: {}: {}\n", object.key, object.reason),
+    };
+    state.set_aside.values().map(line).collect()
 }
 
 #[cfg(test)]

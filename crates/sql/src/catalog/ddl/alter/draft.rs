@@ -356,6 +356,9 @@ impl Changed {
         if column.generated.is_some() {
             return Err(error::WRONG_USAGE.with(&[&"DEFAULT", &"generated column"]));
         }
+        if default.is_some() && self.is_auto(number) {
+            return Err(error::INVALID_DEFAULT.with(&[&name]));
+        }
         let (default, expr) = match default {
             None => (Default::None, None),
             given => self.draft.default(name, &column.ty, column.nullable, given)?,

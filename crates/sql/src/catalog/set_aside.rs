@@ -1,0 +1,137 @@
+//! Objects that are set aside: the server runs without them rather than not at all (R1), and keeps all that a repair of
+//! them needs (R2).
+//!
+//! A start sets a table, function or account aside when it can't read its record, or can't replay what the log has of it.
+//! From then on
+//!
+//! - statements that name it fail with error 1812, which says why; `DROP` alone still works, and ends the matter;
+//! - lists of tables show it, so that a dump fails rather than leave it out;
+//! - row events of it are skipped by replay, so its rows are those of before: [`SetAside::since`] says from where on;
+//! - no log file is purged, no unknown tree is dropped, and no name is given twice: what is needed to bring it back stays.
+//!
+//! What replay sets aside is told by a record of its own (`x`), for the next start begins behind that place.
+
+use binlog::position::LogPosition;
+use storage::TreeId;
+
+use super::objects::State;
+use crate::error::{self, Result, SqlError};
+
+/// What kind of object it is: the first byte of its record's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// A table.
+    Table = b't' as isize,
+    /// A stored function.
+    Function = b'f' as isize,
+    /// An account.
+    User = b'u' as isize,
+}
+
+/// Names one object: kind; database or user; name (a function's in lower case) or host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectKey {
+    /// Its kind.
+    pub kind: ObjectKind,
+    /// Its database; an account's user.
+    pub database: String,
+    /// Its name, a function's in lower case; an account's host.
+    pub name: String,
+}
+
+/// An object that is set aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    /// Which.
+    pub key: ObjectKey,
+    /// Why, for people.
+    pub reason: String,
+    /// The end of the first event group that was not applied to it; zero if its record can't be read.
+    pub since: LogPosition,
+    /// Its trees, as far as its record says.
+    pub trees: Option<Vec<TreeId>>,
+}
+
+impl ObjectKind {
+    /// The kind whose records' keys begin with this byte.
+    pub fn of(byte: u8) -> Option<Self> {
+        [ObjectKind::Table, ObjectKind::Function, ObjectKind::User]
+            .into_iter()
+            .find(|kind| kind.byte() == byte)
+    }
+
+    /// The first byte of its records' keys.
+    pub fn byte(self) -> u8 {
+        self as u8
+    }
+}
+
+impl ObjectKey {
+    /// A table's.
+    pub fn table(database: &str, name: &str) -> Self {
+        Self { kind: ObjectKind::Table, database: database.to_owned(), name: name.to_owned() }
+    }
+
+    /// A function's, its name in any case.
+    pub fn function(database: &str, name: &str) -> Self {
+        Self { kind: ObjectKind::Function, database: database.to_owned(), name: name.to_lowercase() }
+    }
+
+    /// An account's.
+    pub fn user(user: &str, host: &str) -> Self {
+        Self { kind: ObjectKind::User, database: user.to_owned(), name: host.to_owned() }
+    }
+}
+
+impl std::fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (database, name) = (&self.database, &self.name);
+        match self.kind {
+            ObjectKind::Table => write!(f, "table {database}.{name}"),
+            ObjectKind::Function => write!(f, "function {database}.{name}"),
+            ObjectKind::User => write!(f, "account '{database}'@'{name}'"),
+        }
+    }
+}
+
+impl SetAside {
+    /// Error 1812.
+    pub fn error(&self) -> SqlError {
+        let what = format!("{}, which was set aside at a start: {}", self.key, self.reason);
+        let mut error = error::TABLESPACE_MISSING.with(&[&what]);
+        if self.key.kind != ObjectKind::Table {
+            error.message = format!("The definition is missing for {what}");
+        }
+        error
+    }
+}
+
+impl State {
+    /// An object that is set aside.
+    pub fn set_aside(&self, key: &ObjectKey) -> Option<&SetAside> {
+        if self.set_aside.is_empty() { None } else { self.set_aside.get(key) }
+    }
+
+    /// Error 1812 if the name is that of an object that is set aside.
+    pub fn check_usable(&self, key: &ObjectKey) -> Result<()> {
+        self.set_aside(key).map_or(Ok(()), |object| Err(object.error()))
+    }
+
+    /// The names of a database's tables that are set aside.
+    pub fn tables_set_aside<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a SetAside> {
+        let is_it = move |key: &ObjectKey| key.kind == ObjectKind::Table && key.database == database;
+        self.set_aside.values().filter(move |object| is_it(&object.key))
+    }
+
+    /// Takes an object out of use.
+    pub fn put_aside(&mut self, object: SetAside) {
+        let ObjectKey { kind, database, name } = &object.key;
+        let of_database = self.databases.get_mut(database);
+        match kind {
+            ObjectKind::Table => drop(of_database.and_then(|d| d.tables.remove(name))),
+            ObjectKind::Function => drop(of_database.and_then(|d| d.functions.remove(name))),
+            ObjectKind::User => drop(self.users.remove(&(database.clone(), name.clone()))),
+        }
+        self.set_aside.insert(object.key.clone(), object);
+    }
+}

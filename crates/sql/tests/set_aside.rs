@@ -1,0 +1,100 @@
+//! What can't be read is set aside: the server starts, everything else works, and all that a repair needs stays.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use binlog::event::QueryEvent;
+use binlog::group::GroupContext;
+use common::{Server, rows, run, value};
+use sql::Session;
+use storage::{TreeId, WriteBatch};
+
+/// The catalog's tree.
+const CATALOG: TreeId = TreeId(1);
+
+/// Puts records into the catalog as no statement would.
+fn damage(server: &Server, records: &[(&[u8], &[u8])]) {
+    let mut batch = WriteBatch::new();
+    records.iter().for_each(|(key, value)| batch.put(CATALOG, key, value));
+    let event = QueryEvent::new(0, b"", b"CREATE DATABASE IF NOT EXISTS d");
+    server.database.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, None).unwrap();
+}
+
+fn number(session: &mut Session, sql: &str) -> u16 {
+    run(session, sql).map(|_| ()).expect_err(&format!("{sql} is accepted")).number
+}
+
+#[test]
+fn records_that_cannot_be_read_are_set_aside() {
+    let server = Server::new(3);
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE d; USE d; FLUSH BINARY LOGS").unwrap();
+    run(&mut session, "CREATE TABLE bad (a INT PRIMARY KEY); CREATE TABLE worse (a INT PRIMARY KEY)")
+        .unwrap();
+    run(&mut session, "CREATE TABLE good (a INT PRIMARY KEY); INSERT INTO good VALUES (1), (2)").unwrap();
+    run(&mut session, "CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN 1; CREATE USER u").unwrap();
+    let store = server.database.engine().store();
+    let record = store.get(CATALOG, b"td\0bad", store.snapshot_visible().position()).unwrap().unwrap();
+    // Its trees can be read, its text can't.
+    let broken = [&record[..record.len() - 20], b" OF_NO_KNOWN_ENGINE"].concat();
+    damage(&server, &[(b"td\0bad", &broken), (b"td\0worse", b"?"), (b"fd\0f", b"?"), (b"uu\0%", b"")]);
+    drop(session);
+    let mut server = server.restart();
+    for _ in 0..2 {
+        let mut session = server.session();
+        run(&mut session, "USE d").unwrap();
+        assert_eq!(rows(&mut session, "SELECT a FROM good").len(), 2);
+        assert_eq!(rows(&mut session, "SHOW TABLES").concat(), ["bad", "good", "worse"]);
+        for sql in [
+            "SELECT * FROM bad",
+            "INSERT INTO bad VALUES (1)",
+            "SHOW CREATE TABLE worse",
+            "ALTER TABLE bad ADD b INT",
+            "TRUNCATE bad",
+            "RENAME TABLE good TO bad",
+            "RENAME TABLE bad TO other",
+            "CREATE TABLE bad (a INT)",
+            "CREATE TABLE IF NOT EXISTS worse (a INT)",
+            "CREATE TABLE other LIKE bad",
+            "ALTER TABLE good RENAME worse",
+            "DROP DATABASE d",
+            "CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN 1",
+            "SELECT f()",
+            "CREATE USER u",
+            "GRANT SELECT ON d.* TO u",
+            "ALTER USER u ACCOUNT LOCK",
+        ] {
+            let error = run(&mut session, sql).map(|_| ()).expect_err(sql);
+            assert_eq!(error.number, 1812, "{sql}: {error}");
+        }
+        let report = &rows(&mut session, "SHOW ENGINE DURAMEN STATUS")[0][2];
+        for object in ["table d.bad", "table d.worse", "function d.f", "account 'u'@'%'"] {
+            assert!(report.contains(&format!("SET ASIDE: {object}")), "{report}");
+        }
+        let comment = "SELECT table_comment FROM information_schema.tables WHERE table_name = 'worse'";
+        assert!(value(&mut session, comment).contains("set aside"));
+        // What it may need stays.
+        assert_eq!(number(&mut session, "PURGE BINARY LOGS TO 'binlog.000002'"), 1378);
+        assert_eq!(number(&mut session, "RESET BINARY LOGS AND GTIDS"), 1378);
+        run(&mut session, "INSERT INTO good VALUES (3); DELETE FROM good WHERE a = 3").unwrap();
+        drop(session);
+        server = server.power_cut();
+    }
+    let mut session = server.session();
+    run(&mut session, "USE d; DROP TABLE bad, worse; DROP FUNCTION f; DROP USER u").unwrap();
+    run(&mut session, "CREATE TABLE bad (a INT PRIMARY KEY); INSERT INTO bad VALUES (7)").unwrap();
+    run(&mut session, "PURGE BINARY LOGS TO 'binlog.000002'").unwrap();
+    drop(session);
+    let server = server.power_cut().restart();
+    let mut session = server.session();
+    assert_eq!(value(&mut session, "SELECT a FROM d.bad"), "7");
+    assert!(!rows(&mut session, "SHOW ENGINE DURAMEN STATUS")[0][2].contains("SET ASIDE"));
+}
+
+#[test]
+fn no_root_is_made_while_an_administrator_is_set_aside() {
+    let server = Server::new(3);
+    damage(&server, &[(b"uroot\0localhost", b"")]);
+    let server = server.restart();
+    assert!(server.database.account("root", "localhost").is_none(), "nobody becomes root without a password");
+}
