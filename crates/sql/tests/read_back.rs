@@ -241,6 +241,13 @@ fn what_the_generator_of_definitions_found() {
         refused(1067, &[&create, "ALTER TABLE t ALTER COLUMN a SET DEFAULT 5"]);
         survives(&[&create, "ALTER TABLE t ALTER COLUMN a DROP DEFAULT"]);
     }
+    survives(&[
+        "CREATE FUNCTION b() RETURNS ENUM('a') CHARACTER SET binary DETERMINISTIC RETURN 'a'",
+        "CREATE TABLE n1 (a INT, CHECK (a > 0), CONSTRAINT n5 CHECK (a < 9))",
+        "RENAME TABLE n1 TO n8",
+        "CREATE TABLE m1 (a INT, CHECK (a > 0), CONSTRAINT m5 CHECK (a < 9))",
+        "ALTER TABLE m1 RENAME m8",
+    ]);
     for body in
         ["ENUM('a\\\\','b')", "SET('`Z\\\\\\\\', '#x') CHARACTER SET ascii", "ENUM('0--\\\\\\\\*', 'x')"]
     {

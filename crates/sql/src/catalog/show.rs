@@ -86,8 +86,7 @@ fn column_of(table: &TableDef, number: usize, zone: Zone) -> String {
 /// `of_table` is the table's collation.
 fn column(column: &ColumnDef, of_table: Collation, automatic: bool, zone: Zone) -> String {
     let mut out = format!("{} {}", quote(&column.name), column.ty);
-    // Members are text also where they are bytes; BINARY and BLOB have no character set to name.
-    if column.ty.is_character() || matches!(column.ty, DataType::Enum { .. } | DataType::Set { .. }) {
+    if column.ty.names_charset() {
         out += &column_charset(column.ty.collation(), of_table);
     }
     if let Some(generated) = &column.generated {

@@ -192,6 +192,11 @@ impl DataType {
         self.is_string() && self.collation() != Collation::BINARY
     }
 
+    /// True for the types whose text says which character set they have: those of texts, and ENUM and SET of bytes.
+    pub fn names_charset(&self) -> bool {
+        self.is_character() || matches!(self, DataType::Enum { .. } | DataType::Set { .. })
+    }
+
     /// True for texts and byte strings.
     pub fn is_string(&self) -> bool {
         use DataType::{Char, Enum, Lob, Set, VarChar};

@@ -39,7 +39,7 @@ pub(super) fn create(
         }
     };
     let parameters = String::from_utf8_lossy(create.parameters_span.of(text).trim_ascii()).into_owned();
-    let charset = if returns.is_character() {
+    let charset = if returns.names_charset() {
         format!(" CHARSET {}", returns.collation().charset().name())
     } else {
         String::new()

@@ -235,6 +235,8 @@ fn renamed(table: &TableDef, database: &str, name: &str) -> Result<TableDef> {
             check_name(&check.name, error::WRONG_NAME_FOR_INDEX)?;
         }
     }
+    // As a definition that is read has them.
+    new.checks.sort_by(|a, b| a.name.cmp(&b.name));
     let schema = draft::schema_of(table.id, database, name, &table.columns, &table.indexes, &trees)?;
     new.schema = Arc::new(schema);
     (new.database, new.name) = (database.to_owned(), name.to_owned());
