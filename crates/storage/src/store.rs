@@ -162,7 +162,7 @@ impl Store {
         let is_far = writing.log_distance >= core.options.log_distance_max / 2;
         if is_far || active.bytes() >= core.options.memtable_size {
             let notes = core.notes.load().as_ref().map(|source| source(position)).unwrap_or_default();
-            core.freeze(&mut writing, &notes);
+            drop(core.freeze(&mut writing, &notes));
         }
     }
 
@@ -265,17 +265,29 @@ impl Store {
         &self,
         notes: impl FnOnce(LogPosition) -> Vec<u8>,
     ) -> Result<LogPosition, StoreError> {
-        let position = {
-            let mut writing = self.core.writing.lock();
-            let notes = notes(writing.last);
-            self.core.freeze(&mut writing, &notes);
-            writing.last
-        };
-        while self.checkpoint_position() < position || !self.core.current.peek().frozen.is_empty() {
+        let begun = self.begin_checkpoint(notes);
+        self.finish_checkpoint(&begun)?;
+        Ok(begun.position)
+    }
+
+    /// The first half of [`Self::checkpoint_with`], which does no I/O: what was written so far waits to be flushed, with
+    /// `notes`.
+    pub fn begin_checkpoint(&self, notes: impl FnOnce(LogPosition) -> Vec<u8>) -> BegunCheckpoint {
+        let mut writing = self.core.writing.lock();
+        let notes = notes(writing.last);
+        let list = self.core.freeze(&mut writing, &notes);
+        BegunCheckpoint { list, position: writing.last }
+    }
+
+    /// The second half: returns once a manifest edit holds the position and its notes, or those of a checkpoint that
+    /// was begun later. After an error it may be called again.
+    pub fn finish_checkpoint(&self, begun: &BegunCheckpoint) -> Result<(), StoreError> {
+        while self.core.is_frozen(&begun.list) {
             self.core.flush_once()?;
         }
+        assert!(self.checkpoint_position() >= begun.position, "F3: the checkpoint is there, or a later one");
         self.core.bury();
-        Ok(position)
+        Ok(())
     }
 
     /// Flushes frozen memtables, if there are any: what a background thread does by itself.
@@ -320,6 +332,14 @@ impl Store {
             compaction_failure: failures.1.clone(),
         }
     }
+}
+
+/// A checkpoint that is not yet durable: see [`Store::begin_checkpoint`].
+#[derive(Clone)]
+pub struct BegunCheckpoint {
+    /// The memtable that goes with it.
+    list: Arc<SkipList>,
+    position: LogPosition,
 }
 
 /// Deleted keys around which gaps are to be learnt: see [`Store::gaps_due`].
