@@ -1,31 +1,60 @@
 //! The catalog during replay: DDL is done again where the log has it.
+//!
+//! 1. begin  The catalog as of the store's checkpoint is read, and the notes.
+//! 2. ddl    The session of replay takes the statement's settings over. The statement is planned; its trees are those that
+//!    the notes name, or are built from the rows (C4). Its changes are published at its position.
 
 use std::sync::Arc;
 
 use binlog::LogPosition;
 use binlog::event::QueryEvent;
 use storage::layout::Layouts;
-use storage::{ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
+use storage::{ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
 
-use super::ddl::{self, Settings, alter};
-use super::temporary::TemporaryTables;
-use super::{Catalog, Pending, State, parse_one, read_notes, record};
+use super::ddl::{self, alter};
+use super::{Catalog, Change, Pending, parse_one, read_notes, record, statement_hash};
+use crate::database::Database;
 use crate::error::{Result, SqlError};
-use crate::types::Collation;
-use crate::value::temporal::SECOND;
-use crate::value::zone::Zone;
+use crate::executor::alter::replayed;
+use crate::session::Context;
 
-/// Builds the catalog while the engine opens.
-#[derive(Default)]
+/// Builds a database's catalog while its log is replayed.
 pub struct Replay {
-    state: State,
+    cx: Context,
+    /// Trees that the notes name, for statements behind the checkpoint.
     pending: Pending,
 }
 
 impl Replay {
-    /// The catalog, once the engine is open.
-    pub fn finish(self) -> Catalog {
-        Catalog::new(self.state)
+    /// For a database whose engine is open and not yet replayed.
+    pub fn new(database: &Arc<Database>) -> Self {
+        Self { cx: Context::of_replay(database.clone()), pending: Pending::default() }
+    }
+
+    fn catalog(&self) -> &Catalog {
+        self.cx.database.catalog()
+    }
+
+    fn store(&self) -> &Arc<Store> {
+        self.cx.database.engine().store()
+    }
+
+    fn load(&mut self) -> Result<()> {
+        let store = self.store().clone();
+        let state = record::load(&store)?;
+        self.pending = read_notes(&state, &store.checkpoint_notes());
+        // B3: before anything is built.
+        store.find_built_trees()?;
+        let named = state
+            .databases
+            .values()
+            .flat_map(|d| d.tables.values())
+            .flat_map(|table| table.schema.indexes().map(|index| index.tree()).collect::<Vec<_>>());
+        let noted = self.pending.values().flat_map(|built| built.trees.iter().copied());
+        let is_built = |tree: &TreeId| tree.0 >= storage::build::FIRST_BUILT && !tree.is_temporary();
+        named.chain(noted).filter(is_built).for_each(|tree| store.tree_in_use(tree));
+        self.catalog().put_state(state);
+        Ok(())
     }
 
     fn again(
@@ -35,56 +64,54 @@ impl Replay {
         position: LogPosition,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let status = &query.status;
-        let database = String::from_utf8_lossy(&query.database).into_owned();
-        let [client, connection, server] = status.charset.unwrap_or([255; 3]);
-        let collation = |id| Collation::by_id(id).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
-        let settings = Settings {
-            database: (!database.is_empty()).then_some(database),
-            sql_mode: status.sql_mode.unwrap_or(0),
-            client: collation(client).charset(),
-            connection: collation(connection),
-            server: collation(server),
-            zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
-            generates_key: false,
-            temporary: TemporaryTables::default(),
-            moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
-            account: status.invoker.as_ref().map_or_else(
-                || ("root".to_owned(), "localhost".to_owned()),
-                |account| {
-                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                    (text(&account.user), text(&account.host))
-                },
-            ),
-        };
+        self.cx.take_over(query, timestamp);
+        let settings = self.cx.settings();
         let statement = parse_one(&query.sql, settings.sql_mode)?;
-        let plan = match alter::of(&statement.kind, &self.state, &settings) {
+        let state = self.catalog().state();
+        let plan = match alter::of(&statement.kind, &state, &settings) {
             Some(alter) => {
                 let alter = alter?;
-                let trees = self.pending.remove(&alter.old.id).unwrap_or_default();
-                alter.plan(&trees, &self.state)?
+                let trees = self.trees_of(&alter, &query.sql)?;
+                let plan = alter.plan(&trees, &state)?;
+                for change in &plan.changes {
+                    if let Change::AlterTable(_, new, _) = change {
+                        replayed::set_counter(self.store(), &alter, new)?;
+                    }
+                }
+                plan
             }
-            None => ddl::plan(&statement, &query.sql, &self.state, &settings, &ddl::no_passwords)?,
+            None => ddl::plan(&statement, &query.sql, &state, &settings, &ddl::no_passwords)?,
         };
-        for change in &plan.changes {
-            record::write(change, batch);
-            record::apply(change, &mut self.state, position);
-        }
+        drop(state);
+        plan.changes.iter().for_each(|change| record::write(change, batch));
+        self.catalog().publish(&plan.changes, position);
         Ok(())
     }
-}
 
-fn zone(name: &[u8]) -> Option<Zone> {
-    Zone::by_name(std::str::from_utf8(name).ok()?)
+    /// The trees of the indexes that a statement builds (C4).
+    fn trees_of(&mut self, alter: &alter::Alter, text: &[u8]) -> Result<Vec<TreeId>> {
+        let noted = self.pending.remove(&alter.old.id);
+        let count = alter.to_build().len();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if let Some(noted) = noted {
+            let is_its_own = noted.statement.is_none_or(|hash| hash == statement_hash(text));
+            if is_its_own
+                && noted.trees.len() == count
+                && replayed::are_there(self.store(), &alter.old, &noted.trees)?
+            {
+                return Ok(noted.trees);
+            }
+        }
+        replayed::build_trees(&mut self.cx, alter)
+    }
 }
 
 impl ReplayTarget for Replay {
     fn begin(&mut self, store: &Arc<Store>) -> std::result::Result<(), ReplayError> {
         let position = store.checkpoint_position();
-        self.state =
-            record::load(store).map_err(|e: SqlError| ReplayError::Event { position, what: e.message })?;
-        self.pending = read_notes(&self.state, &store.checkpoint_notes());
-        Ok(())
+        self.load().map_err(|e: SqlError| ReplayError::Event { position, what: e.message })
     }
 
     fn ddl(
@@ -99,20 +126,26 @@ impl ReplayTarget for Replay {
     }
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
-        self.state.table(database, name).map(|table| table.schema.clone())
+        let table = self.cx.database.catalog().table(database, name).ok()?;
+        // Nobody changes rows between the checkpoint that has a statement's trees and the statement: these are of one that
+        // was never logged.
+        if !self.pending.is_empty() {
+            self.pending.remove(&table.id);
+        }
+        Some(table.schema.clone())
     }
 
     fn layouts(&mut self, schema: &TableSchema) -> Option<Arc<Layouts>> {
-        self.state.table(&schema.database, &schema.name)?.layouts.clone()
+        self.catalog().table(&schema.database, &schema.name).ok()?.layouts.clone()
     }
 
     fn row_seen(&mut self, schema: &TableSchema, after: &[u8]) {
-        if let Some(table) = self.state.table(&schema.database, &schema.name) {
+        if let Ok(table) = self.catalog().table(&schema.database, &schema.name) {
             table.count_row(after);
         }
     }
 
     fn notes(&self) -> Vec<u8> {
-        super::notes(&self.state, &self.pending)
+        super::notes(&self.catalog().state(), &self.pending)
     }
 }

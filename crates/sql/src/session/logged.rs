@@ -10,10 +10,13 @@ use binlog::group::GroupContext;
 use storage::transaction::RowImages;
 
 use super::Context;
+use super::variables::put_charsets;
 use crate::catalog::Change;
 use crate::parser::VERSION;
 use crate::types::Collation;
-use crate::variables::{SessionVariables, ids};
+use crate::value::temporal::SECOND;
+use crate::value::zone::Zone;
+use crate::variables::{SessionVariables, Value, ids};
 
 /// `binlog_row_metadata` by its list of words.
 const FULL_METADATA: u64 = 1;
@@ -74,6 +77,36 @@ impl Context {
             event.suppress_use = true;
         }
         event
+    }
+
+    /// The other way: a DDL statement of the log is about to be done in this session, which gets the settings that
+    /// [`Self::ddl_event`] tells, and usual ones for what it does not tell. `timestamp` is the event's.
+    pub(crate) fn take_over(&mut self, query: &QueryEvent<'_>, timestamp: u32) {
+        let status = &query.status;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        self.diagnostics.clear();
+        let [client, connection, server] = status.charset.unwrap_or([255; 3]);
+        let collation = |id| Collation::by_id(id).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+        put_charsets(self, collation(client).charset(), collation(connection));
+        let zone =
+            status.time_zone.as_deref().and_then(|name| Zone::by_name(std::str::from_utf8(name).ok()?));
+        let (increment, offset) = status.auto_increment.unwrap_or((1, 1));
+        self.change_variables(|v| {
+            v.put(ids::SQL_MODE, Value::UInt(status.sql_mode.unwrap_or(0)));
+            v.put(ids::COLLATION_SERVER, Value::Text(collation(server).name().into()));
+            v.put(ids::TIME_ZONE, Value::Text(zone.unwrap_or(Zone::UTC).name().into()));
+            v.put(ids::AUTO_INCREMENT_INCREMENT, Value::UInt(increment.into()));
+            v.put(ids::AUTO_INCREMENT_OFFSET, Value::UInt(offset.into()));
+            // The log has the column that it makes.
+            v.put(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY, Value::Bool(false));
+        });
+        self.begin_moment_at(i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)));
+        let database = text(&query.database);
+        self.set_default_database((!database.is_empty()).then_some(database));
+        self.account = match &status.invoker {
+            Some(account) => (text(&account.user), text(&account.host)),
+            None => ("root".to_owned(), "localhost".to_owned()),
+        };
     }
 
     /// A statement with the settings that any depends on.
