@@ -20,7 +20,7 @@ use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
-use crate::catalog::{Catalog, Pending, Replay, State, parse_one};
+use crate::catalog::{Catalog, Replay, State, parse_one};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
@@ -403,16 +403,8 @@ impl Database {
         let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
         let engine_options =
             variables::engine::engine_options(&options.globals, &options.log_base_name, uuid);
-        let mut replay = Replay::default();
-        let engine = Engine::open(env.clone(), &options.datadir, engine_options, &mut replay)
+        let engine = Engine::open_without_replay(env.clone(), &options.datadir, engine_options)
             .map_err(SqlError::internal)?;
-        let catalog = Arc::new(replay.finish());
-        take_up_tables(&catalog.state(), &engine)?;
-        let counters = catalog.clone();
-        engine.set_notes_source(move |_| counters.notes());
-        variables::engine::follow(&options.globals, engine.log());
-        variables::engine::follow_locks(&options.globals, engine.locks());
-        status::engine::register(&options.status, &engine);
         let prepared = Arc::<AtomicU64>::default();
         let count = prepared.clone();
         options
@@ -420,11 +412,11 @@ impl Database {
             .add_source(move |rows| rows.gauge("Prepared_stmt_count", count.load(Ordering::Relaxed)));
         let uuids = uuid::Generator::new(&*env);
         let spill = Spill::new(env.clone(), &options.datadir.join(SPILL_FOLDER), options.globals.clone())?;
-        let database = Self {
+        let database = Arc::new(Self {
             env,
             globals: options.globals,
             engine,
-            catalog,
+            catalog: Arc::default(),
             processes: Mutex::default(),
             next_id: AtomicU64::new(1),
             deadlines: Deadlines::default(),
@@ -441,11 +433,25 @@ impl Database {
             spill,
             replicas: Replicas::default(),
             owned_gtids: OwnedGtids::default(),
-        };
+        });
+        database.replay()?;
         database.guard_prepared()?;
         database.make_root()?;
         database.tell_set_aside();
-        Ok(Arc::new(database))
+        Ok(database)
+    }
+
+    /// The tables become what the log says, the catalog with them; from then on both follow what sessions do.
+    fn replay(self: &Arc<Self>) -> Result<()> {
+        let engine = &self.engine;
+        engine.replay(&mut Replay::new(self)).map_err(SqlError::internal)?;
+        take_up_tables(&self.catalog.state(), engine)?;
+        let counters = self.catalog.clone();
+        engine.set_notes_source(move |_| counters.notes());
+        variables::engine::follow(&self.globals, engine.log());
+        variables::engine::follow_locks(&self.globals, engine.locks());
+        status::engine::register(&self.status, engine);
+        Ok(())
     }
 
     /// What can't be used is said at every start.
@@ -500,7 +506,7 @@ impl Database {
             }
             let context = GroupContext::new(server_id, seconds, crate::parser::VERSION);
             let event = QueryEvent::new(0, b"", sql.as_bytes());
-            let batch = checked_records(&plan.changes, &event, seconds, &state, &Pending::new())?;
+            let batch = checked_records(&plan.changes, &event, seconds, &state, &[])?;
             drop(state);
             let position = self.engine.commit_ddl(context, &event, batch, None)?.position;
             self.catalog.publish(&plan.changes, position);

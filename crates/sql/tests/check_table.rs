@@ -3,8 +3,11 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
+
 use binlog::position::LogPosition;
 use common::{Server, rows, run};
+use env::{Env, OpenMode};
 use storage::WriteBatch;
 
 /// The key that a row has in the index on `a`.
@@ -55,4 +58,49 @@ fn entries_that_are_missing_or_too_many_or_others_are_found() {
     let twice =
         ["Index 'k' does not agree with the rows.", "Index 'k' is unique, and contains 1 duplicates."];
     assert_eq!(checked(&[(20, 2)], &[(30, 2)]), corrupt(&twice));
+}
+
+/// A bit of a table's file, whichever it is: also of the filter, which CHECK TABLE did not read, and point reads did.
+#[test]
+fn any_damage_of_a_file_is_found() {
+    let server = Server::new(2);
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE d").unwrap();
+    run(&mut session, "CREATE TABLE d.t (id INT PRIMARY KEY, a INT NOT NULL, s VARBINARY(4000), KEY k (a))")
+        .unwrap();
+    for id in 0..150 {
+        let row = format!("({id}, {id}, RANDOM_BYTES(1000)), ({0}, 7, REPEAT('x', 3000))", id + 1000);
+        run(&mut session, &format!("INSERT INTO d.t VALUES {row}")).unwrap();
+    }
+    drop(session);
+    let server = server.restart();
+    // The table is large enough for a file of its own.
+    let size = |path: &PathBuf| server.env.open(path, OpenMode::Read).unwrap().len().unwrap();
+    let tables = server.env.read_dir(Path::new("/data/store")).unwrap().into_iter();
+    let tables = tables.filter(|path| path.extension().is_some_and(|e| e == "table"));
+    let path = tables.max_by_key(size).unwrap();
+    let len = size(&path);
+    let mut footer = [0; 56];
+    server.env.open(&path, OpenMode::Read).unwrap().read_exact_at(&mut footer, len - 56).unwrap();
+    let handle = |n: usize| u64::from_le_bytes(*footer[n * 12..].first_chunk().unwrap());
+    let [index, filter, properties] = [handle(0), handle(1), handle(2)];
+    assert!(filter < index && index < properties, "docs/formats/tables.md");
+    let env = server.env.reboot();
+    drop(server);
+    let spread = (0..40).map(|n| len * n / 40).chain(len - 60..len);
+    let places = spread.chain([filter, filter + 1, index - 14, index - 1, index, properties - 1, properties]);
+    for place in places {
+        let env = env.copy_after_cut(place);
+        let file = env.open(&path, OpenMode::ReadWrite).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, place).unwrap();
+        file.write_at(&[byte[0] ^ 1 << (place % 8)], place).unwrap();
+        let server = Server::open(env);
+        let found = rows(&mut server.session(), "CHECK TABLE d.t");
+        let text = format!("byte {place}: {found:?}");
+        assert_eq!(found.last().unwrap()[3], "Corrupt", "{text}");
+        assert!(found[0][3].contains(&path.display().to_string()), "{text}");
+    }
+    let sound = Server::open(env);
+    assert_eq!(rows(&mut sound.session(), "CHECK TABLE d.t")[0][3], "OK");
 }

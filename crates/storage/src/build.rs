@@ -9,10 +9,12 @@
 //!
 //! (B1) While a tree is built, no deletion in it is left out although nothing seems to be under it: what it deletes may
 //!      be about to come.
-//! (B2) Nobody reads a tree as a table's before its build has ended, and [`crate::Engine::checkpoint`] has been called
-//!      since: then all of it is in tables, and replay never builds.
-//! (B3) Trees of builds are numbered from [`FIRST_BUILT`] by a counter of the running process. What a crash leaves of a
-//!      build is found at the next start, for no table has it, and dropped.
+//! (B2) Nobody reads a tree as a table's before its build has ended. A statement's trees are in a checkpoint before it is
+//!      logged, so that replay finds them with the values that clients have seen. Where replay does not find them, it
+//!      builds them once more, from the rows as of the statement's place in the log.
+//! (B3) Trees of builds are numbered from [`FIRST_BUILT`] by a counter of the running process, which begins behind all
+//!      trees on disk ([`Store::find_built_trees`]) and all that the catalog and the notes name, before replay builds any. What
+//!      a crash leaves of a build is found at the next start, for no table has it, and dropped after replay.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -96,23 +98,28 @@ impl Store {
         trees.iter().for_each(|tree| self.core.current.gaps.forget(*tree));
     }
 
-    /// At a start, after replay: drops built trees that `is_named` does not know, and gives no number again that is in
-    /// use (B3).
-    pub fn drop_orphans(&self, is_named: impl Fn(TreeId) -> bool) -> Result<Vec<TreeId>, StoreError> {
+    /// At a start, before replay: the built trees that have entries. No number of theirs, nor one of a tree that was
+    /// dropped, is given again (B3).
+    pub fn find_built_trees(&self) -> Result<Vec<TreeId>, StoreError> {
         // Entries of a dropped tree may still lie below, where a new tree of that number would meet them.
         let view = self.core.current.load();
         let dropped = view.drops.iter().map(|(tree, _)| tree).filter(|tree| tree.0 >= FIRST_BUILT);
         dropped.for_each(|tree| self.tree_in_use(tree));
         drop(view);
-        let (mut orphans, mut tree) = (Vec::new(), TreeId(FIRST_BUILT));
+        let (mut trees, mut tree) = (Vec::new(), TreeId(FIRST_BUILT));
         while let Some(found) = self.next_tree(tree)? {
-            if !is_named(found) {
-                orphans.push(found);
-            }
-            self.core.next_built.fetch_max(found.0.saturating_add(1), Ordering::Relaxed);
+            trees.push(found);
+            self.tree_in_use(found);
             let Some(next) = found.0.checked_add(1) else { break };
             tree = TreeId(next);
         }
+        Ok(trees)
+    }
+
+    /// At a start, after replay: drops built trees that `is_named` does not know.
+    pub fn drop_orphans(&self, is_named: impl Fn(TreeId) -> bool) -> Result<Vec<TreeId>, StoreError> {
+        let orphans: Vec<TreeId> =
+            self.find_built_trees()?.into_iter().filter(|tree| !is_named(*tree)).collect();
         if orphans.is_empty() {
             return Ok(orphans);
         }
@@ -126,6 +133,13 @@ impl Store {
         Ok(orphans)
     }
 
+    /// True if the tree has a key, as of `position`.
+    pub fn has_entries(&self, tree: TreeId, position: LogPosition) -> Result<bool, StoreError> {
+        let mut cursor = self.cursor(tree, position);
+        cursor.seek_first()?;
+        Ok(cursor.valid())
+    }
+
     /// No number at or below this is given to a tree to be built.
     pub fn tree_in_use(&self, tree: TreeId) {
         self.core.next_built.fetch_max(tree.0.saturating_add(1), Ordering::Relaxed);
@@ -134,7 +148,7 @@ impl Store {
     /// The first tree at or behind `tree` that has entries, dropped or not.
     fn next_tree(&self, tree: TreeId) -> Result<Option<TreeId>, StoreError> {
         let view = self.core.current.load();
-        let mut merge = Merge::new(view.all_sources());
+        let mut merge = Merge::new(view.sources_from(tree));
         let mut place = tree;
         loop {
             merge.seek(&place.prefix(), LogPosition::MAX)?;

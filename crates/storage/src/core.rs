@@ -3,6 +3,7 @@
 use crate::entry::TreeId;
 use crate::error::StoreError;
 use crate::memtable::{Checkpoint, Frozen, Retired};
+use crate::skiplist::SkipList;
 use crate::snapshot::{Horizon, Snapshots};
 use crate::store::StoreOptions;
 use crate::tables::Tables;
@@ -97,16 +98,19 @@ impl Core {
         self.retired.bury();
     }
 
-    /// Sets the active memtable aside, with the position and the notes that flushing it makes durable.
-    pub(crate) fn freeze(&self, writing: &mut Writing, notes: &[u8]) {
+    /// Sets the active memtable aside, with the position and the notes that flushing it makes durable; returns it.
+    pub(crate) fn freeze(&self, writing: &mut Writing, notes: &[u8]) -> Arc<SkipList> {
         let checkpoint = Checkpoint { position: writing.last, notes: notes.into() };
         let drops = std::mem::take(&mut writing.drops).into();
         let log_distance = std::mem::take(&mut writing.log_distance);
+        // Only this writer, which holds the latch, replaces it.
+        let list = self.current.peek().active.clone();
         self.current.update(|view| {
-            let list = std::mem::replace(&mut view.active, self.options.memtable());
-            view.frozen.insert(0, Frozen { list, checkpoint, drops, log_distance });
+            view.active = self.options.memtable();
+            view.frozen.insert(0, Frozen { list: list.clone(), checkpoint, drops, log_distance });
         });
         self.signals.wake_background();
+        list
     }
 }
 

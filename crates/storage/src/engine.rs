@@ -27,8 +27,8 @@ mod pending;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use binlog::event::QueryEvent;
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
@@ -47,7 +47,7 @@ use crate::lock::{Interrupt, LockManager, TransactionLocks};
 use crate::prepared::{self, Prepared, Xid};
 use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
-use crate::store::{GapsDue, LogDurability, Store, StoreOptions};
+use crate::store::{ExaminedStore, GapsDue, LogDurability, Store, StoreOptions};
 use crate::temporary::Temporary;
 use crate::transaction::{Transaction, TransactionError, TransactionOptions};
 use pending::Apply;
@@ -112,7 +112,12 @@ pub enum EngineError {
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// The tables hold more than the log, or begin before it: files were lost or mixed up.
-    #[error("tables and log do not belong together: the tables are at {tables}, the log goes from file {} to {log_end}", log_start.0)]
+    #[error(
+        "tables and log do not belong together: the tables (folder {STORE_FOLDER}) are at {tables}, the log goes from file {} \
+         to {log_end}. Nothing was changed in the tables. Restore the files that are missing, or the data directory from a \
+         backup; `duramen check` tells what is there",
+        log_start.0
+    )]
     Apart {
         /// The store's checkpoint.
         tables: LogPosition,
@@ -149,7 +154,8 @@ pub struct Engine {
     layouts: LayoutRegistry,
     env: Arc<dyn Env>,
     recovered: Recovered,
-    replayed: Replayed,
+    /// Set once, when the log was replayed.
+    replayed: OnceLock<Replayed>,
 }
 
 /// What commit hooks need.
@@ -182,6 +188,18 @@ impl Engine {
         options: EngineOptions,
         target: &mut dyn ReplayTarget,
     ) -> Result<Arc<Engine>, EngineError> {
+        let engine = Engine::open_without_replay(env, dir, options)?;
+        engine.replay(target)?;
+        Ok(engine)
+    }
+
+    /// The first half of [`Self::open`]: log and store are open, and the store is as of its checkpoint. Nothing but
+    /// [`Self::replay`] is called next; the target may hold the engine.
+    pub fn open_without_replay(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        options: EngineOptions,
+    ) -> Result<Arc<Engine>, EngineError> {
         let (log, recovered) = Log::open(env.clone(), dir, options.log.clone())?;
         let store_options = StoreOptions {
             memtable_size: options.memtable_size,
@@ -191,17 +209,11 @@ impl Engine {
             background: options.background,
             durability: Arc::new(Durability(log.clone())),
         };
+        let examined = Store::examine(env.clone(), &dir.join(STORE_FOLDER))?;
+        check_together(&examined, &recovered)?;
         let temporary = Temporary::new(env.clone(), &dir.join(TEMPORARY_FOLDER), &store_options)?;
-        let store = Store::open(env.clone(), &dir.join(STORE_FOLDER), store_options)?;
-        check_together(&store, &recovered)?;
-        target.begin(&store)?;
-        let log_start = recovered.reset.map_or(LogPosition::ZERO, |r| LogPosition::new(r.first, 0));
-        let (replayed, prepared) = replay::replay(&log, log_start, &store, target)?;
-        let shared = Arc::new(Shared::default());
-        shared.applied.store(log.visible().to_u64(), Ordering::Release);
-        let visible = log.clone();
-        store.set_visible_source(move || visible.visible());
-        let engine = Engine {
+        let store = examined.adopt(store_options)?;
+        Ok(Arc::new(Engine {
             locks: LockManager::new(env.clone()),
             // Any number will do that is not used twice between two starts: XIDs name transactions to humans only.
             next_xid: AtomicU64::new(1),
@@ -210,17 +222,28 @@ impl Engine {
             log,
             store,
             temporary: Arc::new(temporary),
-            shared,
+            shared: Arc::default(),
             branches: Mutex::default(),
             env,
             recovered,
-            replayed,
-        };
+            replayed: OnceLock::new(),
+        }))
+    }
+
+    /// The second half of [`Self::open`]: replays what the store lacks of the log.
+    pub fn replay(&self, target: &mut dyn ReplayTarget) -> Result<(), EngineError> {
+        target.begin(&self.store)?;
+        let log_start = self.recovered.reset.map_or(LogPosition::ZERO, |r| LogPosition::new(r.first, 0));
+        let (replayed, prepared) = replay::replay(&self.log, log_start, &self.store, target)?;
+        self.shared.applied.store(self.log.visible().to_u64(), Ordering::Release);
+        let visible = self.log.clone();
+        self.store.set_visible_source(move || visible.visible());
         for (xid, content) in prepared {
-            engine.adopt_prepared(xid, content);
+            self.adopt_prepared(xid, content);
         }
-        engine.move_purge_floor();
-        Ok(Arc::new(engine))
+        self.move_purge_floor();
+        assert!(self.replayed.set(replayed).is_ok(), "an engine is replayed once");
+        Ok(())
     }
 
     /// The log.
@@ -267,8 +290,8 @@ impl Engine {
     }
 
     /// What was replayed when the engine was opened.
-    pub fn replayed(&self) -> &Replayed {
-        &self.replayed
+    pub fn replayed(&self) -> Replayed {
+        self.replayed.get().cloned().unwrap_or_default()
     }
 
     /// Counters.
@@ -528,7 +551,7 @@ impl Engine {
 }
 
 /// Checks that the store's checkpoint lies on this log, and that the log goes back to it (Y4).
-fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineError> {
+fn check_together(store: &ExaminedStore, recovered: &Recovered) -> Result<(), EngineError> {
     let tables = store.checkpoint_position();
     let log_end = recovered.end;
     let log_start = recovered.files.first().copied().unwrap_or(FileNumber(1));
@@ -537,9 +560,9 @@ fn check_together(store: &Store, recovered: &Recovered) -> Result<(), EngineErro
         Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
         _ => tables.file().max(FileNumber(1)),
     };
-    if tables <= log_end && log_start <= needed {
-        Ok(())
-    } else {
-        Err(EngineError::Apart { tables, log_start, log_end })
+    match store.doubt() {
+        _ if tables <= log_end && log_start <= needed => Ok(()),
+        Some(why) => Err(why.clone().refused().into()),
+        None => Err(EngineError::Apart { tables, log_start, log_end }),
     }
 }

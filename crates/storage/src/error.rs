@@ -26,6 +26,12 @@ pub enum StoreError {
         /// What was found.
         what: String,
     },
+    /// The store can't be opened as it lies there.
+    #[error(
+        "{0}. Nothing was changed. `duramen check` tells what else is wrong; restore the data directory from a backup, \
+         or have `duramen repair` make a new one of what is sound"
+    )]
+    Refused(Box<StoreError>),
     /// Memory for writes is used up, and the background work that would free it fails; it is tried again and again.
     #[error("writes are stopped until a checkpoint works again: {0}")]
     Stalled(Box<StoreError>),
@@ -40,17 +46,28 @@ impl StoreError {
         StoreError::Io { what: what.into(), source: Arc::new(source) }
     }
 
+    /// Damage that the store is not opened with: the person has to be told what to do.
+    pub(crate) fn refused(self) -> StoreError {
+        match self {
+            StoreError::Corrupt { .. } => StoreError::Refused(Box::new(self)),
+            _ => self,
+        }
+    }
+
     /// True if the device was full: trying again helps once there is room.
     pub fn is_disk_full(&self) -> bool {
         match self {
             StoreError::Io { source, .. } => source.kind() == io::ErrorKind::StorageFull,
-            StoreError::Stalled(cause) => cause.is_disk_full(),
+            StoreError::Stalled(cause) | StoreError::Refused(cause) => cause.is_disk_full(),
             _ => false,
         }
     }
 
     /// True if bytes on disk are damaged: trying again does not help.
     pub fn is_corrupt(&self) -> bool {
-        matches!(self, StoreError::Corrupt { .. })
+        match self {
+            StoreError::Refused(cause) => cause.is_corrupt(),
+            _ => matches!(self, StoreError::Corrupt { .. }),
+        }
     }
 }

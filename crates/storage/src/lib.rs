@@ -65,5 +65,5 @@ pub use replay::{ReplayError, ReplayTarget};
 pub use schema::{Column, IndexDefinition, KeyPart, TableSchema};
 pub use snapshot::Snapshot;
 pub use statistics::IndexSample;
-pub use store::{GapsDue, LogDurability, Store, StoreOptions, StoreStats};
+pub use store::{BegunCheckpoint, ExaminedStore, GapsDue, LogDurability, Store, StoreOptions, StoreStats};
 pub use transaction::{Transaction, TransactionError, TransactionOptions};

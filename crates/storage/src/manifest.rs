@@ -1,8 +1,8 @@
 //! The record of which tables make up the store, and of the position that they stand for.
 //!
 //! 1. Open: `CURRENT` names a manifest file; its records, applied in order, give the tables, the checkpoint and the
-//!    drops. The first commit begins a new manifest with all of it in one record, so that nothing is ever appended
-//!    behind a torn record, and opening a store costs no flush.
+//!    drops. Nothing is changed. The first commit begins a new manifest with all of it in one record, so that nothing is ever
+//!    appended behind a torn record, and opening a store costs no flush.
 //! 2. Commit: an edit is appended as one record and flushed; from then on it is the truth.
 //! 3. Rotate: when the file has grown, a new one is begun, and `CURRENT` replaced atomically.
 //!
@@ -12,6 +12,10 @@
 //! (N1) A damaged record with a sound one behind it is damage, not a power cut: opening fails rather than forget.
 //! (N2) After a failed append or flush nothing is known of the file's end. The next commit begins a new manifest; until
 //!      then files that either outcome names stay.
+//! (N4) Without a `CURRENT` that can be read the newest manifest counts, if it is sound. What a power cut leaves of a new
+//!      manifest is: nothing, a part of its first record, or the whole; and a whole first record stands for a state that
+//!      the log and the tables have, whether `CURRENT` named it already or not (N3). Anything else is for a person to
+//!      decide.
 //! (N3) Tables are durable, in content and in name, before an edit names them.
 
 use crate::error::StoreError;
@@ -46,26 +50,55 @@ impl Manifest {
         env.exists(&dir.join(CURRENT))
     }
 
-    /// Reads the edits of the current manifest; none if there is no store yet. Returns them with the file's number.
-    pub(crate) fn read(env: &Arc<dyn Env>, dir: &Path) -> Result<(Vec<Edit>, u64), StoreError> {
-        let current = dir.join(CURRENT);
-        if !Manifest::is_there(&**env, dir) {
-            return Ok((Vec::new(), 0));
-        }
-        let failed = |path: &Path| {
-            let path = path.display().to_string();
-            move |e| StoreError::io(format!("read {path}"), e)
+    /// Reads the edits of the manifest in use, one of `manifests`, which lie in the folder beside `tables` table files.
+    pub(crate) fn examine(
+        env: &dyn Env,
+        dir: &Path,
+        manifests: &[u64],
+        tables: usize,
+    ) -> Result<Found, StoreError> {
+        let newest = manifests.iter().max().copied();
+        let read = |number: u64| {
+            let path = manifest_path(dir, number);
+            let content = env.read_file(&path);
+            content.map_err(|e| StoreError::io(format!("read {}", path.display()), e))
         };
-        let name = env.read_file(&current).map_err(failed(&current))?;
-        let name = std::str::from_utf8(&name).ok().map(str::trim_end);
-        let number = name.and_then(|n| manifest_number(Path::new(n))).ok_or_else(|| StoreError::Corrupt {
-            file: current,
-            offset: 0,
-            what: "does not name a manifest".into(),
-        })?;
-        let path = manifest_path(dir, number);
-        let content = env.read_file(&path).map_err(failed(&path))?;
-        Ok((parse(&content, number, &path)?, number))
+        let why = match read_current(env, dir, manifests)? {
+            Current::Names(number) => {
+                let edits = parse(&read(number)?, number, &manifest_path(dir, number))?;
+                for &later in manifests.iter().filter(|later| **later > number) {
+                    // Only the manifest in use gets a second record.
+                    if sound_records(&read(later)?, later) > 1 {
+                        let later = manifest_name(later);
+                        let what =
+                            format!("names {}, but {later} was in use after it", manifest_name(number));
+                        return Err(StoreError::Corrupt { file: dir.join(CURRENT), offset: 0, what });
+                    }
+                }
+                return Ok(Found { edits, number, instead_of: None, doubt: None });
+            }
+            Current::Missing if newest.is_none() && tables == 0 => return Ok(Found::default()),
+            Current::Missing => StoreError::Corrupt {
+                file: dir.join(CURRENT),
+                offset: 0,
+                what: match newest {
+                    Some(newest) => format!("it is missing, though {} is there", manifest_name(newest)),
+                    None => format!("it is missing, as all manifests are, though {tables} tables are there"),
+                },
+            },
+            Current::Damaged(why) => why,
+        };
+        let Some(newest) = newest else { return Ok(Found { doubt: Some(why), ..Found::default() }) };
+        let content = read(newest)?;
+        match parse(&content, newest, &manifest_path(dir, newest)) {
+            // N4
+            Ok(edits) => Ok(Found { edits, number: newest, instead_of: Some(why), doubt: None }),
+            // A first manifest whose beginning was cut short, perhaps.
+            Err(e) if manifests.len() == 1 && sound_records(&content, newest) == 0 => {
+                Ok(Found { doubt: Some(e), ..Found::default() })
+            }
+            Err(e) => Err(e),
+        }
     }
 
     /// A manifest with no file yet: the first commit begins file `number`.
@@ -131,6 +164,40 @@ impl Manifest {
             let _ = self.env.remove_file(&manifest_path(&self.dir, old));
         }
         Ok(())
+    }
+}
+
+/// What was found in a store's folder.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// What the manifest says.
+    pub(crate) edits: Vec<Edit>,
+    /// Its number, 0 if there is none.
+    pub(crate) number: u64,
+    /// Why it counts although `CURRENT` does not name it (N4).
+    pub(crate) instead_of: Option<StoreError>,
+    /// Why it is not certain that the store was never used: it is as good as empty only if the log has everything.
+    pub(crate) doubt: Option<StoreError>,
+}
+
+enum Current {
+    Missing,
+    Names(u64),
+    Damaged(StoreError),
+}
+
+fn read_current(env: &dyn Env, dir: &Path, manifests: &[u64]) -> Result<Current, StoreError> {
+    let path = dir.join(CURRENT);
+    if !Manifest::is_there(env, dir) {
+        return Ok(Current::Missing);
+    }
+    let content = env.read_file(&path).map_err(|e| StoreError::io(format!("read {}", path.display()), e))?;
+    let damaged = |what: String| Ok(Current::Damaged(StoreError::Corrupt { file: path, offset: 0, what }));
+    let name = std::str::from_utf8(&content).ok().map(str::trim_end);
+    match name.and_then(|name| manifest_number(Path::new(name))) {
+        Some(number) if manifests.contains(&number) => Ok(Current::Names(number)),
+        Some(number) => damaged(format!("it names {}, which is not there", manifest_name(number))),
+        None => damaged("it does not name a manifest".into()),
     }
 }
 
@@ -204,6 +271,16 @@ fn parse(content: &[u8], manifest: u64, path: &Path) -> Result<Vec<Edit>, StoreE
         offset += RECORD_HEAD + bytes.len();
     }
     if edits.is_empty() { Err(corrupt(0, "empty")) } else { Ok(edits) }
+}
+
+/// How many sound records the content begins with.
+fn sound_records(content: &[u8], manifest: u64) -> usize {
+    let (mut records, mut offset) = (0, 0);
+    while let Some(bytes) = sound_record(&content[offset..], manifest, records..=records) {
+        records += 1;
+        offset += RECORD_HEAD + bytes.len();
+    }
+    records as usize
 }
 
 /// True if a sound record with this number or a later one lies anywhere in `bytes`.

@@ -20,15 +20,15 @@ use crate::manifest::Manifest;
 use crate::memtable::Retired;
 use crate::skiplist::SkipList;
 use crate::snapshot::{Snapshot, Snapshots};
-use crate::sstable::{Graveyard, TableContext};
-use crate::tables::Tables;
+use crate::sstable::{Graveyard, Table, TableContext};
+use crate::tables::{Examined, Tables};
 use crate::write_set::WriteSet;
 use arc_swap::ArcSwapOption;
 use binlog::position::LogPosition;
 use env::Env;
 use parking_lot::Mutex;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -85,32 +85,17 @@ impl Store {
     /// Opens the store in folder `dir`, which is made if missing. `Io` with `WouldBlock` inside if another process has
     /// it open.
     pub fn open(env: Arc<dyn Env>, dir: &Path, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
-        let failed = |e| StoreError::io(format!("open store {}", dir.display()), e);
-        make_dir(&*env, dir).map_err(failed)?;
-        let lock = env.lock_file(&dir.join("LOCK")).map_err(failed)?;
-        let cache = BlockCache::new(options.block_cache_size);
-        let context = TableContext { env, dir: dir.to_owned(), cache, graveyard: Graveyard::default() };
-        let (tables, current) = Tables::open(Arc::new(context), options.memtable())?;
-        let last = tables.checkpoint().position;
-        let core = Arc::new(Core {
-            options,
-            current,
-            tables,
-            snapshots: Arc::new(Snapshots::default()),
-            visible: ArcSwapOption::empty(),
-            notes: ArcSwapOption::empty(),
-            writing: Mutex::new(Writing { last, ..Writing::default() }),
-            last: AtomicU64::new(last.to_u64()),
-            flushing: Mutex::new(()),
-            compacting: Mutex::new(()),
-            retired: Retired::default(),
-            signals: Signals::default(),
-            counters: Counters::default(),
-            building: Mutex::default(),
-            next_built: AtomicU32::new(crate::build::FIRST_BUILT),
-        });
-        let threads = if core.options.background { background::start(&core)? } else { Vec::new() };
-        Ok(Arc::new(Store { core, threads, _lock: lock }))
+        Store::examine(env, dir)?.adopt(options)
+    }
+
+    /// The first half of [`Self::open`], which changes nothing: reads what the store's files say.
+    /// [`StoreError::Refused`] if they are damaged.
+    pub fn examine(env: Arc<dyn Env>, dir: &Path) -> Result<ExaminedStore, StoreError> {
+        // A copy of a store has no lock file, nor has a folder that is not there.
+        let path = dir.join(LOCK);
+        let lock = if env.exists(&path) { Some(lock_store(&*env, dir)?) } else { None };
+        let found = Examined::read(&env, dir).map_err(StoreError::refused)?;
+        Ok(ExaminedStore { env, dir: dir.to_owned(), lock, found })
     }
 
     /// The position that the last checkpoint made durable: replay starts behind it.
@@ -162,7 +147,7 @@ impl Store {
         let is_far = writing.log_distance >= core.options.log_distance_max / 2;
         if is_far || active.bytes() >= core.options.memtable_size {
             let notes = core.notes.load().as_ref().map(|source| source(position)).unwrap_or_default();
-            core.freeze(&mut writing, &notes);
+            drop(core.freeze(&mut writing, &notes));
         }
     }
 
@@ -265,17 +250,29 @@ impl Store {
         &self,
         notes: impl FnOnce(LogPosition) -> Vec<u8>,
     ) -> Result<LogPosition, StoreError> {
-        let position = {
-            let mut writing = self.core.writing.lock();
-            let notes = notes(writing.last);
-            self.core.freeze(&mut writing, &notes);
-            writing.last
-        };
-        while self.checkpoint_position() < position || !self.core.current.peek().frozen.is_empty() {
+        let begun = self.begin_checkpoint(notes);
+        self.finish_checkpoint(&begun)?;
+        Ok(begun.position)
+    }
+
+    /// The first half of [`Self::checkpoint_with`], which does no I/O: what was written so far waits to be flushed, with
+    /// `notes`.
+    pub fn begin_checkpoint(&self, notes: impl FnOnce(LogPosition) -> Vec<u8>) -> BegunCheckpoint {
+        let mut writing = self.core.writing.lock();
+        let notes = notes(writing.last);
+        let list = self.core.freeze(&mut writing, &notes);
+        BegunCheckpoint { list, position: writing.last }
+    }
+
+    /// The second half: returns once a manifest edit holds the position and its notes, or those of a checkpoint that
+    /// was begun later. After an error it may be called again.
+    pub fn finish_checkpoint(&self, begun: &BegunCheckpoint) -> Result<(), StoreError> {
+        while self.core.is_frozen(&begun.list) {
             self.core.flush_once()?;
         }
+        assert!(self.checkpoint_position() >= begun.position, "F3: the checkpoint is there, or a later one");
         self.core.bury();
-        Ok(position)
+        Ok(())
     }
 
     /// Flushes frozen memtables, if there are any: what a background thread does by itself.
@@ -290,6 +287,15 @@ impl Store {
         let done = self.core.compact_once();
         self.core.bury();
         done
+    }
+
+    /// Reads the files of all tables that can hold entries of these trees, whole and past the cache, and returns what
+    /// is wrong with them. `go_on` is asked now and then; after a no the rest is left out.
+    pub fn verify_trees(&self, trees: &[TreeId], go_on: &mut dyn FnMut() -> bool) -> Vec<StoreError> {
+        let view = self.core.current.load();
+        let holds = |table: &Table| trees.iter().any(|tree| table.meta.may_hold(*tree));
+        let tables = view.version.tables().map(|(_, table)| table).filter(|table| holds(table));
+        tables.filter_map(|table| table.verify(go_on).err()).collect()
     }
 
     /// What the store holds and did.
@@ -320,6 +326,14 @@ impl Store {
             compaction_failure: failures.1.clone(),
         }
     }
+}
+
+/// A checkpoint that is not yet durable: see [`Store::begin_checkpoint`].
+#[derive(Clone)]
+pub struct BegunCheckpoint {
+    /// The memtable that goes with it.
+    list: Arc<SkipList>,
+    position: LogPosition,
 }
 
 /// Deleted keys around which gaps are to be learnt: see [`Store::gaps_due`].
@@ -377,6 +391,73 @@ pub struct StoreStats {
     pub flush_failure: Option<StoreError>,
     /// Why the last compaction in the background failed, if it did.
     pub compaction_failure: Option<StoreError>,
+}
+
+/// A store's files, read and found sound; nothing was changed. Dropping it leaves all as it was.
+pub struct ExaminedStore {
+    env: Arc<dyn Env>,
+    dir: PathBuf,
+    lock: Option<Box<dyn Send + Sync>>,
+    found: Examined,
+}
+
+impl ExaminedStore {
+    /// The position of the checkpoint: the log must go back to it.
+    pub fn checkpoint_position(&self) -> LogPosition {
+        self.found.checkpoint.position
+    }
+
+    /// Why the store, which seems to be empty, may have lost what it had. It is to be adopted only if the log has everything
+    /// from its first file on.
+    pub fn doubt(&self) -> Option<&StoreError> {
+        self.found.doubt.as_ref()
+    }
+
+    /// The second half of [`Store::open`], to be called once it is certain that log and store belong together: takes
+    /// the files over, removes those that nothing names, and starts to flush and compact.
+    pub fn adopt(self, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
+        let ExaminedStore { env, dir, lock, found } = self;
+        make_dir(&*env, &dir).map_err(|e| StoreError::io(format!("open store {}", dir.display()), e))?;
+        let lock = lock.map_or_else(|| lock_store(&*env, &dir), Ok)?;
+        if let Some(why) = &found.instead_of {
+            tracing::warn!(
+                "{why}; the newest manifest is sound, and all its tables are there: going on from it"
+            );
+        }
+        if let Some(why) = &found.doubt {
+            tracing::warn!("{why}; all tables are made from the binary log again, and no file is removed");
+        }
+        let last = found.checkpoint.position;
+        let cache = BlockCache::new(options.block_cache_size);
+        let context = TableContext { env, dir, cache, graveyard: Graveyard::default() };
+        let (tables, current) = Tables::adopt(Arc::new(context), options.memtable(), found)?;
+        let core = Arc::new(Core {
+            options,
+            current,
+            tables,
+            snapshots: Arc::new(Snapshots::default()),
+            visible: ArcSwapOption::empty(),
+            notes: ArcSwapOption::empty(),
+            writing: Mutex::new(Writing { last, ..Writing::default() }),
+            last: AtomicU64::new(last.to_u64()),
+            flushing: Mutex::new(()),
+            compacting: Mutex::new(()),
+            retired: Retired::default(),
+            signals: Signals::default(),
+            counters: Counters::default(),
+            building: Mutex::default(),
+            next_built: AtomicU32::new(crate::build::FIRST_BUILT),
+        });
+        let threads = if core.options.background { background::start(&core)? } else { Vec::new() };
+        Ok(Arc::new(Store { core, threads, _lock: lock }))
+    }
+}
+
+/// The file that the process holds which has the store open.
+const LOCK: &str = "LOCK";
+
+fn lock_store(env: &dyn Env, dir: &Path) -> Result<Box<dyn Send + Sync>, StoreError> {
+    env.lock_file(&dir.join(LOCK)).map_err(|e| StoreError::io(format!("open store {}", dir.display()), e))
 }
 
 /// Makes the store's folder, durable in name, with those above it.

@@ -5,21 +5,26 @@
 //! 3. The view with the new version is published.
 //! 4. Tables that are not named any more are retired: each file goes with its last reader.
 //!
+//! At a start the folder is *examined* first, which changes nothing ([`Examined`]), and *adopted* once log and store were found
+//! to belong together ([`Tables::adopt`]): only then files go that no manifest names.
+//!
 //! Commits are serialised by a latch that is held across I/O; neither readers nor writers take it.
 
+use crate::cache::BlockCache;
 use crate::entry::TreeId;
 use crate::error::StoreError;
 use crate::manifest::{Manifest, manifest_number, manifest_path};
 use crate::memtable::Checkpoint;
 use crate::skiplist::SkipList;
-use crate::sstable::table::table_number;
-use crate::sstable::{Table, TableContext, TableMeta};
+use crate::sstable::table::{table_number, table_path};
+use crate::sstable::{Graveyard, Table, TableContext, TableMeta};
 use crate::version::{Edit, Version};
 use crate::view::{CurrentView, Drops, View};
 use binlog::position::LogPosition;
+use env::Env;
 use parking_lot::Mutex;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,42 +46,92 @@ struct Durable {
     doubtful: Vec<u64>,
 }
 
+/// A store's folder, as it was found. Nothing was changed.
+pub(crate) struct Examined {
+    pub(crate) checkpoint: Checkpoint,
+    added: Vec<(usize, TableMeta)>,
+    drops: Drops,
+    /// Tables that the manifest's last record removed.
+    last_removed: HashSet<u64>,
+    files: Files,
+    /// The manifest's number; 0 if there is none.
+    manifest: u64,
+    /// See [`Found::instead_of`](crate::manifest::Found).
+    pub(crate) instead_of: Option<StoreError>,
+    /// See [`Found::doubt`](crate::manifest::Found).
+    pub(crate) doubt: Option<StoreError>,
+}
+
+impl Examined {
+    /// Reads what the manifest says, and whether all tables that it names are there. Changes nothing.
+    pub(crate) fn read(env: &Arc<dyn Env>, dir: &Path) -> Result<Examined, StoreError> {
+        let files = Files::list(&**env, dir)?;
+        let found = Manifest::examine(&**env, dir, &files.manifests, files.tables.len())?;
+        let last_removed = found.edits.last().into_iter().flat_map(|e| &e.removed).map(|r| r.1).collect();
+        let (checkpoint, added, drops) = replay(found.edits);
+        let there: HashSet<u64> = files.tables.iter().copied().collect();
+        if let Some((_, missing)) = added.iter().find(|(_, meta)| !there.contains(&meta.number)) {
+            let manifest = manifest_path(dir, found.number);
+            let manifest = manifest.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let what = format!("it is missing, though {manifest} names it");
+            return Err(StoreError::Corrupt { file: table_path(dir, missing.number), offset: 0, what });
+        }
+        let (instead_of, doubt) = (found.instead_of, found.doubt);
+        let manifest = found.number;
+        let examined =
+            Examined { checkpoint, added, drops, last_removed, files, manifest, instead_of, doubt };
+        let (cache, graveyard) = (BlockCache::new(0), Graveyard::default());
+        let context = Arc::new(TableContext { env: env.clone(), dir: dir.to_owned(), cache, graveyard });
+        examined.version(&context).check_invariants(&context)?;
+        Ok(examined)
+    }
+
+    fn version(&self, context: &Arc<TableContext>) -> Version {
+        Version::default().apply(&Edit { added: self.added.clone(), ..Edit::default() }, context)
+    }
+}
+
 impl Tables {
-    /// Reads the manifest and removes files that it doesn't name; the view begins with this memtable.
-    pub(crate) fn open(
+    /// Takes over what was found: removes files that the manifest doesn't name. The view begins with this memtable.
+    pub(crate) fn adopt(
         context: Arc<TableContext>,
         active: Arc<SkipList>,
+        examined: Examined,
     ) -> Result<(Tables, Arc<CurrentView>), StoreError> {
-        let (edits, manifest) = Manifest::read(&context.env, &context.dir)?;
-        let last_removed: HashSet<u64> =
-            edits.last().into_iter().flat_map(|e| &e.removed).map(|r| r.1).collect();
-        let (checkpoint, added, drops) = replay(edits);
-        let version = Version::default().apply(&Edit { added, ..Edit::default() }, &context);
-        version.check_invariants(&context)?;
-        let files = Files::list(&context)?;
+        let version = examined.version(&context);
+        let next_number = examined.files.numbers().chain(version.numbers()).max().unwrap_or(0) + 1;
+        let drops = examined.drops;
         let view =
             View { active, frozen: Vec::new(), version: Arc::new(version), drops: Arc::new(drops.clone()) };
-        let next_number = files.numbers().chain(view.version.numbers()).max().unwrap_or(0) + 1;
         let current = Arc::new(CurrentView::new(view));
-        let manifest = Manifest::new(context.env.clone(), &context.dir, manifest);
-        let durable = Durable { manifest, checkpoint, drops, doubtful: Vec::new() };
+        let manifest = Manifest::new(context.env.clone(), &context.dir, examined.manifest);
+        let durable = Durable { manifest, checkpoint: examined.checkpoint, drops, doubtful: Vec::new() };
         let tables = Tables {
             context,
             next_number: AtomicU64::new(next_number),
             current: current.clone(),
             durable: Mutex::new(durable),
         };
-        tables.remove_orphans(files, &last_removed)?;
+        if examined.doubt.is_none() {
+            let begin_anew = examined.instead_of.is_some();
+            tables.remove_orphans(examined.files, &examined.last_removed, begin_anew)?;
+        }
         Ok((tables, current))
     }
 
-    /// Removes files that are left over from before.
+    /// Removes files that are left over from before: those that a sound manifest does not name.
     ///
     /// The process before this one may have ended between writing and flushing, so what was read may not be durable:
     /// the last record of the manifest, or `CURRENT` itself if two manifests are there. So tables that the last record
-    /// removed stay until the next commit succeeded, and with two manifests a new one is begun first.
-    fn remove_orphans(&self, files: Files, last_removed: &HashSet<u64>) -> Result<(), StoreError> {
-        let is_doubtful = files.manifests.len() > 1;
+    /// removed stay until the next commit succeeded, and with two manifests, or without a `CURRENT`, a new one is begun
+    /// first.
+    fn remove_orphans(
+        &self,
+        files: Files,
+        last_removed: &HashSet<u64>,
+        begin_anew: bool,
+    ) -> Result<(), StoreError> {
+        let is_doubtful = begin_anew || files.manifests.len() > 1;
         if is_doubtful {
             self.commit(Edit::default(), |_| {})?;
         }
@@ -200,10 +255,12 @@ struct Files {
 }
 
 impl Files {
-    fn list(context: &TableContext) -> Result<Files, StoreError> {
-        let failed = |e| StoreError::io(format!("list {}", context.dir.display()), e);
+    /// Nothing if the folder is not there.
+    fn list(env: &dyn Env, dir: &Path) -> Result<Files, StoreError> {
+        let failed = |e| StoreError::io(format!("list {}", dir.display()), e);
         let mut files = Files::default();
-        for path in context.env.read_dir(&context.dir).map_err(failed)? {
+        let paths = if env.exists(dir) { env.read_dir(dir).map_err(failed)? } else { Vec::new() };
+        for path in paths {
             match (table_number(&path), manifest_number(&path)) {
                 (Some(number), _) => files.tables.push(number),
                 (_, Some(number)) => files.manifests.push(number),

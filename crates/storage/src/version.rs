@@ -110,11 +110,17 @@ impl Version {
         }
     }
 
-    /// Adds the sources of all trees, newest first.
-    pub(crate) fn all_sources(&self, out: &mut Vec<Source>) {
-        out.extend(self.levels[0].iter().map(|t| Source::Table(TableCursor::new(t.clone(), false))));
-        let deeper = self.levels[1..].iter().filter(|tables| !tables.is_empty());
-        out.extend(deeper.map(|tables| Source::Level(LevelCursor::new(tables.clone(), false))));
+    /// Adds the sources that can hold keys of `tree` or of a tree behind it, newest first.
+    pub(crate) fn sources_from(&self, tree: TreeId, out: &mut Vec<Source>) {
+        let reaches = |t: &&Arc<Table>| TreeId::of(&t.meta.largest) >= tree;
+        let level0 = self.levels[0].iter().filter(reaches);
+        out.extend(level0.map(|t| Source::Table(TableCursor::new(t.clone(), false))));
+        for tables in &self.levels[1..] {
+            let tables: Arc<[Arc<Table>]> = tables.iter().filter(reaches).cloned().collect();
+            if !tables.is_empty() {
+                out.push(Source::Level(LevelCursor::new(tables, false)));
+            }
+        }
     }
 
     /// Tables of a level that overlap keys from `first` to `last`, both included.

@@ -63,11 +63,11 @@ impl View {
         self.version.sources(tree, out);
     }
 
-    /// Sources of all entries of all trees, newest first.
-    pub(crate) fn all_sources(&self) -> Vec<Source> {
+    /// Sources of all entries of `tree` and of the trees behind it, newest first. Files of others are not touched.
+    pub(crate) fn sources_from(&self, tree: TreeId) -> Vec<Source> {
         let mut sources: Vec<_> =
             self.lists().map(|list| Source::Memtable(ListCursor::new(list.clone()))).collect();
-        self.version.all_sources(&mut sources);
+        self.version.sources_from(tree, &mut sources);
         sources
     }
 

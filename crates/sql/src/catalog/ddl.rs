@@ -13,6 +13,7 @@ mod user;
 
 use std::sync::Arc;
 
+use super::auto_increment::Counter;
 use super::build::{Environment, check_name};
 use super::objects::State;
 use super::record::Change;
@@ -154,14 +155,22 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
 }
 
 /// A CREATE TABLE .. SELECT whose query has these columns. The text for the log is that of the table, without query.
+/// `auto_increment` is the AUTO_INCREMENT value behind the query's rows, if these don't tell it: rows that IGNORE or
+/// REPLACE left out have taken numbers, and nothing else in the log says so.
 pub fn create_selecting(
     create: &CreateTable,
     selected: &[ColumnDef],
+    auto_increment: Option<u64>,
     state: &State,
     settings: &Settings,
 ) -> Result<Plan> {
     let mut plan = table::create(create, selected, state, settings)?;
-    if let Some(Change::PutTable(table, _)) = plan.changes.first() {
+    if let Some(Change::PutTable(table, _)) = plan.changes.first_mut() {
+        if let Some(next) = auto_increment {
+            let table = Arc::make_mut(table);
+            table.auto_start = next;
+            table.counter = Arc::new(Counter::new(next));
+        }
         let mut text = table::qualified_text(table, settings);
         text.extend_from_slice(b" START TRANSACTION");
         plan.logged = Some(LoggedText::canonical(text));

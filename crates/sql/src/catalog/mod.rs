@@ -12,11 +12,13 @@
 //! again, in their places among the row events ([`Replay`]).
 //!
 //! (C1) What a DDL statement does is a function of its logged text and settings and of the state before it, numbers
-//!      included; so replay gives each table and tree the number that it had.
+//!      included; so replay gives each table and tree the number that it had, but for trees that it builds.
 //! (C2) One DDL statement at a time, from plan to publish.
 //! (C3) A definition that a transaction uses is not changed before it ends ([`metadata_lock`]).
 //! (C4) A statement that names trees built for it is logged only once a checkpoint has these trees and, in its notes,
-//!      tells whose they are: replay finds them there and builds nothing.
+//!      tells whose they are: replay finds them there, with the values that clients have seen. Where the notes name no
+//!      trees, or not those of this statement (the store is older than the statement: a copy of a running server, a
+//!      recovery to a point), replay builds them from the rows as of the statement's place in the log.
 
 pub mod account;
 pub mod auto_increment;
@@ -50,6 +52,7 @@ pub use account::UserDef;
 pub use objects::{FunctionDef, State};
 pub use record::Change;
 pub use replay::Replay;
+pub(crate) use replay::settings_of;
 pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
 
@@ -70,8 +73,22 @@ pub struct Catalog {
     pending: Mutex<Pending>,
 }
 
-/// Trees that were built for tables, by the tables' numbers, in the order of the indexes.
-pub type Pending = HashMap<u64, Vec<TreeId>>;
+/// Trees that were built for tables, by the tables' numbers.
+pub type Pending = HashMap<u64, BuiltTrees>;
+
+/// Trees that were built for a statement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BuiltTrees {
+    /// In the order of the indexes.
+    pub trees: Vec<TreeId>,
+    /// [`statement_hash`]; `None` in notes of versions that did not tell.
+    pub statement: Option<u64>,
+}
+
+/// What notes tell of the statement that trees were built for: its text, as the log will have it.
+pub fn statement_hash(text: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(text)
+}
 
 impl Catalog {
     /// A catalog of what was read at the start.
@@ -151,9 +168,14 @@ impl Catalog {
         self.definitions_epoch.fetch_add(1, Ordering::Release);
     }
 
+    /// At a start: everything as of the store's checkpoint.
+    pub fn put_state(&self, state: State) {
+        *self.state.write() = Arc::new(state);
+    }
+
     /// From now on checkpoints tell of trees that were built for a table, until [`Self::forget_pending`].
-    pub fn put_pending(&self, table: u64, trees: Vec<TreeId>) {
-        self.pending.lock().insert(table, trees);
+    pub fn put_pending(&self, table: u64, built: BuiltTrees) {
+        self.pending.lock().insert(table, built);
     }
 
     /// See [`Self::put_pending`].
@@ -161,8 +183,9 @@ impl Catalog {
         self.pending.lock().remove(&table);
     }
 
-    /// A checkpoint's notes: all AUTO_INCREMENT counters (table number and next value, both u64), and trees that were
-    /// built for statements about to be logged (table number with its highest bit set, and tree, both u64).
+    /// A checkpoint's notes, pairs of u64: all AUTO_INCREMENT counters (table number and next value), trees that were built
+    /// for statements about to be logged (table number with its highest bit set, and tree), and these statements' hashes
+    /// (table number with its two highest bits set, and hash).
     pub fn notes(&self) -> Vec<u8> {
         notes(&self.state.read(), &self.pending.lock())
     }
@@ -170,20 +193,23 @@ impl Catalog {
 
 /// Marks the table number of a pending tree in the notes.
 const PENDING: u64 = 1 << 63;
+/// Marks, with [`PENDING`], the table number of a pending statement's hash.
+const STATEMENT: u64 = 1 << 62;
 
 /// See [`Catalog::notes`].
 pub fn notes(state: &State, pending: &Pending) -> Vec<u8> {
     let mut out = Vec::new();
-    for (table, trees) in pending {
-        for tree in trees {
-            out.extend_from_slice(&(table | PENDING).to_le_bytes());
-            out.extend_from_slice(&u64::from(tree.0).to_le_bytes());
-        }
+    let mut pair = |key: u64, value: u64| {
+        out.extend_from_slice(&key.to_le_bytes());
+        out.extend_from_slice(&value.to_le_bytes());
+    };
+    for (table, built) in pending {
+        built.trees.iter().for_each(|tree| pair(table | PENDING, tree.0.into()));
+        built.statement.into_iter().for_each(|hash| pair(table | PENDING | STATEMENT, hash));
     }
     for table in state.databases.values().flat_map(|d| d.tables.values()).filter(|t| t.auto_column.is_some())
     {
-        out.extend_from_slice(&table.id.to_le_bytes());
-        out.extend_from_slice(&table.counter.next().to_le_bytes());
+        pair(table.id, table.counter.next());
     }
     out
 }
@@ -195,9 +221,14 @@ pub fn read_notes(state: &State, notes: &[u8]) -> Pending {
     let mut pending = Pending::new();
     let mut c = stdx::cursor::Cursor::new(notes);
     while let (Ok(table), Ok(value)) = (c.u64(), c.u64()) {
-        match table & PENDING {
-            0 => drop(next.insert(table, value)),
-            _ => pending.entry(table & !PENDING).or_default().push(TreeId(value as u32)),
+        if table & PENDING == 0 {
+            next.insert(table, value);
+            continue;
+        }
+        let built = pending.entry(table & !(PENDING | STATEMENT)).or_default();
+        match table & STATEMENT {
+            0 => built.trees.push(TreeId(value as u32)),
+            _ => built.statement = Some(value),
         }
     }
     for table in state.databases.values().flat_map(|d| d.tables.values()) {
@@ -217,7 +248,7 @@ pub fn parse_one(text: &[u8], sql_mode: u64) -> Result<Statement> {
 }
 
 /// The value of a column that counts, in a row image.
-fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
+pub fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
     let column = table.auto_column?;
     let mut offsets = crate::expression::row::Offsets::default();
     offsets.find(table, image).ok()?;

@@ -21,13 +21,13 @@ use binlog::event::{
     ChecksumAlgorithm, Event, EventOrigin, FormatDescription, QueryEvent, append_event, decode,
 };
 use binlog::position::LogPosition;
-use storage::{BatchOp, WriteBatch};
+use storage::{BatchOp, TreeId, WriteBatch};
 
 use super::objects::{FunctionDef, State};
 use super::record::{self, Change};
+use super::replay;
 use super::set_aside::ObjectKey;
 use super::table::TableDef;
-use super::{Pending, replay};
 use crate::ast::{Characteristics, DataAccess, SqlSecurity};
 use crate::error::{Result, SqlError};
 
@@ -44,7 +44,7 @@ pub fn checked_records(
     event: &QueryEvent<'_>,
     timestamp: u32,
     state: &State,
-    built: &Pending,
+    built: &[TreeId],
 ) -> Result<WriteBatch> {
     let mut batch = WriteBatch::new();
     changes.iter().for_each(|change| record::write(change, &mut batch));
@@ -80,7 +80,7 @@ fn read_records(batch: &WriteBatch, state: &State) -> Result<State> {
 }
 
 /// The catalog as replay makes it of the event's bytes.
-fn read_event(event: &QueryEvent<'_>, timestamp: u32, state: &State, built: &Pending) -> Result<State> {
+fn read_event(event: &QueryEvent<'_>, timestamp: u32, state: &State, built: &[TreeId]) -> Result<State> {
     let mut bytes = Vec::new();
     let origin = EventOrigin { timestamp, ..EventOrigin::default() };
     append_event(&mut bytes, event, origin, 0, ChecksumAlgorithm::Crc32);
@@ -90,7 +90,7 @@ fn read_event(event: &QueryEvent<'_>, timestamp: u32, state: &State, built: &Pen
         return Err(SqlError::internal("a statement's event is none"));
     };
     let mut read = state.clone();
-    let plan = replay::plan_event(&query, timestamp, state, built)?;
+    let (plan, _) = replay::plan_event(&query, timestamp, state, |_| Ok(built.to_vec()))?;
     plan.changes.iter().for_each(|change| record::apply(change, &mut read, TRIAL));
     Ok(read)
 }

@@ -1,31 +1,64 @@
 //! The catalog during replay: DDL is done again where the log has it.
+//!
+//! 1. begin  The catalog as of the store's checkpoint is read, and the notes.
+//! 2. ddl    The session of replay takes the statement's settings over. The statement is planned; its trees are those that
+//!    the notes name, or are built from the rows (C4). Its changes are published at its position.
 
 use std::sync::Arc;
 
 use binlog::LogPosition;
 use binlog::event::QueryEvent;
 use storage::layout::Layouts;
-use storage::{ReplayError, ReplayTarget, Store, TableSchema, WriteBatch};
+use storage::{ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
 
 use super::ddl::{self, Plan, Settings, alter};
 use super::temporary::TemporaryTables;
-use super::{Catalog, Change, Pending, State, parse_one, read_notes, record};
+use super::{Catalog, Change, Pending, State, parse_one, read_notes, record, statement_hash};
+use crate::database::Database;
 use crate::error::{Result, SqlError};
+use crate::executor::alter::replayed;
+use crate::session::Context;
 use crate::types::Collation;
 use crate::value::temporal::SECOND;
 use crate::value::zone::Zone;
 
-/// Builds the catalog while the engine opens.
-#[derive(Default)]
+/// Builds a database's catalog while its log is replayed.
 pub struct Replay {
-    state: State,
+    cx: Context,
+    /// Trees that the notes name, for statements behind the checkpoint.
     pending: Pending,
 }
 
 impl Replay {
-    /// The catalog, once the engine is open.
-    pub fn finish(self) -> Catalog {
-        Catalog::new(self.state)
+    /// For a database whose engine is open and not yet replayed.
+    pub fn new(database: &Arc<Database>) -> Self {
+        Self { cx: Context::of_replay(database.clone()), pending: Pending::default() }
+    }
+
+    fn catalog(&self) -> &Catalog {
+        self.cx.database.catalog()
+    }
+
+    fn store(&self) -> &Arc<Store> {
+        self.cx.database.engine().store()
+    }
+
+    fn load(&mut self) -> Result<()> {
+        let store = self.store().clone();
+        let state = record::load(&store)?;
+        self.pending = read_notes(&state, &store.checkpoint_notes());
+        // B3: before anything is built.
+        store.find_built_trees()?;
+        let named = state
+            .databases
+            .values()
+            .flat_map(|d| d.tables.values())
+            .flat_map(|table| table.schema.indexes().map(|index| index.tree()).collect::<Vec<_>>());
+        let noted = self.pending.values().flat_map(|built| built.trees.iter().copied());
+        let is_built = |tree: &TreeId| tree.0 >= storage::build::FIRST_BUILT && !tree.is_temporary();
+        named.chain(noted).filter(is_built).for_each(|tree| store.tree_in_use(tree));
+        self.catalog().put_state(state);
+        Ok(())
     }
 
     fn again(
@@ -35,74 +68,90 @@ impl Replay {
         position: LogPosition,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let plan = plan_event(query, timestamp, &self.state, &self.pending)?;
+        // What builds trees computes in this session.
+        self.cx.take_over(query, timestamp);
+        let state = self.catalog().state();
+        let (plan, alter) = plan_event(query, timestamp, &state, |alter| self.trees_of(alter, &query.sql))?;
+        drop(state);
         for change in &plan.changes {
-            if let Change::AlterTable(from, ..) = change {
-                self.pending.remove(&from.id);
+            if let (Change::AlterTable(_, new, _), Some(alter)) = (change, &alter) {
+                replayed::set_counter(self.store(), alter, new)?;
             }
-            record::write(change, batch);
-            record::apply(change, &mut self.state, position);
         }
+        plan.changes.iter().for_each(|change| record::write(change, batch));
+        self.catalog().publish(&plan.changes, position);
         Ok(())
+    }
+
+    /// The trees of the indexes that a statement builds (C4).
+    fn trees_of(&mut self, alter: &alter::Alter, text: &[u8]) -> Result<Vec<TreeId>> {
+        let noted = self.pending.remove(&alter.old.id);
+        let count = alter.to_build().len();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if let Some(noted) = noted {
+            let is_its_own = noted.statement.is_none_or(|hash| hash == statement_hash(text));
+            if is_its_own
+                && noted.trees.len() == count
+                && replayed::are_there(self.store(), &alter.old, &noted.trees)?
+            {
+                return Ok(noted.trees);
+            }
+        }
+        replayed::build_trees(&mut self.cx, alter)
     }
 }
 
-/// What a logged DDL statement does to `state`: nothing but the event says under which settings. `timestamp` is the event's
-/// (seconds since 1970), `built` are the trees that were built for the tables that it alters.
+/// What a logged DDL statement does to `state`, and the ALTER TABLE if it is one: nothing but the event says under which
+/// settings. `timestamp` is the event's (seconds since 1970), `trees` gives those of [`alter::Alter::to_build`].
 pub(super) fn plan_event(
     query: &QueryEvent<'_>,
     timestamp: u32,
     state: &State,
-    built: &Pending,
-) -> Result<Plan> {
+    trees: impl FnOnce(&alter::Alter) -> Result<Vec<TreeId>>,
+) -> Result<(Plan, Option<alter::Alter>)> {
     let settings = settings_of(query, timestamp);
     let statement = parse_one(&query.sql, settings.sql_mode)?;
     match alter::of(&statement.kind, state, &settings) {
         Some(alter) => {
             let alter = alter?;
-            alter.plan(built.get(&alter.old.id).map_or(&[], |trees| trees), state)
+            Ok((alter.plan(&trees(&alter)?, state)?, Some(alter)))
         }
-        None => ddl::plan(&statement, &query.sql, state, &settings, &ddl::no_passwords),
+        None => Ok((ddl::plan(&statement, &query.sql, state, &settings, &ddl::no_passwords)?, None)),
     }
 }
 
-/// The settings that a DDL statement's event carries.
-fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
+/// The settings that a DDL statement's event carries, and usual ones for what it does not tell.
+pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
     let status = &query.status;
-    let database = String::from_utf8_lossy(&query.database).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let database = text(&query.database);
     let [client, connection, server] = status.charset.unwrap_or([255; 3]);
     let collation = |id| Collation::by_id(id).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
+    let zone = status.time_zone.as_deref().and_then(|name| Zone::by_name(std::str::from_utf8(name).ok()?));
     Settings {
         database: (!database.is_empty()).then_some(database),
         sql_mode: status.sql_mode.unwrap_or(0),
         client: collation(client).charset(),
         connection: collation(connection),
         server: collation(server),
-        zone: status.time_zone.as_deref().and_then(zone).unwrap_or(Zone::UTC),
+        zone: zone.unwrap_or(Zone::UTC),
+        // The log has the column that it makes.
         generates_key: false,
         temporary: TemporaryTables::default(),
         moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
-        account: status.invoker.as_ref().map_or_else(
-            || ("root".to_owned(), "localhost".to_owned()),
-            |account| {
-                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                (text(&account.user), text(&account.host))
-            },
-        ),
+        account: match &status.invoker {
+            Some(account) => (text(&account.user), text(&account.host)),
+            None => ("root".to_owned(), "localhost".to_owned()),
+        },
     }
-}
-
-fn zone(name: &[u8]) -> Option<Zone> {
-    Zone::by_name(std::str::from_utf8(name).ok()?)
 }
 
 impl ReplayTarget for Replay {
     fn begin(&mut self, store: &Arc<Store>) -> std::result::Result<(), ReplayError> {
         let position = store.checkpoint_position();
-        self.state =
-            record::load(store).map_err(|e: SqlError| ReplayError::Event { position, what: e.message })?;
-        self.pending = read_notes(&self.state, &store.checkpoint_notes());
-        Ok(())
+        self.load().map_err(|e: SqlError| ReplayError::Event { position, what: e.message })
     }
 
     fn ddl(
@@ -117,20 +166,26 @@ impl ReplayTarget for Replay {
     }
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
-        self.state.table(database, name).map(|table| table.schema.clone())
+        let table = self.cx.database.catalog().table(database, name).ok()?;
+        // Nobody changes rows between the checkpoint that has a statement's trees and the statement: these are of one that
+        // was never logged.
+        if !self.pending.is_empty() {
+            self.pending.remove(&table.id);
+        }
+        Some(table.schema.clone())
     }
 
     fn layouts(&mut self, schema: &TableSchema) -> Option<Arc<Layouts>> {
-        self.state.table(&schema.database, &schema.name)?.layouts.clone()
+        self.catalog().table(&schema.database, &schema.name).ok()?.layouts.clone()
     }
 
     fn row_seen(&mut self, schema: &TableSchema, after: &[u8]) {
-        if let Some(table) = self.state.table(&schema.database, &schema.name) {
+        if let Ok(table) = self.catalog().table(&schema.database, &schema.name) {
             table.count_row(after);
         }
     }
 
     fn notes(&self) -> Vec<u8> {
-        super::notes(&self.state, &self.pending)
+        super::notes(&self.catalog().state(), &self.pending)
     }
 }

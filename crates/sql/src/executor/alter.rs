@@ -9,28 +9,30 @@
 //! - all rows anew ([`copy`]): nobody writes, while rows go into new trees, in runs that are no transaction; at the end
 //!   the lock is exclusive.
 //!
-//! (A1) Whatever is built is in tables on disk, and a checkpoint tells of it, before the statement is logged. So what
-//!      replay finds is the old table, or the new one with all its trees; it builds nothing.
+//! (A1) Whatever is built is in tables on disk, and a checkpoint tells of it, before the statement is logged. So after a
+//!      crash replay finds the old table, or the new one with all its trees. Only where the store is older than that
+//!      checkpoint it builds them again ([`replayed`]).
 //! (A2) Until it is logged nothing but memory knows of the change. After a failure the table is what it was, and the
 //!      trees are dropped, now or at the next start.
 
 mod build;
 pub(super) mod copy;
+pub(crate) mod replayed;
 
 use std::sync::Arc;
 
+use binlog::event::QueryEvent;
 use storage::TreeId;
 use storage::transaction::{Access, Direction, KeyRange};
 
 use crate::ast::Statement;
 use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, Work};
-use crate::catalog::ddl::{LoggedText, TextForm};
+use crate::catalog::ddl::{LoggedText, Plan, TextForm};
 use crate::catalog::metadata_lock::{Guard, Kind};
 use crate::catalog::read_back::checked_records;
-use crate::catalog::{Change, IndexDef, Pending, TableDef};
+use crate::catalog::{BuiltTrees, Change, TableDef, counted_value, statement_hash};
 use crate::error::{self, Result, SqlError};
-use crate::expression::row::{ImageRow, Offsets};
 use crate::session::Context;
 
 /// The statement, and what it holds.
@@ -58,6 +60,9 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
             process.set_state("altering table");
         }
         let running = Running { statement, text, form, table: alter.old.clone(), upgradable };
+        if !matches!(alter.work, Work::Definition { .. }) {
+            running.check_definition(cx, &alter)?;
+        }
         let rows = match &alter.work {
             Work::Definition { .. } => {
                 let _alone = running.alone(cx)?;
@@ -79,24 +84,29 @@ fn restart_counter(cx: &mut Context, alter: &Alter) -> Result<()> {
     let Some(asked) = alter.auto_increment else { return Ok(()) };
     let new = &alter.finished.table;
     let table = cx.catalog().table(&new.database, &new.name)?;
-    let Some(column) = table.auto_column.filter(|_| asked < table.counter.next()) else { return Ok(()) };
-    let leads = |index: &IndexDef| index.parts[0].column == column;
-    let Some(index) = table.indexes.iter().position(leads) else { return Ok(()) };
-    let direction = match table.indexes[index].parts[0].descending {
-        true => Direction::Forward,
-        false => Direction::Backward,
-    };
+    if asked < table.counter.next()
+        && let Some(largest) = largest_number(cx, &table)?
+    {
+        table.counter.restart(asked.max(largest.saturating_add(1)));
+    }
+    Ok(())
+}
+
+/// The largest AUTO_INCREMENT value that a row has, 0 if none has a positive one; `None` without an index that tells.
+pub(super) fn largest_number(cx: &mut Context, table: &Arc<TableDef>) -> Result<Option<u64>> {
+    let Some((index, direction)) = counting_index(table) else { return Ok(None) };
     let mut reader = cx.scratch_transaction();
     let mut scan = reader.scan_index(&table.schema, index, KeyRange::all(), direction, Access::Snapshot);
-    let mut largest = 0;
-    if scan.next(&mut reader)? {
-        let (image, mut offsets) = (scan.row(), Offsets::default());
-        offsets.find(&table, image)?;
-        let row = ImageRow { table: &table, image, offsets: &offsets };
-        largest = u64::try_from(row.column(column, cx.zone())?.to_integer().value).unwrap_or(0);
-    }
-    table.counter.restart(asked.max(largest.saturating_add(1)));
-    Ok(())
+    let has_rows = scan.next(&mut reader)?;
+    Ok(Some(if has_rows { counted_value(table, scan.row()).unwrap_or(0) } else { 0 }))
+}
+
+/// The index that the AUTO_INCREMENT column leads, and which way its largest value comes first.
+fn counting_index(table: &TableDef) -> Option<(usize, Direction)> {
+    let column = table.auto_column?;
+    let index = table.indexes.iter().position(|index| index.parts[0].column == column)?;
+    let descends = table.indexes[index].parts[0].descending;
+    Some((index, if descends { Direction::Forward } else { Direction::Backward }))
 }
 
 /// What the client is told.
@@ -143,11 +153,29 @@ impl Running<'_> {
         let catalog = database.catalog();
         let old = plan(cx, self.statement)?.old;
         if !built.is_empty() {
-            catalog.put_pending(old.id, built.to_vec());
+            let statement = Some(statement_hash(self.statement.span.of(self.text)));
+            catalog.put_pending(old.id, BuiltTrees { trees: built.to_vec(), statement });
         }
         let outcome = self.commit_built(cx, &old, built);
         catalog.forget_pending(old.id);
         outcome
+    }
+
+    /// The statement as the log has it.
+    fn event(&self, cx: &Context, plan: &Plan) -> QueryEvent<'static> {
+        let text = LoggedText { sql: self.statement.span.of(self.text).to_vec(), form: self.form };
+        let mut event = cx.ddl_event(text, &plan.changes);
+        let micros = cx.moment().rem_euclid(1_000_000) as u32;
+        event.status.microseconds = (micros > 0).then_some(micros);
+        event
+    }
+
+    /// Fails as [`Self::commit`] would, before rows are copied for nothing.
+    fn check_definition(&self, cx: &Context, alter: &Alter) -> Result<()> {
+        let state = cx.catalog().state();
+        let built = vec![TreeId(storage::build::FIRST_BUILT); alter.to_build().len()];
+        let plan = alter.plan(&built, &state)?;
+        checked_records(&plan.changes, &self.event(cx, &plan), cx.timestamp(), &state, &built).map(|_| ())
     }
 
     fn commit_built(&self, cx: &mut Context, old: &TableDef, built: &[TreeId]) -> Result<()> {
@@ -161,12 +189,8 @@ impl Running<'_> {
         let _one_at_a_time = catalog.lock_ddl();
         let state = catalog.state();
         let plan = plan(cx, self.statement)?.plan(built, &state)?;
-        let text = LoggedText { sql: self.statement.span.of(self.text).to_vec(), form: self.form };
-        let mut event = cx.ddl_event(text, &plan.changes);
-        let micros = cx.moment().rem_euclid(1_000_000) as u32;
-        event.status.microseconds = (micros > 0).then_some(micros);
-        let pending = Pending::from([(old.id, built.to_vec())]);
-        let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &pending)?;
+        let event = self.event(cx, &plan);
+        let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, built)?;
         drop(state);
         let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
         cx.committed(committed.gtid);

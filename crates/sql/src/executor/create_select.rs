@@ -16,7 +16,7 @@ use crate::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery
 use crate::catalog::ddl::{self, Plan};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::table::Default;
-use crate::catalog::{Change, ColumnDef, Pending, TableDef};
+use crate::catalog::{Change, ColumnDef, TableDef};
 use crate::error::{Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::planner::plan;
@@ -51,13 +51,13 @@ pub(super) fn execute(
 ) -> Result<()> {
     // Only to look at: the state may be another one when the table is made.
     if ddl::is_there(create, &cx.catalog().state(), &cx.settings())? {
-        return tell(cx, &ddl::create_selecting(create, &[], &cx.catalog().state(), &cx.settings())?);
+        return tell(cx, &ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.settings())?);
     }
     let mut filled = None;
     let outcome = super::in_statement(cx, statement.span.of(text), |cx| {
         let query = plan::query_once(cx, &source.query, text)?;
         let selected: Vec<ColumnDef> = query.columns.iter().map(|c| definition(cx, c)).collect();
-        let planned = ddl::create_selecting(create, &selected, &cx.catalog().state(), &cx.settings())?;
+        let planned = ddl::create_selecting(create, &selected, None, &cx.catalog().state(), &cx.settings())?;
         let Some(Change::PutTable(table, _)) = planned.changes.first() else {
             return Ok(None);
         };
@@ -95,8 +95,11 @@ fn tell(cx: &mut Context, plan: &Plan) -> Result<()> {
 fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &Arc<TableDef>) -> Result<()> {
     let database = cx.database.clone();
     let catalog = database.catalog();
+    let largest = alter::largest_number(cx, filled)?;
+    let next = filled.counter.next();
+    let next = largest.filter(|largest| next > largest.saturating_add(1)).map(|_| next);
     let _one_at_a_time = catalog.lock_ddl();
-    let plan = ddl::create_selecting(create, selected, &catalog.state(), &cx.settings())?;
+    let plan = ddl::create_selecting(create, selected, next, &catalog.state(), &cx.settings())?;
     let Some(Change::PutTable(table, _)) = plan.changes.first() else {
         // Somebody has made it meanwhile.
         return tell(cx, &plan);
@@ -104,7 +107,7 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     let text =
         plan.logged.clone().ok_or_else(|| SqlError::internal("a CREATE TABLE .. SELECT without text"))?;
     let event = cx.ddl_event(text, &plan.changes);
-    let records = checked_records(&plan.changes, &event, cx.timestamp(), &catalog.state(), &Pending::new())?;
+    let records = checked_records(&plan.changes, &event, cx.timestamp(), &catalog.state(), &[])?;
     let mut transaction = cx.logged_transaction();
     transaction.begin_statement(cx.timestamp(), None);
     transaction.define(&event, &records);

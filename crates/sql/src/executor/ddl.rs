@@ -6,7 +6,7 @@ use super::{Done, OK, ROWS, create_select, key_parts, password, temporary};
 use crate::ast::{SetItem, Statement, StatementKind};
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
-use crate::catalog::{Change, Pending, TableDef};
+use crate::catalog::{Change, TableDef};
 use crate::error::Result;
 use crate::session::{Context, lock_tables};
 use crate::sink::ResultSink;
@@ -123,7 +123,7 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
     }
     let event = cx.ddl_event(plan.logged.clone().unwrap_or(sent), &plan.changes);
     let state = cx.catalog().state();
-    let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &Pending::new())?;
+    let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &[])?;
     drop(state);
     let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
     cx.committed(committed.gtid);

@@ -1,14 +1,15 @@
 //! ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE: a row or two for each table that is named, whatever becomes of the others.
 //!
 //! - ANALYZE looks into all indexes anew ([`TableDef::analyze`]).
-//! - CHECK reads everything at one snapshot: blocks by their checksums, rows by their structure, and every index by what
-//!   the rows say that it should hold ([`check`]).
+//! - CHECK reads the files that the table is in, every block of them by its checksum and past the cache; then rows by
+//!   their structure at one snapshot, and every index by what the rows say that it should hold ([`check`]).
 //! - OPTIMIZE writes all rows anew (`ALTER TABLE .. FORCE`), as InnoDB does, and analyzes them.
 //! - REPAIR is for engines that can't recover by themselves; InnoDB says so, and so do we.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
+use storage::TreeId;
 use storage::transaction::{Access, Direction, KeyRange};
 
 use super::{Done, ROWS, ddl, in_statement};
@@ -140,6 +141,13 @@ impl Contents {
 /// an entry and an entry without a row go unnoticed together once in 2^64 times.
 fn check(cx: &mut Context, table: &Arc<TableDef>) -> Result<Vec<String>> {
     let schema = &table.schema;
+    let trees: Vec<TreeId> = schema.indexes().map(storage::schema::Index::tree).collect();
+    let store = cx.database.engine().store_of(schema.primary.tree()).clone();
+    let damaged = store.verify_trees(&trees, &mut || cx.check_interrupt().is_ok());
+    cx.check_interrupt()?;
+    if !damaged.is_empty() {
+        return Ok(damaged.iter().map(ToString::to_string).collect());
+    }
     let mut faults = Vec::new();
     let mut wanted = vec![Contents::default(); table.indexes.len()];
     let mut offsets = Offsets::default();

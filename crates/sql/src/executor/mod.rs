@@ -10,7 +10,7 @@
 //! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET, SHOW, KILL, FLUSH, PURGE and their like.
 
 pub mod access;
-mod alter;
+pub(crate) mod alter;
 mod assignments;
 mod change;
 pub(crate) use change::{delete_plan, update_plan};

@@ -220,6 +220,24 @@ impl Context {
         }
     }
 
+    /// The session that DDL statements are done in once more while the log is replayed: nobody's, and on no list.
+    pub(crate) fn of_replay(database: Arc<Database>) -> Self {
+        let root = ("root".to_owned(), "localhost".to_owned());
+        let connection = super::Connection {
+            id: 0,
+            user: root.0.clone(),
+            host: root.1.clone(),
+            account: root,
+            with_password: false,
+            database: None,
+            collation: 255,
+            found_rows: false,
+            multi_statements: false,
+            on_kill: Box::new(|_| {}),
+        };
+        Self::new(database, &connection)
+    }
+
     /// The catalog.
     pub fn catalog(&self) -> &Catalog {
         self.database.catalog()

@@ -10,12 +10,14 @@ use binlog::group::GroupContext;
 use storage::transaction::RowImages;
 
 use super::Context;
+use super::variables::put_charsets;
 use crate::catalog::Change;
 use crate::catalog::ddl::{LoggedText, TextForm};
 use crate::catalog::set_aside::ObjectKind;
+use crate::catalog::settings_of;
 use crate::parser::VERSION;
 use crate::types::Collation;
-use crate::variables::{SessionVariables, ids, sql_mode};
+use crate::variables::{SessionVariables, Value, ids, sql_mode};
 
 /// `binlog_row_metadata` by its list of words.
 const FULL_METADATA: u64 = 1;
@@ -81,6 +83,26 @@ impl Context {
             event.suppress_use = true;
         }
         event
+    }
+
+    /// The other way: a DDL statement of the log is about to be done in this session, which gets the settings that
+    /// [`Self::ddl_event`] tells, and usual ones for what it does not tell. `timestamp` is the event's.
+    pub(crate) fn take_over(&mut self, query: &QueryEvent<'_>, timestamp: u32) {
+        let settings = settings_of(query, timestamp);
+        self.diagnostics.clear();
+        put_charsets(self, settings.client, settings.connection);
+        let (increment, offset) = query.status.auto_increment.unwrap_or((1, 1));
+        self.change_variables(|v| {
+            v.put(ids::SQL_MODE, Value::UInt(settings.sql_mode));
+            v.put(ids::COLLATION_SERVER, Value::Text(settings.server.name().into()));
+            v.put(ids::TIME_ZONE, Value::Text(settings.zone.name().into()));
+            v.put(ids::AUTO_INCREMENT_INCREMENT, Value::UInt(increment.into()));
+            v.put(ids::AUTO_INCREMENT_OFFSET, Value::UInt(offset.into()));
+            v.put(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY, Value::Bool(settings.generates_key));
+        });
+        self.begin_moment_at(settings.moment);
+        self.set_default_database(settings.database);
+        self.account = settings.account;
     }
 
     /// A statement with the settings that any depends on.

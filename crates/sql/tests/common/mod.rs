@@ -28,10 +28,15 @@ impl Server {
 
     /// Whatever is on the machine's disk.
     pub fn open(env: SimEnv) -> Self {
+        Self::try_open(env).unwrap()
+    }
+
+    /// The same where the start may fail.
+    pub fn try_open(env: SimEnv) -> Result<Self, SqlError> {
         let datadir = PathBuf::from("/data");
-        env.create_dir_all(&datadir).unwrap();
+        env.create_dir_all(&datadir).map_err(SqlError::internal)?;
         // The name of the folder itself is to survive a power cut too.
-        env.sync_dir(std::path::Path::new("/")).unwrap();
+        env.sync_dir(std::path::Path::new("/")).map_err(SqlError::internal)?;
         let options = OpenOptions {
             datadir,
             log_base_name: "binlog".to_owned(),
@@ -40,9 +45,9 @@ impl Server {
             status: Arc::new(Status::default()),
             on_shutdown: Box::new(|| {}),
         };
-        let database = Database::open(Arc::new(env.clone()), options).unwrap();
+        let database = Database::open(Arc::new(env.clone()), options)?;
         database.set_password_hasher(Box::new(|_, password| Some([b"hash of ", password].concat())));
-        Self { env, database }
+        Ok(Self { env, database })
     }
 
     /// A session of root.

@@ -2,18 +2,20 @@
 
 use super::block::{Block, Damaged};
 use super::{
-    FOOTER_LEN, FORMAT_VERSION, Handle, MAGIC, PACKED_LZ4, PACKED_NOT, TRAILER_LEN, TableMeta, checksum,
-    filter,
+    BlockCursor, FOOTER_LEN, FORMAT_VERSION, Handle, MAGIC, PACKED_LZ4, PACKED_NOT, TRAILER_LEN, TableMeta,
+    checksum, filter, key_hash,
 };
 use crate::cache::{BlockCache, Cached};
-use crate::entry::Value;
+use crate::entry::{Value, order};
 use crate::error::StoreError;
 use crate::view::Found;
 use binlog::position::LogPosition;
 use env::{Env, File, OpenMode};
 use parking_lot::Mutex;
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering as AtomicOrdering;
 use std::sync::{Arc, OnceLock};
 use stdx::cursor::Cursor;
 
@@ -43,8 +45,13 @@ impl Graveyard {
 impl TableContext {
     /// The file of table `number`.
     pub(crate) fn table_path(&self, number: u64) -> PathBuf {
-        self.dir.join(format!("{number:06}.table"))
+        table_path(&self.dir, number)
     }
+}
+
+/// The file of table `number` in a store's folder.
+pub(crate) fn table_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{number:06}.table"))
 }
 
 /// The number in a table's file name.
@@ -68,6 +75,7 @@ struct Opened {
     file: Arc<dyn File>,
     index: Handle,
     filter: Handle,
+    properties: Handle,
 }
 
 impl Table {
@@ -78,7 +86,7 @@ impl Table {
 
     /// Marks the file as not needed any more; it goes with the last reader.
     pub(crate) fn retire(&self) {
-        self.is_retired.store(true, Ordering::Release);
+        self.is_retired.store(true, AtomicOrdering::Release);
     }
 
     /// The newest version of `key` at or below `at`. A key that is not in any table before is `expected`: its filter is asked
@@ -134,6 +142,60 @@ impl Table {
     /// The error for an index block that contradicts itself.
     pub(crate) fn index_damaged(&self) -> StoreError {
         self.corrupt(0, "index contradicts itself")
+    }
+
+    /// Reads the whole file, past the cache: every block by its checksum (T3), what the properties say, the order of the
+    /// entries (T1), and that the filter lets every key through. `go_on` is asked between blocks; after a no the rest is left
+    /// out.
+    pub(crate) fn verify(&self, go_on: &mut dyn FnMut() -> bool) -> Result<(), StoreError> {
+        let opened = self.open()?;
+        let (bytes, len) = self.read(&opened, opened.properties)?;
+        let properties = TableMeta::decode(&mut Cursor::new(&bytes[..len]));
+        // They are written before the file's length is known.
+        if properties != Ok(TableMeta { size: 0, ..self.meta.clone() }) {
+            return Err(
+                self.corrupt(opened.properties.offset, "the properties are not what the manifest says")
+            );
+        }
+        let (bytes, len) = self.read(&opened, opened.filter)?;
+        let filter = &bytes[..len];
+        let index = self.read_block(&opened, opened.index, false)?;
+        let mut last: Option<(Vec<u8>, LogPosition)> = None;
+        let mut entries = 0;
+        for block in 0..index.count() {
+            if !go_on() {
+                return Ok(());
+            }
+            let place = index.value(block).map_err(|_| self.damaged(opened.index, "index"))?;
+            let handle = self.handle(&index.bytes()[place])?;
+            let damaged = |_| self.damaged(handle, "block");
+            let mut cursor =
+                BlockCursor::new(self.read_block(&opened, handle, false)?, 0).map_err(damaged)?;
+            loop {
+                let (key, position) = cursor.place();
+                if let Some((key_before, before)) = &mut last {
+                    if order(key_before, *before, key, position) != Ordering::Less {
+                        return Err(self.corrupt(handle.offset, "entries are out of order"));
+                    }
+                    key_before.clear();
+                    key_before.extend_from_slice(key);
+                    *before = position;
+                } else {
+                    last = Some((key.to_vec(), position));
+                }
+                if !filter::may_contain(filter, key_hash(key)) {
+                    return Err(self.corrupt(opened.filter.offset, "the filter hides a key"));
+                }
+                entries += 1;
+                if !cursor.next().map_err(damaged)? {
+                    break;
+                }
+            }
+        }
+        match entries == self.meta.entries {
+            true => Ok(()),
+            false => Err(self.corrupt(opened.index.offset, "the index does not lead to all entries")),
+        }
     }
 
     fn filter(&self, opened: &Opened) -> Result<Arc<[u8]>, StoreError> {
@@ -222,17 +284,17 @@ impl Table {
         }
         let mut footer = [0; FOOTER_LEN];
         file.read_exact_at(&mut footer, offset).map_err(|e| self.io(offset, e))?;
-        let (index, filter) = self.parse_footer(&footer, offset)?;
-        Ok(Opened { file, index, filter })
+        let [index, filter, properties] = self.parse_footer(&footer, offset)?;
+        Ok(Opened { file, index, filter, properties })
     }
 
-    fn parse_footer(&self, footer: &[u8], offset: u64) -> Result<(Handle, Handle), StoreError> {
+    fn parse_footer(&self, footer: &[u8], offset: u64) -> Result<[Handle; 3], StoreError> {
         let truncated = |_| self.corrupt(offset, "short footer");
         let mut input = Cursor::new(footer);
         let content = &footer[..FOOTER_LEN - 16];
         let index = Handle::decode(&mut input).map_err(truncated)?;
         let filter = Handle::decode(&mut input).map_err(truncated)?;
-        let _properties = Handle::decode(&mut input).map_err(truncated)?;
+        let properties = Handle::decode(&mut input).map_err(truncated)?;
         let version = input.u32().map_err(truncated)?;
         let sum = input.u64().map_err(truncated)?;
         if input.rest() != MAGIC {
@@ -244,7 +306,7 @@ impl Table {
         if version != FORMAT_VERSION {
             return Err(self.corrupt(offset, &format!("format version {version} is not known")));
         }
-        Ok((index, filter))
+        Ok([index, filter, properties])
     }
 
     fn path(&self) -> PathBuf {
@@ -262,7 +324,7 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        if self.is_retired.load(Ordering::Acquire) {
+        if self.is_retired.load(AtomicOrdering::Acquire) {
             self.context.graveyard.add(self.meta.number);
         }
     }

@@ -24,9 +24,9 @@ use crate::executor::writer::duplicate_entry;
 use crate::session::Context;
 
 /// A table some of whose indexes are being built.
-struct Interim {
+pub(super) struct Interim {
     /// As its users see it.
-    table: Arc<TableDef>,
+    pub(super) table: Arc<TableDef>,
     /// With the new indexes among the others, as the schema numbers them: for errors.
     shown: TableDef,
     building: Arc<Building>,
@@ -94,7 +94,7 @@ fn build(cx: &mut Context, running: &Running<'_>, interim: &Interim) -> Result<(
 }
 
 impl Interim {
-    fn new(alter: &Alter, trees: Vec<TreeId>) -> Result<Interim> {
+    pub(super) fn new(alter: &Alter, trees: Vec<TreeId>) -> Result<Interim> {
         let old = &alter.old;
         let building = Arc::new(Building::default());
         let mut shown = TableDef::clone(old);
@@ -121,13 +121,13 @@ impl Interim {
     }
 
     /// The new trees, and the numbers of their indexes in the schema.
-    fn numbered(&self) -> impl Iterator<Item = (TreeId, usize)> {
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (TreeId, usize)> {
         let first = self.shown.indexes.len() - self.trees.len();
         self.trees.iter().enumerate().map(move |(i, tree)| (*tree, first + i))
     }
 }
 
-fn no_duplicate(e: BuildError) -> SqlError {
+pub(super) fn no_duplicate(e: BuildError) -> SqlError {
     match e {
         BuildError::Store(e) => e.into(),
         BuildError::Duplicate { .. } => SqlError::internal(e),

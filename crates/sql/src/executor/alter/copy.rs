@@ -87,7 +87,7 @@ pub(in crate::executor) fn into_temporary(
 /// A temporary table's rows are copied in transactions of about so many bytes.
 const PORTION: usize = 4 << 20;
 
-struct Copy<'a> {
+pub(super) struct Copy<'a> {
     alter: &'a Alter,
     /// The new table, with the trees built for it.
     new: Arc<TableDef>,
@@ -99,9 +99,17 @@ struct Copy<'a> {
     defaulted: Vec<usize>,
     /// A column that is newly AUTO_INCREMENT, or new: its numbers are given now.
     numbered: Option<usize>,
+    /// Rows that violate a CHECK constraint stay. They were tested when the statement ran, and what an expression default
+    /// gave them then (RAND()) it need not give them again.
+    is_replay: bool,
 }
 
 impl<'a> Copy<'a> {
+    /// For a statement of the log that is done once more.
+    pub(super) fn replayed(cx: &Context, alter: &'a Alter, trees: Vec<TreeId>) -> Result<Self> {
+        Ok(Copy { is_replay: true, ..Self::new(cx, alter, trees)? })
+    }
+
     fn new(cx: &Context, alter: &'a Alter, trees: Vec<TreeId>) -> Result<Self> {
         let mut new = alter.finished.table.clone();
         let schema = draft::schema_of(new.id, &new.database, &new.name, &new.columns, &new.indexes, &trees)?;
@@ -120,6 +128,7 @@ impl<'a> Copy<'a> {
             numbered,
             new: Arc::new(new),
             trees,
+            is_replay: false,
         })
     }
 
@@ -151,7 +160,7 @@ impl<'a> Copy<'a> {
         Ok(rows)
     }
 
-    fn put(&self, cx: &Context, builder: &mut TreeBuilder, image: &[u8]) -> Result<()> {
+    pub(super) fn put(&self, cx: &Context, builder: &mut TreeBuilder, image: &[u8]) -> Result<()> {
         let schema = &self.new.schema;
         let keys = schema.keys(image).map_err(SqlError::internal)?;
         for (number, tree) in self.trees.iter().enumerate() {
@@ -169,7 +178,7 @@ impl<'a> Copy<'a> {
     }
 
     /// An old row with the new columns.
-    fn row(&self, cx: &mut Context, old: &[u8], number: u64) -> Result<Vec<u8>> {
+    pub(super) fn row(&self, cx: &mut Context, old: &[u8], number: u64) -> Result<Vec<u8>> {
         let mut offsets = Offsets::default();
         offsets.find(&self.alter.old, old)?;
         let mut out = Vec::with_capacity(old.len() + 16);
@@ -198,7 +207,8 @@ impl<'a> Copy<'a> {
         }
         builder.finish().map_err(SqlError::internal)?;
         if !self.new.is_plain() {
-            computed::complete(cx, &self.new, &mut out, &self.defaulted, self.rules, (number, false))?;
+            let ignore = self.is_replay;
+            computed::complete(cx, &self.new, &mut out, &self.defaulted, self.rules, (number, ignore))?;
         }
         self.new.count_row(&out);
         Ok(out)

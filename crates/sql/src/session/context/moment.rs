@@ -13,6 +13,11 @@ impl Context {
         };
     }
 
+    /// Starts a statement of the log, at its moment: microseconds since 1970.
+    pub(in crate::session) fn begin_moment_at(&mut self, moment: i64) {
+        self.moment = moment;
+    }
+
     /// Seconds since 1970, for events.
     pub fn timestamp(&self) -> u32 {
         (self.moment / SECOND) as u32
