@@ -430,6 +430,9 @@ impl<'a> Parser<'a> {
         if self.depth >= self.options.depth_max {
             return Err(self.too_deep());
         }
+        if let Err(e) = crate::stack::check_parser() {
+            return Err(self.error(e.number, &e.sqlstate, e.message));
+        }
         self.depth += 1;
         let result = inner(self);
         self.depth -= 1;

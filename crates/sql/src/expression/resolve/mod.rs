@@ -173,6 +173,7 @@ impl<'c> Resolver<'c> {
 
     /// Resolves an expression.
     pub fn expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
+        crate::stack::check()?;
         match &ast.kind {
             ExprKind::Literal(literal) => self.literal(literal),
             ExprKind::Column(name) => self.column(name),
