@@ -131,7 +131,8 @@ impl Parser<'_> {
         }
     }
 
-    /// INTERSECT binds tighter than UNION and EXCEPT; all go from the left.
+    /// INTERSECT binds tighter than UNION and EXCEPT; all go from the left. They grow on top of the first operand, whose
+    /// height counts as well: a chain may stand in parentheses at the left end of another.
     fn set_operations(&mut self, first: QueryBody) -> Parsed<QueryBody> {
         let mut left = self.intersections(first)?;
         while let Some(word) = self.take_any(&[K::UNION, K::EXCEPT]) {

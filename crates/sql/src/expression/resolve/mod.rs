@@ -150,6 +150,8 @@ pub struct Resolver<'c> {
     pub common: Vec<Arc<ast::CommonTable>>,
     /// How often they were named: each time they are bound anew.
     pub common_uses: usize,
+    /// Nodes that were copied for row comparisons.
+    copied: usize,
 }
 
 impl<'c> Resolver<'c> {
@@ -163,6 +165,7 @@ impl<'c> Resolver<'c> {
             tables: Vec::new(),
             common: Vec::new(),
             common_uses: 0,
+            copied: 0,
         }
     }
 
