@@ -11,6 +11,9 @@ use sql::database::OpenOptions;
 use sql::status::Status;
 use std::sync::Arc;
 
+/// The stack that recovery has, in bytes: twice the largest `thread_stack`.
+const STACK: usize = 128 << 20;
+
 /// Recovers log and tables.
 pub fn open(
     env: &Arc<dyn Env>,
@@ -28,12 +31,27 @@ pub fn open(
         status: status.clone(),
         on_shutdown: Box::new(move || stop.request("SHUTDOWN")),
     };
-    let database = Database::open(env.clone(), options).map_err(StartError::Database)?;
+    let database =
+        on_a_large_stack(|| Database::open(env.clone(), options))?.map_err(StartError::Database)?;
     let env = env.clone();
     database.set_password_hasher(Box::new(move |plugin, password| {
         Plugin::from_name(plugin).hash_password(password, &*env)
     }));
     Ok(database)
+}
+
+/// Runs the recovery on a thread of its own. It parses the definitions in the log and in the catalog, which were accepted
+/// by sessions of any `thread_stack`: with more stack than the largest of those it can't fail where they did not. Only what
+/// is used of it takes memory.
+fn on_a_large_stack<T: Send>(open: impl FnOnce() -> T + Send) -> std::io::Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("recovery".into()).stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, || {
+            stdx::stack::begin(STACK);
+            open()
+        })?;
+        thread.join().or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Checkpoints the tables and closes the log.

@@ -61,6 +61,7 @@ impl Threads {
         let threads = self.clone();
         let thread = std::thread::Builder::new().name("session".into()).stack_size(stack);
         thread.spawn(move || {
+            stdx::stack::begin(stack);
             wake_on_time();
             work();
             while let Some(next) = threads.next(cache) {

@@ -38,6 +38,7 @@ pub mod replicas;
 pub mod routine;
 pub mod session;
 pub mod sink;
+pub mod stack;
 pub mod status;
 pub mod system_tables;
 pub mod types;

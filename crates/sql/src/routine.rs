@@ -183,6 +183,7 @@ pub fn call(
     if cx.frames.iter().any(|f| Arc::ptr_eq(&f.routine, routine)) || cx.frames.len() >= DEPTH_MAX {
         return Err(error::SP_NO_RECURSION.plain());
     }
+    crate::stack::check()?;
     let mut locals = Vec::with_capacity(routine.places.len());
     let charset = cx.connection_collation().charset();
     for (value, ty) in arguments.into_iter().zip(&routine.parameters) {

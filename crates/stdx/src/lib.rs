@@ -4,10 +4,12 @@
 //! - [`histogram`]: lock-free latency and size histograms.
 //! - [`percentile`]: percentiles of values that were kept.
 //! - [`random`]: a small seeded generator for tests.
+//! - [`stack`]: how much stack a thread has left.
 //! - [`suggest`]: the nearest right name for a mistyped one.
 
 pub mod cursor;
 pub mod histogram;
 pub mod percentile;
 pub mod random;
+pub mod stack;
 pub mod suggest;

@@ -79,9 +79,15 @@ pub fn kept_rows(
 
 /// Calls `each` with the rows of a query's body, until it says false.
 pub fn body(cx: &mut Context, body: &Body, each: Each<'_>) -> Result<()> {
+    crate::stack::check()?;
     match body {
         Body::Block(block) => run_block(cx, block, each).map(|_| ()),
-        Body::Nested(query) => run(cx, query, each).map(|_| ()),
+        // A row goes out through as many calls as it came from.
+        Body::Nested(query) => run(cx, query, &mut |cx, values| {
+            crate::stack::check()?;
+            each(cx, values)
+        })
+        .map(|_| ()),
         Body::Set(set) => set_operation::run(cx, set, each),
         Body::Values(rows) => {
             for row in rows {

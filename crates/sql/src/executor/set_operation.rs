@@ -13,7 +13,7 @@ use super::spill::{Budget, Purpose};
 use crate::ast::SetOp;
 use crate::error::Result;
 use crate::expression::Row;
-use crate::planner::{SetOperation, Side};
+use crate::planner::{Body, SetOperation, Side};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::value::Datum;
@@ -32,6 +32,8 @@ pub fn run(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
         {
             return Ok(true);
         }
+        // A row goes out through as many calls as it came from.
+        crate::stack::check()?;
         more = each(cx, values)?;
         Ok(more)
     };
@@ -47,7 +49,7 @@ pub fn run(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
 
 fn union(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
     let mut more = true;
-    for operand in [&set.left, &set.right] {
+    for operand in operands(set) {
         if more {
             side(cx, operand, &mut |cx, values| {
                 more = each(cx, values)?;
@@ -56,6 +58,24 @@ fn union(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The operands of a chain of UNIONs, which is one from the left in the tree: all at once, whose recursion would take
+/// stack for each. Duplicates that an inner UNION would drop are dropped by the outer one.
+fn operands(set: &SetOperation) -> Vec<&Side> {
+    let mut operands = vec![&set.right];
+    let mut left = &set.left;
+    while left.convert.is_none()
+        && let Body::Set(inner) = &left.body
+        && inner.op == SetOp::Union
+        && (inner.all || !set.all)
+    {
+        operands.push(&inner.right);
+        left = &inner.left;
+    }
+    operands.push(left);
+    operands.reverse();
+    operands
 }
 
 /// INTERSECT and EXCEPT.

@@ -70,6 +70,9 @@ impl Printer<'_, '_> {
     }
 
     fn expr(&mut self, expr: &Expr) {
+        if !crate::stack::has_room() {
+            return self.put("...");
+        }
         match &expr.node {
             Node::Constant(value) => self.constant(value),
             Node::JsonPath(path, _) => self.string(path),

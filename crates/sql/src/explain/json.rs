@@ -82,6 +82,9 @@ impl Writer<'_> {
     }
 
     fn body<'p>(&mut self, body: &'p Body, around: Around<'p>) -> Object {
+        if !self.numbers.has_room() {
+            return Object::default();
+        }
         match body {
             Body::Block(block) => self.block(self.numbers.first(body), block, around),
             Body::Nested(query) => self.query(query, around),

@@ -167,14 +167,15 @@ fn describe(
     let numbers = subject.query().map(units::Numbers::of).unwrap_or_default();
     let mut blocks = Vec::new();
     if let Some(query) = subject.query() {
-        closed_blocks(cx, &query.body, &mut blocks);
+        closed_blocks(cx, &query.body, &numbers, &mut blocks);
     }
     let closed = |block: &Block| blocks.iter().any(|b| std::ptr::eq(*b, block));
-    Ok(match format {
+    let listing = match format {
         Format::Traditional => traditional::rows(subject, &numbers, &closed),
         Format::Tree => one_text(tree::tree(subject, &numbers, &closed, profile)),
         Format::Json => one_text(json::document(subject, &numbers, &closed)),
-    })
+    };
+    numbers.check().map(|()| listing)
 }
 
 fn one_text(text: String) -> Listing {
@@ -184,21 +185,29 @@ fn one_text(text: String) -> Listing {
 }
 
 /// Collects the blocks whose conditions without sources let nothing through.
-fn closed_blocks<'p>(cx: &mut Context, body: &'p crate::planner::Body, found: &mut Vec<&'p Block>) {
+fn closed_blocks<'p>(
+    cx: &mut Context,
+    body: &'p crate::planner::Body,
+    numbers: &units::Numbers,
+    found: &mut Vec<&'p Block>,
+) {
     use crate::planner::Body;
+    if !numbers.has_room() {
+        return;
+    }
     match body {
         Body::Block(block) => {
             if block.gate.iter().any(|e| is_false(cx, e)) {
                 found.push(block);
             }
-            units::nested(block).iter().for_each(|n| closed_blocks(cx, &n.query.body, found));
+            units::nested(block).iter().for_each(|n| closed_blocks(cx, &n.query.body, numbers, found));
         }
         Body::Values(_) => {}
         Body::Set(set) => {
-            closed_blocks(cx, &set.left.body, found);
-            closed_blocks(cx, &set.right.body, found);
+            closed_blocks(cx, &set.left.body, numbers, found);
+            closed_blocks(cx, &set.right.body, numbers, found);
         }
-        Body::Nested(query) => closed_blocks(cx, &query.body, found),
+        Body::Nested(query) => closed_blocks(cx, &query.body, numbers, found),
     }
 }
 

@@ -108,6 +108,9 @@ impl Table<'_> {
     }
 
     fn body<'p>(&mut self, body: &'p Body, role: &'static str, around: Around<'p>) {
+        if !self.numbers.has_room() {
+            return;
+        }
         let id = self.numbers.first(body);
         match body {
             Body::Block(block) => self.block(id, block, role, around),

@@ -102,6 +102,9 @@ impl Tree<'_> {
     }
 
     fn body<'p>(&mut self, depth: usize, body: &'p Body, around: Around<'p>) {
+        if !self.numbers.has_room() {
+            return;
+        }
         match body {
             Body::Block(block) => self.block(depth, block, around),
             Body::Nested(query) => self.query(depth, query, around),

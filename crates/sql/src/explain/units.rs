@@ -1,9 +1,12 @@
 //! The SELECTs of a statement and their numbers: in the order of the plan, each before those nested in it.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
+use crate::error::Result;
 use crate::expression::{Expr, Node};
 use crate::planner::{Block, Body, Maker, Operator, Query};
+use crate::stack;
 
 /// Where a nested query stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +34,11 @@ pub struct Nested<'p> {
 
 /// The numbers of a plan's SELECTs.
 #[derive(Debug, Default)]
-pub struct Numbers(HashMap<usize, u64>);
+pub struct Numbers {
+    numbers: HashMap<usize, u64>,
+    /// The plan nests too deep for the stack, and something was left out.
+    is_cut: Cell<bool>,
+}
 
 impl Numbers {
     /// Numbers all SELECTs of a query.
@@ -41,15 +48,32 @@ impl Numbers {
         numbers
     }
 
+    /// True if there is stack enough to go into a nested query. Else it is left out, and [`Self::check`] fails.
+    pub fn has_room(&self) -> bool {
+        let has_room = stack::has_room();
+        if !has_room {
+            self.is_cut.set(true);
+        }
+        has_room
+    }
+
+    /// Error 1436 if something was left out.
+    pub fn check(&self) -> Result<()> {
+        if self.is_cut.get() { Err(stack::overrun()) } else { Ok(()) }
+    }
+
     fn add(&mut self, body: &Body) {
-        let next = self.0.len() as u64 + 1;
+        if !self.has_room() {
+            return;
+        }
+        let next = self.numbers.len() as u64 + 1;
         match body {
             Body::Block(block) => {
-                self.0.insert(address(body), next);
+                self.numbers.insert(address(body), next);
                 nested(block).iter().for_each(|n| self.add(&n.query.body));
             }
             Body::Values(_) => {
-                self.0.insert(address(body), next);
+                self.numbers.insert(address(body), next);
             }
             Body::Set(set) => {
                 self.add(&set.left.body);
@@ -60,17 +84,21 @@ impl Numbers {
     }
 
     /// The number of a body's first SELECT.
-    pub fn first(&self, body: &Body) -> u64 {
-        match body {
-            Body::Block(_) | Body::Values(_) => self.0.get(&address(body)).copied().unwrap_or(1),
-            Body::Set(set) => self.first(&set.left.body),
-            Body::Nested(query) => self.first(&query.body),
+    pub fn first(&self, mut body: &Body) -> u64 {
+        loop {
+            match body {
+                Body::Block(_) | Body::Values(_) => {
+                    return self.numbers.get(&address(body)).copied().unwrap_or(1);
+                }
+                Body::Set(set) => body = &set.left.body,
+                Body::Nested(query) => body = &query.body,
+            }
         }
     }
 
     /// True if there are several.
     pub fn are_several(&self) -> bool {
-        self.0.len() > 1
+        self.numbers.len() > 1
     }
 }
 

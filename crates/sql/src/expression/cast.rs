@@ -128,7 +128,10 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
                 if n < bytes.len() {
                     cut(cx, "BINARY", n, length, &bytes)?;
                 }
-                bytes.to_mut().resize(n, 0);
+                let missing = n.saturating_sub(bytes.len());
+                let bytes = bytes.to_mut();
+                super::functions::string::reserve(bytes, missing)?;
+                bytes.resize(n, 0);
             }
             Datum::Bytes(bytes)
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::compare::{self, truth};
 use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
 use crate::ast::{BinaryOp, TrimSide, Truth};
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::types::{Charset, Family};
 use crate::value::Datum;
@@ -16,7 +16,6 @@ impl Expr {
         match &self.node {
             Node::Constant(value) => Ok(value.borrow()),
             Node::JsonPath(text, _) => Ok(Datum::borrowed(text)),
-            Node::JsonValue(call) => call.eval(cx, row),
             Node::Column { source, column } => row.column(*source, *column, cx.zone()),
             Node::Aggregate(number) => row.aggregate(*number),
             Node::GroupKey(number) => Ok(row.group_key(*number).unwrap_or_default()),
@@ -26,15 +25,27 @@ impl Expr {
             }
             Node::Outer(number) => Ok(cx.outer_value(*number)),
             Node::Parameter(number) => Ok(cx.parameter(*number)),
-            Node::Subquery(subquery) => subquery.eval(cx, row),
             Node::Local(index) => Ok(cx.local(*index).clone()),
             Node::UserVariable(name) => Ok(cx.user_variable(name)),
+            Node::SystemVariable(variable) => cx.system_variable(variable),
+            _ => {
+                // Trees are as high as clients make them.
+                crate::stack::check()?;
+                self.operation(cx, row)
+            }
+        }
+    }
+
+    /// The value of what has operands.
+    fn operation<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        match &self.node {
             Node::Assign(name, value) => {
                 let datum = value.eval(cx, row)?;
                 cx.set_user_variable(name, datum.clone().into_owned(), value.ty);
                 Ok(datum)
             }
-            Node::SystemVariable(variable) => cx.system_variable(variable),
+            Node::JsonValue(call) => call.eval(cx, row),
+            Node::Subquery(subquery) => subquery.eval(cx, row),
             Node::Negate(x) => {
                 let value = x.eval(cx, row)?;
                 let negated = arithmetic::negate(cx, value, &self.ty);
@@ -140,11 +151,34 @@ impl Expr {
                 }
                 crate::routine::call(cx, routine, values)
             }
+            // The others have no operands.
+            _ => Err(SqlError::internal("an operand is evaluated as an operation")),
         }
     }
 
     /// Its truth for `row`; `None` is UNKNOWN.
     pub fn truth(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+        match &self.node {
+            Node::And(_)
+            | Node::Or(_)
+            | Node::Xor(_)
+            | Node::Not(_)
+            | Node::Is(..)
+            | Node::Between(..)
+            | Node::In(..)
+            | Node::Subquery(_) => {
+                crate::stack::check()?;
+                self.test(cx, row)
+            }
+            _ => {
+                let value = self.eval(cx, row)?;
+                truth(cx, &value)
+            }
+        }
+    }
+
+    /// The truth of what knows it without a value.
+    fn test(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
         match &self.node {
             Node::And(list) => all(list, true, cx, row),
             Node::Or(list) => all(list, false, cx, row),

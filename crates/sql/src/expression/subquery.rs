@@ -22,7 +22,7 @@ use crate::session::Context;
 use crate::value::Datum;
 
 /// A query as an operand.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Subquery {
     /// Tells it from all others.
     pub id: u64,
@@ -36,6 +36,19 @@ pub struct Subquery {
     pub is_volatile: bool,
     /// Its block, if a block around can be joined with it.
     pub flat: Option<Arc<crate::planner::semi_join::Flat>>,
+}
+
+/// Without the plan, which its number stands for: expressions are compared by what they print ([`Expr::is_same`]), and
+/// plans of nested subqueries hold each other twice.
+impl std::fmt::Debug for Subquery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Subquery { id, parameters, test, .. } = self;
+        f.debug_struct("Subquery")
+            .field("id", id)
+            .field("parameters", parameters)
+            .field("test", test)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is asked of a subquery's rows.

@@ -53,7 +53,7 @@ impl Parser<'_> {
     /// `a JOIN (b JOIN c ON x) ON y`. Inner joins that never get one are from the left after all:
     /// `a JOIN b JOIN c ON x` is `(a JOIN b) JOIN c ON x`.
     fn joins(&mut self, first: TableReference) -> Parsed<TableReference> {
-        let outer = std::mem::take(&mut self.height);
+        // The joins grow on top of what the first one is, so its height counts as well.
         let mut pending: Vec<Pending> = Vec::new();
         let mut current = Spine { tree: first, joins: 0 };
         loop {
@@ -83,7 +83,6 @@ impl Parser<'_> {
             }
             current = rotate(left, kind, current);
         }
-        self.height = self.height.max(outer);
         Ok(current.tree)
     }
 

@@ -6,7 +6,7 @@
 //! 3. Expressions are in `expression` (operators), `primary` (operands) and `function` (calls with a syntax of their own).
 //!
 //! (P1) No text panics the parser or overflows the stack: recursion and the height of trees are bounded by
-//!      [`ParseOptions::depth_max`]; the text's size is the caller's to bound.
+//!      [`ParseOptions::depth_max`], recursion by the stack that is left, too; the text's size is the caller's to bound.
 //! (P2) Memory is linear in the text, and so is time: nothing is parsed twice.
 //! (P3) What MySQL reads as one thing is never read as another. A text that is beyond this grammar is an error (1064).
 //! (P4) [`unparse`] writes any tree so that parsing it gives the same tree.
@@ -429,6 +429,9 @@ impl<'a> Parser<'a> {
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= self.options.depth_max {
             return Err(self.too_deep());
+        }
+        if let Err(e) = crate::stack::check_parser() {
+            return Err(self.error(e.number, &e.sqlstate, e.message));
         }
         self.depth += 1;
         let result = inner(self);

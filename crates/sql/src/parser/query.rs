@@ -131,10 +131,10 @@ impl Parser<'_> {
         }
     }
 
-    /// INTERSECT binds tighter than UNION and EXCEPT; all go from the left.
+    /// INTERSECT binds tighter than UNION and EXCEPT; all go from the left. They grow on top of the first operand, whose
+    /// height counts as well: a chain may stand in parentheses at the left end of another.
     fn set_operations(&mut self, first: QueryBody) -> Parsed<QueryBody> {
         let mut left = self.intersections(first)?;
-        let outer = std::mem::take(&mut self.height);
         while let Some(word) = self.take_any(&[K::UNION, K::EXCEPT]) {
             let op = if word == K::UNION { SetOp::Union } else { SetOp::Except };
             let all = self.set_quantifier();
@@ -143,7 +143,6 @@ impl Parser<'_> {
             self.grow()?;
             left = QueryBody::SetOperation { op, all, left: Box::new(left), right: Box::new(right) };
         }
-        self.height = self.height.max(outer);
         Ok(left)
     }
 

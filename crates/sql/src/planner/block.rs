@@ -60,6 +60,7 @@ pub fn whole_table(name: &ast::ObjectName, _: ast::Span) -> ast::Select {
 
 /// Binds a SELECT with the ORDER BY, LIMIT and locking clauses of its query.
 pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Query) -> Result<Bound> {
+    crate::stack::check()?;
     if !select.windows.is_empty() {
         return Err(SqlError::unsupported("window functions"));
     }
@@ -151,6 +152,7 @@ fn each_value(e: &mut Expr, aggregates: &[Aggregate]) {
 
 /// Chooses how a bound block runs.
 pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
+    crate::stack::check()?;
     let Bound { mut slots, mut list, items, columns, mut group, having, mut order, distinct, limit, .. } =
         bound;
     let mut locking = bound.locking;

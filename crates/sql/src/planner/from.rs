@@ -138,12 +138,16 @@ impl Binder<'_, '_> {
     }
 
     fn reference(&mut self, reference: &TableReference, nullable: bool, out: &mut List) -> Result<Names> {
+        crate::stack::check()?;
         match reference {
             TableReference::Table(factor) => match self.common(factor) {
                 Some(number) => self.common_table(factor, number, nullable, out),
                 None => self.table(factor, out),
             },
-            TableReference::Derived(derived) => self.derived(derived, nullable, out),
+            TableReference::Derived(derived) => {
+                let parts = (&derived.query, &derived.alias, derived.columns.as_slice());
+                self.derived(parts, derived.lateral, nullable, out)
+            }
             TableReference::Join(join) => self.join(join, nullable, out),
             TableReference::Group(list) => self.comma(list, nullable, out),
             TableReference::JsonTable(table) => self.json_table(table, out),
@@ -171,13 +175,9 @@ impl Binder<'_, '_> {
             )));
         }
         let hidden = self.resolver.common.split_off(number);
-        let derived = ast::Derived {
-            lateral: false,
-            query: hidden[0].query.clone(),
-            alias: factor.alias.clone().unwrap_or_else(|| hidden[0].name.clone()),
-            columns: hidden[0].columns.clone(),
-        };
-        let names = self.derived(&derived, nullable, out);
+        let table = hidden[0].clone();
+        let alias = factor.alias.as_ref().unwrap_or(&table.name);
+        let names = self.derived((&table.query, alias, &table.columns), false, nullable, out);
         self.resolver.common.extend(hidden);
         names
     }
@@ -264,12 +264,19 @@ impl Binder<'_, '_> {
         Ok(())
     }
 
-    fn derived(&mut self, derived: &ast::Derived, nullable: bool, out: &mut List) -> Result<Names> {
+    /// A derived table: its query, its alias, and the names of its columns, if it has other ones than its query.
+    fn derived(
+        &mut self,
+        (query, alias, names): (&ast::Query, &ast::Ident, &[ast::Ident]),
+        lateral: bool,
+        nullable: bool,
+        out: &mut List,
+    ) -> Result<Names> {
         let start = self.sources().len();
         // What it may see of the names around it.
-        let window = if derived.lateral { 0..start } else { 0..0 };
+        let window = if lateral { 0..start } else { 0..0 };
         let around = std::mem::replace(&mut self.resolver.scope.window, window);
-        let bound = merge::derived(self.resolver, derived, nullable, self.slots.len());
+        let bound = merge::derived(self.resolver, query, nullable, self.slots.len());
         self.resolver.scope.window = around;
         let slot = self.slots.len();
         let (columns, exprs) = match bound? {
@@ -286,12 +293,12 @@ impl Binder<'_, '_> {
                 let requires = made.parameters.iter().fold(0, |all, p| all | p.sources());
                 let columns = made.plan.columns.clone();
                 self.put(slot, requires, out)?;
-                self.slots.push(Slot::Rows(Maker::Derived(Arc::new(made)), derived.alias.as_str().into()));
+                self.slots.push(Slot::Rows(Maker::Derived(Arc::new(made)), alias.as_str().into()));
                 (columns, None)
             }
         };
-        let columns = name_columns(columns, &derived.columns, &derived.alias)?;
-        self.add(Source::derived(&derived.alias, columns, slot, exprs))?;
+        let columns = name_columns(columns, names, alias)?;
+        self.add(Source::derived(alias, columns, slot, exprs))?;
         Ok(Names { sources: start..start + 1, visible: None })
     }
 

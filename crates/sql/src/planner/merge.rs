@@ -33,13 +33,13 @@ pub enum Bound {
 /// Binds a derived table. `nullable`: it may be complemented by NULLs. `base`: the slots that the block has already.
 pub fn derived(
     resolver: &mut Resolver<'_>,
-    derived: &ast::Derived,
+    query: &ast::Query,
     nullable: bool,
     base: usize,
 ) -> Result<Bound> {
     // What is made before the statement changes anything may read what it changes.
     let targets = std::mem::take(&mut resolver.targets);
-    let (outcome, parameters) = within(resolver, |resolver| inner(resolver, &derived.query, nullable));
+    let (outcome, parameters) = within(resolver, |resolver| inner(resolver, query, nullable));
     resolver.targets = targets;
     Ok(match outcome? {
         Inner::Block(block) => merged(*block, &parameters, base),
@@ -87,12 +87,25 @@ fn inner(resolver: &mut Resolver<'_>, query: &ast::Query, nullable: bool) -> Res
     }
 }
 
+/// The nodes that an expression in a merged derived table's select list may have. Each use in the block around copies
+/// it, which doubles it for each level of `SELECT a + a AS a FROM (SELECT a + a AS a FROM ..)`, and makes it higher.
+const MERGED_NODES_MAX: u32 = 64;
+
+/// True if an expression has so few nodes that copies of it do no harm.
+fn is_small(e: &Expr) -> bool {
+    let mut nodes = 0;
+    !e.contains(&mut |_| {
+        nodes += 1;
+        nodes > MERGED_NODES_MAX
+    })
+}
+
 fn is_mergeable(block: &block::Bound, nullable: bool) -> bool {
     let simple = |e: &Expr| {
         !e.contains(&mut |e| matches!(e.node, Node::Subquery(_) | Node::Assign(..))) && !e.is_volatile()
     };
     // A complemented row has NULL in all columns, which only columns show by themselves.
-    let shown = |e: &Expr| matches!(e.node, Node::Column { .. }) || !nullable && simple(e);
+    let shown = |e: &Expr| matches!(e.node, Node::Column { .. }) || !nullable && simple(e) && is_small(e);
     block.group.is_none()
         && block.having.is_none()
         && !block.distinct

@@ -328,6 +328,7 @@ pub enum JoinKind {
 
 /// Plans a query; the resolver's scope is that of the subquery or statement that it is, without sources.
 pub fn query(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
+    crate::stack::check()?;
     let known = resolver.common.len();
     name_common(resolver, query.with.as_deref())?;
     let planned = without_with(resolver, query);

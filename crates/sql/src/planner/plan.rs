@@ -15,6 +15,7 @@
 //!      so often asks whether they should be.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -59,6 +60,9 @@ pub struct Basis {
     variables: Vec<(Box<str>, Type)>,
     /// Parameters whose types do not matter.
     untyped: Vec<usize>,
+    /// The subqueries that were looked into. An expression that ORDER BY names is there twice, with its subqueries: looked
+    /// into each time, they would double the work with each level of nesting.
+    subqueries: HashSet<u64>,
     /// (K1)
     changes_unnoticed: bool,
 }
@@ -141,7 +145,9 @@ impl Basis {
             Node::UserVariable(name) => self.variables.push((name.clone(), e.ty)),
             Node::SystemVariable(_) => self.changes_unnoticed = true,
             Node::Stored(routine, _) => self.routines.push(routine.clone()),
-            Node::Subquery(subquery) => subquery.plan.each_expr(&mut |e| self.evaluates(e)),
+            Node::Subquery(subquery) if self.subqueries.insert(subquery.id) => {
+                subquery.plan.each_expr(&mut |e| self.evaluates(e));
+            }
             _ => {}
         });
     }

@@ -38,37 +38,63 @@ pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
     Ok(Query { order, limit, ..Query::new(body, columns) })
 }
 
+/// Plans a body. A chain of set operations is a tree that is high on the left: it is taken apart without recursion.
 fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {
-    match body {
-        QueryBody::SetOperation { op, all, left, right } => {
-            let (left, mut columns) = self::body(resolver, left)?;
-            let (right, others) = self::body(resolver, right)?;
-            if columns.len() != others.len() {
-                return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.plain());
-            }
-            let types: Vec<Type> = columns.iter().map(|c| c.ty).collect();
-            let other_types: Vec<Type> = others.iter().map(|c| c.ty).collect();
-            let common = common_types(resolver, &types, &other_types)?;
-            let left = Side { body: left, convert: conversion(resolver, &types, &common)? };
-            let right = Side { body: right, convert: conversion(resolver, &other_types, &common)? };
-            for (column, ty) in columns.iter_mut().zip(&common) {
-                let name = std::mem::take(&mut column.meta.name);
-                *column = OutputColumn::computed(&name, *ty);
-            }
-            let set = SetOperation { op: *op, all: *all, left, right, types: common };
-            Ok((Body::Set(Box::new(set)), columns))
-        }
+    crate::stack::check()?;
+    let (mut first, mut chain) = (body, Vec::new());
+    while let QueryBody::SetOperation { op, all, left, right } = first {
+        chain.push((*op, *all, &**right));
+        first = left;
+    }
+    let mut planned = operand(resolver, first)?;
+    while let Some((op, all, right)) = chain.pop() {
+        planned = join_sides(resolver, (op, all), planned, right)?;
+    }
+    Ok(planned)
+}
+
+/// One set operation, whose left operand is planned.
+fn join_sides(
+    resolver: &mut Resolver<'_>,
+    (op, all): (ast::SetOp, bool),
+    (left, mut columns): (Body, Vec<OutputColumn>),
+    right: &QueryBody,
+) -> Result<(Body, Vec<OutputColumn>)> {
+    let (right, others) = body(resolver, right)?;
+    if columns.len() != others.len() {
+        return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.plain());
+    }
+    let types: Vec<Type> = columns.iter().map(|c| c.ty).collect();
+    let other_types: Vec<Type> = others.iter().map(|c| c.ty).collect();
+    let common = common_types(resolver, &types, &other_types)?;
+    let left = Side { body: left, convert: conversion(resolver, &types, &common)? };
+    let right = Side { body: right, convert: conversion(resolver, &other_types, &common)? };
+    for (column, ty) in columns.iter_mut().zip(&common) {
+        let name = std::mem::take(&mut column.meta.name);
+        *column = OutputColumn::computed(&name, *ty);
+    }
+    Ok((Body::Set(Box::new(SetOperation { op, all, left, right, types: common })), columns))
+}
+
+/// An operand that is no set operation itself.
+fn operand(resolver: &mut Resolver<'_>, operand: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {
+    let bare = |resolver: &mut Resolver<'_>, select: &ast::Select| {
+        // It has no ORDER BY, LIMIT or locking clause of its own.
+        let clauses = ast::Query::of(QueryBody::Values(Vec::new()), ast::Span::default());
+        let bound = super::block::bind(resolver, select, &clauses)?;
+        let plan = super::block::plan(resolver, bound)?;
+        Ok((plan.body, plan.columns))
+    };
+    match operand {
+        QueryBody::SetOperation { .. } => body(resolver, operand),
         QueryBody::Values(rows) => values(resolver, rows),
         QueryBody::Nested(query) => {
             let plan = super::query(resolver, query)?;
             let columns = plan.columns.clone();
             Ok((Body::Nested(Box::new(plan)), columns))
         }
-        QueryBody::Select(_) | QueryBody::Table(_) => {
-            let query = ast::Query::of(body.clone(), ast::Span::default());
-            let plan = super::query(resolver, &query)?;
-            Ok((plan.body, plan.columns))
-        }
+        QueryBody::Select(select) => bare(resolver, select),
+        QueryBody::Table(name) => bare(resolver, &super::block::whole_table(name, ast::Span::default())),
     }
 }
 

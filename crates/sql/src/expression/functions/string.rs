@@ -66,6 +66,22 @@ pub(super) fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
     len > max
 }
 
+/// Memory for `len` bytes more, whose number a client chose: error 1041 where there is none, for this statement alone.
+pub(crate) fn reserve(out: &mut Vec<u8>, len: usize) -> Result<()> {
+    out.try_reserve(len).map_err(|_| error::OUT_OF_RESOURCES.plain())
+}
+
+/// `text` so many times.
+fn repeated(text: &[u8], count: usize) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    reserve(&mut out, text.len().saturating_mul(count))?;
+    match text {
+        [byte] => out.resize(count, *byte),
+        _ => (0..count).for_each(|_| out.extend_from_slice(text)),
+    }
+    Ok(out)
+}
+
 fn slice(text: Cow<'_, [u8]>, range: std::ops::Range<usize>) -> Datum<'_> {
     Datum::Bytes(match text {
         Cow::Borrowed(b) => Cow::Borrowed(&b[range]),
@@ -141,10 +157,12 @@ pub(super) fn char_length<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 pub(super) fn concat<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut out = Vec::new();
     for i in 0..call.count() {
-        out.extend_from_slice(&not_null!(call.text(cx, i)));
-        if too_long(cx, "concat", out.len()) {
+        let text = not_null!(call.text(cx, i));
+        if too_long(cx, "concat", out.len() + text.len()) {
             return Ok(Datum::Null);
         }
+        reserve(&mut out, text.len())?;
+        out.extend_from_slice(&text);
     }
     Ok(Datum::owned(out))
 }
@@ -155,13 +173,14 @@ pub(super) fn concat_ws<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut first = true;
     for i in 1..call.count() {
         let Some(text) = call.text(cx, i)? else { continue };
-        if !std::mem::take(&mut first) {
-            out.extend_from_slice(&separator);
-        }
-        out.extend_from_slice(&text);
-        if too_long(cx, "concat_ws", out.len()) {
+        let between = if std::mem::take(&mut first) { &[][..] } else { &separator };
+        let len = between.len() + text.len();
+        if too_long(cx, "concat_ws", out.len() + len) {
             return Ok(Datum::Null);
         }
+        reserve(&mut out, len)?;
+        out.extend_from_slice(between);
+        out.extend_from_slice(&text);
     }
     Ok(Datum::owned(out))
 }
@@ -376,9 +395,18 @@ fn pad<'a>(cx: &mut Context, call: Call<'a>, name: &str, at_left: bool) -> Value
         return Ok(Datum::Null);
     }
     let (missing, unit) = (length - chars, charset.char_count(&filling).max(1));
-    let mut padding = filling.repeat(missing / unit);
-    padding.extend_from_slice(&filling[..charset.char_offset(&filling, missing % unit)]);
-    Ok(Datum::owned(if at_left { [&padding, &*text].concat() } else { [&*text, &padding].concat() }))
+    let (whole, part) = (missing / unit, &filling[..charset.char_offset(&filling, missing % unit)]);
+    let mut out = Vec::new();
+    reserve(&mut out, filling.len().saturating_mul(whole).saturating_add(part.len() + text.len()))?;
+    if !at_left {
+        out.extend_from_slice(&text);
+    }
+    (0..whole).for_each(|_| out.extend_from_slice(&filling));
+    out.extend_from_slice(part);
+    if at_left {
+        out.extend_from_slice(&text);
+    }
+    Ok(Datum::owned(out))
 }
 
 pub(super) fn lpad<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -426,12 +454,15 @@ pub(super) fn repeat<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if too_long(cx, "repeat", text.len().saturating_mul(count)) {
         return Ok(Datum::Null);
     }
-    Ok(Datum::owned(text.repeat(count)))
+    Ok(Datum::owned(repeated(&text, count)?))
 }
 
 pub(super) fn space<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let count = not_null!(call.int(cx, 0)).max(0) as usize;
-    Ok(if too_long(cx, "space", count) { Datum::Null } else { Datum::owned(vec![b' '; count]) })
+    if too_long(cx, "space", count) {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::owned(repeated(b" ", count)?))
 }
 
 pub(super) fn replace<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

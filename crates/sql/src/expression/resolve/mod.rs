@@ -150,6 +150,8 @@ pub struct Resolver<'c> {
     pub common: Vec<Arc<ast::CommonTable>>,
     /// How often they were named: each time they are bound anew.
     pub common_uses: usize,
+    /// Nodes that were copied for row comparisons.
+    copied: usize,
 }
 
 impl<'c> Resolver<'c> {
@@ -163,6 +165,7 @@ impl<'c> Resolver<'c> {
             tables: Vec::new(),
             common: Vec::new(),
             common_uses: 0,
+            copied: 0,
         }
     }
 
@@ -173,6 +176,7 @@ impl<'c> Resolver<'c> {
 
     /// Resolves an expression.
     pub fn expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
+        crate::stack::check()?;
         match &ast.kind {
             ExprKind::Literal(literal) => self.literal(literal),
             ExprKind::Column(name) => self.column(name),

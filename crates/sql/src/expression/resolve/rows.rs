@@ -2,9 +2,12 @@
 
 use super::Resolver;
 use crate::ast::{self, BinaryOp};
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::expression::{Expr, Node};
 use crate::types::Type;
+
+/// The most nodes that the copies of a statement's row operands may have together.
+const COPIED_MAX: usize = 1 << 18;
 
 impl Resolver<'_> {
     /// `left op right`, column by column.
@@ -43,10 +46,14 @@ impl Resolver<'_> {
         for (number, (left, right)) in pairs.iter().enumerate() {
             let mut all = Vec::with_capacity(number + 1);
             for (left, right) in &pairs[..number] {
-                all.push(self.comparison(BinaryOp::Equal, left.clone(), right.clone())?);
+                all.push({
+                    let (left, right) = (self.copy(left)?, self.copy(right)?);
+                    self.comparison(BinaryOp::Equal, left, right)?
+                });
             }
             let own = if number == last { op } else { strict };
-            all.push(self.comparison(own, left.clone(), right.clone())?);
+            let (left, right) = (self.copy(left)?, self.copy(right)?);
+            all.push(self.comparison(own, left, right)?);
             alternatives.push(Expr { node: Node::And(all), ty: Type::BOOL });
         }
         Ok(Expr { node: Node::Or(alternatives), ty: Type::BOOL })
@@ -63,9 +70,26 @@ impl Resolver<'_> {
         let mut alternatives = Vec::with_capacity(list.len());
         for candidate in list {
             let candidate = self.row_operands(candidate)?;
-            alternatives.push(self.row_comparison(BinaryOp::Equal, operands.clone(), candidate)?);
+            let operands = operands.iter().map(|e| self.copy(e)).collect::<Result<_>>()?;
+            alternatives.push(self.row_comparison(BinaryOp::Equal, operands, candidate)?);
         }
         let found = Expr { node: Node::Or(alternatives), ty: Type::BOOL };
         Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty: Type::BOOL } } else { found })
+    }
+
+    /// A copy of an operand. Rows within rows, as in `(1, (1, (1, x) IN (..)) IN (..)) IN (..)`, double their copies with
+    /// each level: error 1235 when these have too many nodes.
+    fn copy(&mut self, operand: &Expr) -> Result<Expr> {
+        if !operand.children().is_empty() {
+            let copied = &mut self.copied;
+            operand.contains(&mut |_| {
+                *copied += 1;
+                *copied > COPIED_MAX
+            });
+        }
+        if self.copied > COPIED_MAX {
+            return Err(SqlError::unsupported("row comparisons whose operands are copied so often"));
+        }
+        Ok(operand.clone())
     }
 }
