@@ -33,9 +33,13 @@ fn shown(session: &mut Session) -> Vec<String> {
 
 /// Runs `test` with the stack that deep texts need in a debug build.
 fn with_large_stack(test: impl FnOnce() + Send) {
+    const SIZE: usize = 256 << 20;
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(256 << 20).spawn_scoped(scope, test);
-        thread.unwrap().join().unwrap();
+        let run = || {
+            stdx::stack::begin(SIZE);
+            test();
+        };
+        std::thread::Builder::new().stack_size(SIZE).spawn_scoped(scope, run).unwrap().join().unwrap();
     });
 }
 

@@ -10,6 +10,9 @@
 //! A row event may lack columns (`binlog_row_image`): they are those of the row as it was, which the store has, as of the
 //! group before, since groups come in order and the checkpoint holds nothing behind its position.
 //!
+//! A table that a group can't be applied to is set aside by the target (there is no such table, or its rows are others), and
+//! its row events are stepped over from then on: everything else goes on. Damage that concerns more than one table stops replay.
+//!
 //! (Z1) A group is written to the store when all its events were read and understood, or not at all.
 //! (Z2) Nothing here depends on anything but the log, the store as of its checkpoint, and the target's catalog, which
 //!      came from them.
@@ -71,8 +74,19 @@ pub trait ReplayTarget {
         batch: &mut WriteBatch,
     ) -> Result<(), String>;
 
-    /// The table's schema at this place of the log; `None` if there is no such table.
+    /// The table's schema at this place of the log; `None` if there is no such table, or if it is set aside.
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>>;
+
+    /// The table can't follow the log at the group that ends at `position`, for this reason: it is out of use from now on, and
+    /// `batch` says so to the next start. A table that is set aside already stays so.
+    fn set_aside(
+        &mut self,
+        database: &str,
+        name: &str,
+        reason: &str,
+        position: LogPosition,
+        batch: &mut WriteBatch,
+    );
 
     /// What the table's rows were before instant ALTERs.
     fn layouts(&mut self, schema: &TableSchema) -> Option<Arc<Layouts>>;
@@ -142,7 +156,10 @@ struct Mapped {
 /// What the group being read does.
 #[derive(Default)]
 struct Group {
-    tables: HashMap<u64, Mapped>,
+    /// `None`: it is set aside.
+    tables: HashMap<u64, Option<Mapped>>,
+    /// What tells the next start which tables were set aside here.
+    aside: WriteBatch,
     writes: WriteSet,
     ddl: Option<WriteBatch>,
     /// It ends with XA PREPARE.
@@ -184,8 +201,8 @@ impl Replay<'_> {
 
     fn understand(&mut self, event: Event<'_>, timestamp: u32, position: LogPosition) -> Result<(), Problem> {
         match event {
-            Event::TableMap(map) => self.map(map),
-            Event::Rows(rows) => self.rows(&rows),
+            Event::TableMap(map) => self.map(map, position),
+            Event::Rows(rows) => self.rows(&rows, position),
             Event::Query(query) if is_bracket(&query.sql) => Ok(()),
             Event::Query(query) if query.sql.starts_with(b"XA ") => {
                 let (word, commit) =
@@ -216,25 +233,45 @@ impl Replay<'_> {
         }
     }
 
-    fn map(&mut self, map: TableMapEvent) -> Result<(), Problem> {
+    fn map(&mut self, map: TableMapEvent, position: LogPosition) -> Result<(), Problem> {
         let (database, table) = (utf8(&map.database)?, utf8(&map.table)?);
-        let no_table = || Problem(format!("there is no table {database}.{table}"));
-        let schema = self.target.table(database, table).ok_or_else(no_table)?;
+        let Some(schema) = self.target.table(database, table) else {
+            let reason = "the binary log has rows of it, and there is no such table";
+            self.target.set_aside(database, table, reason, position, &mut self.group.aside);
+            self.group.tables.insert(map.table_id, None);
+            return Ok(());
+        };
         // Signs and collations are optional in a table map; codes and sizes say how the rows lie.
         let layout =
             |types: &[binlog::row::ColumnType]| types.iter().map(|t| (t.code, t.meta)).collect::<Vec<_>>();
         if layout(&map.columns) != layout(schema.types()) {
-            return Err(Problem(format!("table {database}.{table} has other columns")));
+            let reason = "its rows in the binary log have other columns";
+            self.target.set_aside(database, table, reason, position, &mut self.group.aside);
+            self.group.tables.insert(map.table_id, None);
+            return Ok(());
         }
         self.group.named.push((database.to_owned(), table.to_owned()));
         let layouts = self.target.layouts(&schema);
-        self.group.tables.insert(map.table_id, Mapped { map, schema, layouts });
+        self.group.tables.insert(map.table_id, Some(Mapped { map, schema, layouts }));
         Ok(())
     }
 
-    fn rows(&mut self, event: &RowsEvent<'_>) -> Result<(), Problem> {
+    fn rows(&mut self, event: &RowsEvent<'_>, position: LogPosition) -> Result<(), Problem> {
         let table = self.group.tables.get(&event.table_id);
         let table = table.ok_or_else(|| Problem("rows of a table that is not mapped".to_owned()))?;
+        let Some(table) = table else { return Ok(()) };
+        let schema = table.schema.clone();
+        if let Err(Problem(what)) = self.rows_of_table(event) {
+            let reason = format!("its rows in the binary log can't be applied: {what}");
+            self.target.set_aside(&schema.database, &schema.name, &reason, position, &mut self.group.aside);
+            self.group.tables.insert(event.table_id, None);
+        }
+        Ok(())
+    }
+
+    /// Every error is one of this table alone: the event's checksum was right.
+    fn rows_of_table(&mut self, event: &RowsEvent<'_>) -> Result<(), Problem> {
+        let Some(Some(table)) = self.group.tables.get(&event.table_id) else { return Ok(()) };
         let (map, schema) = (&table.map, &table.schema);
         let bytes = event.rows.bytes(EVENT_LENGTH_MAX as usize)?;
         for row in event.iter(map, &bytes)? {
@@ -287,6 +324,10 @@ impl Replay<'_> {
                 batch
             }
         };
+        let mut batch = batch;
+        if !group.aside.is_empty() {
+            batch.append(&group.aside);
+        }
         self.store.admit(batch.size())?;
         *self.notes.lock() = self.target.notes();
         self.store.write(&batch, position);

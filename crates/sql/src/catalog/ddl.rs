@@ -17,7 +17,7 @@ use super::auto_increment::Counter;
 use super::build::{Environment, check_name};
 use super::objects::State;
 use super::record::Change;
-use super::set_aside::ObjectKind;
+use super::set_aside::{ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
 use super::{ColumnDef, TableDef, check_not_system, database_or, show};
 use crate::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind, TableDefinition};
@@ -315,16 +315,12 @@ fn drop_database(name: &str, if_exists: bool, state: &State) -> Result<Plan> {
         let e = error::DB_DROP_EXISTS.with(&[&name]);
         return if if_exists { Ok(Plan::nothing(e)) } else { Err(e) };
     };
-    if let Some(object) =
-        state.set_aside.values().find(|o| o.key.kind != ObjectKind::User && o.key.database == name)
-    {
-        // Nobody loses what might still be repaired without naming it.
-        return Err(object.error());
-    }
     let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
     let functions =
         database.functions.values().map(|f| Change::DropFunction(name.to_owned(), f.name.clone()));
-    let mut changes: Vec<Change> = tables.chain(functions).collect();
+    let of_database = |o: &&SetAside| o.key.kind != ObjectKind::User && o.key.database == name;
+    let aside = state.set_aside.values().filter(of_database).cloned().map(Change::DropSetAside);
+    let mut changes: Vec<Change> = tables.chain(functions).chain(aside).collect();
     changes.push(Change::DropDatabase(name.to_owned()));
     Ok(Plan { changes, affected: database.tables.len() as u64, ..Plan::default() })
 }

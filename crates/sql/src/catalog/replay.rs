@@ -12,8 +12,10 @@ use storage::layout::Layouts;
 use storage::{ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
 
 use super::ddl::{self, Plan, Settings, alter};
+use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
 use super::{Catalog, Change, Pending, State, parse_one, read_notes, record, statement_hash};
+use crate::ast::{Account, AlterAction, ObjectName, StatementKind};
 use crate::database::Database;
 use crate::error::{Result, SqlError};
 use crate::executor::alter::replayed;
@@ -83,6 +85,20 @@ impl Replay {
         Ok(())
     }
 
+    /// Takes an object out of use, unless it is already.
+    fn put_aside(&mut self, key: ObjectKey, reason: &str, since: LogPosition, batch: &mut WriteBatch) {
+        let state = self.catalog().state();
+        if state.set_aside(&key).is_some() {
+            return;
+        }
+        let table = state.table(&key.database, &key.name).filter(|_| key.kind == ObjectKind::Table);
+        let trees = table.map(|table| table.schema.indexes().map(|index| index.tree()).collect());
+        let reason = reason.chars().take(REASON_MAX).collect();
+        let change = Change::PutAside(SetAside { key, reason, since, trees });
+        record::write(&change, batch);
+        self.catalog().publish(&[change], since);
+    }
+
     /// The trees of the indexes that a statement builds (C4).
     fn trees_of(&mut self, alter: &alter::Alter, text: &[u8]) -> Result<Vec<TreeId>> {
         let noted = self.pending.remove(&alter.old.id);
@@ -100,6 +116,91 @@ impl Replay {
             }
         }
         replayed::build_trees(&mut self.cx, alter)
+    }
+}
+
+/// Of a reason so many characters are kept.
+const REASON_MAX: usize = 1000;
+
+/// The tables, functions and accounts that a logged DDL statement is about; none if it is about others, or can't be read.
+fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
+    use StatementKind as S;
+    let settings = settings_of(query, timestamp);
+    let of = |name: &ObjectName| {
+        let database = name.database.as_deref().or(settings.database.as_deref());
+        database.map(|database| (database.to_owned(), name.name.to_string()))
+    };
+    let table = |name: &ObjectName| of(name).map(|(database, name)| ObjectKey::table(&database, &name));
+    let account = |account: &Account| match account {
+        Account::CurrentUser => None,
+        Account::Named { user, host } => {
+            Some(ObjectKey::user(&user.to_str_lossy(), &host.to_str_lossy().to_ascii_lowercase()))
+        }
+    };
+    let Ok(statement) = parse_one(&query.sql, settings.sql_mode) else {
+        return table_in_text(&query.sql).and_then(|name| table(&name)).into_iter().collect();
+    };
+    match &statement.kind {
+        S::CreateTable(create) => table(&create.name).into_iter().collect(),
+        S::TruncateTable(name) => table(name).into_iter().collect(),
+        S::DropTable(drop) => drop.names.iter().filter_map(table).collect(),
+        S::RenameTable(pairs) => {
+            pairs.iter().flat_map(|(from, to)| [table(from), table(to)]).flatten().collect()
+        }
+        S::AlterTable(alter) => {
+            let renames = alter.actions.iter().filter_map(|action| match action {
+                AlterAction::Rename(to) => table(to),
+                _ => None,
+            });
+            table(&alter.name).into_iter().chain(renames).collect()
+        }
+        S::CreateIndex(create) => table(&create.table).into_iter().collect(),
+        S::DropIndex(drop) => table(&drop.table).into_iter().collect(),
+        S::CreateRoutine(create) => {
+            of(&create.name).map(|(d, name)| ObjectKey::function(&d, &name)).into_iter().collect()
+        }
+        S::DropRoutine { name, .. } => {
+            of(name).map(|(d, name)| ObjectKey::function(&d, &name)).into_iter().collect()
+        }
+        S::CreateUser(create) => create.users.iter().filter_map(|spec| account(&spec.user)).collect(),
+        S::AlterUser(alter) => alter.users.iter().filter_map(|spec| account(&spec.user)).collect(),
+        S::DropUser { names, .. } => names.iter().filter_map(account).collect(),
+        S::RenameUser(pairs) => {
+            pairs.iter().flat_map(|(from, to)| [account(from), account(to)]).flatten().collect()
+        }
+        S::Grant(grant) => grant.to.iter().filter_map(account).collect(),
+        S::Revoke(revoke) => revoke.from.iter().filter_map(account).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The name behind CREATE TABLE or ALTER TABLE in a text whose rest can't be parsed: one that nests too deep, say. What
+/// it names is made known by a statement that names the same and nothing else.
+fn table_in_text(sql: &[u8]) -> Option<ObjectName> {
+    let text = String::from_utf8_lossy(sql);
+    let mut rest = text.trim_start();
+    let word = |rest: &mut &str, word: &str| {
+        let head = rest.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word));
+        if head.is_some() {
+            *rest = rest[word.len()..].trim_start();
+        }
+        head.is_some()
+    };
+    if !(word(&mut rest, "CREATE ") || word(&mut rest, "ALTER ")) || !word(&mut rest, "TABLE ") {
+        return None;
+    }
+    let _ = word(&mut rest, "IF ") && word(&mut rest, "NOT ") && word(&mut rest, "EXISTS ");
+    let (mut end, mut quoted) = (rest.len(), false);
+    for (at, c) in rest.char_indices() {
+        quoted ^= c == '`';
+        if !quoted && (c.is_whitespace() || c == '(') {
+            end = at;
+            break;
+        }
+    }
+    match parse_one(format!("TRUNCATE TABLE {}", &rest[..end]).as_bytes(), 0).ok()?.kind {
+        StatementKind::TruncateTable(name) => Some(name),
+        _ => None,
     }
 }
 
@@ -161,8 +262,28 @@ impl ReplayTarget for Replay {
         position: LogPosition,
         batch: &mut WriteBatch,
     ) -> std::result::Result<(), String> {
-        self.again(query, timestamp, position, batch)
-            .map_err(|e| format!("{e}: {}", String::from_utf8_lossy(&query.sql)))
+        let Err(e) = self.again(query, timestamp, position, batch) else { return Ok(()) };
+        let named = objects_named(query, timestamp);
+        let reason = format!("{e}: {}", String::from_utf8_lossy(&query.sql));
+        if named.is_empty() {
+            // A database, or nobody knows what: nothing that the rest could do without.
+            return Err(reason);
+        }
+        for object in named {
+            self.put_aside(object, &format!("a statement can't be replayed: {reason}"), position, batch);
+        }
+        Ok(())
+    }
+
+    fn set_aside(
+        &mut self,
+        database: &str,
+        name: &str,
+        reason: &str,
+        position: LogPosition,
+        batch: &mut WriteBatch,
+    ) {
+        self.put_aside(ObjectKey::table(database, name), reason, position, batch);
     }
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {

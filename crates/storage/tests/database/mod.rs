@@ -191,6 +191,17 @@ impl ReplayTarget for Catalog {
         self.tables.get(name).cloned()
     }
 
+    fn set_aside(
+        &mut self,
+        database: &str,
+        name: &str,
+        reason: &str,
+        position: LogPosition,
+        _batch: &mut WriteBatch,
+    ) {
+        panic!("{database}.{name} can't follow the log at {position}: {reason}");
+    }
+
     fn layouts(&mut self, _: &TableSchema) -> Option<Arc<storage::layout::Layouts>> {
         None
     }
