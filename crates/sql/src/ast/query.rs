@@ -42,7 +42,7 @@ pub enum SetOp {
 #[derive(Debug, Clone, PartialEq)]
 pub struct With {
     pub recursive: bool,
-    pub tables: Vec<CommonTable>,
+    pub tables: Vec<std::sync::Arc<CommonTable>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

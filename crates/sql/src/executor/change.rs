@@ -46,7 +46,7 @@ fn single_table(
     }
     let is_common =
         |table: &ast::CommonTable| factor.name.database.is_none() && factor.name.name.is(&table.name);
-    if with.is_some_and(|with| with.tables.iter().any(is_common)) {
+    if with.is_some_and(|with| with.tables.iter().any(|table| is_common(table))) {
         return Err(error::NON_UPDATABLE_TABLE.with(&[&factor.name.name, &statement]));
     }
     let table = cx.open_table_to_write(factor.name.database.as_deref(), &factor.name.name)?;

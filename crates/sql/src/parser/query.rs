@@ -95,7 +95,7 @@ impl Parser<'_> {
             let name = parser.ident()?;
             let columns = parser.optional_idents()?;
             parser.expect_word(K::AS)?;
-            Ok(CommonTable { name, columns, query: parser.paren_query()? })
+            Ok(std::sync::Arc::new(CommonTable { name, columns, query: parser.paren_query()? }))
         })?;
         Ok(Some(Box::new(With { recursive, tables })))
     }

@@ -347,7 +347,7 @@ pub fn name_common(resolver: &mut Resolver<'_>, with: Option<&ast::With>) -> Res
         if resolver.common[known..].iter().any(|c| table.name.is(&c.name)) {
             return Err(crate::error::NONUNIQ_TABLE.with(&[&table.name]));
         }
-        resolver.common.push(Arc::new(table.clone()));
+        resolver.common.push(table.clone());
     }
     Ok(())
 }
