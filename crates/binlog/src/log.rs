@@ -10,7 +10,8 @@
 //! - [`dependencies`]: which transactions a replica may apply beside each other;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
 //! - [`reset`]: beginning anew;
-//! - [`recovery`] and [`scan`]: what a crash left; [`reader`]: reading while it is written;
+//! - [`examine`], [`recovery`] and [`scan`]: what a crash left, and damage; [`mark`]: up to where the log was flushed;
+//! - [`reader`]: reading while it is written;
 //! - [`gtids`]: which transactions are where;
 //! - [`gate`]: holding transactions back that are durable here, until others have them;
 //! - [`stages`]: how long each step took;
@@ -23,11 +24,13 @@ mod background;
 mod commit;
 mod dependencies;
 mod error;
+mod examine;
 mod files;
 mod flush;
 mod gate;
 mod gtids;
 mod large;
+mod mark;
 mod names;
 mod order;
 mod pace;
@@ -44,7 +47,8 @@ mod status;
 
 pub use background::FLUSH_DELAY;
 pub use commit::{CommitHook, Committed, Ticket};
-pub use error::{CommitError, LogError};
+pub use error::{CommitError, LogError, Loss};
+pub use examine::{Examined, Finding, IndexState, examine};
 pub use files::FileInfo;
 pub use gate::{GateKeeper, Passing};
 pub(crate) use large::LargeFile;
@@ -64,7 +68,7 @@ use dependencies::Dependencies;
 use env::Env;
 use files::Files;
 use gate::Gate;
-use names::Folder;
+use mark::DurableMark;
 use parking_lot::Mutex;
 use pool::Pool;
 use progress::Progress;
@@ -197,6 +201,7 @@ struct Shared {
     gate: Gate,
     published: Mutex<Published>,
     files: Files,
+    mark: DurableMark,
     maker: FileMaker,
     background: Background,
     status: Arc<LogStatus>,
@@ -213,24 +218,37 @@ pub struct Log {
 }
 
 impl Log {
-    /// Puts the log in `dir` right after whatever happened to it, and opens a new file. No other process may have it
-    /// open; the caller holds the data directory's lock.
+    /// Examines the log in `dir`, puts it right after whatever happened to it, and opens a new file: [`examine`] and
+    /// [`Log::adopt`], for a caller who has nothing to look at in between. No other process may have it open; the caller
+    /// holds the data directory's lock.
     ///
     /// # Errors
-    /// [`LogError::Missing`] or [`LogError::Corrupt`] if the files are not what any crash of the log leaves; nothing of
-    /// value was changed then. [`LogError::Io`].
+    /// [`LogError::Missing`] or [`LogError::Corrupt`] if the files are not what any crash of the log leaves; nothing was
+    /// changed then. [`LogError::Io`].
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
         options: LogOptions,
     ) -> Result<(Arc<Log>, Recovered), LogError> {
-        make_folder(env.as_ref(), dir)
+        let examined = examine(env, dir, &options.base_name)?;
+        Self::adopt(options, examined)
+    }
+
+    /// Opens a log that was examined, and not changed since: finishes what was broken off, cuts the last file at its end, and
+    /// begins a new file. What is cut off is kept in a file beside it, and told in the error log.
+    ///
+    /// # Errors
+    /// Those of [`Examined::check`], with nothing changed; [`LogError::Io`], after which the log is to be examined again.
+    pub fn adopt(options: LogOptions, examined: Examined) -> Result<(Arc<Log>, Recovered), LogError> {
+        examined.check()?;
+        let dir = &examined.folder.dir;
+        make_folder(examined.folder.env.as_ref(), dir)
             .map_err(|e| LogError::io(format!("making the folder {}", dir.display()), e))?;
-        let folder = Folder::new(env, dir, &options.base_name);
-        let found = recovery::recover(&folder)?;
+        let found = recovery::adopt(examined)?;
         let report = found.report.clone();
-        let shared = Arc::new(Shared::start(folder, &options, found)?);
+        let shared = Arc::new(Shared::start(&options, found)?);
         shared.files.update_index()?;
+        shared.mark.flush(shared.progress.durable.get())?;
         if options.background {
             Background::start(&shared).map_err(|e| LogError::io("starting the log's threads", e))?;
             shared.background.files_soon();
@@ -418,9 +436,11 @@ impl Log {
         self.shared.slow_commits.set_from(time);
     }
 
-    /// Does what the background threads do, here and now: flushes what is written, writes the index, fills the pool.
+    /// Does what the background threads do, here and now: flushes what is written, notes that down, writes the index, fills
+    /// the pool.
     pub fn maintain(&self) -> Result<(), LogError> {
         self.shared.flush_in_background();
+        self.shared.write_mark();
         self.shared.maintain_files(&|_| false)
     }
 
@@ -431,14 +451,18 @@ impl Log {
         self.shared.background.stop();
         let mut leader = self.shared.leader.lock();
         self.shared.stop(&mut leader)?;
+        let marked = self.shared.mark.flush(self.durable());
         self.shared.progress.close();
         drop(leader);
-        self.shared.files.update_index()
+        self.shared.files.update_index().and(marked)
     }
 }
 
-/// Makes a folder and those above it, durably (E2).
-fn make_folder(env: &dyn Env, dir: &Path) -> io::Result<()> {
+/// Makes a folder and those above it, durably (E2), if it is not there.
+///
+/// # Errors
+/// The system's.
+pub fn make_folder(env: &dyn Env, dir: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|path| !env.exists(path)).collect();
     env.create_dir_all(dir)?;
     let parents = missing.iter().rev().filter_map(|path| path.parent());
@@ -456,7 +480,8 @@ impl Drop for Log {
 
 impl Shared {
     /// Steps k and what is in memory only: the log on a folder that was put right.
-    fn start(folder: Folder, options: &LogOptions, found: Found) -> Result<Shared, LogError> {
+    fn start(options: &LogOptions, found: Found) -> Result<Shared, LogError> {
+        let folder = found.folder;
         let status = Arc::new(LogStatus::default());
         let size = options.max_binlog_size;
         let history_size = options.binlog_transaction_dependency_history_size;
@@ -471,6 +496,7 @@ impl Shared {
         let created = (folder.env.now() / 1_000_000) as u32;
         let prepared = maker.prepare(&executed, created)?;
         maker.name(&prepared, number)?;
+        let mark = DurableMark::open(&folder)?;
         maker.sync_folder()?;
         let active = prepared.into_active(number);
         let end = active.position();
@@ -496,6 +522,7 @@ impl Shared {
             gate: Gate::new(end),
             published: Mutex::new(Published { position: end, gtids: executed }),
             files,
+            mark,
             maker,
             background: Background::default(),
             status,

@@ -1,11 +1,13 @@
 //! What the log does beside the commits: flushes when they don't wait, writes the index, fills the pool; and leads where no
 //! session is left that could.
 //!
-//! Three threads, so that making a file never delays a flush, and a flush no leader. Without them ([`super::LogOptions::background`] is false)
-//! [`super::Log::maintain`] does the first two's work when called, for tests that want to know what happens when.
+//! Four threads, so that making a file never delays a flush, a flush no leader, and the mark nobody. Without them ([`super::LogOptions::background`] is false)
+//! [`super::Log::maintain`] does the work of all but the leader when called, for tests that want to know what happens when.
 
 use super::Shared;
+use super::mark::MARK_DELAY;
 use super::pool::StopOrRest;
+use crate::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
 use std::cell::Cell;
 use std::io;
@@ -30,6 +32,7 @@ const REST_MAX: Duration = Duration::from_millis(200);
 pub(super) struct Background {
     flush: Bell,
     files: Bell,
+    mark: Bell,
     stop: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -73,6 +76,7 @@ impl Background {
         let mut threads = shared.background.threads.lock();
         threads.push(spawn("log-flush", flush_loop)?);
         threads.push(spawn("log-files", files_loop)?);
+        threads.push(spawn("log-mark", mark_loop)?);
         threads.push(spawn("log-leader", leader_loop)?);
         Ok(())
     }
@@ -87,11 +91,17 @@ impl Background {
         self.files.ring();
     }
 
+    /// More of the log is durable than the mark says.
+    pub(super) fn mark_soon(&self) {
+        self.mark.ring();
+    }
+
     /// Ends the threads and waits for them.
     pub(super) fn stop(&self) {
         self.stop.store(true, SeqCst);
         self.flush.ring();
         self.files.ring();
+        self.mark.ring();
         for thread in self.threads.lock().drain(..) {
             thread.thread().unpark();
             // A panic in it was printed when it happened.
@@ -112,6 +122,18 @@ fn flush_loop(shared: &Shared) {
         }
         thread::sleep(FLUSH_DELAY);
         shared.flush_in_background();
+    }
+}
+
+/// Notes down up to where the log is flushed (`mark.rs`).
+fn mark_loop(shared: &Shared) {
+    loop {
+        shared.background.mark.wait(shared.mark.flush_due());
+        if shared.background.stops() {
+            return;
+        }
+        thread::sleep(MARK_DELAY);
+        shared.write_mark();
     }
 }
 
@@ -157,6 +179,16 @@ impl Shared {
         if wanted > self.progress.durable.get() && self.flush_to(wanted).is_ok() {
             self.status.background_flushes.add(1);
         }
+    }
+
+    pub(super) fn write_mark(&self) {
+        self.mark.write(self.progress.durable.get());
+    }
+
+    /// This is flushed: readers may go so far, and the mark says so before long.
+    pub(super) fn advance_durable(&self, to: LogPosition) {
+        self.progress.advance(&self.progress.durable, to);
+        self.background.mark_soon();
     }
 
     /// Brings the index and the pool up to date.

@@ -1,6 +1,8 @@
 //! What the log can say went wrong.
 
+use crate::gtid::Gtid;
 use crate::position::{FileNumber, LogPosition};
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -15,8 +17,8 @@ pub enum LogError {
         /// What the system said.
         source: Arc<io::Error>,
     },
-    /// A file holds what the log never writes.
-    #[error("binary log file {file} is damaged at offset {offset}: {why}")]
+    /// A file holds what the log never writes, or lacks what it wrote.
+    #[error("binary log file {file} is damaged at offset {offset}: {why}{}", Remedy(.loss.as_deref()))]
     Corrupt {
         /// Its name.
         file: Arc<str>,
@@ -24,9 +26,14 @@ pub enum LogError {
         offset: u64,
         /// What is wrong there.
         why: Arc<str>,
+        /// What going on in front of the damage would lose; `None` where that is not known.
+        loss: Option<Arc<Loss>>,
     },
-    /// A file between others is not there.
-    #[error("binary log file {0} is missing")]
+    /// A file that the log had is not there.
+    #[error(
+        "binary log file {0} is missing. Nothing was changed. Put it back, restore a backup or a copy of a replica, or \
+         run `duramen repair --accept-loss`, which writes down what is lost"
+    )]
     Missing(Arc<str>),
     /// What was asked for was purged, or never existed.
     #[error("binary log file {} is not there (any more); the oldest is {}", .wanted.0, .oldest.0)]
@@ -53,13 +60,59 @@ pub enum LogError {
     Exhausted(&'static str),
 }
 
+/// What a log that is damaged would lose if it went on in front of the damage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// The last transaction in front of the damage that is in its file; `None` if there is none.
+    pub last_good: Option<Gtid>,
+    /// Where it ends: its file's name, and the offset in bytes.
+    pub last_good_end: (String, u64),
+    /// Whole transactions behind the damage.
+    pub whole_behind: u64,
+    /// The last of them that has a GTID.
+    pub last_behind: Option<Gtid>,
+}
+
+/// What a person can do about damage.
+struct Remedy<'a>(Option<&'a Loss>);
+
+impl fmt::Display for Remedy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(loss) = self.0 else { return Ok(()) };
+        let (file, offset) = &loss.last_good_end;
+        match loss.last_good {
+            Some(gtid) => write!(f, ". The last good transaction is {gtid}, which ends at {file}:{offset}")?,
+            None => write!(f, ". No transaction in front of it is in this file; the log is good up to {file}:{offset}")?,
+        }
+        match (loss.whole_behind, loss.last_behind) {
+            (0, _) => write!(f, "; no whole transaction lies behind the damage")?,
+            (n, None) => write!(f, "; {n} whole transactions lie behind the damage")?,
+            (n, Some(last)) => write!(f, "; {n} whole transactions lie behind the damage, up to {last}")?,
+        }
+        f.write_str(
+            ". To cut the log there would take back transactions that were flushed, and give out their GTIDs again. Nothing \
+             was changed. Restore a backup or a copy of a replica, or run `duramen repair --accept-loss`, which writes down \
+             what is lost",
+        )
+    }
+}
+
 impl LogError {
     pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
         Self::Io { what: what.into().into(), source: Arc::new(source) }
     }
 
     pub(crate) fn corrupt(file: &str, offset: u64, why: impl Into<String>) -> Self {
-        Self::Corrupt { file: file.into(), offset, why: why.into().into() }
+        Self::Corrupt { file: file.into(), offset, why: why.into().into(), loss: None }
+    }
+
+    pub(crate) fn damage(file: &str, offset: u64, why: impl Into<String>, loss: Loss) -> Self {
+        Self::Corrupt { file: file.into(), offset, why: why.into().into(), loss: Some(Arc::new(loss)) }
+    }
+
+    /// True if a file, a place in one, or a whole file is not as the log left it: nothing that trying again would change.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Corrupt { .. } | Self::Missing(_))
     }
 
     /// True when the disk is full: the same commit may succeed once there is room.

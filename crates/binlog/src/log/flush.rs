@@ -56,7 +56,7 @@ impl Shared {
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
-        self.progress.advance(&self.progress.durable, end);
+        self.advance_durable(end);
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Shared {
             self.progress.latch_failure(&LogError::io("cutting a refused group off the binary log", e))
         })?;
         let flushed = self.written.lock().end;
-        self.progress.advance(&self.progress.durable, flushed);
+        self.advance_durable(flushed);
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Shared {
         };
         assert!(end >= wanted, "nobody knows of a position that is not ordered");
         self.flush_file(file.as_ref())?;
-        self.progress.advance(&self.progress.durable, end);
+        self.advance_durable(end);
         Ok(())
     }
 

@@ -12,9 +12,13 @@
 //! | `binlog.prealloc-1` | a file of zeros, to become a log file |
 //! | `binlog.prealloc-1.tmp` | the same, not yet complete |
 //! | `binlog.large-1` | the events of a large transaction that is not committed |
+//! | `binlog.durable` | up to where the log was flushed (`mark.rs`) |
+//! | `binlog.000008.cut`, `binlog.000008.cut-2` | what a start cut off the end of `binlog.000008` |
+//! | `binlog.cut.tmp` | the same, not yet complete |
 
 use crate::position::FileNumber;
 use env::Env;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -30,6 +34,12 @@ pub(super) struct Folder {
     base: String,
     /// What is added to the number in a name. Set before other threads know of the log, and by a reset.
     shift: Arc<AtomicI64>,
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Folder").field("dir", &self.dir).field("base", &self.base).finish_non_exhaustive()
+    }
 }
 
 impl Folder {
@@ -94,6 +104,28 @@ impl Folder {
         serial.is_some_and(|digits| digits.parse::<u64>().is_ok())
     }
 
+    pub(super) fn durable_mark(&self) -> PathBuf {
+        self.dir.join(format!("{}.durable", self.base))
+    }
+
+    /// What the `nth` cut of a file's end is kept in; the first is 1.
+    pub(super) fn cut_file(&self, number: FileNumber, nth: u32) -> PathBuf {
+        let name = self.log_name(number);
+        self.dir.join(if nth == 1 { format!("{name}.cut") } else { format!("{name}.cut-{nth}") })
+    }
+
+    /// True for the name of a file that [`Self::cut_file`] names.
+    pub(super) fn is_cut_file(&self, name: &str) -> bool {
+        name.split_once(".cut").is_some_and(|(log, nth)| {
+            let is_nth = nth.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n > 1));
+            self.named(log).is_some() && (nth.is_empty() || is_nth)
+        })
+    }
+
+    pub(super) fn unfinished_cut_file(&self) -> PathBuf {
+        self.dir.join(format!("{}.cut.tmp", self.base))
+    }
+
     pub(super) fn pool_file(&self, serial: u64) -> PathBuf {
         self.dir.join(format!("{}.prealloc-{serial}", self.base))
     }
@@ -115,6 +147,7 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use env::SimEnv;
 
@@ -146,6 +179,15 @@ mod tests {
         assert_eq!(folder.pool_serial("binlog.prealloc-7"), Some((7, true)));
         assert_eq!(folder.pool_serial("binlog.prealloc-7.tmp"), Some((7, false)));
         assert_eq!(folder.pool_serial("binlog.000001"), None);
+        let cut = |nth| folder.cut_file(FileNumber(9), nth).file_name().unwrap().to_owned();
+        folder.set_shift(FileNumber(8), 7);
+        assert_eq!((cut(1), cut(2)), ("binlog.000008.cut".into(), "binlog.000008.cut-2".into()));
+        for name in ["binlog.000008.cut", "binlog.000008.cut-2"] {
+            assert!(folder.is_cut_file(name) && folder.named(name).is_none(), "{name}");
+        }
+        for name in ["binlog.cut.tmp", "binlog.000008.cut-1", "binlog.000008.cutx", "binlog.000008", "a.cut"] {
+            assert!(!folder.is_cut_file(name), "{name}");
+        }
         assert!(folder.is_large_file("binlog.large-12"));
         assert!(!folder.is_large_file("binlog.large-x") && !folder.is_large_file("other.large-1"));
     }

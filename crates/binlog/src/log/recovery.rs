@@ -1,17 +1,40 @@
-//! Opening the log: what a crash left is put right before anything is written. The cases are in `files.rs`.
+//! Adopting a log that was examined (`examine.rs`): what a crash left is put right before anything is written. The cases are
+//! in `files.rs`.
+//!
+//! # Torn tail or damage
+//!
+//! The last file ends behind its last whole group (R1 of `scan.rs`). What follows may be what a power cut left of writes that
+//! were not flushed: that is cut off, for nobody was promised it. Or it may have been flushed, and be damaged: a flipped bit, a
+//! file that somebody cut. To cut the log there would take back what was acknowledged, and give its GTIDs to other
+//! transactions. The bytes alone don't tell the two apart. Up to sixteen flushes overlap, groups are written while earlier ones
+//! are in flight, and at `sync_binlog` = 0 any number is written in front of a flush that is slow; of all these writes a power
+//! cut leaves any subset, so that whole groups behind a torn one prove nothing. What proves that a place was flushed:
+//!
+//! (Z1) The durable mark (`mark.rs`) lies behind it. The mark is written after the flush that it tells of has returned, so
+//!      whatever a power cut leaves of mark and log, the log reaches at least to the mark, in whole groups: marks are ends of
+//!      groups, of headers and of closed files only (G6). This never refuses what a power cut can leave, at any setting.
+//!      It finds all damage up to some milliseconds before the end of a process that died, some seconds before a power cut.
+//! (Z2) The tables' checkpoint lies behind it: a checkpoint makes the log durable first
+//!      ([`super::Examined::require_durable`]).
+//! (Z3) It is in a file before the last one, which was flushed before its successor got a name (F1)
+//!      ([`super::Examined::verify_from`]).
+//! (Z4) Only where there is no mark: a whole group behind it was committed more than ten minutes after the first that can be
+//!      read there. A disk that was stuck so long makes this wrong; then a person has to say that the tail may go.
+//!
+//! Damage stops the start, with nothing changed. Behind the last proof a torn tail and damage look the same; that is cut off,
+//! and kept in a file, and told.
 
 use super::error::LogError;
+use super::examine::{Examined, LastFile};
 use super::names::Folder;
 use super::reset::{self, Reset};
 use super::rotate::{Past, clear_in_use};
-use super::scan::{self, EventStream, FIRST_EVENT, FileHeader, Scanned, StreamError};
-use crate::event::LogResetEvent;
+use super::scan::StreamError;
 use crate::gtid::GtidSet;
 use crate::position::{FileNumber, LogPosition};
-use env::{File, OpenMode};
+use env::{File, OpenMode, PIECE};
 use std::io::{self, ErrorKind};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 /// What [`super::Log::open`] found.
 #[derive(Debug, Clone)]
@@ -24,16 +47,19 @@ pub struct Recovered {
     pub gtid_executed: GtidSet,
     /// Of these, the ones in purged files, and those that were declared as purged.
     pub gtid_purged: GtidSet,
-    /// False if the last file was not closed, by a crash or a power cut.
+    /// False if the log does not end with a clean shutdown's Stop event.
     pub clean_shutdown: bool,
-    /// Bytes cut off its end because they were no complete group. Zeros made ahead are not counted.
+    /// Bytes behind the last file's end that are no complete group, up to the last one that is not zero.
     pub cut_bytes: u64,
+    /// Where they were kept when they were cut off.
+    pub cut_file: Option<PathBuf>,
     /// How the log was begun anew last, if it was.
     pub reset: Option<Reset>,
 }
 
 /// The log's files, put right.
 pub(super) struct Found {
+    pub(super) folder: Folder,
     pub(super) report: Recovered,
     pub(super) files: Vec<(FileNumber, u64)>,
     /// Serial numbers of complete pool files.
@@ -42,200 +68,150 @@ pub(super) struct Found {
     pub(super) past: Past,
 }
 
-/// Steps i and j of `files.rs`, and checks.
-pub(super) fn recover(folder: &Folder) -> Result<Found, LogError> {
-    finish_reset(folder)?;
-    let listing = list(folder)?;
-    let numbers = log_files(folder, &listing)?;
-    let mut found = Found {
-        report: Recovered {
-            files: numbers.clone(),
-            end: LogPosition::ZERO,
-            gtid_executed: GtidSet::new(),
-            gtid_purged: GtidSet::new(),
-            clean_shutdown: true,
-            cut_bytes: 0,
-            reset: None,
-        },
-        files: Vec::new(),
-        pool: listing.pool,
-        past: Past::default(),
+/// Steps p to r of `files.rs` if a reset was broken off, and i, s and j.
+pub(super) fn adopt(examined: Examined) -> Result<Found, LogError> {
+    examined.check()?;
+    for finding in &examined.findings {
+        match finding.offset {
+            Some(offset) => tracing::warn!(file = %finding.file, offset, "the binary log: {}", finding.what),
+            None => tracing::warn!(file = %finding.file, "the binary log: {}", finding.what),
+        }
+    }
+    let mut report = examined.recovered.clone();
+    if let Some(last) = &examined.last {
+        report.cut_file = close_last(&examined, last)?;
+        if !report.clean_shutdown {
+            tell_unclean(&examined, last, report.cut_file.as_deref());
+        }
+    }
+    let folder = &examined.folder;
+    if let Some(named) = examined.reset {
+        let error = |e| LogError::io("beginning the binary log anew", e);
+        // The name of before need not be durable: the process alone may have died.
+        folder.env.sync_dir(&folder.dir).map_err(error)?;
+        reset::replace_old(folder, named).map_err(error)?;
+    }
+    for path in &examined.orphans {
+        remove(folder, path)?;
+    }
+    let Examined { folder, files, pool, past, .. } = examined;
+    Ok(Found { folder, report, files, pool, past })
+}
+
+/// Says that the log was not closed, and what that came to.
+fn tell_unclean(examined: &Examined, last: &LastFile, cut_file: Option<&Path>) {
+    let name = examined.folder.log_name(last.number);
+    let end = examined.recovered.end.offset();
+    let last_gtid = last.last_gtid.map_or("none in this file".to_owned(), |gtid| gtid.to_string());
+    let Some(cut_file) = cut_file else {
+        return tracing::warn!(
+            file = %name, end, %last_gtid,
+            "the server was not shut down cleanly; the binary log ends with a whole transaction, and nothing was cut off"
+        );
     };
-    for &number in &numbers {
-        let size = open(folder, number)?.len().map_err(|e| on_file(folder, number, e))?;
-        found.files.push((number, size));
-    }
-    if let Some(&last) = numbers.last() {
-        let (scanned, cut) = close_last(folder, last)?;
-        found.files.last_mut().expect("numbers is not empty").1 = scanned.end;
-        let report = &mut found.report;
-        report.end = LogPosition::new(last, scanned.groups_end);
-        report.clean_shutdown = scanned.closed && !scanned.header.in_use;
-        report.cut_bytes = cut;
-        report.gtid_executed = scanned.gtids;
-        let oldest = read_header(open(folder, numbers[0])?);
-        let oldest = oldest.map_err(|e| from_stream(folder, numbers[0], 0, e))?;
-        if oldest.reset != scanned.header.reset {
-            let why = format!("{} belongs to a log that was begun at another time", folder.log_name(last));
-            return Err(LogError::corrupt(&folder.log_name(numbers[0]), 0, why));
-        }
-        report.gtid_purged = oldest.previous;
-        report.gtid_purged.union(&scanned.header.purged_by_order);
-        report.reset = scanned.header.reset.as_ref().map(Reset::from_event);
-        found.past = Past { purged_by_order: scanned.header.purged_by_order, reset: scanned.header.reset };
-    }
-    Ok(found)
-}
-
-/// Steps p to r of a reset that was broken off behind its point of no return.
-fn finish_reset(folder: &Folder) -> Result<(), LogError> {
-    let path = folder.reset_file();
-    if !folder.env.exists(&path) {
-        return Ok(());
-    }
-    let (_, named) = read_reset(&path, folder)?.ok_or_else(|| {
-        LogError::corrupt(&path.to_string_lossy(), 0, "it does not say what the log begins anew with")
-    })?;
-    let error = |e| LogError::io("beginning the binary log anew", e);
-    // The name of before need not be durable: the process alone may have died.
-    folder.env.sync_dir(&folder.dir).map_err(error)?;
-    reset::replace_old(folder, named).map_err(error)
-}
-
-/// What a file's header says of a reset: the log's first file, and the number in its name.
-fn read_reset(path: &Path, folder: &Folder) -> Result<Option<(FileNumber, u32)>, LogError> {
-    let name = path.to_string_lossy();
-    let header =
-        folder.env.open(path, OpenMode::Read).map_err(StreamError::Io).and_then(read_header).map_err(
-            |e| match e {
-                StreamError::Io(e) => LogError::io(name.clone(), e),
-                StreamError::Event(e) => LogError::corrupt(&name, 0, e.to_string()),
-            },
-        )?;
-    let Some(LogResetEvent { first, named, .. }) = header.reset else { return Ok(None) };
-    let fit = |number: u64| u32::try_from(number).ok().filter(|&n| n > 0);
-    match (fit(first), fit(named)) {
-        (Some(first), Some(named)) => Ok(Some((FileNumber(first), named))),
-        _ => Err(LogError::corrupt(&name, 0, "no log begins with such numbers")),
-    }
-}
-
-struct Listing {
-    /// Numbers of all files with a log file's name, in order.
-    logs: Vec<FileNumber>,
-    pool: Vec<u64>,
-}
-
-/// Looks at the folder, and removes what no run needs (step i).
-fn list(folder: &Folder) -> Result<Listing, LogError> {
-    let mut listing = Listing { logs: Vec::new(), pool: Vec::new() };
-    let what = || format!("reading the folder {}", folder.dir.display());
-    let (mut orphans, mut logs) = (Vec::new(), Vec::new());
-    for path in folder.env.read_dir(&folder.dir).map_err(|e| LogError::io(what(), e))? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if let Some(named) = folder.named(&name) {
-            logs.push((named, path, name));
-        } else if let Some((serial, complete)) = folder.pool_serial(&name) {
-            if complete { listing.pool.push(serial) } else { orphans.push(path) }
-        } else if path == folder.new_file() || folder.is_large_file(&name) {
-            orphans.push(path);
-        }
-    }
-    // All files of a log that was begun anew say so.
-    if let Some((_, newest, _)) = logs.iter().max()
-        && let Some((first, named)) = read_reset(newest, folder)?
-    {
-        folder.set_shift(first, named);
-    }
-    listing.logs = logs.iter().filter_map(|(_, _, name)| folder.log_number(name)).collect();
-    listing.logs.sort_unstable();
-    for path in orphans {
-        remove(folder, &path)?;
-    }
-    Ok(listing)
-}
-
-/// The files that make up the log: those from the index's first on (F3).
-fn log_files(folder: &Folder, listing: &Listing) -> Result<Vec<FileNumber>, LogError> {
-    let indexed = read_index(folder)?;
-    let first = indexed.first().copied().unwrap_or(FileNumber(0));
-    let (purged, numbers): (Vec<_>, Vec<_>) = listing.logs.iter().partition(|&&number| number < first);
-    for number in purged {
-        remove(folder, &folder.log_path(number))?;
-    }
-    // Files gone from the front were removed by hand, as is often done. Anything else is a gap.
-    if let Some(pair) = numbers.windows(2).find(|pair| pair[0].next() != pair[1]) {
-        return Err(LogError::Missing(folder.log_name(pair[0].next()).into()));
-    }
-    match (indexed.last(), numbers.last()) {
-        (Some(&wanted), last) if last.is_none_or(|&last| last < wanted) => {
-            Err(LogError::Missing(folder.log_name(wanted).into()))
-        }
-        _ => Ok(numbers),
-    }
-}
-
-/// The numbers in the index file; none if there is no such file.
-fn read_index(folder: &Folder) -> Result<Vec<FileNumber>, LogError> {
-    let path = folder.index();
-    let text = match folder.env.read_file(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(LogError::io(format!("reading {}", path.display()), e)),
+    let (whole_behind, last_behind) = examined.whole_behind();
+    let lost = match last_behind {
+        Some(gtid) => format!("; {whole_behind} whole transactions are in them, up to {gtid}"),
+        None => String::new(),
     };
-    let mut numbers = Vec::new();
-    for line in String::from_utf8_lossy(&text).lines().filter(|line| !line.trim().is_empty()) {
-        let number = folder.log_number(line.trim());
-        let error = || LogError::corrupt(&path.to_string_lossy(), 0, format!("it lists {line:?}"));
-        numbers.push(number.ok_or_else(error)?);
-    }
-    numbers.sort_unstable();
-    Ok(numbers)
+    tracing::warn!(
+        file = %name, end, %last_gtid, cut_bytes = examined.recovered.cut_bytes, kept_in = %cut_file.display(),
+        "the server was not shut down cleanly; bytes behind the end of the binary log are no whole transaction that is known \
+         to have been flushed, and were cut off and kept{lost}"
+    );
 }
 
-/// Cuts the last file at its true end and clears its flag, durably (step j). Returns also how many bytes that were not
-/// zeros were cut.
-fn close_last(folder: &Folder, number: FileNumber) -> Result<(Scanned, u64), LogError> {
-    let file = open(folder, number)?;
-    let scanned = scan::scan(file.clone()).map_err(|e| from_stream(folder, number, 0, e))?;
-    let cut = cut_bytes(file.as_ref(), scanned.end).map_err(|e| on_file(folder, number, e))?;
+/// Cuts the last file at its true end and clears its flag, durably (step j). What is cut off and not zeros is kept first
+/// (step s), in the file that is returned.
+fn close_last(examined: &Examined, last: &LastFile) -> Result<Option<PathBuf>, LogError> {
+    let folder = &examined.folder;
+    let failed = |e| LogError::io(last.path.display().to_string(), e);
+    let file = folder.env.open(&last.path, OpenMode::ReadWrite).map_err(failed)?;
+    let kept = match examined.recovered.cut_bytes {
+        0 => None,
+        bytes => Some(keep(folder, last, file.as_ref(), bytes)?),
+    };
     let close = || {
-        if file.len()? != scanned.end {
-            file.set_len(scanned.end)?;
+        if last.len != last.end {
+            file.set_len(last.end)?;
         }
-        if scanned.header.in_use {
+        if last.in_use {
             clear_in_use(file.as_ref())?;
         }
         // Also when nothing changed: a crash of the process alone left bytes that are complete, but never flushed.
         file.sync_all()
     };
-    close().map_err(|e| on_file(folder, number, e))?;
-    Ok((scanned, cut))
+    close().map_err(failed)?;
+    Ok(kept)
 }
 
-/// How many bytes there are from `end` to the file's last one that is not zero.
-fn cut_bytes(file: &dyn File, end: u64) -> io::Result<u64> {
-    let mut piece = vec![0; 256 << 10];
-    let (mut at, mut last) = (end, end);
+/// Step s: copies `bytes` behind the end of the last file to a file beside it, durably. A start that was broken off may
+/// have done so already.
+fn keep(folder: &Folder, last: &LastFile, file: &dyn File, bytes: u64) -> Result<PathBuf, LogError> {
+    let (source, temporary) = (Part { file, from: last.end, len: bytes }, folder.unfinished_cut_file());
+    let failed = |path: &Path, e| {
+        LogError::io(format!("keeping the end of {} in {}", last.path.display(), path.display()), e)
+    };
+    let mut nth = 0;
     loop {
-        let n = file.read_at(&mut piece, at)?;
-        if n == 0 {
-            return Ok(last - end);
+        nth += 1;
+        let path = folder.cut_file(last.number, nth);
+        if folder.env.exists(&path) {
+            let other = folder.env.open(&path, OpenMode::Read).map_err(|e| failed(&path, e))?;
+            let len = other.len().map_err(|e| failed(&path, e))?;
+            let other = Part { file: other.as_ref(), from: 0, len };
+            if !source.is_same(&other).map_err(|e| failed(&path, e))? {
+                continue;
+            }
+        } else {
+            remove(folder, &temporary)?;
+            let copy = || {
+                let copy = folder.env.open(&temporary, OpenMode::CreateNew)?;
+                source.copy_to(copy.as_ref())?;
+                copy.sync_all()?;
+                folder.env.rename(&temporary, &path)
+            };
+            copy().map_err(|e| failed(&path, e))?;
         }
-        if let Some(i) = piece[..n].iter().rposition(|&b| b != 0) {
-            last = at + i as u64 + 1;
-        }
-        at += n as u64;
+        folder.env.sync_dir(&folder.dir).map_err(|e| failed(&path, e))?;
+        return Ok(path);
     }
 }
 
-fn read_header(file: Arc<dyn File>) -> Result<FileHeader, StreamError> {
-    let limit = file.len()?;
-    scan::read_file_header(&mut EventStream::new(file, FIRST_EVENT), limit)
+/// Some bytes of a file.
+struct Part<'a> {
+    file: &'a dyn File,
+    from: u64,
+    len: u64,
 }
 
-fn open(folder: &Folder, number: FileNumber) -> Result<Arc<dyn File>, LogError> {
-    folder.env.open(&folder.log_path(number), OpenMode::ReadWrite).map_err(|e| on_file(folder, number, e))
+impl Part<'_> {
+    fn pieces(&self) -> impl Iterator<Item = (u64, usize)> + use<> {
+        let len = self.len;
+        (0..len).step_by(PIECE).map(move |at| (at, (len - at).min(PIECE as u64) as usize))
+    }
+
+    fn read(&self, (at, len): (u64, usize)) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        self.file.read_exact_at(&mut bytes, self.from + at)?;
+        Ok(bytes)
+    }
+
+    fn copy_to(&self, target: &dyn File) -> io::Result<()> {
+        self.pieces().try_for_each(|piece| target.write_at(&self.read(piece)?, piece.0))
+    }
+
+    fn is_same(&self, other: &Part<'_>) -> io::Result<bool> {
+        if self.len != other.len {
+            return Ok(false);
+        }
+        for piece in self.pieces() {
+            if self.read(piece)? != other.read(piece)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 fn remove(folder: &Folder, path: &Path) -> Result<(), LogError> {
@@ -247,14 +223,10 @@ fn remove(folder: &Folder, path: &Path) -> Result<(), LogError> {
     }
 }
 
-fn on_file(folder: &Folder, number: FileNumber, error: io::Error) -> LogError {
-    LogError::io(folder.log_path(number).display().to_string(), error)
-}
-
 /// An error met at `offset` of a file.
 pub(super) fn from_stream(folder: &Folder, number: FileNumber, offset: u64, error: StreamError) -> LogError {
     match error {
-        StreamError::Io(e) => on_file(folder, number, e),
+        StreamError::Io(e) => LogError::io(folder.log_path(number).display().to_string(), e),
         StreamError::Event(e) => LogError::corrupt(&folder.log_name(number), offset, e.to_string()),
     }
 }

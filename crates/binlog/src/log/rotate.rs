@@ -128,7 +128,7 @@ impl Shared {
         leader.active.end = end;
         self.files.set_last_size(end);
         self.set_written(&leader.active);
-        self.progress.advance(&self.progress.durable, leader.active.position());
+        self.advance_durable(leader.active.position());
         self.publish(ordered, None);
         Ok(())
     }
@@ -177,9 +177,8 @@ impl Shared {
         leader.dependencies.restart(sequence);
         let end = leader.active.position();
         self.set_written(&leader.active);
-        for mark in [&self.progress.ordered, &self.progress.durable] {
-            self.progress.advance(mark, end);
-        }
+        self.progress.advance(&self.progress.ordered, end);
+        self.advance_durable(end);
         self.publish(end, None);
         self.background.files_soon();
     }
@@ -198,7 +197,7 @@ pub(super) struct FileMaker {
 }
 
 /// What was before the log's first file.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Past {
     /// GTIDs that were declared as executed and purged (`gtid_purged`).
     pub(super) purged_by_order: GtidSet,

@@ -1,7 +1,7 @@
 //! Reading a log file event by event.
 //!
 //! [`EventStream`] walks a file through a window of bounded size. [`scan`] finds the true end of a file that was not
-//! closed: checksums, positions and the length in each GTID event decide.
+//! closed: checksums, positions and the length in each GTID event decide. [`resync`] finds whole groups behind a bad place.
 //!
 //! (R1) A group is complete when its events, each with the right checksum and `end_log_pos`, fill exactly the length
 //!      that its GTID event says. The true end is behind the last complete group that has only complete ones before it.
@@ -183,8 +183,8 @@ pub(super) fn read_file_header(stream: &mut EventStream, limit: u64) -> Result<F
     let header = stream.header(limit)?.ok_or(EventError::Truncated)?;
     match event::decode(stream.event(&header, &fde, limit)?, &fde)? {
         Event::PreviousGtids(previous) => {
-            let purged_by_order = read_own(stream, &fde, limit, |body| PurgedGtids::decode(body).ok()?);
-            let reset = read_own(stream, &fde, limit, |body| LogResetEvent::decode(body).ok()?);
+            let purged_by_order = read_own(stream, &fde, limit, |body| PurgedGtids::decode(body).ok()?)?;
+            let reset = read_own(stream, &fde, limit, |body| LogResetEvent::decode(body).ok()?)?;
             let purged_by_order = purged_by_order.map_or_else(GtidSet::new, |purged| purged.0);
             Ok(FileHeader { fde, in_use, previous: previous.0, purged_by_order, reset, end: stream.at })
         }
@@ -192,24 +192,28 @@ pub(super) fn read_file_header(stream: &mut EventStream, limit: u64) -> Result<F
     }
 }
 
-/// The next event of a header, if it is the ignorable one that `decode` knows; anything else is left where it is.
+/// The next event of a header, if it is the ignorable one that `decode` knows; anything else is left where it is. A header
+/// is never torn, so an ignorable event that is damaged here is an error: what it says decides how files are numbered.
 fn read_own<T>(
     stream: &mut EventStream,
     fde: &FormatDescription,
     limit: u64,
     decode: impl Fn(&[u8]) -> Option<T>,
-) -> Option<T> {
+) -> Result<Option<T>, StreamError> {
     let start = stream.at;
-    let read = stream.header(limit).ok().flatten().filter(|header| header.event_type == EventType::IGNORABLE);
-    let bytes = read.and_then(|header| stream.event(&header, fde, limit).ok());
-    let own = bytes.and_then(|bytes| match event::decode(bytes, fde) {
-        Ok(Event::Ignorable(body)) => decode(body),
+    let header = match stream.header(limit) {
+        Ok(Some(header)) if header.event_type == EventType::IGNORABLE => header,
+        Err(StreamError::Io(e)) => return Err(e.into()),
+        _ => return Ok(None),
+    };
+    let own = match event::decode(stream.event(&header, fde, limit)?, fde)? {
+        Event::Ignorable(body) => decode(body),
         _ => None,
-    });
+    };
     if own.is_none() {
         stream.seek(start);
     }
-    own
+    Ok(own)
 }
 
 /// What was found in a file that may not have been closed.
@@ -221,32 +225,50 @@ pub(super) struct Scanned {
     pub(super) groups_end: u64,
     /// Every GTID before the end, those of earlier files too.
     pub(super) gtids: GtidSet,
-    /// A Rotate or Stop event is its last.
-    pub(super) closed: bool,
+    /// The last of those in this file.
+    pub(super) last_gtid: Option<Gtid>,
+    /// What its last event is, if that is one that ends a file.
+    pub(super) closed_by: Option<ClosedBy>,
+}
+
+/// An event that ends a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClosedBy {
+    /// The log went on in the next file.
+    Rotate,
+    /// A clean shutdown.
+    Stop,
 }
 
 /// Finds the true end of a file; an error of kind `Event` says that not even its header is whole.
 pub(super) fn scan(file: Arc<dyn File>) -> Result<Scanned, StreamError> {
+    scan_from(file, 0)
+}
+
+/// As [`scan`], without the groups before `from`, where a group ends.
+pub(super) fn scan_from(file: Arc<dyn File>, from: u64) -> Result<Scanned, StreamError> {
     let limit = file.len()?;
     let mut stream = EventStream::new(file, FIRST_EVENT);
     let header = read_file_header(&mut stream, limit)?;
-    let (end, gtids) = (header.end, header.previous.clone());
-    let mut scanned = Scanned { header, end, groups_end: end, gtids, closed: false };
+    let (end, gtids) = (header.end.max(from), header.previous.clone());
+    stream.seek(end);
+    let mut scanned = Scanned { header, end, groups_end: end, gtids, last_gtid: None, closed_by: None };
     loop {
         match step(&mut stream, &scanned.header.fde, limit) {
             Ok(Step::Group(gtid)) => {
                 if let Some(gtid) = gtid {
                     scanned.gtids.add(gtid);
+                    scanned.last_gtid = Some(gtid);
                 }
                 scanned.groups_end = stream.at();
             }
             Ok(Step::Other) => scanned.groups_end = stream.at(),
-            Ok(Step::Closed) => scanned.closed = true,
+            Ok(Step::Closed(by)) => scanned.closed_by = Some(by),
             Ok(Step::End) | Err(StreamError::Event(_)) => return Ok(scanned),
             Err(e) => return Err(e),
         }
         scanned.end = stream.at();
-        if scanned.closed {
+        if scanned.closed_by.is_some() {
             return Ok(scanned);
         }
     }
@@ -256,7 +278,7 @@ enum Step {
     Group(Option<Gtid>),
     /// A whole event outside any group that this code has no use for; a later version may have written it.
     Other,
-    Closed,
+    Closed(ClosedBy),
     End,
 }
 
@@ -265,9 +287,10 @@ fn step(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> Result
     let Some(header) = stream.header(limit)? else { return Ok(Step::End) };
     match header.event_type {
         EventType::GTID | EventType::ANONYMOUS_GTID => {}
-        EventType::ROTATE | EventType::STOP => {
-            return stream.verify(&header, fde, limit).map(|()| Step::Closed);
+        EventType::ROTATE => {
+            return stream.verify(&header, fde, limit).map(|()| Step::Closed(ClosedBy::Rotate));
         }
+        EventType::STOP => return stream.verify(&header, fde, limit).map(|()| Step::Closed(ClosedBy::Stop)),
         _ => return stream.verify(&header, fde, limit).map(|()| Step::Other),
     }
     let start = stream.at();
@@ -277,6 +300,105 @@ fn step(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> Result
         stream.verify(&header, fde, end)?;
     }
     Ok(Step::Group(gtid))
+}
+
+/// Whole groups behind a place where no event is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Behind {
+    /// How many.
+    pub(super) whole: u64,
+    /// The last of them that has a GTID.
+    pub(super) last_gtid: Option<Gtid>,
+    /// Commit times, in microseconds since 1970: of the first GTID event that is whole, and the latest of a whole group.
+    pub(super) committed: Option<(u64, u64)>,
+}
+
+/// GTID events are shorter, in bytes.
+const GTID_EVENT_MAX: u32 = 512;
+
+/// Finds the whole groups between `from` and `limit`, at any offset: a header that says where it is, checksums, and the
+/// length in the GTID event tell them from anything else (R1). Takes bounded memory, and reads each byte a few times at most:
+/// bytes that only pretend to be groups end the search when they have cost that.
+pub(super) fn resync(
+    file: Arc<dyn File>,
+    fde: &FormatDescription,
+    from: u64,
+    limit: u64,
+) -> io::Result<Behind> {
+    let (mut stream, mut behind) = (EventStream::new(file, from), Behind::default());
+    let mut budget = 4 * limit.saturating_sub(from);
+    while let Some(header) = stream.find_gtid_event(limit)? {
+        let start = stream.at();
+        let committed = whole(stream.event(&header, fde, limit).map(|bytes| committed_at(bytes, fde)))?.flatten();
+        if let Some(committed) = committed {
+            let (first, _) = *behind.committed.get_or_insert((committed, committed));
+            stream.seek(start);
+            if let Some(Step::Group(gtid)) = whole(step(&mut stream, fde, limit))? {
+                behind.whole += 1;
+                behind.last_gtid = gtid.or(behind.last_gtid);
+                let last = behind.committed.map_or(committed, |(_, last)| last.max(committed));
+                behind.committed = Some((first, last));
+                continue;
+            }
+        }
+        let cost = stream.at() - start + u64::from(header.event_length);
+        let Some(left) = budget.checked_sub(cost) else { break };
+        budget = left;
+        stream.seek(start + 1);
+    }
+    Ok(behind)
+}
+
+/// What was read, if it was as it should be.
+fn whole<T>(read: Result<T, StreamError>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(StreamError::Event(_)) => Ok(None),
+        Err(StreamError::Io(e)) => Err(e),
+    }
+}
+
+/// When a transaction was committed, by its GTID event, in microseconds since 1970.
+fn committed_at(bytes: &[u8], fde: &FormatDescription) -> Option<u64> {
+    match event::decode(bytes, fde) {
+        Ok(Event::Gtid(gtid)) => gtid.commit.map(|commit| commit.immediate_commit_timestamp),
+        _ => None,
+    }
+}
+
+impl EventStream {
+    /// Goes on to the next place before `limit` that looks like the header of a GTID event.
+    fn find_gtid_event(&mut self, limit: u64) -> io::Result<Option<EventHeader>> {
+        while self.at + EventHeader::LEN as u64 <= limit {
+            let at = self.at;
+            let window = match self.load(EventHeader::LEN, limit) {
+                Ok(window) => window,
+                Err(StreamError::Io(e)) => return Err(e),
+                Err(StreamError::Event(_)) => return Ok(None),
+            };
+            let found = window.windows(EventHeader::LEN).enumerate().find_map(|(i, bytes)| {
+                let kind = EventType(bytes[4]);
+                if kind != EventType::GTID && kind != EventType::ANONYMOUS_GTID {
+                    return None;
+                }
+                let header = EventHeader::decode(bytes).ok()?;
+                let end = at + i as u64 + u64::from(header.event_length);
+                let is_there = header.event_length <= GTID_EVENT_MAX
+                    && end <= limit
+                    && header.end_log_pos == end as u32;
+                is_there.then_some((i, header))
+            });
+            let behind = (window.len() - EventHeader::LEN + 1) as u64;
+            match found {
+                Some((i, header)) => {
+                    self.at += i as u64;
+                    return Ok(Some(header));
+                }
+                None => self.at += behind,
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// What a GTID event says: the identifier, and how many bytes the group has.
