@@ -33,7 +33,7 @@ use std::sync::{Arc, OnceLock};
 use binlog::event::QueryEvent;
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
-use binlog::log::{Committed, Log, LogError, LogOptions, Recovered};
+use binlog::log::{Committed, Examined, Log, LogError, LogOptions, Recovered};
 use binlog::position::{FileNumber, LogPosition};
 use env::Env;
 use parking_lot::{Mutex, RwLock};
@@ -113,9 +113,10 @@ pub enum EngineError {
     Replay(#[from] ReplayError),
     /// The tables hold more than the log, or begin before it: files were lost or mixed up.
     #[error(
-        "tables and log do not belong together: the tables (folder {STORE_FOLDER}) are at {tables}, the log goes from file {} \
-         to {log_end}. Nothing was changed in the tables. Restore the files that are missing, or the data directory from a \
-         backup; `duramen check` tells what is there",
+        "tables and log do not belong together: the tables (folder {STORE_FOLDER}) are at position {tables} of the log, which \
+         goes from file {} to {log_end}. Log files are missing, or files are those of another time or server. Nothing was \
+         changed. Put the missing log files back, or restore a backup or a copy of a replica; `duramen check` tells what is \
+         there",
         log_start.0
     )]
     Apart {
@@ -200,7 +201,12 @@ impl Engine {
         dir: &Path,
         options: EngineOptions,
     ) -> Result<Arc<Engine>, EngineError> {
-        let (log, recovered) = Log::open(env.clone(), dir, options.log.clone())?;
+        // Log and tables are examined before either is changed: what does not belong together stays as it is (R2).
+        let examined = binlog::log::examine(env.clone(), dir, &options.log.base_name)?;
+        examined.check()?;
+        let examined_store = Store::examine(env.clone(), &dir.join(STORE_FOLDER))?;
+        check_together(&examined_store, &examined)?;
+        let (log, recovered) = Log::adopt(options.log.clone(), examined)?;
         let store_options = StoreOptions {
             memtable_size: options.memtable_size,
             memtables_max: options.memtables_max,
@@ -209,10 +215,8 @@ impl Engine {
             background: options.background,
             durability: Arc::new(Durability(log.clone())),
         };
-        let examined = Store::examine(env.clone(), &dir.join(STORE_FOLDER))?;
-        check_together(&examined, &recovered)?;
         let temporary = Temporary::new(env.clone(), &dir.join(TEMPORARY_FOLDER), &store_options)?;
-        let store = examined.adopt(store_options)?;
+        let store = examined_store.adopt(store_options)?;
         Ok(Arc::new(Engine {
             locks: LockManager::new(env.clone()),
             // Any number will do that is not used twice between two starts: XIDs name transactions to humans only.
@@ -550,9 +554,13 @@ impl Engine {
     }
 }
 
-/// Checks that the store's checkpoint lies on this log, and that the log goes back to it (Y4).
-fn check_together(store: &ExaminedStore, recovered: &Recovered) -> Result<(), EngineError> {
+/// Checks that the store's checkpoint lies on this log, that the log goes back to it (Y4), and that what is to be replayed is
+/// whole.
+fn check_together(store: &ExaminedStore, examined: &Examined) -> Result<(), EngineError> {
+    let recovered = &examined.recovered;
     let tables = store.checkpoint_position();
+    // The checkpoint made the log durable up to its position first: what is torn before that is damaged.
+    examined.require_durable(tables, &format!("the tables hold what the log had up to {tables}"))?;
     let log_end = recovered.end;
     let log_start = recovered.files.first().copied().unwrap_or(FileNumber(1));
     // An empty store belongs to a log from its first file on, one that has all of an earlier log to that of the next.
@@ -560,9 +568,10 @@ fn check_together(store: &ExaminedStore, recovered: &Recovered) -> Result<(), En
         Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
         _ => tables.file().max(FileNumber(1)),
     };
-    match store.doubt() {
-        _ if tables <= log_end && log_start <= needed => Ok(()),
-        Some(why) => Err(why.clone().refused().into()),
-        None => Err(EngineError::Apart { tables, log_start, log_end }),
+    if tables > log_end || log_start > needed {
+        return Err(store.doubt().map_or(EngineError::Apart { tables, log_start, log_end }, |why| {
+            why.clone().refused().into()
+        }));
     }
+    Ok(examined.verify_from(tables)?)
 }

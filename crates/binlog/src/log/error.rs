@@ -98,7 +98,8 @@ impl fmt::Display for Remedy<'_> {
 }
 
 impl LogError {
-    pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
+    /// What the system said, and what was being done, to which file.
+    pub fn io(what: impl Into<String>, source: io::Error) -> Self {
         Self::Io { what: what.into().into(), source: Arc::new(source) }
     }
 

@@ -183,28 +183,43 @@ impl Examined {
         Ok(())
     }
 
-    fn verify_closed(&self, number: FileNumber, from: u64, len: u64) -> Result<Scanned, LogError> {
+    fn verify_closed(&self, number: FileNumber, from: u64, len: u64) -> Result<(), LogError> {
         let folder = &self.folder;
         let file = open(folder, number)?;
-        let scanned =
-            scan::scan_from(file.clone(), from).map_err(|e| from_stream(folder, number, 0, e))?;
-        let name = folder.log_name(number);
-        if scanned.end < len && scanned.closed_by.is_none() {
-            let behind = scan::resync(file, &scanned.header.fde, scanned.end, len);
-            let behind = behind.map_err(|e| on_file(folder, number, e))?;
-            let loss = loss(&name, &scanned, &behind);
-            let why = "a file before the last one was flushed as a whole, but no whole transaction is here";
-            return Err(LogError::damage(&name, scanned.end, why, loss));
+        let scan = |from| scan::scan_from(file.clone(), from).map_err(|e| from_stream(folder, number, 0, e));
+        let mut scanned = scan(from)?;
+        let (name, next_name) = (folder.log_name(number), folder.log_name(number.next()));
+        let damage = |scanned: &Scanned, behind: &Behind, why: String| {
+            Err(LogError::damage(&name, scanned.end, why, loss(&name, scanned, behind)))
+        };
+        if scanned.closed_by.is_none() {
+            if scanned.end < len {
+                let behind = scan::resync(file.clone(), &scanned.header.fde, scanned.end, len);
+                let behind = behind.map_err(|e| on_file(folder, number, e))?;
+                let why = "no whole transaction is here, but a file before the last one was flushed as a whole";
+                return damage(&scanned, &behind, why.to_owned());
+            }
+            // A start cut it at its end, or somebody else did: the next file's header tells.
+            scanned = scan(0)?;
         }
         let next = read_header(open(folder, number.next())?);
         let next = next.map_err(|e| from_stream(folder, number.next(), 0, e))?;
-        if !scanned.gtids.is_subset(&next.previous) {
-            let mut missing = scanned.gtids.clone();
-            missing.subtract(&next.previous);
-            let why = format!("it does not say that {missing} came before it, which are in {name}");
-            return Err(LogError::corrupt(&folder.log_name(number.next()), FIRST_EVENT, why));
+        let without = |set: &GtidSet, other: &GtidSet| {
+            let mut left = set.clone();
+            left.subtract(other);
+            left
+        };
+        let more = without(&scanned.gtids, &next.previous);
+        if !more.is_empty() {
+            let why = format!("it does not say that {more} came before it, which are in {name}");
+            return Err(LogError::corrupt(&next_name, FIRST_EVENT, why));
         }
-        Ok(scanned)
+        let lacking = without(&without(&next.previous, &scanned.gtids), &next.purged_by_order);
+        if scanned.closed_by.is_none() && !lacking.is_empty() {
+            let why = format!("the file ends here, but {next_name} says that {lacking} came before it");
+            return damage(&scanned, &Behind::default(), why);
+        }
+        Ok(())
     }
 
     /// Looks at the folder. Returns all files with a log file's name, by the number in it.
