@@ -15,7 +15,7 @@
 //! - [`gtids`]: which transactions are where;
 //! - [`gate`]: holding transactions back that are durable here, until others have them;
 //! - [`stages`]: how long each step took;
-//! - [`progress`], [`background`], [`status`], [`names`], [`error`]: their helpers.
+//! - [`progress`], [`background`], [`status`], [`full_disk`], [`names`], [`error`]: their helpers.
 //!
 //! Deliberately absent: a second log, a flush of anything else at commit, timers that only make groups larger, retries after a
 //! failed flush, and reading of files that others wrote (the log's own are all in one form: MySQL 8.4's).
@@ -27,6 +27,7 @@ mod error;
 mod examine;
 mod files;
 mod flush;
+mod full_disk;
 mod gate;
 mod gtids;
 mod large;
@@ -67,6 +68,7 @@ use commit::{Leader, Written};
 use dependencies::Dependencies;
 use env::Env;
 use files::Files;
+use full_disk::FullDisk;
 use gate::Gate;
 use mark::DurableMark;
 use parking_lot::Mutex;
@@ -206,6 +208,7 @@ struct Shared {
     background: Background,
     status: Arc<LogStatus>,
     slow_commits: SlowCommits,
+    full_disk: FullDisk,
     /// A packed position; raised by checkpoints, read by purges, ordering nothing else.
     purge_floor: AtomicU64,
     /// What the next large transaction's file is named by.
@@ -265,7 +268,8 @@ impl Log {
         if !group.is_due(self.shared.settings.large_commit_threshold.load(Relaxed)) {
             return Ok(());
         }
-        group.spill(|| self.shared.begin_large())
+        let spilled = group.spill(|| self.shared.begin_large());
+        spilled.inspect_err(|error| self.shared.tell_if_full(0, error))
     }
 
     /// Queues a transaction. Its place is fixed, and its hook called, when it or a later one is waited for.
@@ -527,6 +531,7 @@ impl Shared {
             background: Background::default(),
             status,
             slow_commits: SlowCommits::new(options.slow_commit),
+            full_disk: FullDisk::default(),
             purge_floor: AtomicU64::new(0),
             large_serial: AtomicU64::new(1),
         })

@@ -178,6 +178,7 @@ impl Shared {
         let seat = Arc::new(Seat::new());
         if let Err(error) = group.seal() {
             self.status.refused.add(1);
+            self.tell_if_full(1, &error);
             hook.refused();
             seat.finish(Err(CommitError::Refused(error)));
             return Ticket { shared: self.clone(), seat: Some(seat) };
@@ -310,7 +311,7 @@ impl Shared {
             return;
         }
         if let Err(error) = self.rotate(&mut leader) {
-            tracing::warn!(%error, "could not rotate the binary log; the next group tries again");
+            self.full_disk.rotation_failed(&error, self.env.monotonic());
         }
     }
 }

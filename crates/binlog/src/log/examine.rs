@@ -503,9 +503,11 @@ impl Examined {
         let name = self.folder.log_name(last.number);
         let waited = |(first, last): (u64, u64)| Duration::from_micros(last.saturating_sub(first));
         let damage = match self.durable {
-            Some(durable) if durable.file() > last.number => {
-                Some(LogError::Missing(self.folder.log_name(durable.file()).into()))
-            }
+            Some(durable) if durable.file() > last.number => Some(self.damage_at_end(&format!(
+                "it was flushed up to position {durable}, in {}: files are missing, or this one's header, which says how \
+                 files are numbered, was cut",
+                self.folder.log_name(durable.file())
+            ))),
             Some(durable) if durable.file() == last.number && durable.offset() > last.end => {
                 Some(self.damage_at_end(&format!("the log was flushed up to {}", durable.offset())))
             }

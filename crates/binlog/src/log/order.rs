@@ -150,6 +150,7 @@ impl Shared {
             entry.hook.ordered(entry.end);
         }
         self.progress.advance(&self.progress.ordered, end);
+        self.full_disk.worked(&self.files.folder.dir);
         self.status.transactions.add(entries.len() as u64);
         self.status.bytes_written.add(end.offset() - start.offset());
         self.queue.add_ordered(entries.iter().map(Entry::as_member));
@@ -159,8 +160,14 @@ impl Shared {
         }
     }
 
+    /// Transactions were refused, or did not get a file of their own.
+    pub(super) fn tell_if_full(&self, transactions: usize, error: &LogError) {
+        self.full_disk.refused(transactions, error, &self.files.folder.dir, self.env.monotonic());
+    }
+
     fn refuse(&self, mut entries: Vec<Entry>, error: CommitError) {
         self.status.refused.add(entries.len() as u64);
+        self.tell_if_full(entries.len(), error.log_error());
         self.queue.dismiss(&entries);
         entries.iter_mut().for_each(|entry| entry.hook.refused());
         for entry in entries {
