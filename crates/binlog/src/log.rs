@@ -58,6 +58,7 @@ pub use progress::{Bell, Following, Published};
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
 pub use reset::Reset;
+pub use scan::{WholeGroups, whole_groups_behind};
 pub use status::{Counter, LogStatus};
 
 use crate::group::{EventGroup, GroupBuilder};

@@ -79,7 +79,14 @@ fn damage_in_the_middle_of_the_active_file_is_no_torn_tail() {
         let gtid = |n| format!("{}:{n}", common::UUID);
         check_refused(
             &env,
-            &[&offset, &good, &gtid(100), "299 whole transactions", &gtid(400), "duramen repair --accept-loss"],
+            &[
+                &offset,
+                &good,
+                &gtid(100),
+                "299 whole transactions",
+                &gtid(400),
+                "duramen repair --accept-loss",
+            ],
         );
         let found = examined(&env);
         assert_eq!(found.recovered.end, ends[99]);
@@ -248,7 +255,11 @@ fn what_a_purge_left_is_not_removed_by_a_start() {
     assert_eq!((found.recovered.files[0], &found.strays[..]), (FileNumber(3), &[path("binlog.000001")][..]));
     flip(&env, "binlog.000003", before[&path("binlog.000003")].len() as u64 - 50, 1);
     let (log, _) = open(&env, &options()).unwrap();
-    assert_eq!((ids(&log), log.files()[0].number), (vec![4, 5], FileNumber(4)), "one that is damaged does not fit");
+    assert_eq!(
+        (ids(&log), log.files()[0].number),
+        (vec![4, 5], FileNumber(4)),
+        "one that is damaged does not fit"
+    );
     assert!(env.exists(&path("binlog.000001")) && env.exists(&path("binlog.000003")));
 }
 
@@ -344,7 +355,8 @@ fn live(env: &SimEnv, options: &LogOptions, random: &mut Random) -> (Arc<Log>, V
             _ => {}
         }
         let size = random.below(900) as usize;
-        let group = if random.chance(1, 8) { large_group(&log, id, 2 * size).unwrap() } else { group(id, size) };
+        let group =
+            if random.chance(1, 8) { large_group(&log, id, 2 * size).unwrap() } else { group(id, size) };
         log.commit(group, told.hook(id)).unwrap();
         order.extend(told.take().into_iter().map(|(id, position)| (id, position.unwrap())));
     }

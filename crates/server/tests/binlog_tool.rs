@@ -186,6 +186,24 @@ fn ends_are_told_as_what_they_are() {
 }
 
 /// Any change of a byte is found, and nothing panics. The bytes of MariaDB's files are changed too.
+/// It said "sound" of a file whose transactions a start had cut off.
+#[test]
+fn damage_in_the_middle_and_what_was_cut_off_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = bytes_of(&golden("mysql97-full"));
+    put(&folder, "binlog.000001.cut", &bytes[815..900]);
+    put(&folder, "binlog.000001.cut-2", &bytes[815..901]);
+    let file = put(&folder, "binlog.000001", &bytes[..815]);
+    let out = output(&["verify", &file]);
+    assert!(out.contains("at 815: a start of the server cut 85 bytes off here, which are kept in"), "{out}");
+    assert!(out.contains("cut 86 bytes off") && out.contains("binlog.000001.cut-2"), "{out}");
+    bytes[900] ^= 1;
+    let file = put(&folder, "binlog.000002", &bytes);
+    let (code, out, _) = tool(&["verify", &file]);
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("whole transactions lie behind it, up to ") && out.contains("damage"), "{out}");
+}
+
 #[test]
 fn damage_is_found_wherever_it_is() {
     let folder = tempfile::tempdir().unwrap();

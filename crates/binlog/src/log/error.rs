@@ -82,7 +82,10 @@ impl fmt::Display for Remedy<'_> {
         let (file, offset) = &loss.last_good_end;
         match loss.last_good {
             Some(gtid) => write!(f, ". The last good transaction is {gtid}, which ends at {file}:{offset}")?,
-            None => write!(f, ". No transaction in front of it is in this file; the log is good up to {file}:{offset}")?,
+            None => write!(
+                f,
+                ". No transaction in front of it is in this file; the log is good up to {file}:{offset}"
+            )?,
         }
         match (loss.whole_behind, loss.last_behind) {
             (0, _) => write!(f, "; no whole transaction lies behind the damage")?,

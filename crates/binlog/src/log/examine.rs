@@ -14,7 +14,7 @@
 //! (X3) The last file ends behind its last whole group, and what follows is a torn tail, unless something proves that the
 //!      log was flushed further: [`Examined::check`], [`Examined::require_durable`], `recovery.rs`. Then it is damage.
 
-use super::error::{Loss, LogError};
+use super::error::{LogError, Loss};
 use super::mark::{self, MarkRead};
 use super::names::Folder;
 use super::recovery::{Recovered, from_stream};
@@ -196,7 +196,8 @@ impl Examined {
             if scanned.end < len {
                 let behind = scan::resync(file.clone(), &scanned.header.fde, scanned.end, len);
                 let behind = behind.map_err(|e| on_file(folder, number, e))?;
-                let why = "no whole transaction is here, but a file before the last one was flushed as a whole";
+                let why =
+                    "no whole transaction is here, but a file before the last one was flushed as a whole";
                 return damage(&scanned, &behind, why.to_owned());
             }
             // A start cut it at its end, or somebody else did: the next file's header tells.
@@ -343,7 +344,8 @@ impl Examined {
                 IndexState::Damaged(why) => format!("it is damaged ({why})"),
                 _ => "it is missing".to_owned(),
             };
-            let what = format!("{what}, and is written anew from the files that are there: {first} to {last}");
+            let what =
+                format!("{what}, and is written anew from the files that are there: {first} to {last}");
             self.find(file_name(&self.folder.index()), None, what);
         }
         Ok(files)
@@ -448,10 +450,8 @@ impl Examined {
         self.examine_last(last, &self.folder.log_path(last))?;
         let oldest = self.header(first)?;
         if oldest.reset != self.past.reset {
-            let why = format!(
-                "{} belongs to a log that was begun at another time",
-                self.folder.log_name(last)
-            );
+            let why =
+                format!("{} belongs to a log that was begun at another time", self.folder.log_name(last));
             return Err(LogError::corrupt(&self.folder.log_name(first), 0, why));
         }
         self.recovered.gtid_purged = oldest.previous;

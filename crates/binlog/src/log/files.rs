@@ -1,17 +1,20 @@
 //! Which files the log consists of, and how one follows the other.
 //!
 //! The log is the files `first..=last`, numbered without gaps. The folder is the truth about where it ends, the index
-//! file about where it starts; everything else in the folder is an orphan.
+//! file about where it starts, as far as the files agree (X1 of `examine.rs`); everything else in the folder is an orphan.
 //!
 //! (F1) A file gets its log name only when its header is durable and the file before it is complete and durable.
 //!      So only the last file can be torn, and never in its header.
 //! (F2) No group is written to a file before its name is durable, but for the large transaction that a file is named with,
 //!      of which nobody is told before. So a number whose file is lost in a power cut was never seen by a reader, and may
 //!      be used again.
-//! (F3) A file is removed only when the index that starts behind it is durable. So a purge that a power cut broke off is
-//!      completed at the next start, whatever subset of the files it left.
+//! (F3) A file is removed only when the index that starts behind it is durable. What a purge that a power cut broke off has
+//!      left, whatever subset of the files, is a part of the log again as far as it joins the rest; no start removes it.
 //! (F4) Bytes behind the end of a closed file, and zeros behind the end of the active one, are nobody's: whoever opens
-//!      the log cuts the last file at its true end (R1), durably, before it names the next.
+//!      the log cuts the last file at its true end (R1), durably, before it names the next. What it cuts off and is not
+//!      zeros it keeps in a file beside the log first.
+//! (F5) A start changes nothing before it has examined all that a start reads: log and, where there are tables, their
+//!      manifest (`examine.rs`).
 //!
 //! # Rotation from file N to N+1, and what a power cut leaves
 //!
@@ -36,7 +39,7 @@
 //! | | step | a power cut before the next step leaves | recovery |
 //! | --- | --- | --- | --- |
 //! | g | index starting at K replaces the old one, flushed | all files; the old or the new index | old: nothing happened |
-//! | h | files removed, oldest first, each cut in steps before its name goes; folder flushed | any subset of them, of any length, and the new index | removes the rest (F3) |
+//! | h | files removed, oldest first; folder flushed | any subset of them, and the new index | those that join the log are in it again; others stay, and are told (F3) |
 //!
 //! # Reset: the log begins anew, in a file that is named as the first
 //!
@@ -55,12 +58,17 @@
 //!
 //! # Startup, after a power cut in any of these, or in the last startup
 //!
+//! All is examined first. Then, in this order:
+//!
 //! | | step | a power cut before the next step leaves | recovery |
 //! | --- | --- | --- | --- |
+//! | s | what is behind the true end of the last file N, and not zeros, copied to a file beside it: written as `binlog.cut.tmp`, flushed, renamed to `binlog.N.cut`, folder flushed | nothing, an orphan, or the copy | copies it again, or finds the same copy there |
+//! | j | N cut to its true end, in-use flag cleared, flushed | N, its length or flag old or new | finds the same end |
+//! | p to r | a reset that was broken off goes on | as there | as there |
 //! | i | orphans removed | a subset of them | removes the rest |
-//! | j | the last file N cut to its true end, in-use flag cleared, flushed | N, its length or flag old or new | finds the same end |
 //! | k | a, then d and e, for N+1 | as there | as there: an unused N+1 stays a file of the log |
 //! | l | index replaced | the new state | none |
+//! | t | the durable mark written (`mark.rs`), flushed | the old mark or the new one | none: the old one proves less |
 
 use super::error::LogError;
 use super::names::Folder;
@@ -183,7 +191,7 @@ impl Files {
         Ok(())
     }
 
-    /// Removes the files before `keep` (steps g, h). A failure after step g leaves orphans to the next start.
+    /// Removes the files before `keep` (steps g, h). What a failure after step g leaves is a part of the log again at the next start.
     pub(super) fn purge(&self, keep: FileNumber) -> Result<Vec<FileNumber>, LogError> {
         let mut state = self.index_turn.lock();
         let (first, last) = (self.first(), self.last());

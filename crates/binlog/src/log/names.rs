@@ -185,7 +185,8 @@ mod tests {
         for name in ["binlog.000008.cut", "binlog.000008.cut-2"] {
             assert!(folder.is_cut_file(name) && folder.named(name).is_none(), "{name}");
         }
-        for name in ["binlog.cut.tmp", "binlog.000008.cut-1", "binlog.000008.cutx", "binlog.000008", "a.cut"] {
+        for name in ["binlog.cut.tmp", "binlog.000008.cut-1", "binlog.000008.cutx", "binlog.000008", "a.cut"]
+        {
             assert!(!folder.is_cut_file(name), "{name}");
         }
         assert!(folder.is_large_file("binlog.large-12"));

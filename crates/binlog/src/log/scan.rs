@@ -329,7 +329,8 @@ pub(super) fn resync(
     let mut budget = 4 * limit.saturating_sub(from);
     while let Some(header) = stream.find_gtid_event(limit)? {
         let start = stream.at();
-        let committed = whole(stream.event(&header, fde, limit).map(|bytes| committed_at(bytes, fde)))?.flatten();
+        let committed =
+            whole(stream.event(&header, fde, limit).map(|bytes| committed_at(bytes, fde)))?.flatten();
         if let Some(committed) = committed {
             let (first, _) = *behind.committed.get_or_insert((committed, committed));
             stream.seek(start);
@@ -347,6 +348,30 @@ pub(super) fn resync(
         stream.seek(start + 1);
     }
     Ok(behind)
+}
+
+/// Whole transactions in a part of a log file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WholeGroups {
+    /// How many.
+    pub count: u64,
+    /// The last of them that has a GTID.
+    pub last_gtid: Option<Gtid>,
+}
+
+/// Finds the whole transactions behind `from`, where no whole event is, in a file in MySQL's form whose format description is
+/// `format`: they say whether bytes are missing at the end, or damaged in the middle.
+///
+/// # Errors
+/// The system's.
+pub fn whole_groups_behind(
+    file: Arc<dyn File>,
+    format: &FormatDescription,
+    from: u64,
+) -> io::Result<WholeGroups> {
+    let limit = file.len()?;
+    let behind = resync(file, format, from, limit)?;
+    Ok(WholeGroups { count: behind.whole, last_gtid: behind.last_gtid })
 }
 
 /// What was read, if it was as it should be.
@@ -383,9 +408,8 @@ impl EventStream {
                 }
                 let header = EventHeader::decode(bytes).ok()?;
                 let end = at + i as u64 + u64::from(header.event_length);
-                let is_there = header.event_length <= GTID_EVENT_MAX
-                    && end <= limit
-                    && header.end_log_pos == end as u32;
+                let is_there =
+                    header.event_length <= GTID_EVENT_MAX && end <= limit && header.end_log_pos == end as u32;
                 is_there.then_some((i, header))
             });
             let behind = (window.len() - EventHeader::LEN + 1) as u64;

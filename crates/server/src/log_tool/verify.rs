@@ -12,8 +12,10 @@ use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid};
 use binlog::file::{FileEnd, FileError, FileReader, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};
-use env::Env;
+use binlog::log::whole_groups_behind;
+use env::{Env, OpenMode};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// So many problems of one file are told.
@@ -26,7 +28,7 @@ pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolEr
     let mut problems = 0;
     for file in &files {
         let mut reader = file.open(&**env)?;
-        let mut verifier = Verifier::new(&mut log, file);
+        let mut verifier = Verifier::new(&mut log, file, &**env);
         verifier.read(&mut reader)?;
         problems += verifier.problems;
     }
@@ -57,6 +59,7 @@ struct Log {
 struct Verifier<'a> {
     log: &'a mut Log,
     file: &'a LogFile,
+    env: &'a dyn Env,
     decoder: Decoder,
     groups: Groups,
     sequence_number: u64,
@@ -68,11 +71,12 @@ struct Verifier<'a> {
 }
 
 impl<'a> Verifier<'a> {
-    fn new(log: &'a mut Log, file: &'a LogFile) -> Self {
+    fn new(log: &'a mut Log, file: &'a LogFile, env: &'a dyn Env) -> Self {
         let decoder = Decoder::new(FormatDescription::new("", 0));
         Self {
             log,
             file,
+            env,
             decoder,
             groups: Groups::default(),
             sequence_number: 0,
@@ -122,7 +126,45 @@ impl<'a> Verifier<'a> {
             if self.problems == 0 { "sound".to_owned() } else { format!("{} problems", self.problems) };
         let (events, transactions) = (self.events, self.transactions);
         println!("{name}: {events} events in {size} bytes, {transactions} transactions, {closed}: {verdict}");
-        Ok(())
+        self.tell_cut_files(size)
+    }
+
+    /// Tells what starts of a server have cut off this file's end: what is left may be sound, and is not all.
+    fn tell_cut_files(&self, size: u64) -> Result<(), ToolError> {
+        let Some(path) = &self.file.path else { return Ok(()) };
+        let mut nth = 1;
+        loop {
+            let mut cut = path.clone().into_os_string();
+            cut.push(if nth == 1 { ".cut".to_owned() } else { format!(".cut-{nth}") });
+            let cut = PathBuf::from(cut);
+            if !self.env.exists(&cut) {
+                return Ok(());
+            }
+            let file = self.env.open(&cut, OpenMode::Read).and_then(|file| file.len());
+            let len = file.map_err(|e| ToolError::io("read", &cut, e))?;
+            let (name, cut) = (&self.file.name, cut.display());
+            println!(
+                "{name}: at {size}: a start of the server cut {len} bytes off here, which are kept in {cut}"
+            );
+            nth += 1;
+        }
+    }
+
+    /// What whole transactions behind a bad place say of it.
+    fn behind(&self, from: u64) -> Result<String, ToolError> {
+        let Some(path) = self.file.path.as_ref().filter(|_| !self.decoder.format().is_mariadb()) else {
+            return Ok(String::new());
+        };
+        let file = self.env.open(path, OpenMode::Read);
+        let found = file.and_then(|file| whole_groups_behind(file, self.decoder.format(), from));
+        let found = found.map_err(|e| ToolError::io("read", path, e))?;
+        let up_to = found.last_gtid.map_or_else(String::new, |gtid| format!(", up to {gtid}"));
+        Ok(match found.count {
+            0 => String::new(),
+            n => format!(
+                "; {n} whole transactions lie behind it{up_to}: damage, unless the power was cut while they were written"
+            ),
+        })
     }
 
     fn event(&mut self, raw: RawEvent<'_>) {
@@ -252,15 +294,19 @@ impl<'a> Verifier<'a> {
             self.problem(at, "no format description, and no other event");
         }
         if let Err((at, what)) = end {
-            self.problem(at, format_args!("{what}; whole up to {whole} ({hint})"));
+            let behind = self.behind(whole)?;
+            self.problem(at, format_args!("{what}; whole up to {whole} ({hint}){behind}"));
             return Ok(());
         }
         if reader.end() == Some(FileEnd::Zeros) {
-            let behind = reader.bytes_behind_zeros().map_err(failed)?;
-            if behind > 0 {
+            let bytes = reader.bytes_behind_zeros().map_err(failed)?;
+            if bytes > 0 {
+                let behind = self.behind(whole)?;
                 self.problem(
                     at,
-                    format_args!("no event, and {behind} bytes behind it; whole up to {whole} ({hint})"),
+                    format_args!(
+                        "no event, and {bytes} bytes behind it; whole up to {whole} ({hint}){behind}"
+                    ),
                 );
             } else if in_use && whole == at {
                 println!("{}: at {at}: zeros up to the end, space made ahead: {hint}", self.file.name);
