@@ -18,7 +18,7 @@ pub enum LogError {
         source: Arc<io::Error>,
     },
     /// A file holds what the log never writes, or lacks what it wrote.
-    #[error("binary log file {file} is damaged at offset {offset}: {why}{}", Remedy(.loss.as_deref()))]
+    #[error("binary log file {file} is damaged at offset {offset}: {why}{}", Remedy(.loss.as_deref(), *.stops_start))]
     Corrupt {
         /// Its name.
         file: Arc<str>,
@@ -28,6 +28,8 @@ pub enum LogError {
         why: Arc<str>,
         /// What going on in front of the damage would lose; `None` where that is not known.
         loss: Option<Arc<Loss>>,
+        /// True if it was found before anything was changed, and stops the start.
+        stops_start: bool,
     },
     /// A file that the log had is not there.
     #[error(
@@ -74,29 +76,37 @@ pub struct Loss {
 }
 
 /// What a person can do about damage.
-struct Remedy<'a>(Option<&'a Loss>);
+struct Remedy<'a>(Option<&'a Loss>, bool);
 
 impl fmt::Display for Remedy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(loss) = self.0 else { return Ok(()) };
-        let (file, offset) = &loss.last_good_end;
-        match loss.last_good {
-            Some(gtid) => write!(f, ". The last good transaction is {gtid}, which ends at {file}:{offset}")?,
-            None => write!(
-                f,
-                ". No transaction in front of it is in this file; the log is good up to {file}:{offset}"
-            )?,
+        if let Some(loss) = self.0 {
+            let (file, offset) = &loss.last_good_end;
+            match loss.last_good {
+                Some(gtid) => {
+                    write!(f, ". The last good transaction is {gtid}, which ends at {file}:{offset}")?;
+                }
+                None => write!(
+                    f,
+                    ". No transaction is in front of it in this file, which is good up to {offset}"
+                )?,
+            }
+            match (loss.whole_behind, loss.last_behind) {
+                (0, _) => write!(f, "; no whole transaction lies behind the damage")?,
+                (n, None) => write!(f, "; {n} whole transactions lie behind the damage")?,
+                (n, Some(last)) => write!(f, "; {n} whole transactions lie behind the damage, up to {last}")?,
+            }
+            f.write_str(
+                ". To cut the log there would take back transactions that were flushed, and give out their GTIDs again",
+            )?;
         }
-        match (loss.whole_behind, loss.last_behind) {
-            (0, _) => write!(f, "; no whole transaction lies behind the damage")?,
-            (n, None) => write!(f, "; {n} whole transactions lie behind the damage")?,
-            (n, Some(last)) => write!(f, "; {n} whole transactions lie behind the damage, up to {last}")?,
+        if self.1 {
+            f.write_str(
+                ". Nothing was changed. Restore a backup or a copy of a replica, or run `duramen repair --accept-loss`, \
+                 which writes down what is lost",
+            )?;
         }
-        f.write_str(
-            ". To cut the log there would take back transactions that were flushed, and give out their GTIDs again. Nothing \
-             was changed. Restore a backup or a copy of a replica, or run `duramen repair --accept-loss`, which writes down \
-             what is lost",
-        )
+        Ok(())
     }
 }
 
@@ -107,11 +117,20 @@ impl LogError {
     }
 
     pub(crate) fn corrupt(file: &str, offset: u64, why: impl Into<String>) -> Self {
-        Self::Corrupt { file: file.into(), offset, why: why.into().into(), loss: None }
+        Self::Corrupt { file: file.into(), offset, why: why.into().into(), loss: None, stops_start: false }
     }
 
     pub(crate) fn damage(file: &str, offset: u64, why: impl Into<String>, loss: Loss) -> Self {
-        Self::Corrupt { file: file.into(), offset, why: why.into().into(), loss: Some(Arc::new(loss)) }
+        let (why, loss) = (why.into().into(), Some(Arc::new(loss)));
+        Self::Corrupt { file: file.into(), offset, why, loss, stops_start: true }
+    }
+
+    /// This was found by an examination.
+    pub(crate) fn at_start(mut self) -> Self {
+        if let Self::Corrupt { stops_start, .. } = &mut self {
+            *stops_start = true;
+        }
+        self
     }
 
     /// True if a file, a place in one, or a whole file is not as the log left it: nothing that trying again would change.

@@ -134,13 +134,7 @@ pub fn examine(env: Arc<dyn Env>, dir: &Path, base_name: &str) -> Result<Examine
         reset: None,
         damage: None,
     };
-    let logs = examined.list()?;
-    examined.read_mark()?;
-    if !examined.examine_reset(&logs)? {
-        let numbers = examined.log_files(&logs)?;
-        examined.examine_files(&numbers)?;
-    }
-    examined.judge_end();
+    examined.all().map_err(LogError::at_start)?;
     Ok(examined)
 }
 
@@ -178,8 +172,24 @@ impl Examined {
         let Some((_, closed)) = self.files.split_last() else { return Ok(()) };
         for &(number, len) in closed.iter().filter(|(number, _)| *number >= position.file()) {
             let from = if number == position.file() { position.offset() } else { 0 };
-            self.verify_closed(number, from, len)?;
+            self.verify_closed(number, from, len).map_err(LogError::at_start)?;
         }
+        Ok(())
+    }
+
+    /// The name of a file of this number, without folder.
+    pub fn file_name(&self, number: FileNumber) -> String {
+        self.folder.log_name(number)
+    }
+
+    fn all(&mut self) -> Result<(), LogError> {
+        let logs = self.list()?;
+        self.read_mark()?;
+        if !self.examine_reset(&logs)? {
+            let numbers = self.log_files(&logs)?;
+            self.examine_files(&numbers)?;
+        }
+        self.judge_end();
         Ok(())
     }
 
