@@ -569,9 +569,9 @@ fn check_together(store: &ExaminedStore, examined: &Examined) -> Result<(), Engi
         _ => tables.file().max(FileNumber(1)),
     };
     if tables > log_end || log_start > needed {
-        return Err(store.doubt().map_or(EngineError::Apart { tables, log_start, log_end }, |why| {
-            why.clone().refused().into()
-        }));
+        return Err(store
+            .doubt()
+            .map_or(EngineError::Apart { tables, log_start, log_end }, |why| why.clone().refused().into()));
     }
     Ok(examined.verify_from(tables)?)
 }
