@@ -1,0 +1,227 @@
+//! One batch: cases on a fresh server, and what is there of them after each way to stop and start it.
+
+use crate::generator;
+use crate::snapshot::{Difference, Snapshot};
+use crate::{Result, connect, launch};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use servers::{Launch, Running};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A statement of a case, and the error that it was refused with.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// Its text.
+    pub sql: String,
+    /// The error's number and text; none if it was accepted.
+    pub refused: Option<(u16, String)>,
+}
+
+/// A case that ran.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its number, which is in the name of its database too.
+    pub number: u64,
+    /// What it said, in order.
+    pub statements: Vec<Statement>,
+}
+
+/// How a server goes and comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// SIGTERM, then a start.
+    CleanStop,
+    /// SIGKILL, then a start.
+    Kill,
+    /// A kill and a start, then a clean stop and a start.
+    KillThenCleanStop,
+    /// A clean stop and a start, then a kill and a start.
+    CleanStopThenKill,
+}
+
+/// What a batch found.
+#[derive(Debug)]
+pub enum Failure {
+    /// The server ended or hung while the case ran.
+    Broke(String),
+    /// It didn't start; what it said.
+    NoStart(Route, String),
+    /// It shows something else.
+    Changed(Route, Vec<Difference>),
+}
+
+/// What became of the cases.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// What failed, if anything did.
+    pub failures: Vec<Failure>,
+    /// The snapshot of the server that all this began with.
+    pub snapshot: Snapshot,
+}
+
+/// Where servers are run, and which.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// A folder for their data.
+    pub folder: PathBuf,
+    /// The server's binary, if not the one beside the running program.
+    pub binary: Option<PathBuf>,
+}
+
+impl Place {
+    /// A fresh server. No definition depends on the flush, and the log is whole after a kill either way.
+    pub fn start(&self) -> Result<Running> {
+        small(launch(&self.folder.join("first"), self.binary.as_ref())?).start()
+    }
+
+    fn copy(&self) -> Result<Launch> {
+        Ok(small(launch(&self.folder.join("copy"), self.binary.as_ref())?))
+    }
+}
+
+fn small(launch: Launch) -> Launch {
+    ["--innodb-buffer-pool-size=64M", "--lock-wait-timeout=5", "--log-bin-trust-function-creators=1"]
+        .iter()
+        .fold(launch, |launch, arg| launch.arg(*arg))
+}
+
+/// Draws the case of this number and runs it.
+pub fn draw(server: &Running, seed: u64, number: u64) -> Result<Case> {
+    let mut conn = connect(server)?;
+    let mut case = Case { number, statements: Vec::new() };
+    let mut broken = None;
+    generator::case(seed, number, &mut |sql| {
+        if broken.is_some() {
+            return false;
+        }
+        let answer = execute(&mut conn, sql);
+        let refused = match answer {
+            Ok(refused) => refused,
+            Err(e) => {
+                broken = Some(format!("{e}: {sql}"));
+                None
+            }
+        };
+        let is_accepted = refused.is_none() && broken.is_none();
+        case.statements.push(Statement { sql: sql.to_owned(), refused });
+        is_accepted
+    });
+    match broken {
+        Some(text) => Err(text.into()),
+        None => Ok(case),
+    }
+}
+
+/// Runs a case's statements again.
+pub fn replay(server: &Running, statements: &[Statement]) -> Result<()> {
+    let mut conn = connect(server)?;
+    for statement in statements {
+        execute(&mut conn, &statement.sql)?;
+    }
+    Ok(())
+}
+
+fn execute(conn: &mut Conn, sql: &str) -> Result<Option<(u16, String)>> {
+    match conn.query_drop(sql) {
+        Ok(()) => Ok(None),
+        Err(mysql::Error::MySqlError(e)) => Ok(Some((e.code, e.message))),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Takes the server through all routes. What it shows after each must be what it shows now.
+pub fn examine(place: &Place, server: Running) -> Result<Verdict> {
+    let snapshot = Snapshot::take(&server)?;
+    // What a kill leaves is what lies there while all threads stand still.
+    let copy = place.copy()?;
+    copy_stopped(&server, &copy.data())?;
+    let mut verdict = Verdict { failures: Vec::new(), snapshot };
+    let is_fine = |verdict: &Verdict| verdict.failures.is_empty();
+
+    let launch = server.launch().clone();
+    server.stop()?;
+    if let Some(mut server) = verdict.start(Route::CleanStop, launch.clone())?
+        && is_fine(&verdict)
+    {
+        server.kill()?;
+        drop(server);
+        verdict.start(Route::CleanStopThenKill, launch)?;
+    }
+    if let Some(server) = verdict.start(Route::Kill, copy.clone())?
+        && is_fine(&verdict)
+    {
+        server.stop()?;
+        verdict.start(Route::KillThenCleanStop, copy)?;
+    }
+    Ok(verdict)
+}
+
+impl Verdict {
+    fn start(&mut self, route: Route, launch: Launch) -> Result<Option<Running>> {
+        let messages_before = launch.messages().map_or(0, |text| text.len());
+        let server = match launch.clone().start_again() {
+            Ok(server) => server,
+            Err(e) => {
+                let told = launch.messages().unwrap_or_default();
+                let told = told.get(messages_before..).unwrap_or(&told);
+                let last: Vec<&str> = told.lines().rev().take(8).collect();
+                let last: Vec<&str> = last.into_iter().rev().collect();
+                self.failures.push(Failure::NoStart(route, format!("{e}\n{}", last.join("\n"))));
+                return Ok(None);
+            }
+        };
+        let differences = self.snapshot.differences(&Snapshot::take(&server)?);
+        if !differences.is_empty() {
+            self.failures.push(Failure::Changed(route, differences));
+        }
+        Ok(Some(server))
+    }
+}
+
+/// Copies the data of a running server while all its threads stand still.
+fn copy_stopped(server: &Running, to: &Path) -> Result<()> {
+    let signal = |name: &str| Command::new("kill").args([name, &server.pid().to_string()]).status();
+    let home = to.parent().ok_or("a data directory has a folder")?;
+    // Missing is as good as removed.
+    let _ = std::fs::remove_dir_all(home);
+    std::fs::create_dir_all(home)?;
+    signal("-STOP")?;
+    let copied = Command::new("cp").arg("-a").arg(server.launch().data()).arg(to).status();
+    signal("-CONT")?;
+    if copied?.success() { Ok(()) } else { Err("cp failed".into()) }
+}
+
+/// How often statements were accepted, and refused by which error.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Statements that were accepted.
+    pub accepted: u64,
+    /// Definitions that were accepted: no SET, USE or INSERT.
+    pub definitions: u64,
+    /// Definitions that were refused.
+    pub refused_definitions: u64,
+    /// Refusals by number, with an example each.
+    pub refused: BTreeMap<u16, (u64, String)>,
+}
+
+impl Counts {
+    /// Counts a case.
+    pub fn add(&mut self, case: &Case) {
+        for statement in &case.statements {
+            let word = statement.sql.split(' ').next().unwrap_or_default();
+            let is_definition = matches!(word, "CREATE" | "ALTER" | "RENAME" | "DROP" | "GRANT" | "REVOKE");
+            match &statement.refused {
+                None => {
+                    self.accepted += 1;
+                    self.definitions += u64::from(is_definition);
+                }
+                Some((number, text)) => {
+                    self.refused_definitions += u64::from(is_definition);
+                    self.refused.entry(*number).or_insert_with(|| (0, text.clone())).0 += 1;
+                }
+            }
+        }
+    }
+}
