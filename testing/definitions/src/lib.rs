@@ -5,7 +5,7 @@
 //! 2. [`batch`] runs cases on one server, takes a [`snapshot`] of all that can be asked, and asks again after each [`Route`]: a
 //!    clean stop and a start, a kill -9 and a start, and each of these again, the other way.
 //! 3. [`run`] goes from batch to batch. Where a server doesn't start, or shows something else than before, it looks for the one
-//!    case, then for the statements that it takes, and prints the script.
+//!    case; [`reduce`] leaves out of it what it doesn't take, and the script is printed.
 //!
 //! [`kills`] has four sessions that rebuild, index, rename and drop their tables while the server is killed; [`rot`] damages
 //! files of a data directory and looks at what a start makes of them.
@@ -15,6 +15,7 @@
 pub mod batch;
 pub mod generator;
 pub mod kills;
+pub mod reduce;
 pub mod rot;
 pub mod run;
 pub mod snapshot;

@@ -1,9 +1,10 @@
 //! `cargo xtask definitions`: definitions at the edges, until the server doesn't keep one.
 
-use definitions::Result;
 use definitions::batch::Place;
 use definitions::run::{Options, run};
+use definitions::{Result, kills, launch, rot};
 use servers::arguments::{self, seed_of_the_clock};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,12 +17,23 @@ cargo xtask definitions [OPTIONS]
   --case C          this case alone, by the number that its finding told
   --batch N         cases between restarts (default 200)
   --most N          findings after which the run ends (default 10)
+  --reduce N        times that a finding's statements are run again to make them fewer (default 150)
+  --kills ROUNDS    instead: sessions that rebuild, index, rename and drop while the server is killed so often
+  --rot TRIALS      instead: files of a data directory damaged, one at a time, and the server started on each
   --binary PATH     another server than the one built beside this program
 ";
 
+/// What the person asked for.
+struct Asked {
+    options: Options,
+    kills: Option<u64>,
+    trials: Option<u64>,
+    binary: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match parse(&args).and_then(|told| told.map_or(Ok(true), |(options, binary)| define(&options, binary))) {
+    match parse(&args).and_then(|asked| asked.map_or(Ok(true), |asked| answer(&asked))) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
@@ -31,12 +43,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse(args: &[String]) -> Result<Option<(Options, Option<std::path::PathBuf>)>> {
-    let seed = seed_of_the_clock()?;
-    let mut options =
-        Options { seed, first: 1, definitions: 10_000, time: Duration::from_secs(3600), batch: 200, most: 10 };
-    let mut binary = None;
+fn parse(args: &[String]) -> Result<Option<Asked>> {
+    let options = Options { seed: seed_of_the_clock()?, ..Options::default() };
+    let mut asked = Asked { options, kills: None, trials: None, binary: None };
     let runs = arguments::options(args, HELP, |name, value| {
+        let options = &mut asked.options;
         match name {
             "--count" => options.definitions = value.parse()?,
             "--minutes" => options.time = Duration::from_secs_f64(value.parse::<f64>()? * 60.0),
@@ -44,20 +55,38 @@ fn parse(args: &[String]) -> Result<Option<(Options, Option<std::path::PathBuf>)
             "--case" => (options.first, options.batch, options.definitions) = (value.parse()?, 1, 1),
             "--batch" => options.batch = value.parse()?,
             "--most" => options.most = value.parse()?,
-            "--binary" => binary = Some(value.into()),
+            "--reduce" => options.attempts = value.parse()?,
+            "--kills" => asked.kills = Some(value.parse()?),
+            "--rot" => asked.trials = Some(value.parse()?),
+            "--binary" => asked.binary = Some(value.into()),
             _ => return Ok(false),
         }
         Ok(true)
     })?;
-    Ok(runs.then_some((options, binary)))
+    Ok(runs.then_some(asked))
 }
 
 /// Runs and tells; true if nothing was found.
-fn define(options: &Options, binary: Option<std::path::PathBuf>) -> Result<bool> {
+fn answer(asked: &Asked) -> Result<bool> {
     let folder = tempfile::tempdir()?;
-    println!("seed {}", options.seed);
-    let place = Place { folder: folder.path().to_owned(), binary };
-    let outcome = run(&place, options, |finding| println!("\n{}", finding.text))?;
+    let seed = asked.options.seed;
+    println!("seed {seed}");
+    if let Some(rounds) = asked.kills {
+        let launch = launch(folder.path(), asked.binary.as_ref())?;
+        let outcome = kills::run(launch, &kills::Options { rounds, seed, sessions: 4 });
+        if outcome.is_err() {
+            println!("data and error log are in {}", folder.keep().display());
+        }
+        println!("{:?}", outcome?);
+        return Ok(true);
+    }
+    let place = Place { folder: folder.path().to_owned(), binary: asked.binary.clone() };
+    if let Some(trials) = asked.trials {
+        let outcome = rot::run(&place, &rot::Options { trials, seed }, |finding| println!("\n{finding}"))?;
+        println!("\n{outcome}");
+        return Ok(outcome.findings.is_empty());
+    }
+    let outcome = run(&place, &asked.options, |finding| println!("\n{}", finding.text))?;
     println!("\n{outcome}");
     Ok(outcome.findings.is_empty())
 }

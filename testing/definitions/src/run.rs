@@ -1,6 +1,7 @@
 //! Batch after batch; what fails is narrowed down to one case and the statements that it takes.
 
 use crate::batch::{Case, Counts, Failure, Place, Statement, Verdict, draw, examine, replay};
+use crate::reduce::reduce;
 use crate::{Result, batch};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -20,6 +21,22 @@ pub struct Options {
     pub batch: u64,
     /// Findings after which the run ends.
     pub most: usize,
+    /// How often a finding's statements are run again to make them fewer.
+    pub attempts: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            first: 1,
+            definitions: 10_000,
+            time: Duration::from_secs(3600),
+            batch: 200,
+            most: 10,
+            attempts: 150,
+        }
+    }
 }
 
 /// A case that the server didn't keep, and how to see it.
@@ -136,49 +153,37 @@ fn unstartable<'a>(place: &Place, cases: Vec<&'a Case>) -> Result<Vec<&'a Case>>
     Ok(found)
 }
 
-/// Leaves statements out as long as the case still fails.
+/// Tells of a case that fails, reduced to what it takes.
 fn reduced(place: &Place, options: &Options, case: &Case, of_batch: &Verdict) -> Result<Finding> {
-    let fails = |statements: &[Statement]| -> Result<Option<Verdict>> {
+    let examined = |statements: &[Statement]| -> Result<Verdict> {
         let server = place.start()?;
-        let verdict = match replay(&server, statements) {
-            Ok(()) => examine(place, server)?,
-            Err(e) => Verdict { failures: vec![Failure::Broke(e.to_string())], ..Verdict::default() },
-        };
-        Ok((!verdict.failures.is_empty()).then_some(verdict))
+        match replay(&server, statements) {
+            Ok(()) => examine(place, server),
+            Err(e) => Ok(Verdict { failures: vec![Failure::Broke(e.to_string())], ..Verdict::default() }),
+        }
     };
-    let mut statements: Vec<Statement> = case.statements.iter().filter(|s| s.refused.is_none()).cloned().collect();
-    let repeated = fails(&statements)?;
-    if repeated.is_none() {
-        statements.clone_from(&case.statements);
-    }
-    let Some(mut verdict) = (if repeated.is_some() { repeated } else { fails(&statements)? }) else {
-        let text = format!(
-            "case {} of seed {} failed in its batch and not alone:\n{}",
-            case.number,
-            options.seed,
-            failures(&of_batch.failures, case.number)
-        );
-        return Ok(Finding { case: case.number, text });
-    };
-    let mut at = statements.len();
-    while at > 0 {
-        at -= 1;
-        let mut fewer = statements.clone();
-        fewer.remove(at);
-        if let Some(still) = fails(&fewer)? {
-            (statements, verdict) = (fewer, still);
+    let accepted: Vec<Statement> = case.statements.iter().filter(|s| s.refused.is_none()).cloned().collect();
+    let (mut statements, mut verdict) = (accepted, Verdict::default());
+    if options.attempts > 0 {
+        verdict = examined(&statements)?;
+        if verdict.failures.is_empty() {
+            statements.clone_from(&case.statements);
+            verdict = examined(&statements)?;
+        }
+        if !verdict.failures.is_empty() {
+            statements = reduce(statements, options.attempts, &mut |fewer| Ok(!examined(fewer)?.failures.is_empty()))?;
+            verdict = examined(&statements)?;
         }
     }
+    let (how, failed) = if verdict.failures.is_empty() {
+        (" (as its batch showed it)", &of_batch.failures)
+    } else {
+        ("", &verdict.failures)
+    };
     let script: String = statements.iter().map(|s| format!("{};\n", s.sql)).collect();
-    let text = format!(
-        "case {} of seed {} (--seed {} --case {}):\n{script}{}",
-        case.number,
-        options.seed,
-        options.seed,
-        case.number,
-        failures(&verdict.failures, case.number)
-    );
-    Ok(Finding { case: case.number, text })
+    let (number, seed) = (case.number, options.seed);
+    let text = format!("--seed {seed} --case {number}{how}:\n{script}{}", failures(failed, number));
+    Ok(Finding { case: number, text })
 }
 
 fn failures(all: &[Failure], case: u64) -> String {

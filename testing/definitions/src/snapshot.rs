@@ -163,7 +163,7 @@ impl Snapshot {
         }
         let functions: Vec<Row> = conn.query(format!(
             "SELECT routine_name FROM information_schema.routines WHERE routine_schema = {}",
-            Value::from(database).as_sql(true)
+            Value::from(database).as_sql(false)
         ))?;
         for row in functions {
             if let Some(Value::Bytes(name)) = row.unwrap().into_iter().next() {
