@@ -65,9 +65,14 @@ const TABLES_MAX: usize = 4;
 
 /// Small files and memtables: rotations, flushes and checkpoints fall into every round.
 pub fn arguments(launch: Launch) -> Launch {
-    ["--max-binlog-size=256K", "--binlog-prealloc-num=2", "--duramen-memtable-size=1M", "--duramen-recovery-distance-max=1M"]
-        .iter()
-        .fold(launch, |launch, arg| launch.arg(*arg))
+    [
+        "--max-binlog-size=256K",
+        "--binlog-prealloc-num=2",
+        "--duramen-memtable-size=1M",
+        "--duramen-recovery-distance-max=1M",
+    ]
+    .iter()
+    .fold(launch, |launch, arg| launch.arg(*arg))
 }
 
 /// Kills the server `options.rounds` times.
@@ -77,7 +82,8 @@ pub fn arguments(launch: Launch) -> Launch {
 pub fn run(launch: Launch, options: &Options) -> Result<Outcome> {
     let mut server = arguments(launch).start()?;
     let mut random = Random::new(options.seed);
-    let mut owners: Vec<Owner> = (0..options.sessions).map(|number| Owner::new(options.seed, number)).collect();
+    let mut owners: Vec<Owner> =
+        (0..options.sessions).map(|number| Owner::new(options.seed, number)).collect();
     let mut conn = connect(&server)?;
     for owner in &owners {
         conn.query_drop(format!("CREATE DATABASE {}", owner.database()))?;
@@ -141,7 +147,9 @@ impl Owner {
                     self.acknowledged += 1;
                 }
                 Err(mysql::Error::MySqlError(e)) => {
-                    return Err(format!("{} refused: {} {}: {sql}", self.database(), e.code, e.message).into());
+                    return Err(
+                        format!("{} refused: {} {}: {sql}", self.database(), e.code, e.message).into()
+                    );
                 }
                 Err(_) => {
                     self.in_flight = Some((sql, after));
@@ -301,7 +309,8 @@ impl Owner {
                     return Err(format!("{database}.{name}: {index} finds {of_index} rows of {all}").into());
                 }
             }
-            let checked: Vec<(String, String, String, String)> = conn.query(format!("CHECK TABLE {database}.{name}"))?;
+            let checked: Vec<(String, String, String, String)> =
+                conn.query(format!("CHECK TABLE {database}.{name}"))?;
             if let Some((_, _, _, text)) = checked.iter().find(|(_, _, _, text)| text != "OK") {
                 return Err(format!("CHECK TABLE {database}.{name}: {text}").into());
             }
@@ -320,7 +329,12 @@ fn insert(name: &str, rows: &[(i64, String)]) -> String {
 fn told(tables: &Tables) -> String {
     let all = tables.iter().map(|(name, table)| {
         let (first, last) = (table.rows.first().map(|(id, _)| id), table.rows.last().map(|(id, _)| id));
-        format!("{name}{:?}{:?}: {} rows {first:?} to {last:?}", table.columns, table.indexes, table.rows.len())
+        format!(
+            "{name}{:?}{:?}: {} rows {first:?} to {last:?}",
+            table.columns,
+            table.indexes,
+            table.rows.len()
+        )
     });
     all.collect::<Vec<_>>().join("; ")
 }

@@ -71,7 +71,9 @@ impl List {
     fn split(sql: &str, marks: &Marks, from: usize, to: usize, depth: u32) -> Self {
         let mut items = Vec::new();
         let mut start = from;
-        for (at, _, _) in marks.0.iter().filter(|(at, c, d)| *c == ',' && *d == depth && (from..to).contains(at)) {
+        for (at, _, _) in
+            marks.0.iter().filter(|(at, c, d)| *c == ',' && *d == depth && (from..to).contains(at))
+        {
             items.push(sql[start..*at].trim().to_owned());
             start = at + 1;
         }
@@ -119,9 +121,15 @@ mod tests {
 
     #[test]
     fn lists_are_taken_apart_outside_quotes() {
-        let list = List::of("CREATE TABLE `a(,` (a INT DEFAULT '(,''\\',', b ENUM('x','y'), KEY (a,b)) COMMENT='),'").unwrap();
+        let list = List::of(
+            "CREATE TABLE `a(,` (a INT DEFAULT '(,''\\',', b ENUM('x','y'), KEY (a,b)) COMMENT='),'",
+        )
+        .unwrap();
         assert_eq!(list.items, ["a INT DEFAULT '(,''\\','", "b ENUM('x','y')", "KEY (a,b)"]);
-        assert_eq!(list.text(), "CREATE TABLE `a(,` (a INT DEFAULT '(,''\\',', b ENUM('x','y'), KEY (a,b)) COMMENT='),'");
+        assert_eq!(
+            list.text(),
+            "CREATE TABLE `a(,` (a INT DEFAULT '(,''\\',', b ENUM('x','y'), KEY (a,b)) COMMENT='),'"
+        );
         let list = List::of("ALTER TABLE `t x` ADD a INT, DROP b").unwrap();
         assert_eq!((list.head.as_str(), list.items.len()), ("ALTER TABLE `t x` ", 2));
         assert!(List::of("DROP TABLE a").is_none());
@@ -131,8 +139,9 @@ mod tests {
     fn what_is_not_needed_goes() {
         let all = ["USE a", "CREATE TABLE t (a INT, b INT, c INT, d INT)", "INSERT INTO t VALUES (1)"];
         let all = all.iter().map(|sql| Statement { sql: (*sql).to_owned(), refused: None }).collect();
-        let mut fails =
-            |some: &[Statement]| Ok(some.iter().any(|s| s.sql.starts_with("CREATE") && s.sql.contains("c INT")));
+        let mut fails = |some: &[Statement]| {
+            Ok(some.iter().any(|s| s.sql.starts_with("CREATE") && s.sql.contains("c INT")))
+        };
         let left: Vec<String> = reduce(all, 100, &mut fails).unwrap().into_iter().map(|s| s.sql).collect();
         assert_eq!(left, ["CREATE TABLE t (c INT)"]);
     }

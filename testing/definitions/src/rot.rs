@@ -12,6 +12,7 @@
 use crate::batch::Place;
 use crate::snapshot::{Difference, Snapshot};
 use crate::{Result, connect, kills, launch};
+use mysql::Row;
 use mysql::prelude::Queryable;
 use servers::{Launch, Running};
 use std::collections::BTreeMap;
@@ -95,14 +96,14 @@ fn templates(place: &Place) -> Result<Vec<Template>> {
     let clean = server.launch().clone();
     server.stop()?;
     let server = clean.clone().start_again()?;
-    let first = Snapshot::take(&server)?;
+    let first = snapshot(&server)?;
     server.stop()?;
     let killed = launch_of("killed")?;
     copy(&clean.data(), &killed)?;
     let mut server = killed.clone().start_again()?;
     fill(&server, 2)?;
     connect(&server)?.query_drop(format!("CREATE DATABASE c{LAST_CASE}_last"))?;
-    let second = Snapshot::take(&server)?;
+    let second = snapshot(&server)?;
     server.kill()?;
     Ok(vec![
         Template { name: "after a clean stop", launch: clean, snapshot: first },
@@ -134,6 +135,29 @@ fn fill(server: &Running, case: u64) -> Result<()> {
     }
     conn.query_drop("UPDATE a SET n = 8 WHERE id % 3 = 0")?;
     Ok(conn.query_drop("ALTER TABLE b ADD COLUMN extra INT DEFAULT 5")?)
+}
+
+/// All that can be asked, and what only damaged files would show: the log's identity, each index, and rows one by one.
+fn snapshot(server: &Running) -> Result<Snapshot> {
+    let mut snapshot = Snapshot::take(server)?;
+    let mut conn = connect(server)?;
+    let mut ask = |what: String| -> Result<()> {
+        let text = match conn.query::<Row, _>(&what) {
+            Ok(rows) => rows.into_iter().map(|row| format!("{:?}\n", row.unwrap())).collect(),
+            Err(mysql::Error::MySqlError(e)) => format!("error {}: {}", e.code, e.message),
+            Err(e) => return Err(e.into()),
+        };
+        snapshot.add(0, what, &text);
+        Ok(())
+    };
+    ask("SELECT @@server_uuid".into())?;
+    for table in ["c1_.a", "c2_.a"] {
+        ask(format!("SELECT COUNT(*) FROM {table} FORCE INDEX (v) WHERE v > ''"))?;
+        for id in (1..600).step_by(23) {
+            ask(format!("SELECT v FROM {table} WHERE id = {id}"))?;
+        }
+    }
+    Ok(snapshot)
 }
 
 /// What is done to which file.
@@ -220,7 +244,7 @@ fn judge(launch: Launch, template: &Template, damage: &Damage) -> Result<(Verdic
         }
         Ok(server) => server,
     };
-    let after = Snapshot::take(&server);
+    let after = snapshot(&server);
     let told = server.messages()?;
     let gone = logs_gone(&before, &files(&launch.data())?);
     let is_up = server.stop().is_ok();
@@ -271,7 +295,7 @@ fn changed(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8
 fn logs_gone(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<String> {
     let gone = before.keys().filter(|path| !after.contains_key(*path));
     let names = gone.map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("binlog.")).collect()
+    names.filter(|name| name.starts_with("binlog.") && !name.contains("prealloc")).collect()
 }
 
 fn copy(data: &Path, to: &Launch) -> Result<()> {
@@ -280,7 +304,11 @@ fn copy(data: &Path, to: &Launch) -> Result<()> {
     // Missing is as good as removed.
     let _ = std::fs::remove_dir_all(home);
     std::fs::create_dir_all(home)?;
-    if Command::new("cp").arg("-a").arg(data).arg(&to).status()?.success() { Ok(()) } else { Err("cp failed".into()) }
+    if Command::new("cp").arg("-a").arg(data).arg(&to).status()?.success() {
+        Ok(())
+    } else {
+        Err("cp failed".into())
+    }
 }
 
 impl fmt::Display for Outcome {

@@ -1,8 +1,9 @@
 //! Batch after batch; what fails is narrowed down to one case and the statements that it takes.
 
-use crate::batch::{Case, Counts, Failure, Place, Statement, Verdict, draw, examine, replay};
+use crate::batch::{Case, Counts, Failure, Place, Statement, Verdict, draw, draws, examine, replay};
 use crate::reduce::reduce;
 use crate::{Result, batch};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -102,7 +103,8 @@ fn one_batch(
             }
         }
     }
-    let verdict = examine(place, server)?;
+    let drawn = drawn(cases.iter());
+    let verdict = examine(place, server, &drawn)?;
     outcome.compared += verdict.snapshot.definitions();
     outcome.rows += verdict.snapshot.rows();
     if verdict.failures.is_empty() {
@@ -134,13 +136,18 @@ fn one_batch(
     Ok(cases)
 }
 
+/// The cases whose counters may come back lower after a kill.
+fn drawn<'a>(cases: impl IntoIterator<Item = &'a Case>) -> BTreeSet<u64> {
+    cases.into_iter().filter(|case| draws(&case.statements)).map(|case| case.number).collect()
+}
+
 /// The cases after which a server doesn't start, by halves.
 fn unstartable<'a>(place: &Place, cases: Vec<&'a Case>) -> Result<Vec<&'a Case>> {
     let server = place.start()?;
     for case in &cases {
         replay(&server, &case.statements)?;
     }
-    let verdict = examine(place, server)?;
+    let verdict = examine(place, server, &drawn(cases.iter().copied()))?;
     if !verdict.failures.iter().any(|failure| matches!(failure, Failure::NoStart(..))) {
         return Ok(Vec::new());
     }
@@ -158,7 +165,7 @@ fn reduced(place: &Place, options: &Options, case: &Case, of_batch: &Verdict) ->
     let examined = |statements: &[Statement]| -> Result<Verdict> {
         let server = place.start()?;
         match replay(&server, statements) {
-            Ok(()) => examine(place, server),
+            Ok(()) => examine(place, server, &drawn([case])),
             Err(e) => Ok(Verdict { failures: vec![Failure::Broke(e.to_string())], ..Verdict::default() }),
         }
     };
@@ -171,7 +178,8 @@ fn reduced(place: &Place, options: &Options, case: &Case, of_batch: &Verdict) ->
             verdict = examined(&statements)?;
         }
         if !verdict.failures.is_empty() {
-            statements = reduce(statements, options.attempts, &mut |fewer| Ok(!examined(fewer)?.failures.is_empty()))?;
+            statements =
+                reduce(statements, options.attempts, &mut |fewer| Ok(!examined(fewer)?.failures.is_empty()))?;
             verdict = examined(&statements)?;
         }
     }

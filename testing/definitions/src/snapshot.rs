@@ -5,7 +5,7 @@ use crate::{Result, connect};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use servers::Running;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// What a server shows: by the case's number and the name of the thing.
@@ -21,7 +21,12 @@ pub struct Difference {
     pub case: u64,
     /// What differs, where, and how, in words.
     pub text: String,
+    /// True if it is only a next value of AUTO_INCREMENT that is lower than before, and there is nothing else.
+    pub is_counter_alone: bool,
 }
+
+/// What stands before a next value of AUTO_INCREMENT in the answer for information_schema.tables.
+const COUNTER: &str = "counter:";
 
 /// information_schema's columns that say something of definitions.
 const SCHEMA_QUERIES: &[(&str, &str)] = &[
@@ -39,7 +44,7 @@ const SCHEMA_QUERIES: &[(&str, &str)] = &[
     ),
     (
         "tables",
-        "SELECT table_schema, table_name, engine, row_format, auto_increment, table_collation, create_options, table_comment \
+        "SELECT table_schema, table_name, engine, row_format, CONCAT('counter:', auto_increment), table_collation, create_options, table_comment \
          FROM information_schema.tables WHERE table_schema LIKE 'c%'",
     ),
     (
@@ -95,24 +100,25 @@ impl Snapshot {
 
     /// What is not the same in `after`; one for each case.
     pub fn differences(&self, after: &Self) -> Vec<Difference> {
-        let mut found: BTreeMap<u64, String> = BTreeMap::new();
-        for (key, before) in &self.things {
-            let now = after.things.get(key);
-            if now != Some(before) {
-                let text = found.entry(key.0).or_default();
-                let _ = write!(text, "{}\n{}", key.1, changed_lines(before, now.map_or("(nothing)", |t| t)));
+        let mut found: BTreeMap<u64, Difference> = BTreeMap::new();
+        let keys: BTreeSet<&(u64, String)> = self.things.keys().chain(after.things.keys()).collect();
+        for key in keys {
+            let (then, now) = (self.things.get(key), after.things.get(key));
+            if then == now {
+                continue;
             }
+            let nothing = String::from("(nothing)");
+            let (then, now) = (then.unwrap_or(&nothing), now.unwrap_or(&nothing));
+            let blank = Difference { case: key.0, text: String::new(), is_counter_alone: true };
+            let difference = found.entry(key.0).or_insert(blank);
+            difference.is_counter_alone &= without_counters(then) == without_counters(now);
+            let _ = write!(difference.text, "{}\n{}", key.1, changed_lines(then, now));
         }
-        for (key, now) in &after.things {
-            if !self.things.contains_key(key) {
-                let text = found.entry(key.0).or_default();
-                let _ = write!(text, "{}\n  + {now}\n  - (nothing)\n", key.1);
-            }
-        }
-        found.into_iter().map(|(case, text)| Difference { case, text }).collect()
+        found.into_values().collect()
     }
 
-    fn add(&mut self, case: u64, name: String, text: &str) {
+    /// Adds what was asked besides.
+    pub(crate) fn add(&mut self, case: u64, name: String, text: &str) {
         let all = self.things.entry((case, name)).or_default();
         *all += text;
         all.push('\n');
@@ -151,11 +157,12 @@ impl Snapshot {
                 _ => None,
             });
             let columns = columns.collect::<Vec<_>>().join(", ");
-            let mut rows: Vec<String> = match conn.query::<Row, _>(format!("SELECT {columns} FROM {quoted}.{name}")) {
-                Ok(rows) => rows.into_iter().map(|row| line(&row.unwrap())).collect(),
-                Err(mysql::Error::MySqlError(e)) => vec![format!("error {}: {}", e.code, e.message)],
-                Err(e) => return Err(e.into()),
-            };
+            let mut rows: Vec<String> =
+                match conn.query::<Row, _>(format!("SELECT {columns} FROM {quoted}.{name}")) {
+                    Ok(rows) => rows.into_iter().map(|row| line(&row.unwrap())).collect(),
+                    Err(mysql::Error::MySqlError(e)) => vec![format!("error {}: {}", e.code, e.message)],
+                    Err(e) => return Err(e.into()),
+                };
             rows.sort_unstable();
             for row in rows {
                 self.add(case, format!("rows of {name}"), &row);
@@ -232,6 +239,15 @@ fn line(values: &[Value]) -> String {
         other => other.as_sql(true),
     });
     texts.collect::<Vec<_>>().join(" ")
+}
+
+/// A text without next values of AUTO_INCREMENT: those of SHOW CREATE TABLE, and those that [`SCHEMA_QUERIES`] mark.
+fn without_counters(text: &str) -> String {
+    [" AUTO_INCREMENT=", COUNTER].iter().fold(text.to_owned(), |text, mark| {
+        let mut pieces = text.split(mark);
+        let first = pieces.next().unwrap_or_default().to_owned();
+        pieces.fold(first, |out, piece| out + piece.trim_start_matches(|c: char| c.is_ascii_digit()))
+    })
 }
 
 /// The lines that only one of them has.

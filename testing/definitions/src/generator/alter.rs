@@ -33,7 +33,19 @@ pub(super) fn any(session: &Session, random: &mut Random, table: &mut Table, run
     }
     let count = if random.chance(1, 5) { 2 } else { 1 };
     let changes: Vec<String> = (0..count).map(|_| change(session, random, &mut changed)).collect();
-    let how = pick(random, &["", "", "", "", ", ALGORITHM = COPY", ", ALGORITHM = INPLACE", ", ALGORITHM = INSTANT", ", LOCK = NONE"]);
+    let how = pick(
+        random,
+        &[
+            "",
+            "",
+            "",
+            "",
+            ", ALGORITHM = COPY",
+            ", ALGORITHM = INPLACE",
+            ", ALGORITHM = INSTANT",
+            ", LOCK = NONE",
+        ],
+    );
     if run(&format!("ALTER TABLE {quoted} {}{how}", changes.join(", "))) {
         *table = changed;
     }
@@ -71,8 +83,7 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
             let (ty, values) = any_type(session, random);
             let text = attributes(session, random, &values, false);
             let place = place(session, random, table);
-            table.columns[at] =
-                Column { ty: ty.clone(), values, is_generated: false, is_auto: false, ..old };
+            table.columns[at] = Column { ty: ty.clone(), values, is_generated: false, is_auto: false, ..old };
             format!("MODIFY {quoted} {ty}{text}{place}")
         }
         7 => {
@@ -81,7 +92,8 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
             let to = session.quote(random, &new);
             let (ty, values) = (old.ty.clone(), old.values.clone());
             let text = attributes(session, random, &values, false);
-            table.columns[at] = Column { name: new, ty: ty.clone(), values, is_generated: false, is_auto: false };
+            table.columns[at] =
+                Column { name: new, ty: ty.clone(), values, is_generated: false, is_auto: false };
             format!("CHANGE COLUMN {quoted} {to} {ty}{text}")
         }
         8 | 9 => {
@@ -118,11 +130,19 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
             Some(old) if random.chance(1, 2) => {
                 table.next_number += 1;
                 let new = name(random, table.next_number);
-                let text = format!("RENAME INDEX {} TO {}", session.quote(random, &old), session.quote(random, &new));
+                let text = format!(
+                    "RENAME INDEX {} TO {}",
+                    session.quote(random, &old),
+                    session.quote(random, &new)
+                );
                 table.keys.push(new);
                 text
             }
-            Some(old) => format!("ALTER INDEX {} {}", session.quote(random, &old), pick(random, &["INVISIBLE", "VISIBLE"])),
+            Some(old) => format!(
+                "ALTER INDEX {} {}",
+                session.quote(random, &old),
+                pick(random, &["INVISIBLE", "VISIBLE"])
+            ),
             None => "FORCE".into(),
         },
         20 | 21 if !table.has_primary => {
@@ -130,9 +150,19 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
             let new = name(random, table.next_number);
             let (ty, values) = super::types::integer(random);
             let text = session.quote(random, &new);
-            table.columns.push(Column { name: new, ty: ty.clone(), values, is_generated: false, is_auto: true });
+            table.columns.push(Column {
+                name: new,
+                ty: ty.clone(),
+                values,
+                is_generated: false,
+                is_auto: true,
+            });
             table.has_primary = true;
-            format!("ADD {text} {ty} AUTO_INCREMENT {}{}", pick(random, &["PRIMARY KEY", "PRIMARY KEY", "UNIQUE"]), pick(random, &["", " FIRST"]))
+            format!(
+                "ADD {text} {ty} AUTO_INCREMENT {}{}",
+                pick(random, &["PRIMARY KEY", "PRIMARY KEY", "UNIQUE"]),
+                pick(random, &["", " FIRST"])
+            )
         }
         20 => {
             table.has_primary = false;

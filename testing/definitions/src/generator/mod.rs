@@ -25,9 +25,23 @@ struct Session {
 pub type Try<'a> = dyn FnMut(&str) -> bool + 'a;
 
 const MODES: &[&str] = &[
-    "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES", "PIPES_AS_CONCAT", "ANSI", "HIGH_NOT_PRECEDENCE", "IGNORE_SPACE", "REAL_AS_FLOAT",
-    "NO_UNSIGNED_SUBTRACTION", "STRICT_TRANS_TABLES", "NO_ZERO_DATE", "NO_ZERO_IN_DATE", "NO_AUTO_VALUE_ON_ZERO",
-    "ALLOW_INVALID_DATES", "PAD_CHAR_TO_FULL_LENGTH", "ERROR_FOR_DIVISION_BY_ZERO", "TIME_TRUNCATE_FRACTIONAL", "TRADITIONAL",
+    "NO_BACKSLASH_ESCAPES",
+    "ANSI_QUOTES",
+    "PIPES_AS_CONCAT",
+    "ANSI",
+    "HIGH_NOT_PRECEDENCE",
+    "IGNORE_SPACE",
+    "REAL_AS_FLOAT",
+    "NO_UNSIGNED_SUBTRACTION",
+    "STRICT_TRANS_TABLES",
+    "NO_ZERO_DATE",
+    "NO_ZERO_IN_DATE",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "ALLOW_INVALID_DATES",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "TIME_TRUNCATE_FRACTIONAL",
+    "TRADITIONAL",
     "ONLY_FULL_GROUP_BY",
 ];
 
@@ -59,13 +73,23 @@ fn settings(random: &mut Random, run: &mut Try<'_>) -> Session {
         run(&format!("SET sql_mode = '{}'", modes.join(",")));
     }
     if random.chance(1, 3) {
-        let zone = pick(random, &["+00:00", "+05:30", "-13:59", "+14:00", "Europe/Berlin", "America/New_York"]);
+        let zone =
+            pick(random, &["+00:00", "+05:30", "-13:59", "+14:00", "Europe/Berlin", "America/New_York"]);
         run(&format!("SET time_zone = '{zone}'"));
     }
     if random.chance(1, 4) {
         let names = pick(
             random,
-            &["latin1", "utf8mb4", "utf8mb3", "ascii", "binary", "utf8mb4 COLLATE utf8mb4_bin", "gbk", "latin1 COLLATE latin1_bin"],
+            &[
+                "latin1",
+                "utf8mb4",
+                "utf8mb3",
+                "ascii",
+                "binary",
+                "utf8mb4 COLLATE utf8mb4_bin",
+                "gbk",
+                "latin1 COLLATE latin1_bin",
+            ],
         );
         run(&format!("SET NAMES {names}"));
     }
@@ -76,7 +100,19 @@ fn settings(random: &mut Random, run: &mut Try<'_>) -> Session {
         run("SET explicit_defaults_for_timestamp = OFF");
     }
     if random.chance(1, 10) {
-        let setting = pick(random, &["auto_increment_increment = 10, auto_increment_offset = 3", "div_precision_increment = 30", "lc_time_names = 'de_DE'", "group_concat_max_len = 4", "default_week_format = 3", "timestamp = 86400", "insert_id = 5", "sql_quote_show_create = 0"]);
+        let setting = pick(
+            random,
+            &[
+                "auto_increment_increment = 10, auto_increment_offset = 3",
+                "div_precision_increment = 30",
+                "lc_time_names = 'de_DE'",
+                "group_concat_max_len = 4",
+                "default_week_format = 3",
+                "timestamp = 86400",
+                "insert_id = 5",
+                "sql_quote_show_create = 0",
+            ],
+        );
         run(&format!("SET {setting}"));
     }
     session

@@ -12,7 +12,11 @@ pub(super) fn database(session: &Session, random: &mut Random, number: u64, run:
         name += &tail(random, 64 - name.len());
     }
     let quoted = format!("`{}`", name.replace('`', "``"));
-    let charset = if random.chance(1, 3) { format!(" CHARACTER SET {}", default_charset(random)) } else { String::new() };
+    let charset = if random.chance(1, 3) {
+        format!(" CHARACTER SET {}", default_charset(random))
+    } else {
+        String::new()
+    };
     if !run(&format!("CREATE DATABASE {quoted}{charset}")) {
         return false;
     }
@@ -31,7 +35,10 @@ pub(super) fn functions(session: &Session, random: &mut Random, run: &mut Try<'_
         let text = function(session, random, &name);
         let made = run(&text);
         if made && random.chance(1, 6) {
-            run(&format!("ALTER FUNCTION {name} COMMENT {} SQL SECURITY INVOKER", session.any_literal(random, 30)));
+            run(&format!(
+                "ALTER FUNCTION {name} COMMENT {} SQL SECURITY INVOKER",
+                session.any_literal(random, 30)
+            ));
         }
         if made && random.chance(1, 6) && run(&format!("DROP FUNCTION {name}")) {
             run(&text);
@@ -67,7 +74,9 @@ fn function(session: &Session, random: &mut Random, name: &str) -> String {
     };
     let body = match random.below(6) {
         0 => format!("BEGIN DECLARE a, b INT DEFAULT 1; SET a = b + 1; RETURN {returned}; END"),
-        1 => format!("BEGIN\n  -- a comment \\ with 'quotes\n  IF {returned} THEN RETURN 1; ELSE RETURN NULL; END IF; END"),
+        1 => format!(
+            "BEGIN\n  -- a comment \\ with 'quotes\n  IF {returned} THEN RETURN 1; ELSE RETURN NULL; END IF; END"
+        ),
         2 => format!(
             "`l``1`: BEGIN DECLARE `v 1` VARCHAR(10) CHARACTER SET latin1 DEFAULT {}; \
              WHILE 0 DO SET `v 1` = 'x'; END WHILE; RETURN {returned}; END",
@@ -76,8 +85,14 @@ fn function(session: &Session, random: &mut Random, name: &str) -> String {
         3 => format!("BEGIN CASE 1 WHEN {returned} THEN RETURN 2; ELSE RETURN 3; END CASE; END"),
         _ => format!("RETURN {returned}"),
     };
-    let definer = pick(random, &["", "", "", "DEFINER = CURRENT_USER ", "DEFINER = root@localhost ", "DEFINER = `no\\'one`@`%` "]);
-    format!("CREATE {definer}FUNCTION {name}({}) RETURNS {returns}{characteristics} {body}", parameters.join(", "))
+    let definer = pick(
+        random,
+        &["", "", "", "DEFINER = CURRENT_USER ", "DEFINER = root@localhost ", "DEFINER = `no\\'one`@`%` "],
+    );
+    format!(
+        "CREATE {definer}FUNCTION {name}({}) RETURNS {returns}{characteristics} {body}",
+        parameters.join(", ")
+    )
 }
 
 /// An account, what it may, and changes to both.
@@ -103,7 +118,9 @@ pub(super) fn accounts(session: &Session, random: &mut Random, number: u64, run:
         1 => format!(" IDENTIFIED BY {}", session.any_literal(random, 40)),
         2 => " IDENTIFIED WITH mysql_native_password BY 'x\\\\y'".to_owned(),
         3 => " IDENTIFIED WITH caching_sha2_password BY ''".to_owned(),
-        4 => " IDENTIFIED WITH mysql_native_password AS '*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9'".to_owned(),
+        4 => {
+            " IDENTIFIED WITH mysql_native_password AS '*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9'".to_owned()
+        }
         _ => " IDENTIFIED BY RANDOM PASSWORD".to_owned(),
     };
     let is_made = run(&format!("CREATE USER {account}{authentication}{}", options(session, random)));
@@ -117,16 +134,40 @@ pub(super) fn accounts(session: &Session, random: &mut Random, number: u64, run:
     for _ in 0..between(random, 1, 5) {
         let privileges = pick(
             random,
-            &["SELECT", "ALL", "ALL PRIVILEGES", "SELECT (a), INSERT (a, `b``\\\\`)", "CREATE, DROP, ALTER, INDEX", "USAGE", "UPDATE, DELETE", "REFERENCES (a)", "EXECUTE", "GRANT OPTION"],
+            &[
+                "SELECT",
+                "ALL",
+                "ALL PRIVILEGES",
+                "SELECT (a), INSERT (a, `b``\\\\`)",
+                "CREATE, DROP, ALTER, INDEX",
+                "USAGE",
+                "UPDATE, DELETE",
+                "REFERENCES (a)",
+                "EXECUTE",
+                "GRANT OPTION",
+            ],
         );
-        let level = pick(random, &["t", "*", "*.*", "`a``b\\'_%`", "`c\\_%`.*", "`p%`.*", "`x``y`.*", "mysql.*"]);
+        let level =
+            pick(random, &["t", "*", "*.*", "`a``b\\'_%`", "`c\\_%`.*", "`p%`.*", "`x``y`.*", "mysql.*"]);
         let grant = pick(random, &["", "", " WITH GRANT OPTION"]);
         run(&format!("GRANT {privileges} ON {level} TO {account}{grant}"));
         if random.chance(1, 5) {
             run(&format!("REVOKE {privileges} ON {level} FROM {account}"));
         }
         if random.chance(1, 5) {
-            run(&format!("GRANT {} ON *.* TO {account}", pick(random, &["RELOAD, PROCESS", "BACKUP_ADMIN", "SYSTEM_VARIABLES_ADMIN", "REPLICATION SLAVE, REPLICATION CLIENT", "SUPER"])));
+            run(&format!(
+                "GRANT {} ON *.* TO {account}",
+                pick(
+                    random,
+                    &[
+                        "RELOAD, PROCESS",
+                        "BACKUP_ADMIN",
+                        "SYSTEM_VARIABLES_ADMIN",
+                        "REPLICATION SLAVE, REPLICATION CLIENT",
+                        "SUPER"
+                    ]
+                )
+            ));
         }
     }
     if random.chance(1, 2) {
@@ -136,7 +177,8 @@ pub(super) fn accounts(session: &Session, random: &mut Random, number: u64, run:
         run(&format!("ALTER USER {account} IDENTIFIED BY {}", session.any_literal(random, 20)));
     }
     if random.chance(1, 4) {
-        let renamed = format!("{user}2").chars().skip(usize::from(user.chars().count() > 31)).collect::<String>();
+        let renamed =
+            format!("{user}2").chars().skip(usize::from(user.chars().count() > 31)).collect::<String>();
         let renamed = if renamed.starts_with(PREFIX) { renamed } else { user };
         run(&format!("RENAME USER {account} TO {}@'other'", session.literal(random, &renamed)));
     }
@@ -145,15 +187,33 @@ pub(super) fn accounts(session: &Session, random: &mut Random, number: u64, run:
 fn options(session: &Session, random: &mut Random) -> String {
     let mut out = String::new();
     if random.chance(1, 4) {
-        out += pick(random, &[" REQUIRE SSL", " REQUIRE X509", " REQUIRE SUBJECT '/CN=a\\'b' AND ISSUER 'x'", " REQUIRE NONE"]);
-    }
-    if random.chance(1, 4) {
-        out += pick(random, &[" WITH MAX_QUERIES_PER_HOUR 1 MAX_USER_CONNECTIONS 4294967295", " WITH MAX_UPDATES_PER_HOUR 0"]);
+        out += pick(
+            random,
+            &[
+                " REQUIRE SSL",
+                " REQUIRE X509",
+                " REQUIRE SUBJECT '/CN=a\\'b' AND ISSUER 'x'",
+                " REQUIRE NONE",
+            ],
+        );
     }
     if random.chance(1, 4) {
         out += pick(
             random,
-            &[" PASSWORD EXPIRE", " PASSWORD EXPIRE INTERVAL 65535 DAY", " PASSWORD EXPIRE NEVER", " PASSWORD HISTORY 3 PASSWORD REUSE INTERVAL 4 DAY", " FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME UNBOUNDED", " PASSWORD REQUIRE CURRENT OPTIONAL"],
+            &[" WITH MAX_QUERIES_PER_HOUR 1 MAX_USER_CONNECTIONS 4294967295", " WITH MAX_UPDATES_PER_HOUR 0"],
+        );
+    }
+    if random.chance(1, 4) {
+        out += pick(
+            random,
+            &[
+                " PASSWORD EXPIRE",
+                " PASSWORD EXPIRE INTERVAL 65535 DAY",
+                " PASSWORD EXPIRE NEVER",
+                " PASSWORD HISTORY 3 PASSWORD REUSE INTERVAL 4 DAY",
+                " FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME UNBOUNDED",
+                " PASSWORD REQUIRE CURRENT OPTIONAL",
+            ],
         );
     }
     if random.chance(1, 5) {
@@ -162,7 +222,8 @@ fn options(session: &Session, random: &mut Random) -> String {
     if random.chance(1, 3) {
         let text = session.any_literal(random, 30);
         let attribute = pick(random, &["'{\"a\\\\\\\\b\": \"é\"}'", "'{}'", "'{\"k\": [1, null]}'"]);
-        out += &if random.chance(1, 2) { format!(" COMMENT {text}") } else { format!(" ATTRIBUTE {attribute}") };
+        out +=
+            &if random.chance(1, 2) { format!(" COMMENT {text}") } else { format!(" ATTRIBUTE {attribute}") };
     }
     out
 }

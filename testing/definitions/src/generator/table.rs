@@ -44,7 +44,14 @@ pub(super) fn tables(session: &Session, random: &mut Random, run: &mut Try<'_>) 
 
 fn create(session: &Session, random: &mut Random, attempt: u64, run: &mut Try<'_>) -> Option<Table> {
     let name = name(random, attempt);
-    let mut table = Table { name, columns: Vec::new(), keys: Vec::new(), checks: Vec::new(), next_number: 0, has_primary: false };
+    let mut table = Table {
+        name,
+        columns: Vec::new(),
+        keys: Vec::new(),
+        checks: Vec::new(),
+        next_number: 0,
+        has_primary: false,
+    };
     let mut lines: Vec<String> = Vec::new();
     let count = match random.below(40) {
         0 => between(random, 1014, 1018),
@@ -74,14 +81,26 @@ fn create(session: &Session, random: &mut Random, attempt: u64, run: &mut Try<'_
     for _ in 0..random.below(3) {
         lines.push(check(session, random, &mut table));
     }
-    let text = format!("CREATE TABLE {} ({}){}", session.quote(random, &table.name), lines.join(", "), options(session, random));
+    let text = format!(
+        "CREATE TABLE {} ({}){}",
+        session.quote(random, &table.name),
+        lines.join(", "),
+        options(session, random)
+    );
     run(&text).then_some(table)
 }
 
 fn plain_column(table: &mut Table, is_short: bool) -> Column {
     table.next_number += 1;
-    let name = format!("{}{}", if is_short { "n" } else { "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" }, table.next_number);
-    Column { name, ty: "INT".into(), values: Values::Integer { bits: 32, unsigned: false }, is_generated: false, is_auto: false }
+    let name =
+        format!("{}{}", if is_short { "n" } else { "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" }, table.next_number);
+    Column {
+        name,
+        ty: "INT".into(),
+        values: Values::Integer { bits: 32, unsigned: false },
+        is_generated: false,
+        is_auto: false,
+    }
 }
 
 /// A new column and its definition.
@@ -94,7 +113,11 @@ pub(super) fn column(session: &Session, random: &mut Random, table: &mut Table) 
     let mut text = format!("{quoted} {ty}");
     if is_generated {
         let sources: Vec<Column> = table.columns.iter().filter(|c| !c.is_auto).take(20).cloned().collect();
-        let expr = if random.chance(1, 5) { expression::deep(session, random, &sources) } else { expression::any(session, random, &sources, 2) };
+        let expr = if random.chance(1, 5) {
+            expression::deep(session, random, &sources)
+        } else {
+            expression::any(session, random, &sources, 2)
+        };
         text += &format!(
             " {}({expr}){}",
             pick(random, &["AS ", "GENERATED ALWAYS AS "]),
@@ -104,14 +127,25 @@ pub(super) fn column(session: &Session, random: &mut Random, table: &mut Table) 
     text += &attributes(session, random, &values, is_generated);
     if random.chance(1, 12) {
         table.next_number += 1;
-        let inner = Column { name: name.clone(), ty: ty.clone(), values: values.clone(), is_generated, is_auto: false };
+        let inner = Column {
+            name: name.clone(),
+            ty: ty.clone(),
+            values: values.clone(),
+            is_generated,
+            is_auto: false,
+        };
         text += &format!(" CHECK ({})", expression::condition(session, random, &[inner]));
     }
     (Column { name, ty, values, is_generated, is_auto: false }, text)
 }
 
 /// What stands behind a column's type.
-pub(super) fn attributes(session: &Session, random: &mut Random, values: &Values, is_generated: bool) -> String {
+pub(super) fn attributes(
+    session: &Session,
+    random: &mut Random,
+    values: &Values,
+    is_generated: bool,
+) -> String {
     let mut out = String::new();
     if random.chance(1, 4) {
         out += pick(random, &[" NOT NULL", " NULL"]);
@@ -126,7 +160,16 @@ pub(super) fn attributes(session: &Session, random: &mut Random, values: &Values
         out += &format!(" COMMENT {}", session.any_literal(random, 1024));
     }
     if random.chance(1, 40) {
-        out += pick(random, &[" UNIQUE", " COLUMN_FORMAT DYNAMIC", " STORAGE DISK", " ENGINE_ATTRIBUTE '{\"a\": \"\\\\'\"}'", " UNIQUE KEY"]);
+        out += pick(
+            random,
+            &[
+                " UNIQUE",
+                " COLUMN_FORMAT DYNAMIC",
+                " STORAGE DISK",
+                " ENGINE_ATTRIBUTE '{\"a\": \"\\\\'\"}'",
+                " UNIQUE KEY",
+            ],
+        );
     }
     out
 }
@@ -142,7 +185,13 @@ fn primary(session: &Session, random: &mut Random, table: &mut Table) -> Option<
             let automatic = random.chance(2, 3);
             let auto = if automatic { " AUTO_INCREMENT" } else { "" };
             let invisible = if random.chance(1, 10) { " INVISIBLE" } else { "" };
-            table.columns.push(Column { name, ty: ty.clone(), values, is_generated: false, is_auto: automatic });
+            table.columns.push(Column {
+                name,
+                ty: ty.clone(),
+                values,
+                is_generated: false,
+                is_auto: automatic,
+            });
             table.has_primary = true;
             Some(if random.chance(1, 6) && automatic {
                 format!("{quoted} {ty}{auto} UNIQUE{invisible}")
@@ -151,13 +200,15 @@ fn primary(session: &Session, random: &mut Random, table: &mut Table) -> Option<
             })
         }
         _ => {
-            let usable: Vec<&Column> = table.columns.iter().filter(|c| is_keyable(c) && !c.is_generated).collect();
+            let usable: Vec<&Column> =
+                table.columns.iter().filter(|c| is_keyable(c) && !c.is_generated).collect();
             if usable.is_empty() {
                 return None;
             }
             let most = usable.len().min(17) as u64;
             let count = between(random, 1, most);
-            let parts: Vec<String> = usable[..count as usize].iter().map(|c| part(session, random, c)).collect();
+            let parts: Vec<String> =
+                usable[..count as usize].iter().map(|c| part(session, random, c)).collect();
             table.has_primary = true;
             Some(format!("PRIMARY KEY ({})", parts.join(", ")))
         }
@@ -228,7 +279,9 @@ fn functional(session: &Session, random: &mut Random, column: &Column) -> String
 
 /// What stands behind a key's parts.
 pub(super) fn key_options(session: &Session, random: &mut Random) -> String {
-    let mut out = pick(random, &["", "", "", " USING BTREE", " USING HASH", " INVISIBLE", " KEY_BLOCK_SIZE = 8"]).to_owned();
+    let mut out =
+        pick(random, &["", "", "", " USING BTREE", " USING HASH", " INVISIBLE", " KEY_BLOCK_SIZE = 8"])
+            .to_owned();
     if random.chance(1, 5) {
         out += &format!(" COMMENT {}", session.any_literal(random, 1024));
     }
@@ -238,8 +291,11 @@ pub(super) fn key_options(session: &Session, random: &mut Random) -> String {
 /// A CHECK, as it stands in CREATE TABLE and behind ADD.
 pub(super) fn check(session: &Session, random: &mut Random, table: &mut Table) -> String {
     let columns: Vec<Column> = table.columns.iter().filter(|c| !c.is_auto).take(20).cloned().collect();
-    let expr =
-        if random.chance(1, 3) { expression::deep(session, random, &columns) } else { expression::condition(session, random, &columns) };
+    let expr = if random.chance(1, 3) {
+        expression::deep(session, random, &columns)
+    } else {
+        expression::condition(session, random, &columns)
+    };
     let named = match random.below(3) {
         0 => {
             table.next_number += 1;
@@ -263,12 +319,62 @@ pub(super) fn options(session: &Session, random: &mut Random) -> String {
             1 | 2 => format!("DEFAULT CHARSET = {}", default_charset(random)),
             3 => format!(
                 "AUTO_INCREMENT = {}",
-                pick(random, &["0", "1", "126", "127", "32766", "8388606", "2147483646", "2147483647", "4294967295", "9223372036854775807", "18446744073709551614", "18446744073709551615", "1000"])
+                pick(
+                    random,
+                    &[
+                        "0",
+                        "1",
+                        "126",
+                        "127",
+                        "32766",
+                        "8388606",
+                        "2147483646",
+                        "2147483647",
+                        "4294967295",
+                        "9223372036854775807",
+                        "18446744073709551614",
+                        "18446744073709551615",
+                        "1000"
+                    ]
+                )
             ),
-            4 => pick(random, &["ROW_FORMAT = DYNAMIC", "ROW_FORMAT = COMPRESSED", "KEY_BLOCK_SIZE = 8", "ROW_FORMAT = REDUNDANT"]).to_owned(),
-            5 => pick(random, &["STATS_PERSISTENT = 1", "STATS_AUTO_RECALC = DEFAULT", "STATS_SAMPLE_PAGES = 65535", "MAX_ROWS = 18446744073709551615", "MIN_ROWS = 1", "AVG_ROW_LENGTH = 4294967295", "CHECKSUM = 1", "DELAY_KEY_WRITE = 1", "PACK_KEYS = 1"]).to_owned(),
+            4 => pick(
+                random,
+                &[
+                    "ROW_FORMAT = DYNAMIC",
+                    "ROW_FORMAT = COMPRESSED",
+                    "KEY_BLOCK_SIZE = 8",
+                    "ROW_FORMAT = REDUNDANT",
+                ],
+            )
+            .to_owned(),
+            5 => pick(
+                random,
+                &[
+                    "STATS_PERSISTENT = 1",
+                    "STATS_AUTO_RECALC = DEFAULT",
+                    "STATS_SAMPLE_PAGES = 65535",
+                    "MAX_ROWS = 18446744073709551615",
+                    "MIN_ROWS = 1",
+                    "AVG_ROW_LENGTH = 4294967295",
+                    "CHECKSUM = 1",
+                    "DELAY_KEY_WRITE = 1",
+                    "PACK_KEYS = 1",
+                ],
+            )
+            .to_owned(),
             6 => "ENGINE = InnoDB".to_owned(),
-            _ => pick(random, &["COLLATE utf8mb4_0900_as_ci", "COLLATE latin1_bin", "ENCRYPTION = 'N'", "COMPRESSION = 'none'", "TABLESPACE = innodb_file_per_table"]).to_owned(),
+            _ => pick(
+                random,
+                &[
+                    "COLLATE utf8mb4_0900_as_ci",
+                    "COLLATE latin1_bin",
+                    "ENCRYPTION = 'N'",
+                    "COMPRESSION = 'none'",
+                    "TABLESPACE = innodb_file_per_table",
+                ],
+            )
+            .to_owned(),
         };
     }
     out
@@ -282,8 +388,12 @@ pub(super) fn rows(session: &Session, random: &mut Random, table: &Table, run: &
             run(&format!("INSERT INTO {quoted} () VALUES ()"));
             continue;
         }
-        let columns: Vec<&Column> =
-            table.columns.iter().filter(|c| !c.is_generated && (!c.is_auto || random.chance(1, 4))).take(40).collect();
+        let columns: Vec<&Column> = table
+            .columns
+            .iter()
+            .filter(|c| !c.is_generated && (!c.is_auto || random.chance(1, 4)))
+            .take(40)
+            .collect();
         let names: Vec<String> = columns.iter().map(|c| session.quote(random, &c.name)).collect();
         let values: Vec<String> = columns
             .iter()

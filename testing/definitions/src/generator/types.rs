@@ -84,7 +84,17 @@ pub(super) fn any_type(session: &Session, random: &mut Random) -> (String, Value
         5 => {
             let text = pick(
                 random,
-                &["FLOAT", "DOUBLE", "REAL", "FLOAT(24)", "FLOAT(53)", "DOUBLE PRECISION UNSIGNED", "DOUBLE(255,30)", "FLOAT(7,4)", "FLOAT UNSIGNED ZEROFILL"],
+                &[
+                    "FLOAT",
+                    "DOUBLE",
+                    "REAL",
+                    "FLOAT(24)",
+                    "FLOAT(53)",
+                    "DOUBLE PRECISION UNSIGNED",
+                    "DOUBLE(255,30)",
+                    "FLOAT(7,4)",
+                    "FLOAT UNSIGNED ZEROFILL",
+                ],
             );
             (text.to_owned(), Values::Float)
         }
@@ -116,8 +126,14 @@ pub(super) fn integer(random: &mut Random) -> (String, Values) {
     let width = pick(random, &["", "", "", "(1)", "(255)", "(4) ZEROFILL", " ZEROFILL"]);
     let signed = if unsigned { " UNSIGNED" } else { "" };
     let unsigned = unsigned || width.contains("ZEROFILL");
-    (format!("{word}{}{signed}{}", width.trim_end_matches(" ZEROFILL"), if width.contains("ZERO") { " ZEROFILL" } else { "" }),
-     Values::Integer { bits, unsigned })
+    (
+        format!(
+            "{word}{}{signed}{}",
+            width.trim_end_matches(" ZEROFILL"),
+            if width.contains("ZERO") { " ZEROFILL" } else { "" }
+        ),
+        Values::Integer { bits, unsigned },
+    )
 }
 
 fn string(random: &mut Random) -> (String, Values) {
@@ -147,10 +163,14 @@ fn string(random: &mut Random) -> (String, Values) {
 
 fn lob(random: &mut Random) -> (String, Values) {
     if random.chance(1, 2) {
-        let text = pick(random, &["TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB", "BLOB(255)", "BLOB(65536)", "LONG VARBINARY"]);
+        let text = pick(
+            random,
+            &["TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB", "BLOB(255)", "BLOB(65536)", "LONG VARBINARY"],
+        );
         return (text.to_owned(), Values::Lob { binary: true });
     }
-    let word = pick(random, &["TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "TEXT(63)", "TEXT(16384)", "LONG"]);
+    let word =
+        pick(random, &["TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "TEXT(63)", "TEXT(16384)", "LONG"]);
     let charset = pick(random, CHARSETS);
     (format!("{word}{charset}"), Values::Lob { binary: false })
 }
@@ -217,7 +237,11 @@ impl Values {
                 let nines = |n: u64| "9".repeat(n as usize);
                 let whole = digits.saturating_sub(*decimals);
                 match random.below(5) {
-                    0 => format!("{}.{}", if whole == 0 { "0".to_owned() } else { nines(whole) }, nines(*decimals)),
+                    0 => format!(
+                        "{}.{}",
+                        if whole == 0 { "0".to_owned() } else { nines(whole) },
+                        nines(*decimals)
+                    ),
                     1 => format!("-0.{}", nines(*decimals)),
                     2 => "'1'".to_owned(),
                     3 => "1e0".to_owned(),
@@ -226,7 +250,19 @@ impl Values {
             }
             Values::Float => pick(
                 random,
-                &["0", "-0.0", "1.5", "1.7976931348623157e308", "2.2250738585072014E-308", "3.402823e38", "'1e-5'", "0.1", "-1.1e1", "1e15", "123456789012345678"],
+                &[
+                    "0",
+                    "-0.0",
+                    "1.5",
+                    "1.7976931348623157e308",
+                    "2.2250738585072014E-308",
+                    "3.402823e38",
+                    "'1e-5'",
+                    "0.1",
+                    "-1.1e1",
+                    "1e15",
+                    "123456789012345678",
+                ],
             )
             .to_owned(),
             Values::Bit(bits) => match random.below(5) {
@@ -246,7 +282,14 @@ impl Values {
             Values::Time(word, digits) => time(random, word, *digits),
             Values::Json => pick(
                 random,
-                &["'{}'", "'[1, \"a\", null, {\"k\": 1.5}]'", "'\"x\"'", "'null'", "'1e10'", "'18446744073709551615'"],
+                &[
+                    "'{}'",
+                    "'[1, \"a\", null, {\"k\": 1.5}]'",
+                    "'\"x\"'",
+                    "'null'",
+                    "'1e10'",
+                    "'18446744073709551615'",
+                ],
             )
             .to_owned(),
         }
@@ -283,14 +326,29 @@ impl Values {
 
     fn function(&self, random: &mut Random) -> &'static str {
         match self {
-            Values::Json => pick(random, &["JSON_ARRAY()", "JSON_OBJECT('a', 1, 'b\\'', NULL)", "'{}'", "CAST('[1]' AS JSON)"]),
+            Values::Json => pick(
+                random,
+                &["JSON_ARRAY()", "JSON_OBJECT('a', 1, 'b\\'', NULL)", "'{}'", "CAST('[1]' AS JSON)"],
+            ),
             Values::Time("YEAR", _) => "YEAR(NOW())",
             Values::Time("TIME", _) => pick(random, &["CURRENT_TIME", "SEC_TO_TIME(-1)", "TIME'-838:59:59'"]),
-            Values::Time(..) => pick(random, &["NOW() + INTERVAL 1 DAY", "CURRENT_DATE", "TIMESTAMP'2020-01-01 00:00:00'", "UTC_TIMESTAMP()"]),
-            Values::Text { .. } | Values::Lob { .. } => {
-                pick(random, &["UUID()", "REPEAT('\\\\', 3)", "HEX(1)", "_latin1'\\\\'", "CURRENT_USER()", "CHAR(92, 39)"])
-            }
-            _ => pick(random, &["1 + 1", "-(1)", "RAND() > 2", "1 = 1", "1 IS NULL", "NOT 1", "~0 & 1", "1 DIV 1"]),
+            Values::Time(..) => pick(
+                random,
+                &[
+                    "NOW() + INTERVAL 1 DAY",
+                    "CURRENT_DATE",
+                    "TIMESTAMP'2020-01-01 00:00:00'",
+                    "UTC_TIMESTAMP()",
+                ],
+            ),
+            Values::Text { .. } | Values::Lob { .. } => pick(
+                random,
+                &["UUID()", "REPEAT('\\\\', 3)", "HEX(1)", "_latin1'\\\\'", "CURRENT_USER()", "CHAR(92, 39)"],
+            ),
+            _ => pick(
+                random,
+                &["1 + 1", "-(1)", "RAND() > 2", "1 = 1", "1 IS NULL", "NOT 1", "~0 & 1", "1 DIV 1"],
+            ),
         }
     }
 }
@@ -325,7 +383,11 @@ fn now(random: &mut Random, digits: u64) -> String {
 fn time(random: &mut Random, word: &str, digits: u64) -> String {
     let part = if digits > 0 { format!(".{}", "9".repeat(digits as usize)) } else { String::new() };
     match word {
-        "DATE" => pick(random, &["'1000-01-01'", "'9999-12-31'", "'0000-00-00'", "DATE'2024-02-29'", "20200101", "'2024-1-1'"]).to_owned(),
+        "DATE" => pick(
+            random,
+            &["'1000-01-01'", "'9999-12-31'", "'0000-00-00'", "DATE'2024-02-29'", "20200101", "'2024-1-1'"],
+        )
+        .to_owned(),
         "TIME" => match random.below(4) {
             0 => "'838:59:59'".to_owned(),
             1 => "'-838:59:59'".to_owned(),
