@@ -32,7 +32,7 @@ pub struct Case {
 pub fn draws(statements: &[Statement]) -> bool {
     let is_drawn = |s: &Statement| {
         let writes = s.sql.starts_with("INSERT") || s.sql.starts_with("REPLACE");
-        writes && (s.refused.is_some() || !s.sql.starts_with("INSERT INTO"))
+        writes && (s.refused.is_some() || s.sql.starts_with("INSERT IGNORE"))
     };
     statements.iter().any(is_drawn)
 }
@@ -48,6 +48,8 @@ pub enum Route {
     KillThenCleanStop,
     /// A clean stop and a start, then a kill and a start.
     CleanStopThenKill,
+    /// A copy of the data directory from before the cases, and `duramen binlog replay` of the log behind it.
+    Replay,
 }
 
 /// What a batch found.
@@ -80,12 +82,41 @@ pub struct Place {
     pub folder: PathBuf,
     /// The server's binary, if not the one beside the running program.
     pub binary: Option<PathBuf>,
+    /// Whether the log is replayed behind a copy too ([`Route::Replay`]).
+    pub replays: bool,
 }
 
 impl Place {
     /// A fresh server. No definition depends on the flush, and the log is whole after a kill either way.
     pub fn start(&self) -> Result<Running> {
-        small(launch(&self.folder.join("first"), self.binary.as_ref())?).start()
+        let server = small(launch(&self.folder.join("first"), self.binary.as_ref())?).start()?;
+        if self.replays {
+            copy_stopped(&server, &self.base())?;
+        }
+        Ok(server)
+    }
+
+    /// The copy from before the cases.
+    fn base(&self) -> PathBuf {
+        self.folder.join("base").join("data")
+    }
+
+    /// Replays the log of `from` behind the copy from before the cases; what the program said if it failed.
+    fn replay(&self, from: &Launch) -> Result<(Launch, Option<String>)> {
+        let to = small(launch(&self.folder.join("replayed"), self.binary.as_ref())?);
+        empty_home(&to.data())?;
+        let binary = self.binary.clone().map_or_else(servers::duramen, Ok)?;
+        let done = Command::new(binary)
+            .args(["binlog", "replay", "--keep-uuid"])
+            .arg(format!("--base={}", self.base().display()))
+            .arg(format!("--datadir={}", to.data().display()))
+            .arg(from.data())
+            .output()?;
+        let said = || {
+            String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).chars().take(LAST_WORDS).collect()
+        };
+        let failed = (!done.status.success()).then(said);
+        Ok((to, failed))
     }
 
     fn copy(&self) -> Result<Launch> {
@@ -157,6 +188,12 @@ pub fn examine(place: &Place, server: Running, drawn: &BTreeSet<u64>) -> Result<
 
     let launch = server.launch().clone();
     server.stop()?;
+    if place.replays {
+        match place.replay(&launch)? {
+            (replayed, None) => drop(verdict.start(Route::Replay, replayed, drawn)?),
+            (_, Some(said)) => verdict.failures.push(Failure::NoStart(Route::Replay, said)),
+        }
+    }
     if let Some(mut server) = verdict.start(Route::CleanStop, launch.clone(), drawn)?
         && is_fine(&verdict)
     {
@@ -189,7 +226,7 @@ impl Verdict {
             }
         };
         let mut differences = self.snapshot.differences(&Snapshot::take(&server)?);
-        if matches!(route, Route::Kill | Route::CleanStopThenKill) {
+        if route != Route::CleanStop {
             differences.retain(|d| !(drawn.contains(&d.case) && d.is_counter_alone));
         }
         if !differences.is_empty() {
@@ -202,14 +239,19 @@ impl Verdict {
 /// Copies the data of a running server while all its threads stand still.
 fn copy_stopped(server: &Running, to: &Path) -> Result<()> {
     let signal = |name: &str| Command::new("kill").args([name, &server.pid().to_string()]).status();
-    let home = to.parent().ok_or("a data directory has a folder")?;
-    // Missing is as good as removed.
-    let _ = std::fs::remove_dir_all(home);
-    std::fs::create_dir_all(home)?;
+    empty_home(to)?;
     signal("-STOP")?;
     let copied = Command::new("cp").arg("-a").arg(server.launch().data()).arg(to).status();
     signal("-CONT")?;
     if copied?.success() { Ok(()) } else { Err("cp failed".into()) }
+}
+
+/// Makes the folder that a data directory lies in anew.
+fn empty_home(data: &Path) -> Result<()> {
+    let home = data.parent().ok_or("a data directory has a folder")?;
+    // Missing is as good as removed.
+    let _ = std::fs::remove_dir_all(home);
+    Ok(std::fs::create_dir_all(home)?)
 }
 
 /// How often statements were accepted, and refused by which error.
@@ -221,8 +263,8 @@ pub struct Counts {
     pub definitions: u64,
     /// Definitions that were refused.
     pub refused_definitions: u64,
-    /// Refusals by number, with an example each.
-    pub refused: BTreeMap<u16, (u64, String)>,
+    /// Refusals by number, with an example each; those for what is not supported (1235) by what it is.
+    pub refused: BTreeMap<(u16, String), (u64, String)>,
 }
 
 impl Counts {
@@ -238,7 +280,10 @@ impl Counts {
                 }
                 Some((number, text)) => {
                     self.refused_definitions += u64::from(is_definition);
-                    self.refused.entry(*number).or_insert_with(|| (0, text.clone())).0 += 1;
+                    let what =
+                        if *number == 1235 { text.split(['(', '`']).next().unwrap_or_default() } else { "" };
+                    self.refused.entry((*number, what.to_owned())).or_insert_with(|| (0, text.clone())).0 +=
+                        1;
                 }
             }
         }

@@ -18,6 +18,7 @@ cargo xtask definitions [OPTIONS]
   --batch N         cases between restarts (default 200)
   --most N          findings after which the run ends (default 10)
   --reduce N        times that a finding's statements are run again to make them fewer (default 150)
+  --replay yes      the log is replayed behind a copy from before, too (duramen binlog replay)
   --kills ROUNDS    instead: sessions that rebuild, index, rename and drop while the server is killed so often
   --rot TRIALS      instead: files of a data directory damaged, one at a time, and the server started on each
   --binary PATH     another server than the one built beside this program
@@ -28,6 +29,7 @@ struct Asked {
     options: Options,
     kills: Option<u64>,
     trials: Option<u64>,
+    replays: bool,
     binary: Option<PathBuf>,
 }
 
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
 
 fn parse(args: &[String]) -> Result<Option<Asked>> {
     let options = Options { seed: seed_of_the_clock()?, ..Options::default() };
-    let mut asked = Asked { options, kills: None, trials: None, binary: None };
+    let mut asked = Asked { options, kills: None, trials: None, replays: false, binary: None };
     let runs = arguments::options(args, HELP, |name, value| {
         let options = &mut asked.options;
         match name {
@@ -56,6 +58,7 @@ fn parse(args: &[String]) -> Result<Option<Asked>> {
             "--batch" => options.batch = value.parse()?,
             "--most" => options.most = value.parse()?,
             "--reduce" => options.attempts = value.parse()?,
+            "--replay" => asked.replays = arguments::yes_or_no(value)?,
             "--kills" => asked.kills = Some(value.parse()?),
             "--rot" => asked.trials = Some(value.parse()?),
             "--binary" => asked.binary = Some(value.into()),
@@ -80,7 +83,8 @@ fn answer(asked: &Asked) -> Result<bool> {
         println!("{:?}", outcome?);
         return Ok(true);
     }
-    let place = Place { folder: folder.path().to_owned(), binary: asked.binary.clone() };
+    let place =
+        Place { folder: folder.path().to_owned(), binary: asked.binary.clone(), replays: asked.replays };
     if let Some(trials) = asked.trials {
         let outcome = rot::run(&place, &rot::Options { trials, seed }, |finding| println!("\n{finding}"))?;
         println!("\n{outcome}");

@@ -231,8 +231,8 @@ impl fmt::Display for Outcome {
         )?;
         let mut refused: Vec<_> = counts.refused.iter().collect();
         refused.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-        for (number, (count, example)) in refused {
-            writeln!(f, "  {count} times {number}: {}", example.chars().take(100).collect::<String>())?;
+        for ((number, _), (count, example)) in refused {
+            writeln!(f, "  {count} times {number}: {}", example.chars().take(160).collect::<String>())?;
         }
         write!(f, "{} findings", self.findings.len())
     }

@@ -152,11 +152,22 @@ impl Snapshot {
             let text = shown(conn, &format!("SHOW CREATE TABLE {quoted}.{name}"))?;
             self.add(case, format!("SHOW CREATE TABLE {name}"), &text);
             let columns: Vec<Row> = conn.query(format!("SHOW COLUMNS FROM {name} FROM {quoted}"))?;
-            let columns = columns.into_iter().filter_map(|row| match row.unwrap().into_iter().next() {
-                Some(Value::Bytes(name)) => Some(quote(&String::from_utf8_lossy(&name))),
-                _ => None,
-            });
-            let columns = columns.collect::<Vec<_>>().join(", ");
+            let columns: Vec<(String, String)> = columns.into_iter().filter_map(name_and_extra).collect();
+            let counting = columns.iter().find(|(_, extra)| extra.contains("auto_increment"));
+            if let Some((column, _)) = counting {
+                // Whatever a kill took back: the next value is none that a row has.
+                let (schema, table) =
+                    (text_literal(database), text_literal(&String::from_utf8_lossy(&table)));
+                let text = shown(
+                    conn,
+                    &format!(
+                        "SELECT (SELECT auto_increment FROM information_schema.tables WHERE table_schema = {schema} \
+                         AND table_name = {table}) > (SELECT IFNULL(MAX({column}), 0) FROM {quoted}.{name})"
+                    ),
+                )?;
+                self.add(case, format!("next value of {name} is new"), &text);
+            }
+            let columns = columns.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
             let mut rows: Vec<String> =
                 match conn.query::<Row, _>(format!("SELECT {columns} FROM {quoted}.{name}")) {
                     Ok(rows) => rows.into_iter().map(|row| line(&row.unwrap())).collect(),
@@ -170,7 +181,7 @@ impl Snapshot {
         }
         let functions: Vec<Row> = conn.query(format!(
             "SELECT routine_name FROM information_schema.routines WHERE routine_schema = {}",
-            Value::from(database).as_sql(false)
+            text_literal(database)
         ))?;
         for row in functions {
             if let Some(Value::Bytes(name)) = row.unwrap().into_iter().next() {
@@ -218,6 +229,20 @@ fn case_of(name: &str) -> Option<u64> {
 
 fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
+}
+
+fn text_literal(text: &str) -> String {
+    Value::from(text).as_sql(false)
+}
+
+/// A column's name in backquotes and its extras, of a row of SHOW COLUMNS.
+fn name_and_extra(row: Row) -> Option<(String, String)> {
+    let text = |value: &Value| match value {
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    };
+    let values = row.unwrap();
+    Some((quote(&text(values.first()?)?), text(values.last()?)?))
 }
 
 /// What SHOW answers, its rows one after the other; an error of the server as its text.

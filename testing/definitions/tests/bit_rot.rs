@@ -13,7 +13,7 @@ fn a_damaged_file_is_never_answered_from_or_destroyed() {
         std::env::var("DURAMEN_SEED").map_or_else(|_| seed_of_the_clock().unwrap(), |s| s.parse().unwrap());
     println!("DURAMEN_SEED={seed}, {trials} trials");
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { folder: folder.path().to_owned(), binary: None };
+    let place = Place { folder: folder.path().to_owned(), binary: None, replays: false };
     let outcome = run(&place, &Options { trials, seed }, |finding| println!("\n{finding}")).unwrap();
     println!("\n{outcome}");
     assert!(outcome.findings.is_empty(), "DURAMEN_SEED={seed}: see above");

@@ -24,7 +24,7 @@ fn what_was_accepted_is_there_after_stops_and_kills() {
     };
     println!("seed {}", options.seed);
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { folder: folder.path().to_owned(), binary: None };
+    let place = Place { folder: folder.path().to_owned(), binary: None, replays: false };
     let outcome = run(&place, &options, |finding| println!("\n{}", finding.text)).unwrap();
     println!("\n{outcome}");
     assert!(outcome.findings.is_empty(), "seed {}: see above", options.seed);
