@@ -265,6 +265,8 @@ pub struct Counts {
     pub refused_definitions: u64,
     /// Refusals by number, with an example each; those for what is not supported (1235) by what it is.
     pub refused: BTreeMap<(u16, String), (u64, String)>,
+    /// Definitions that were refused because they would be read back as something else: legal ones, which a text must be found for.
+    pub read_back: Vec<String>,
 }
 
 impl Counts {
@@ -280,6 +282,9 @@ impl Counts {
                 }
                 Some((number, text)) => {
                     self.refused_definitions += u64::from(is_definition);
+                    if text.contains("reads back") {
+                        self.read_back.push(format!("case {}: {text}: {}", case.number, statement.sql));
+                    }
                     let what =
                         if *number == 1235 { text.split(['(', '`']).next().unwrap_or_default() } else { "" };
                     self.refused.entry((*number, what.to_owned())).or_insert_with(|| (0, text.clone())).0 +=

@@ -234,6 +234,9 @@ impl fmt::Display for Outcome {
         for ((number, _), (count, example)) in refused {
             writeln!(f, "  {count} times {number}: {}", example.chars().take(160).collect::<String>())?;
         }
+        for refused in &counts.read_back {
+            writeln!(f, "refused, for it reads back as something else: {refused}")?;
+        }
         write!(f, "{} findings", self.findings.len())
     }
 }
