@@ -235,7 +235,8 @@ impl fmt::Display for Outcome {
             writeln!(f, "  {count} times {number}: {}", example.chars().take(160).collect::<String>())?;
         }
         for refused in &counts.read_back {
-            writeln!(f, "refused, for it reads back as something else: {refused}")?;
+            let shown: String = refused.chars().take(400).collect();
+            writeln!(f, "refused, for it reads back as something else: {shown}")?;
         }
         write!(f, "{} findings", self.findings.len())
     }
