@@ -1,9 +1,10 @@
 //! A definition, the text that is kept of it, and the definition that is read from that text (R1).
 //!
-//! The first byte chooses the `sql_mode`, the second the database's collation; the rest is a CREATE TABLE. What
-//! `catalog::build` accepts is shown as the catalog's record has it, parsed under the record's settings and built again. That may
-//! fail with the error of a limit, with which the server then refuses the statement before it is logged; it may not come
-//! back as another definition, and nothing may panic.
+//! The first byte chooses the `sql_mode`, the second the database's collation; the rest is a CREATE
+//! TABLE. What `catalog::build` accepts is shown as the catalog's record has it, parsed under the
+//! record's settings and built again. That may fail with the error of a limit, with which the
+//! server then refuses the statement before it is logged; it may not come back as another
+//! definition, and nothing may panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

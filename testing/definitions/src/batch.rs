@@ -1,4 +1,5 @@
-//! One batch: cases on a fresh server, and what is there of them after each way to stop and start it.
+//! One batch: cases on a fresh server, and what is there of them after each way to stop and start
+//! it.
 
 use crate::generator;
 use crate::snapshot::{Difference, Snapshot};
@@ -28,7 +29,8 @@ pub struct Case {
     pub statements: Vec<Statement>,
 }
 
-/// True if one of the statements may have drawn a value of AUTO_INCREMENT that no row has: it was refused, or left rows out.
+/// True if one of the statements may have drawn a value of AUTO_INCREMENT that no row has: it was
+/// refused, or left rows out.
 pub fn draws(statements: &[Statement]) -> bool {
     let is_drawn = |s: &Statement| {
         let writes = s.sql.starts_with("INSERT") || s.sql.starts_with("REPLACE");
@@ -48,7 +50,8 @@ pub enum Route {
     KillThenCleanStop,
     /// A clean stop and a start, then a kill and a start.
     CleanStopThenKill,
-    /// A copy of the data directory from before the cases, and `duramen binlog replay` of the log behind it.
+    /// A copy of the data directory from before the cases, and `duramen binlog replay` of the log
+    /// behind it.
     Replay,
 }
 
@@ -87,7 +90,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// A fresh server. No definition depends on the flush, and the log is whole after a kill either way.
+    /// A fresh server. No definition depends on the flush, and the log is whole after a kill either
+    /// way.
     pub fn start(&self) -> Result<Running> {
         let server = small(launch(&self.folder.join("first"), self.binary.as_ref())?).start()?;
         if self.replays {
@@ -101,7 +105,8 @@ impl Place {
         self.folder.join("base").join("data")
     }
 
-    /// Replays the log of `from` behind the copy from before the cases; what the program said if it failed.
+    /// Replays the log of `from` behind the copy from before the cases; what the program said if it
+    /// failed.
     fn replay(&self, from: &Launch) -> Result<(Launch, Option<String>)> {
         let to = small(launch(&self.folder.join("replayed"), self.binary.as_ref())?);
         empty_home(&to.data())?;
@@ -176,8 +181,8 @@ fn execute(conn: &mut Conn, sql: &str) -> Result<Option<(u16, String)>> {
 
 /// Takes the server through all routes. What it shows after each must be what it shows now.
 ///
-/// Values of AUTO_INCREMENT that nothing committed has may be given again after a kill. So counters of the cases that have `drawn`
-/// such values may come back lower.
+/// Values of AUTO_INCREMENT that nothing committed has may be given again after a kill. So counters
+/// of the cases that have `drawn` such values may come back lower.
 pub fn examine(place: &Place, server: Running, drawn: &BTreeSet<u64>) -> Result<Verdict> {
     let snapshot = Snapshot::take(&server)?;
     // What a kill leaves is what lies there while all threads stand still.
@@ -263,9 +268,11 @@ pub struct Counts {
     pub definitions: u64,
     /// Definitions that were refused.
     pub refused_definitions: u64,
-    /// Refusals by number, with an example each; those for what is not supported (1235) by what it is.
+    /// Refusals by number, with an example each; those for what is not supported (1235) by what it
+    /// is.
     pub refused: BTreeMap<(u16, String), (u64, String)>,
-    /// Definitions that were refused because they would be read back as something else: legal ones, which a text must be found for.
+    /// Definitions that were refused because they would be read back as something else: legal ones,
+    /// which a text must be found for.
     pub read_back: Vec<String>,
 }
 

@@ -1,8 +1,10 @@
-//! Sessions that rebuild, index, rename and drop their tables while the server is killed, over and over.
+//! Sessions that rebuild, index, rename and drop their tables while the server is killed, over and
+//! over.
 //!
-//! Each session owns a database and knows what it must hold: after each acknowledged statement that is one state, and while one is
-//! in flight either the state before it or the one behind it. After each kill the server must start and show one of the two: tables,
-//! columns, indexes, rows, and the rows that each index finds.
+//! Each session owns a database and knows what it must hold: after each acknowledged statement that
+//! is one state, and while one is in flight either the state before it or the one behind it. After
+//! each kill the server must start and show one of the two: tables, columns, indexes, rows, and the
+//! rows that each index finds.
 
 use crate::{Result, connect};
 use mysql::Conn;

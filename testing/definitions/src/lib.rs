@@ -1,14 +1,18 @@
-//! Legal definitions at the edges: whatever the server accepted is there, unchanged, after stops, kills and on copies (R1).
+//! Legal definitions at the edges: whatever the server accepted is there, unchanged, after stops,
+//! kills and on copies (R1).
 //!
-//! 1. [`generator`] makes cases from a seed: a session with its modes, a database of its own, and statements that define tables,
-//!    functions and accounts at every limit, change them and fill them. What the server refuses is counted, and fine.
-//! 2. [`batch`] runs cases on one server, takes a [`snapshot`] of all that can be asked, and asks again after each [`Route`]: a
-//!    clean stop and a start, a kill -9 and a start, and each of these again, the other way.
-//! 3. [`run`] goes from batch to batch. Where a server doesn't start, or shows something else than before, it looks for the one
-//!    case; [`reduce`] leaves out of it what it doesn't take, and the script is printed.
+//! 1. [`generator`] makes cases from a seed: a session with its modes, a database of its own, and
+//!    statements that define tables, functions and accounts at every limit, change them and fill
+//!    them. What the server refuses is counted, and fine.
+//! 2. [`batch`] runs cases on one server, takes a [`snapshot`] of all that can be asked, and asks
+//!    again after each [`Route`]: a clean stop and a start, a kill -9 and a start, and each of
+//!    these again, the other way.
+//! 3. [`run`] goes from batch to batch. Where a server doesn't start, or shows something else than
+//!    before, it looks for the one case; [`reduce`] leaves out of it what it doesn't take, and the
+//!    script is printed.
 //!
-//! [`kills`] has four sessions that rebuild, index, rename and drop their tables while the server is killed; [`rot`] damages
-//! files of a data directory and looks at what a start makes of them.
+//! [`kills`] has four sessions that rebuild, index, rename and drop their tables while the server
+//! is killed; [`rot`] damages files of a data directory and looks at what a start makes of them.
 //!
 //! [`Route`]: batch::Route
 

@@ -1,10 +1,12 @@
-//! Bit rot on the real server: one file of a data directory is damaged, and the server started on it (R2).
+//! Bit rot on the real server: one file of a data directory is damaged, and the server started on
+//! it (R2).
 //!
-//! Two directories are made once: one after a clean stop, one as a kill leaves it. Each trial copies one of them, flips a bit, changes
-//! a byte, or cuts one file, and starts the server. It may
+//! Two directories are made once: one after a clean stop, one as a kill leaves it. Each trial
+//! copies one of them, flips a bit, changes a byte, or cuts one file, and starts the server. It may
 //! - answer right, as if nothing had been;
 //! - refuse to start, name the file, and change nothing that was there;
-//! - start and answer the rest right, with an error for what it can't read and the file's name in the error log;
+//! - start and answer the rest right, with an error for what it can't read and the file's name in
+//!   the error log;
 //! - after a kill, take the damaged last event group for the torn end of the log, if it says so.
 //!
 //! Anything else is a finding: another answer without an error, a file gone, a panic.
@@ -86,7 +88,8 @@ pub fn run(place: &Place, options: &Options, mut tell: impl FnMut(&str)) -> Resu
     Ok(outcome)
 }
 
-/// One directory after a clean stop, and one as a kill leaves it: both with table files, several log files and a log behind them.
+/// One directory after a clean stop, and one as a kill leaves it: both with table files, several
+/// log files and a log behind them.
 fn templates(place: &Place) -> Result<Vec<Template>> {
     let launch_of = |name: &str| -> Result<Launch> {
         Ok(kills::arguments(launch(&place.folder.join(name), place.binary.as_ref())?))
@@ -137,7 +140,8 @@ fn fill(server: &Running, case: u64) -> Result<()> {
     Ok(conn.query_drop("ALTER TABLE b ADD COLUMN extra INT DEFAULT 5")?)
 }
 
-/// All that can be asked, and what only damaged files would show: the log's identity, each index, and rows one by one.
+/// All that can be asked, and what only damaged files would show: the log's identity, each index,
+/// and rows one by one.
 fn snapshot(server: &Running) -> Result<Snapshot> {
     let mut snapshot = Snapshot::take(server)?;
     let mut conn = connect(server)?;

@@ -21,7 +21,8 @@ pub struct Difference {
     pub case: u64,
     /// What differs, where, and how, in words.
     pub text: String,
-    /// True if it is only a next value of AUTO_INCREMENT that is lower than before, and there is nothing else.
+    /// True if it is only a next value of AUTO_INCREMENT that is lower than before, and there is
+    /// nothing else.
     pub is_counter_alone: bool,
 }
 
@@ -266,7 +267,8 @@ fn line(values: &[Value]) -> String {
     texts.collect::<Vec<_>>().join(" ")
 }
 
-/// A text without next values of AUTO_INCREMENT: those of SHOW CREATE TABLE, and those that [`SCHEMA_QUERIES`] mark.
+/// A text without next values of AUTO_INCREMENT: those of SHOW CREATE TABLE, and those that
+/// [`SCHEMA_QUERIES`] mark.
 fn without_counters(text: &str) -> String {
     [" AUTO_INCREMENT=", COUNTER].iter().fold(text.to_owned(), |text, mark| {
         let mut pieces = text.split(mark);

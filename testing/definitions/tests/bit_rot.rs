@@ -1,5 +1,5 @@
-//! Damaged files: the right answer, or a refusal that names the file and changes nothing. `DURAMEN_ROT_TRIALS` says how many files are
-//! damaged, `DURAMEN_SEED` repeats which and how.
+//! Damaged files: the right answer, or a refusal that names the file and changes nothing.
+//! `DURAMEN_ROT_TRIALS` says how many files are damaged, `DURAMEN_SEED` repeats which and how.
 #![allow(clippy::unwrap_used)]
 
 use definitions::batch::Place;

@@ -1,5 +1,6 @@
-//! Four sessions that rebuild, index, rename and drop while the server is killed. `DURAMEN_KILL_ROUNDS` says how often,
-//! `DURAMEN_SEED` repeats the statements and about the moments.
+//! Four sessions that rebuild, index, rename and drop while the server is killed.
+//! `DURAMEN_KILL_ROUNDS` says how often, `DURAMEN_SEED` repeats the statements and about the
+//! moments.
 #![allow(clippy::unwrap_used)]
 
 use definitions::kills::{Options, run};

@@ -1,5 +1,6 @@
-//! A bounded run: whatever is accepted is there, unchanged, after stops and kills. `cargo xtask definitions` is the long one;
-//! `DURAMEN_DEFINITIONS=100000` makes this one longer, and draws a seed of its own.
+//! A bounded run: whatever is accepted is there, unchanged, after stops and kills. `cargo xtask
+//! definitions` is the long one; `DURAMEN_DEFINITIONS=100000` makes this one longer, and draws a
+//! seed of its own.
 #![allow(clippy::unwrap_used)]
 
 use definitions::batch::Place;

@@ -1,5 +1,5 @@
-//! Expressions for CHECKs, generated columns, keys and defaults: of every form that the grammar has, and nested as deep as the
-//! parser goes.
+//! Expressions for CHECKs, generated columns, keys and defaults: of every form that the grammar
+//! has, and nested as deep as the parser goes.
 
 use super::Session;
 use super::table::Column;

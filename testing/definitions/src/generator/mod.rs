@@ -1,7 +1,10 @@
-//! Cases: a session with its modes, a database of its own, and statements that define things at the edges and change them.
+//! Cases: a session with its modes, a database of its own, and statements that define things at the
+//! edges and change them.
 //!
-//! A case depends on its seed and on which of its statements the server accepts: what comes later builds on what is there.
-//! [`text`] makes names and literals, [`types`] columns' types and values, [`expression`] what is computed, [`table`] and
+//! A case depends on its seed and on which of its statements the server accepts: what comes later
+//! builds on what is there.
+//! [`text`] makes names and literals, [`types`] columns' types and values, [`expression`] what is
+//! computed, [`table`] and
 //! [`alter`] tables, [`others`] functions, accounts and databases.
 
 mod alter;
@@ -53,7 +56,7 @@ pub fn case(seed: u64, number: u64, run: &mut Try<'_>) {
     let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
     let random = &mut random;
     let session = settings(random, run);
-    if !others::database(&session, random, number, run) {
+    if !others::database(random, number, run) {
         return;
     }
     match random.below(20) {

@@ -6,7 +6,7 @@ use super::{PREFIX, Session, Try, expression};
 use stdx::random::Random;
 
 /// Makes the case's database and enters it; false if there is none.
-pub(super) fn database(session: &Session, random: &mut Random, number: u64, run: &mut Try<'_>) -> bool {
+pub(super) fn database(random: &mut Random, number: u64, run: &mut Try<'_>) -> bool {
     let mut name = format!("{PREFIX}{number}_");
     if random.chance(1, 3) {
         name += &tail(random, 64 - name.len());
@@ -23,7 +23,6 @@ pub(super) fn database(session: &Session, random: &mut Random, number: u64, run:
     if random.chance(1, 8) {
         run(&format!("ALTER DATABASE {quoted} CHARACTER SET {}", default_charset(random)));
     }
-    let _ = session;
     run(&format!("USE {quoted}"))
 }
 

@@ -1,9 +1,11 @@
-//! Names and string literals at the edges: lengths, quotes, escapes, characters of two to four bytes.
+//! Names and string literals at the edges: lengths, quotes, escapes, characters of two to four
+//! bytes.
 
 use super::Session;
 use stdx::random::Random;
 
-/// Pieces of names. What ends in a space is refused, and so is U+10000 and beyond; some of that is wanted.
+/// Pieces of names. What ends in a space is refused, and so is U+10000 and beyond; some of that is
+/// wanted.
 const NAME_PIECES: &[&str] = &[
     "a", "B", "z9", "_", "$", "%", " ", "`", "\"", "'", "\\", "\\n", "\n", "\t", ".", ",", ";", "--", "/*",
     "*/", "#", "é", "ß", "漢", "Я", "\u{301}", "select", "null", "?", "@", ":", "0x", "\u{7f}", "😀",
@@ -31,7 +33,8 @@ pub(super) fn between(random: &mut Random, low: u64, high: u64) -> u64 {
     low + random.below(high - low + 1)
 }
 
-/// A name of at most 64 characters, mostly; `number` makes it unlike the others where there is room.
+/// A name of at most 64 characters, mostly; `number` makes it unlike the others where there is
+/// room.
 pub(super) fn name(random: &mut Random, number: u64) -> String {
     let length = match random.below(10) {
         0 => between(random, 1, 3),

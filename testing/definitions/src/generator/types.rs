@@ -195,7 +195,8 @@ fn members(session: &Session, random: &mut Random) -> (String, Values) {
             let text = if number < 2 && random.chance(1, 2) { text } else { format!("{number}{text}") };
             let text: String = text.chars().take(255).collect();
             match random.below(30) {
-                // Trailing spaces are taken off, and hexadecimal members are bytes of the column's character set.
+                // Trailing spaces are taken off, and hexadecimal members are bytes of the column's
+                // character set.
                 0 => session.literal(random, &format!("{text}  ")),
                 1 => format!("0x{}", hex(text.as_bytes())),
                 2 => format!("N{}", session.literal(random, &text).replace('"', "'")),
