@@ -25,6 +25,7 @@ cargo xtask collations ..      the weights and case maps of collations: made fro
 cargo xtask compatibility        asks a server for every statement and function of the manual: docs/compatibility-tables.md
 cargo xtask differential         random statements on Duramen and on MariaDB, compared; `.. differential help` says more
 cargo xtask soak                 random nonsense from several sessions; `.. soak help` says more
+cargo xtask definitions          definitions at the edges, kept through stops and kills; `.. definitions help` says more
 cargo xtask stalls               small commits beside rotation, checkpoints and a large transaction; `.. stalls help`
 cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
 cargo xtask readers             fetches the change readers that the tests of followers run
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
         Some("readers") => readers::run(),
         Some("collations") => collations::run(rest),
         Some("compatibility") => compatibility::run(rest),
-        Some(name @ ("differential" | "soak")) => programs::run(name, "checked", rest),
+        Some(name @ ("definitions" | "differential" | "soak")) => programs::run(name, "checked", rest),
         Some(name @ "stalls") => programs::run(name, "release", rest),
         Some("tidy") => tidy::run(),
         None | Some("help" | "--help" | "-h") => {

@@ -132,7 +132,11 @@ impl Launch {
         self.start_again()
     }
 
-    fn start_again(self) -> Result<Running> {
+    /// Starts the server on the data that lies there, as it is, and waits until it answers.
+    ///
+    /// # Errors
+    /// Fails too if the server ends instead; [`messages`](Self::messages) has what it said.
+    pub fn start_again(self) -> Result<Running> {
         // A socket's path is limited to 107 bytes, a checkout's is not.
         let sockets = tempfile::tempdir()?;
         let socket = sockets.path().join("socket");
@@ -180,8 +184,14 @@ impl Launch {
         Ok(command)
     }
 
-    fn data(&self) -> PathBuf {
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
         self.home.join("data")
+    }
+
+    /// What its servers wrote to their error log so far.
+    pub fn messages(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&fs::read(self.error_log())?).into_owned())
     }
 
     fn error_log(&self) -> PathBuf {
@@ -207,6 +217,11 @@ impl Running {
         self.launch.kind
     }
 
+    /// How it was started.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
     /// Its Unix socket.
     pub fn socket(&self) -> &Path {
         &self.socket
@@ -224,7 +239,7 @@ impl Running {
 
     /// What it wrote to its error log so far.
     pub fn messages(&self) -> Result<String> {
-        Ok(String::from_utf8_lossy(&fs::read(self.launch.error_log())?).into_owned())
+        self.launch.messages()
     }
 
     /// Memory in use, in KiB.

@@ -1,0 +1,71 @@
+//! A definition, the text that is kept of it, and the definition that is read from that text (R1).
+//!
+//! The first byte chooses the `sql_mode`, the second the database's collation; the rest is a CREATE
+//! TABLE. What `catalog::build` accepts is shown as the catalog's record has it, parsed under the
+//! record's settings and built again. That may fail with the error of a limit, with which the
+//! server then refuses the statement before it is logged; it may not come back as another
+//! definition, and nothing may panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sql::ast::{StatementKind, TableContent};
+use sql::catalog::build::{Environment, Numbers, Trees, build};
+use sql::catalog::show;
+use sql::catalog::table::TableDef;
+use sql::error::SqlError;
+use sql::parser::{ParseOptions, parse};
+use sql::types::{Charset, Collation};
+use sql::value::temporal::DateRules;
+use sql::value::zone::Zone;
+use sql::variables::sql_mode as mode;
+
+const MODES: [u64; 6] = [
+    mode::ANSI_QUOTES,
+    mode::PIPES_AS_CONCAT,
+    mode::NO_BACKSLASH_ESCAPES,
+    mode::IGNORE_SPACE,
+    mode::HIGH_NOT_PRECEDENCE,
+    mode::REAL_AS_FLOAT,
+];
+
+const COLLATIONS: [Collation; 3] = [Collation::UTF8MB4_0900_AI_CI, Collation::UTF8MB4_BIN, Collation::BINARY];
+
+/// Errors of limits: a nested expression, a long name, many columns, a large row, a long key.
+const LIMITS: [u16; 8] = [1436, 1059, 1117, 1118, 1071, 1069, 1070, 1074];
+
+fuzz_target!(|data: &[u8]| {
+    let [modes, collation, text @ ..] = data else { return };
+    let chosen = MODES.iter().enumerate().filter(|(bit, _)| modes >> bit & 1 == 1);
+    let collation = COLLATIONS[usize::from(*collation) % COLLATIONS.len()];
+    let Some(made) = define(text, chosen.map(|(_, mode)| mode).sum(), collation) else { return };
+    let Ok(made) = made else { return };
+    let kept = show::create_table(&made, made.auto_start, Zone::UTC);
+    match define(kept.as_bytes(), 0, Collation::UTF8MB4_0900_AI_CI) {
+        Some(Ok(read)) => assert_eq!(show::create_table(&read, read.auto_start, Zone::UTC), kept),
+        Some(Err(error)) if LIMITS.contains(&error.number) => {}
+        Some(Err(error)) => panic!("{error:?}: {kept}"),
+        None => panic!("no definition any more: {kept}"),
+    }
+});
+
+/// The table that a text defines, or the error; none if it is not the definition of a table.
+fn define(text: &[u8], sql_mode: u64, collation: Collation) -> Option<Result<TableDef, SqlError>> {
+    let options = ParseOptions { sql_mode, ..ParseOptions::default() };
+    let statement = parse(text, &options).ok()??;
+    let StatementKind::CreateTable(create) = statement.kind else { return None };
+    let TableContent::Definition(definition) = create.content else { return None };
+    // The columns of a query would be missing.
+    if definition.query.is_some() || statement.parameters > 0 {
+        return None;
+    }
+    let environment = Environment {
+        collation,
+        charset: Charset::Utf8mb4,
+        // What was accepted once is not judged again.
+        dates: DateRules { allow_invalid: true, ..DateRules::default() },
+        zone: Zone::UTC,
+        shows_generated_key: false,
+    };
+    let numbers = Numbers { table: 1, trees: Trees::From(256) };
+    Some(build("d", &create.name.name, &definition, &[], environment, numbers))
+}

@@ -1,0 +1,228 @@
+//! Databases, functions and accounts.
+
+use super::text::{between, name, pick, tail};
+use super::types::{any_type, default_charset};
+use super::{PREFIX, Session, Try, expression};
+use stdx::random::Random;
+
+/// Makes the case's database and enters it; false if there is none.
+pub(super) fn database(random: &mut Random, number: u64, run: &mut Try<'_>) -> bool {
+    let mut name = format!("{PREFIX}{number}_");
+    if random.chance(1, 3) {
+        name += &tail(random, 64 - name.len());
+    }
+    let quoted = format!("`{}`", name.replace('`', "``"));
+    let charset = if random.chance(1, 3) {
+        format!(" CHARACTER SET {}", default_charset(random))
+    } else {
+        String::new()
+    };
+    if !run(&format!("CREATE DATABASE {quoted}{charset}")) {
+        return false;
+    }
+    if random.chance(1, 8) {
+        run(&format!("ALTER DATABASE {quoted} CHARACTER SET {}", default_charset(random)));
+    }
+    run(&format!("USE {quoted}"))
+}
+
+/// One to three functions, one of them dropped and made again at times.
+pub(super) fn functions(session: &Session, random: &mut Random, run: &mut Try<'_>) {
+    for number in 0..between(random, 1, 3) {
+        let name = name(random, number);
+        let name = session.quote(random, &name);
+        let text = function(session, random, &name);
+        let made = run(&text);
+        if made && random.chance(1, 6) {
+            run(&format!(
+                "ALTER FUNCTION {name} COMMENT {} SQL SECURITY INVOKER",
+                session.any_literal(random, 30)
+            ));
+        }
+        if made && random.chance(1, 6) && run(&format!("DROP FUNCTION {name}")) {
+            run(&text);
+        }
+    }
+}
+
+fn function(session: &Session, random: &mut Random, name: &str) -> String {
+    let parameters: Vec<String> = (0..random.below(4))
+        .map(|at| {
+            let parameter = super::text::name(random, at);
+            let parameter = session.quote(random, &parameter);
+            format!("{parameter} {}", any_type(session, random).0)
+        })
+        .collect();
+    let returns = any_type(session, random).0;
+    let mut characteristics = String::new();
+    for choice in [
+        &["DETERMINISTIC", "NOT DETERMINISTIC", "DETERMINISTIC"][..],
+        &["", "NO SQL", "CONTAINS SQL", "READS SQL DATA", "MODIFIES SQL DATA"],
+        &["", "SQL SECURITY INVOKER", "SQL SECURITY DEFINER"],
+        &["", "LANGUAGE SQL"],
+    ] {
+        characteristics += &format!(" {}", pick(random, choice));
+    }
+    if random.chance(1, 3) {
+        characteristics += &format!(" COMMENT {}", session.any_literal(random, 2048));
+    }
+    let returned = if random.chance(1, 6) {
+        expression::deep(session, random, &[])
+    } else {
+        expression::any(session, random, &[], 3)
+    };
+    let body = match random.below(6) {
+        0 => format!("BEGIN DECLARE a, b INT DEFAULT 1; SET a = b + 1; RETURN {returned}; END"),
+        1 => format!(
+            "BEGIN\n  -- a comment \\ with 'quotes\n  IF {returned} THEN RETURN 1; ELSE RETURN NULL; END IF; END"
+        ),
+        2 => format!(
+            "`l``1`: BEGIN DECLARE `v 1` VARCHAR(10) CHARACTER SET latin1 DEFAULT {}; \
+             WHILE 0 DO SET `v 1` = 'x'; END WHILE; RETURN {returned}; END",
+            session.any_literal(random, 5)
+        ),
+        3 => format!("BEGIN CASE 1 WHEN {returned} THEN RETURN 2; ELSE RETURN 3; END CASE; END"),
+        _ => format!("RETURN {returned}"),
+    };
+    let definer = pick(
+        random,
+        &["", "", "", "DEFINER = CURRENT_USER ", "DEFINER = root@localhost ", "DEFINER = `no\\'one`@`%` "],
+    );
+    format!(
+        "CREATE {definer}FUNCTION {name}({}) RETURNS {returns}{characteristics} {body}",
+        parameters.join(", ")
+    )
+}
+
+/// An account, what it may, and changes to both.
+pub(super) fn accounts(session: &Session, random: &mut Random, number: u64, run: &mut Try<'_>) {
+    let mut user = format!("{PREFIX}{number}_");
+    user += &tail(random, 32 - user.len());
+    if random.chance(1, 3) {
+        while user.chars().count() < 32 {
+            user.push('u');
+        }
+    }
+    let host = match random.below(6) {
+        0 => "localhost".to_owned(),
+        1 => "10.0.0.0/255.255.255.0".to_owned(),
+        2 => "%.example_\\_x.com".to_owned(),
+        3 => "h".repeat(between(random, 200, 255) as usize),
+        4 => "::1".to_owned(),
+        _ => "%".to_owned(),
+    };
+    let account = format!("{}@{}", session.literal(random, &user), session.literal(random, &host));
+    let authentication = match random.below(6) {
+        0 => String::new(),
+        1 => format!(" IDENTIFIED BY {}", session.any_literal(random, 40)),
+        2 => " IDENTIFIED WITH mysql_native_password BY 'x\\\\y'".to_owned(),
+        3 => " IDENTIFIED WITH caching_sha2_password BY ''".to_owned(),
+        4 => {
+            " IDENTIFIED WITH mysql_native_password AS '*6BB4837EB74329105EE4568DDA7DC67ED2CA2AD9'".to_owned()
+        }
+        _ => " IDENTIFIED BY RANDOM PASSWORD".to_owned(),
+    };
+    let is_made = run(&format!("CREATE USER {account}{authentication}{}", options(session, random)));
+    if !is_made && !run(&format!("CREATE USER {account}")) {
+        return;
+    }
+    let tables = ["t", "a`b\\'_%"];
+    for table in tables {
+        run(&format!("CREATE TABLE `{}` (a INT, `b``\\\\` INT)", table.replace('`', "``")));
+    }
+    for _ in 0..between(random, 1, 5) {
+        let privileges = pick(
+            random,
+            &[
+                "SELECT",
+                "ALL",
+                "ALL PRIVILEGES",
+                "SELECT (a), INSERT (a, `b``\\\\`)",
+                "CREATE, DROP, ALTER, INDEX",
+                "USAGE",
+                "UPDATE, DELETE",
+                "REFERENCES (a)",
+                "EXECUTE",
+                "GRANT OPTION",
+            ],
+        );
+        let level =
+            pick(random, &["t", "*", "*.*", "`a``b\\'_%`", "`c\\_%`.*", "`p%`.*", "`x``y`.*", "mysql.*"]);
+        let grant = pick(random, &["", "", " WITH GRANT OPTION"]);
+        run(&format!("GRANT {privileges} ON {level} TO {account}{grant}"));
+        if random.chance(1, 5) {
+            run(&format!("REVOKE {privileges} ON {level} FROM {account}"));
+        }
+        if random.chance(1, 5) {
+            run(&format!(
+                "GRANT {} ON *.* TO {account}",
+                pick(
+                    random,
+                    &[
+                        "RELOAD, PROCESS",
+                        "BACKUP_ADMIN",
+                        "SYSTEM_VARIABLES_ADMIN",
+                        "REPLICATION SLAVE, REPLICATION CLIENT",
+                        "SUPER"
+                    ]
+                )
+            ));
+        }
+    }
+    if random.chance(1, 2) {
+        run(&format!("ALTER USER {account}{}", options(session, random)));
+    }
+    if random.chance(1, 3) {
+        run(&format!("ALTER USER {account} IDENTIFIED BY {}", session.any_literal(random, 20)));
+    }
+    if random.chance(1, 4) {
+        let renamed =
+            format!("{user}2").chars().skip(usize::from(user.chars().count() > 31)).collect::<String>();
+        let renamed = if renamed.starts_with(PREFIX) { renamed } else { user };
+        run(&format!("RENAME USER {account} TO {}@'other'", session.literal(random, &renamed)));
+    }
+}
+
+fn options(session: &Session, random: &mut Random) -> String {
+    let mut out = String::new();
+    if random.chance(1, 4) {
+        out += pick(
+            random,
+            &[
+                " REQUIRE SSL",
+                " REQUIRE X509",
+                " REQUIRE SUBJECT '/CN=a\\'b' AND ISSUER 'x'",
+                " REQUIRE NONE",
+            ],
+        );
+    }
+    if random.chance(1, 4) {
+        out += pick(
+            random,
+            &[" WITH MAX_QUERIES_PER_HOUR 1 MAX_USER_CONNECTIONS 4294967295", " WITH MAX_UPDATES_PER_HOUR 0"],
+        );
+    }
+    if random.chance(1, 4) {
+        out += pick(
+            random,
+            &[
+                " PASSWORD EXPIRE",
+                " PASSWORD EXPIRE INTERVAL 65535 DAY",
+                " PASSWORD EXPIRE NEVER",
+                " PASSWORD HISTORY 3 PASSWORD REUSE INTERVAL 4 DAY",
+                " FAILED_LOGIN_ATTEMPTS 3 PASSWORD_LOCK_TIME UNBOUNDED",
+                " PASSWORD REQUIRE CURRENT OPTIONAL",
+            ],
+        );
+    }
+    if random.chance(1, 5) {
+        out += pick(random, &[" ACCOUNT LOCK", " ACCOUNT UNLOCK"]);
+    }
+    if random.chance(1, 3) {
+        let text = session.any_literal(random, 30);
+        let attribute = pick(random, &["'{\"a\\\\\\\\b\": \"é\"}'", "'{}'", "'{\"k\": [1, null]}'"]);
+        out +=
+            &if random.chance(1, 2) { format!(" COMMENT {text}") } else { format!(" ATTRIBUTE {attribute}") };
+    }
+    out
+}
