@@ -93,12 +93,29 @@ impl Manifest {
         match parse(&content, newest, &manifest_path(dir, newest)) {
             // N4
             Ok(edits) => Ok(Found { edits, number: newest, instead_of: Some(why), doubt: None }),
-            // A first manifest whose beginning was cut short, perhaps.
-            Err(e) if manifests.len() == 1 && sound_records(&content, newest) == 0 => {
+            Err(e) => {
+                for &manifest in manifests {
+                    if sound_records(&read(manifest)?, manifest) > 0 {
+                        return Err(e);
+                    }
+                }
+                // A first manifest whose beginning was cut short, perhaps again and again.
                 Ok(Found { doubt: Some(e), ..Found::default() })
             }
-            Err(e) => Err(e),
         }
+    }
+
+    /// Has `CURRENT` name a manifest that was found without it (N4), before another one is begun: a power cut then would
+    /// leave two, and nobody to tell which.
+    pub(crate) fn make_current(env: &dyn Env, dir: &Path, number: u64) -> Result<(), StoreError> {
+        let path = manifest_path(dir, number);
+        let named = env.open(&path, OpenMode::ReadWrite).and_then(|file| {
+            // Who wrote it may have ended before it was flushed.
+            file.sync_all()?;
+            env.sync_dir(dir)?;
+            env.replace_file(&dir.join(CURRENT), &current_content(number))
+        });
+        named.map_err(|e| StoreError::io(format!("name {} in {CURRENT}", path.display()), e))
     }
 
     /// A manifest with no file yet: the first commit begins file `number`.
