@@ -12,11 +12,11 @@
 //! (N1) A damaged record with a sound one behind it is damage, not a power cut: opening fails rather than forget.
 //! (N2) After a failed append or flush nothing is known of the file's end. The next commit begins a new manifest; until
 //!      then files that either outcome names stay.
+//! (N3) Tables are durable, in content and in name, before an edit names them.
 //! (N4) Without a `CURRENT` that can be read the newest manifest counts, if it is sound. What a power cut leaves of a new
 //!      manifest is: nothing, a part of its first record, or the whole; and a whole first record stands for a state that
 //!      the log and the tables have, whether `CURRENT` named it already or not (N3). Anything else is for a person to
 //!      decide.
-//! (N3) Tables are durable, in content and in name, before an edit names them.
 
 use crate::error::StoreError;
 use crate::version::Edit;
