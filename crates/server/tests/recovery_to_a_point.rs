@@ -105,7 +105,7 @@ fn work(mut client: Client, worker: u64, stop: &AtomicBool) -> u64 {
                 0 => format!("alter table shop.orders add column c{name} int default {done}, algorithm=copy"),
                 1 => format!("create index i{name} on shop.orders (customer, id)"),
                 2 => "alter table shop.totals force".to_owned(),
-                3 => "optimize table shop.no_key".to_owned(),
+                3 => "optimize table shop.totals".to_owned(),
                 _ => format!("alter table shop.orders add column c{name} int default {done}"),
             };
             client.query(sql).unwrap();
@@ -194,7 +194,8 @@ fn a_base_and_the_log_behind_it_give_any_later_point() {
     server.sql("flush binary logs");
     server.sql(
         "use shop; create index of_text on orders (text(20)); alter table totals modify n bigint; \
-         alter table no_key add id int auto_increment primary key first; alter table no_key drop column id; \
+         create table numbered (n int); insert into numbered values (3), (1), (2); \
+         alter table numbered add id int auto_increment primary key first; \
          alter table orders force; optimize table totals",
     );
     // One that gets a log file of its own.
