@@ -21,7 +21,7 @@ const SMALL: &[&str] = &[
     "--duramen-recovery-distance-max=1M",
 ];
 
-/// Names of columns that are added.
+/// Names of columns and indexes that are added.
 static COLUMNS: AtomicU64 = AtomicU64::new(1);
 
 /// Runs `duramen binlog`: whether it succeeded, output, errors.
@@ -99,8 +99,16 @@ fn work(mut client: Client, worker: u64, stop: &AtomicBool) -> u64 {
             }
         }
         if worker == 0 && done.is_multiple_of(40) {
+            // Definitions alone, and such that build trees, which the base does not have.
             let name = COLUMNS.fetch_add(1, Ordering::Relaxed);
-            client.query(format!("alter table shop.orders add column c{name} int default {done}")).unwrap();
+            let sql = match name % 5 {
+                0 => format!("alter table shop.orders add column c{name} int default {done}, algorithm=copy"),
+                1 => format!("create index i{name} on shop.orders (customer, id)"),
+                2 => "alter table shop.totals force".to_owned(),
+                3 => "optimize table shop.totals".to_owned(),
+                _ => format!("alter table shop.orders add column c{name} int default {done}"),
+            };
+            client.query(sql).unwrap();
         }
     }
     done
@@ -184,6 +192,12 @@ fn a_base_and_the_log_behind_it_give_any_later_point() {
     );
     let first = point(&server);
     server.sql("flush binary logs");
+    server.sql(
+        "use shop; create index of_text on orders (text(20)); alter table totals modify n bigint; \
+         create table numbered (n int); insert into numbered values (3), (1), (2); \
+         alter table numbered add id int auto_increment primary key first; \
+         alter table orders force; optimize table totals",
+    );
     // One that gets a log file of its own.
     server.sql(
         "use shop; create table big (id int primary key auto_increment, t longtext); \

@@ -12,11 +12,11 @@
 //! (N1) A damaged record with a sound one behind it is damage, not a power cut: opening fails rather than forget.
 //! (N2) After a failed append or flush nothing is known of the file's end. The next commit begins a new manifest; until
 //!      then files that either outcome names stay.
+//! (N3) Tables are durable, in content and in name, before an edit names them.
 //! (N4) Without a `CURRENT` that can be read the newest manifest counts, if it is sound. What a power cut leaves of a new
 //!      manifest is: nothing, a part of its first record, or the whole; and a whole first record stands for a state that
 //!      the log and the tables have, whether `CURRENT` named it already or not (N3). Anything else is for a person to
 //!      decide.
-//! (N3) Tables are durable, in content and in name, before an edit names them.
 
 use crate::error::StoreError;
 use crate::version::Edit;
@@ -93,12 +93,29 @@ impl Manifest {
         match parse(&content, newest, &manifest_path(dir, newest)) {
             // N4
             Ok(edits) => Ok(Found { edits, number: newest, instead_of: Some(why), doubt: None }),
-            // A first manifest whose beginning was cut short, perhaps.
-            Err(e) if manifests.len() == 1 && sound_records(&content, newest) == 0 => {
+            Err(e) => {
+                for &manifest in manifests {
+                    if sound_records(&read(manifest)?, manifest) > 0 {
+                        return Err(e);
+                    }
+                }
+                // A first manifest whose beginning was cut short, perhaps again and again.
                 Ok(Found { doubt: Some(e), ..Found::default() })
             }
-            Err(e) => Err(e),
         }
+    }
+
+    /// Has `CURRENT` name a manifest that was found without it (N4), before another one is begun: a power cut then would
+    /// leave two, and nobody to tell which.
+    pub(crate) fn make_current(env: &dyn Env, dir: &Path, number: u64) -> Result<(), StoreError> {
+        let path = manifest_path(dir, number);
+        let named = env.open(&path, OpenMode::ReadWrite).and_then(|file| {
+            // Who wrote it may have ended before it was flushed.
+            file.sync_all()?;
+            env.sync_dir(dir)?;
+            env.replace_file(&dir.join(CURRENT), &current_content(number))
+        });
+        named.map_err(|e| StoreError::io(format!("name {} in {CURRENT}", path.display()), e))
     }
 
     /// A manifest with no file yet: the first commit begins file `number`.

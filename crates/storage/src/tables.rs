@@ -98,6 +98,9 @@ impl Tables {
         active: Arc<SkipList>,
         examined: Examined,
     ) -> Result<(Tables, Arc<CurrentView>), StoreError> {
+        if examined.instead_of.is_some() {
+            Manifest::make_current(&*context.env, &context.dir, examined.manifest)?;
+        }
         let version = examined.version(&context);
         let next_number = examined.files.numbers().chain(version.numbers()).max().unwrap_or(0) + 1;
         let drops = examined.drops;
@@ -113,8 +116,7 @@ impl Tables {
             durable: Mutex::new(durable),
         };
         if examined.doubt.is_none() {
-            let begin_anew = examined.instead_of.is_some();
-            tables.remove_orphans(examined.files, &examined.last_removed, begin_anew)?;
+            tables.remove_orphans(examined.files, &examined.last_removed)?;
         }
         Ok((tables, current))
     }
@@ -123,15 +125,9 @@ impl Tables {
     ///
     /// The process before this one may have ended between writing and flushing, so what was read may not be durable:
     /// the last record of the manifest, or `CURRENT` itself if two manifests are there. So tables that the last record
-    /// removed stay until the next commit succeeded, and with two manifests, or without a `CURRENT`, a new one is begun
-    /// first.
-    fn remove_orphans(
-        &self,
-        files: Files,
-        last_removed: &HashSet<u64>,
-        begin_anew: bool,
-    ) -> Result<(), StoreError> {
-        let is_doubtful = begin_anew || files.manifests.len() > 1;
+    /// removed stay until the next commit succeeded, and with two manifests a new one is begun first.
+    fn remove_orphans(&self, files: Files, last_removed: &HashSet<u64>) -> Result<(), StoreError> {
+        let is_doubtful = files.manifests.len() > 1;
         if is_doubtful {
             self.commit(Edit::default(), |_| {})?;
         }

@@ -19,7 +19,8 @@ use world::{Outcome, World};
 #[test]
 fn tables_and_log_hold_the_same_transactions_after_a_power_cut() {
     let (mut cuts, mut lost, mut acknowledged) = (0, 0, 0);
-    for seed in database::seeds(500) {
+    // 799: the first manifest was cut short twice, and two lay there without CURRENT.
+    for seed in std::iter::once(799).chain(database::seeds(500)) {
         println!("seed {seed}");
         let mut random = Random::new(seed);
         let env = SimEnv::new(seed);

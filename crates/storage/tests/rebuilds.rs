@@ -455,7 +455,7 @@ fn one_run(seed: u64) -> (u64, u64) {
 #[test]
 fn rebuilds_of_several_sessions_survive_power_cuts() {
     let (mut rebuilds, mut nested) = (0, 0);
-    for seed in database::seeds(400) {
+    for seed in database::seeds(200) {
         println!("seed {seed}");
         let (r, n) = one_run(seed);
         (rebuilds, nested) = (rebuilds + r, nested + n);

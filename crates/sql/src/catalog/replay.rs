@@ -56,7 +56,8 @@ impl Replay {
             .values()
             .flat_map(|d| d.tables.values())
             .flat_map(|table| table.schema.indexes().map(|index| index.tree()).collect::<Vec<_>>());
-        let noted = self.pending.values().flat_map(|built| built.trees.iter().copied());
+        let set_aside = state.set_aside.values().flat_map(|object| object.trees.iter().flatten().copied());
+        let noted = self.pending.values().flat_map(|built| built.trees.iter().copied()).chain(set_aside);
         let is_built = |tree: &TreeId| tree.0 >= storage::build::FIRST_BUILT && !tree.is_temporary();
         named.chain(noted).filter(is_built).for_each(|tree| store.tree_in_use(tree));
         self.catalog().put_state(state);
