@@ -261,3 +261,23 @@ fn what_the_generator_of_definitions_found() {
         ]);
     }
 }
+
+#[test]
+fn what_was_refused_without_need() {
+    survives(&[
+        "CREATE TABLE t (a INT PRIMARY KEY, c INT)",
+        "ALTER TABLE t DROP PRIMARY KEY, ALTER COLUMN c DROP DEFAULT",
+        "CREATE TABLE u (a INT, c INT)",
+        "ALTER TABLE u ALTER c DROP DEFAULT, ADD PRIMARY KEY (a)",
+    ]);
+    survives(&[
+        "CREATE TABLE t (e ENUM('x', 'y'), f SET('a', 'b') DEFAULT 'a') DEFAULT CHARSET utf8mb4",
+        "INSERT INTO t VALUES ('x', 'a,b')",
+        "ALTER TABLE t CONVERT TO CHARACTER SET ascii",
+        "CREATE TABLE l (e ENUM('é', 'y') DEFAULT 'é', f SET('ö', 'b') DEFAULT 'ö,b') DEFAULT CHARSET utf8mb4",
+        "INSERT INTO l VALUES ('é', 'ö,b')",
+        "ALTER TABLE l CONVERT TO CHARACTER SET latin1",
+        "INSERT INTO l VALUES ('é', 'ö')",
+        "ALTER TABLE l CONVERT TO CHARACTER SET utf8mb4",
+    ]);
+}

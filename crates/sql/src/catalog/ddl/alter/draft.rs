@@ -395,10 +395,14 @@ impl Changed {
                 continue;
             }
             match &mut column.def.ty {
-                DataType::Char { collation, .. }
-                | DataType::VarChar { collation, .. }
-                | DataType::Enum { collation, .. }
-                | DataType::Set { collation, .. } => *collation = to,
+                DataType::Char { collation, .. } | DataType::VarChar { collation, .. } => *collation = to,
+                DataType::Enum { members, collation } | DataType::Set { members, collation } => {
+                    let from = collation.charset();
+                    let in_new =
+                        |member: &[u8]| from.convert(member.into(), to.charset()).0.into_owned().into();
+                    *members = members.iter().map(|member| in_new(member)).collect();
+                    *collation = to;
+                }
                 DataType::Lob { collation, length_bytes } => {
                     *collation = to;
                     // It must hold as many characters as before.
@@ -407,7 +411,7 @@ impl Changed {
                 _ => {}
             }
             let from = before.charset();
-            if let Default::Value(Datum::Bytes(text)) = &mut column.def.default {
+            if let Default::Value(Datum::Bytes(text) | Datum::Label(_, text)) = &mut column.def.default {
                 *text = from.convert(std::mem::take(text), to.charset()).0.into_owned().into();
             }
         }
