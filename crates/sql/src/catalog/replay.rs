@@ -271,7 +271,9 @@ impl ReplayTarget for Replay {
             return Err(reason);
         }
         for object in named {
-            self.put_aside(object, &format!("a statement can't be replayed: {reason}"), position, batch);
+            // What is said of an account is not to show what its plugin keeps of the password.
+            let shown = if object.kind == ObjectKind::User { &e.to_string() } else { &reason };
+            self.put_aside(object, &format!("a statement can't be replayed: {shown}"), position, batch);
         }
         Ok(())
     }

@@ -75,6 +75,15 @@ impl List {
     pub fn slots(&self) -> u64 {
         self.items.iter().fold(0, |all, item| all | item.slots())
     }
+
+    /// The slots that its conditions read, those of its nests too, one bit each.
+    pub fn read(&self) -> u64 {
+        let own = self.conditions.iter().fold(0, |all, e| all | e.sources());
+        self.items.iter().fold(own, |all, item| match &item.kind {
+            ItemKind::Slot(_) => all,
+            ItemKind::Nest(list, _) => all | list.read(),
+        })
+    }
 }
 
 impl Item {
