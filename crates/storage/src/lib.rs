@@ -9,7 +9,7 @@
 //! twice), [`snapshot`] and `survivors` (which versions stay), `estimate`,
 //! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
 //! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`], [`build`] (new trees
-//! beside writers).
+//! beside writers), [`check`] (a store that is damaged, read without opening it).
 //!
 //! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`layout`] (what it was before
 //! ALTER TABLE), [`statistics`] (what an index holds), [`lock`], [`write_set`], [`transaction`], [`engine`] (commit), [`temporary`] (tables without a log),
@@ -19,6 +19,7 @@ mod background;
 pub mod batch;
 pub mod build;
 mod cache;
+pub mod check;
 mod compaction;
 mod core;
 pub mod cursor;

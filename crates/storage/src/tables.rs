@@ -229,7 +229,7 @@ fn useless_drops(drops: &Drops, version: &Version) -> Vec<(TreeId, LogPosition)>
 }
 
 /// What the edits of a manifest come to: the checkpoint, the tables with their levels, the drops.
-fn replay(edits: Vec<Edit>) -> (Checkpoint, Vec<(usize, TableMeta)>, Drops) {
+pub(crate) fn replay(edits: Vec<Edit>) -> (Checkpoint, Vec<(usize, TableMeta)>, Drops) {
     let mut checkpoint = Checkpoint { position: LogPosition::ZERO, notes: [].into() };
     let (mut tables, mut drops) = (Vec::new(), Drops::default());
     for edit in edits {
@@ -244,15 +244,15 @@ fn replay(edits: Vec<Edit>) -> (Checkpoint, Vec<(usize, TableMeta)>, Drops) {
 
 /// The store's files, by kind.
 #[derive(Default)]
-struct Files {
-    tables: Vec<u64>,
-    manifests: Vec<u64>,
+pub(crate) struct Files {
+    pub(crate) tables: Vec<u64>,
+    pub(crate) manifests: Vec<u64>,
     temporary: Vec<PathBuf>,
 }
 
 impl Files {
     /// Nothing if the folder is not there.
-    fn list(env: &dyn Env, dir: &Path) -> Result<Files, StoreError> {
+    pub(crate) fn list(env: &dyn Env, dir: &Path) -> Result<Files, StoreError> {
         let failed = |e| StoreError::io(format!("list {}", dir.display()), e);
         let mut files = Files::default();
         let paths = if env.exists(dir) { env.read_dir(dir).map_err(failed)? } else { Vec::new() };

@@ -337,7 +337,6 @@ fn remove_from_state(table: &TableDef, state: &mut State) {
 
 /// Reads the whole catalog as of the store's checkpoint.
 pub fn load(store: &Arc<Store>) -> Result<State> {
-    let mut state = State::default();
     let mut cursor = store.cursor(TREE, store.checkpoint_position());
     let failed = |e: storage::StoreError| SqlError::internal(format_args!("the catalog can't be read: {e}"));
     cursor.seek_first().map_err(failed)?;
@@ -346,6 +345,12 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
         records.push((cursor.key().to_vec(), cursor.value().to_vec(), cursor.position()));
         cursor.next().map_err(failed)?;
     }
+    load_records(&records)
+}
+
+/// Makes a catalog of its records, in the order of their keys: key, value, position. What can't be read is set aside.
+pub fn load_records(records: &[(Vec<u8>, Vec<u8>, LogPosition)]) -> Result<State> {
+    let mut state = State::default();
     let format =
         records.iter().find(|(key, ..)| key == b"v").and_then(|(_, value, _)| value.first().copied());
     let format = format.unwrap_or(0);
@@ -355,7 +360,7 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
         )));
     }
     // Databases come before what is in them, for `d` is before `f` and `t`.
-    for (key, value, position) in &records {
+    for (key, value, position) in records {
         let damaged = || {
             SqlError::internal(format_args!(
                 "the catalog's record {:?} is damaged",

@@ -198,6 +198,11 @@ impl Table {
         }
     }
 
+    /// True for the offset of a part that rows can be read without: the filter, the properties.
+    pub(crate) fn is_beside_rows(&self, offset: u64) -> bool {
+        self.opened().is_ok_and(|opened| [opened.filter.offset, opened.properties.offset].contains(&offset))
+    }
+
     fn filter(&self, opened: &Opened) -> Result<Arc<[u8]>, StoreError> {
         let cache = &self.context.cache;
         if let Some(Cached::Filter(filter)) = cache.get(self.meta.number, opened.filter.offset) {
@@ -309,7 +314,7 @@ impl Table {
         Ok([index, filter, properties])
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.context.table_path(self.meta.number)
     }
 
