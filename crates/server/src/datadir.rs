@@ -123,12 +123,16 @@ fn make_uuid(env: &dyn Env, auto: &Path) -> Result<String, DatadirError> {
 
 fn read_uuid(env: &dyn Env, auto: &Path) -> Result<String, DatadirError> {
     let content = env.read_file(auto).map_err(|e| failed("read", auto, e))?;
-    let text = String::from_utf8_lossy(&content);
+    uuid_in(&String::from_utf8_lossy(&content)).ok_or_else(|| DatadirError::NoUuid(auto.to_owned()))
+}
+
+/// The server's UUID in the text of an `auto.cnf`.
+pub(crate) fn uuid_in(text: &str) -> Option<String> {
     let uuid = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         matches!(name.trim(), "server-uuid" | "server_uuid").then(|| value.trim().to_ascii_lowercase())
     });
-    uuid.filter(|u| is_uuid(u)).ok_or_else(|| DatadirError::NoUuid(auto.to_owned()))
+    uuid.filter(|u| is_uuid(u))
 }
 
 fn is_uuid(text: &str) -> bool {

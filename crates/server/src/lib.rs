@@ -1,7 +1,7 @@
 //! The server: options, sessions, the life of the process. See ARCHITECTURE.md for how the crates meet.
 //!
 //! Reading order: [`options`] (what it starts with), [`server`] (start and stop), `listener`, [`session`] (a connection
-//! from accept to end), [`dispatch`] (its commands), `statements` (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`].
+//! from accept to end), [`dispatch`] (its commands), `statements` (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`], [`repair`].
 
 pub mod accounts;
 mod charts;
@@ -17,6 +17,7 @@ pub mod log_tool;
 mod metrics;
 pub mod options;
 pub mod probe;
+pub mod repair;
 mod resources;
 pub mod results;
 pub mod semi_sync;

@@ -6,17 +6,17 @@
 //! Reading order: [`arguments`], [`input`] (which files, and which of their events), then a module for each command.
 //! Elsewhere: events as text and JSON, and reading a file (`binlog`). The commands are told in docs/binlog-tool.md.
 
-mod arguments;
+pub(crate) mod arguments;
 mod cut;
 mod find;
 mod group;
 mod help;
 mod input;
-mod output;
+pub(crate) mod output;
 mod point;
 mod print;
 mod remote;
-mod replay;
+pub(crate) mod replay;
 mod rewrite;
 mod stats;
 mod transactions;
@@ -66,12 +66,12 @@ pub enum ToolError {
 }
 
 impl ToolError {
-    fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
     }
 
     /// True if whoever reads the output has seen enough, as `head` does.
-    fn is_closed_pipe(&self) -> bool {
+    pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }
 }

@@ -11,6 +11,8 @@ duramen: a database server that speaks MySQL's protocol and whose binary log is 
     duramen serve            run the server; 'duramen serve --help' tells its options
     duramen probe            tell what full durability will cost on this disk; 'duramen probe --help' tells more
     duramen binlog           read, verify, cut and replay binary log files; 'duramen binlog --help' tells more
+    duramen check            examine a data directory that no server runs on: what is sound, damaged, lost
+    duramen repair           make a new data directory of one that is damaged; 'duramen repair --help' tells how
     duramen --version        tell the version
     duramen --help           tell this
 ";
@@ -22,6 +24,8 @@ fn main() -> ExitCode {
         Some("serve") => serve(&args[1..]),
         Some("probe") => probe(&args[1..]),
         Some("binlog") => server::log_tool::run(&args[1..]),
+        Some("check") => server::repair::check(&args[1..]),
+        Some("repair") => server::repair::repair(&args[1..]),
         Some("--version" | "-V" | "version") => version(),
         Some("--help" | "-h" | "-?" | "help") => {
             print!("{USAGE}");
@@ -32,7 +36,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Some(other) => {
-            let nearest = stdx::suggest::nearest(other, ["serve", "probe", "binlog", "version", "help"]);
+            let nearest = stdx::suggest::nearest(
+                other,
+                ["serve", "probe", "binlog", "check", "repair", "version", "help"],
+            );
             let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
             eprintln!("duramen: unknown command '{other}'{hint}\n\n{USAGE}");
             ExitCode::FAILURE

@@ -39,6 +39,9 @@ use crate::view::Drops;
 /// The size at which a salvaged table ends, in bytes.
 const TABLE_SIZE: u64 = 16 << 20;
 
+/// Takes an entry: key, value, position.
+pub type VisitEntry<'a> = &'a mut dyn FnMut(&[u8], &[u8], LogPosition);
+
 /// A store's files, as its manifest names them.
 pub struct StoreFiles {
     context: Arc<TableContext>,
@@ -197,13 +200,8 @@ impl StoreFiles {
         damage.push(Damage { file: path_of(table, &self.context), offset, what: what_of(first), lost });
     }
 
-    /// The entries of one tree, as its newest versions are: key, value, position. What can't be read is added to `damage`.
-    pub fn read_tree(
-        &self,
-        tree: TreeId,
-        damage: &mut Vec<Damage>,
-        visit: &mut dyn FnMut(&[u8], &[u8], LogPosition),
-    ) {
+    /// The entries of one tree, as its newest versions are. What can't be read is added to `damage`.
+    pub fn read_tree(&self, tree: TreeId, damage: &mut Vec<Damage>, visit: VisitEntry<'_>) {
         let tables = self.tables.iter().filter(|(_, table)| table.meta.may_hold(tree));
         let mut merge = Walk::new(tables);
         while let Some(entry) = merge.next(damage) {
@@ -487,9 +485,9 @@ impl Walk {
                 least.min_by(|(_, a), (_, b)| order(a.key, a.position, b.key, b.position)).map(|(i, _)| i);
             let Some(least) = least else { break None };
             // What is out of order, or no full key, is of no manifest and no block that this program wrote.
-            let is_new = self.levels[least].entry().is_some_and(|e| {
-                e.key.len() >= TREE_LEN && (is_first || e.key > self.key.as_slice())
-            });
+            let is_new = self.levels[least]
+                .entry()
+                .is_some_and(|e| e.key.len() >= TREE_LEN && (is_first || e.key > self.key.as_slice()));
             if is_new {
                 break Some(least);
             }

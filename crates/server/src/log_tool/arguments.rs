@@ -7,7 +7,7 @@ use stdx::suggest;
 
 /// An option that a command has.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Takes {
+pub(crate) enum Takes {
     /// `--name`.
     Nothing(&'static str),
     /// `--name=VALUE` or `--name VALUE`.
@@ -24,18 +24,18 @@ impl Takes {
 
 /// What was given to a command.
 #[derive(Debug, Default)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     command: &'static str,
     options: Vec<(&'static str, String)>,
     /// What is no option: files.
-    pub(super) files: Vec<String>,
+    pub(crate) files: Vec<String>,
     /// How many `-v`.
-    pub(super) verbose: usize,
+    pub(crate) verbose: usize,
 }
 
 impl Arguments {
     /// Understands `args`; `short` are one-letter names, with the options that they stand for.
-    pub(super) fn parse(
+    pub(crate) fn parse(
         command: &'static str,
         args: &[String],
         options: &[Takes],
@@ -93,28 +93,28 @@ impl Arguments {
     }
 
     /// True if the option was given.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.options.iter().any(|(n, _)| *n == name)
     }
 
     /// The option's last value.
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.options.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| value.as_str())
     }
 
     /// All values of an option that may be repeated.
-    pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
         self.options.iter().filter(move |(n, _)| *n == name).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, ToolError> {
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ToolError> {
         let read = |value: &str| {
             value.parse().map_err(|_| self.wrong(format!("'{value}' is no value for --{name}: a number")))
         };
         self.value(name).map(read).transpose()
     }
 
-    pub(super) fn gtids(&self, name: &str) -> Result<Option<GtidSet>, ToolError> {
+    pub(crate) fn gtids(&self, name: &str) -> Result<Option<GtidSet>, ToolError> {
         let read = |value: &str| {
             value.parse().map_err(|_| {
                 self.wrong(format!("'{value}' is no value for --{name}: a GTID set, UUID:1-5 for instance"))
@@ -123,7 +123,7 @@ impl Arguments {
         self.value(name).map(read).transpose()
     }
 
-    pub(super) fn moment(&self, name: &str) -> Result<Option<UnixMicros>, ToolError> {
+    pub(crate) fn moment(&self, name: &str) -> Result<Option<UnixMicros>, ToolError> {
         let read = |value: &str| {
             moment(value).ok_or_else(|| {
                 self.wrong(format!(
@@ -135,7 +135,7 @@ impl Arguments {
     }
 
     /// Refuses a command line without files.
-    pub(super) fn need_files(&self) -> Result<(), ToolError> {
+    pub(crate) fn need_files(&self) -> Result<(), ToolError> {
         if self.files.is_empty() {
             return Err(self.wrong("which files? Name binary log files, a data directory, or '-'".to_owned()));
         }
@@ -143,8 +143,9 @@ impl Arguments {
     }
 
     /// A mistake, and where help is.
-    pub(super) fn wrong(&self, text: String) -> ToolError {
-        ToolError::Options(format!("{text}; 'duramen binlog {} --help' tells more", self.command))
+    pub(crate) fn wrong(&self, text: String) -> ToolError {
+        let tool = if matches!(self.command, "check" | "repair") { "duramen" } else { "duramen binlog" };
+        ToolError::Options(format!("{text}; '{tool} {} --help' tells more", self.command))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 const PIECE: usize = 1 << 20;
 
 /// A new file.
-pub(super) struct NewFile {
+pub(crate) struct NewFile {
     path: PathBuf,
     file: Arc<dyn File>,
     pending: Vec<u8>,
@@ -19,12 +19,12 @@ pub(super) struct NewFile {
 
 impl NewFile {
     /// Makes it; it must not be there.
-    pub(super) fn create(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
+    pub(crate) fn create(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
         Self::open(env, path, OpenMode::CreateNew)
     }
 
     /// As [`Self::create`], for its owner alone.
-    pub(super) fn create_private(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
+    pub(crate) fn create_private(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
         Self::open(env, path, OpenMode::CreateNewPrivate)
     }
 
@@ -34,11 +34,11 @@ impl NewFile {
     }
 
     /// Its length so far, in bytes.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.written + self.pending.len() as u64
     }
 
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), ToolError> {
         self.pending.extend_from_slice(bytes);
         if self.pending.len() >= PIECE { self.write() } else { Ok(()) }
     }
@@ -55,7 +55,7 @@ impl NewFile {
     }
 
     /// Makes it durable, its name not.
-    pub(super) fn finish(mut self) -> Result<u64, ToolError> {
+    pub(crate) fn finish(mut self) -> Result<u64, ToolError> {
         self.write()?;
         self.file.sync_all().map_err(|e| ToolError::io("flush", &self.path, e))?;
         Ok(self.written)

@@ -32,7 +32,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 mod chain;
-mod copy;
+pub(crate) mod copy;
 
 const OPTIONS: [Takes; 8] = [
     Takes::Value("base"),
@@ -99,14 +99,14 @@ impl Plan {
 }
 
 /// The folder that becomes the data directory; removed if it does not (P2).
-struct Unfinished {
+pub(crate) struct Unfinished {
     env: Arc<dyn Env>,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     is_finished: bool,
 }
 
 impl Unfinished {
-    fn begin(env: Arc<dyn Env>, target: &Path) -> Result<Self, ToolError> {
+    pub(crate) fn begin(env: Arc<dyn Env>, target: &Path) -> Result<Self, ToolError> {
         let name = target.file_name().ok_or_else(|| {
             ToolError::Refused(format!("'{}' is no name for a new data directory", target.display()))
         })?;
@@ -124,7 +124,7 @@ impl Unfinished {
         Ok(Self { env, path, is_finished: false })
     }
 
-    fn finish(mut self, target: &Path) -> Result<(), ToolError> {
+    pub(crate) fn finish(mut self, target: &Path) -> Result<(), ToolError> {
         let named = self.env.rename(&self.path, target).and_then(|()| {
             let above = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             self.env.sync_dir(above)
@@ -156,8 +156,9 @@ fn recover(env: &Arc<dyn Env>, path: &Path, plan: &Plan) -> Result<(), ToolError
         Err(e) => return Err(wrong(e.to_string())),
     };
     say(format_args!("replaying {} bytes of log", plan.bytes_behind));
-    let executed = while_telling("replaying", || open_and_close(env, path, &options))
-        .map_err(|e| wrong(e.to_string()))?;
+    let tell = |seconds| say(format_args!("replaying, {seconds} s"));
+    let executed =
+        while_telling(tell, || open_and_close(env, path, &options)).map_err(|e| wrong(e.to_string()))?;
     if executed != plan.executed {
         return Err(wrong(format!("it ended at gtid_executed {executed}, not at {}", plan.executed)));
     }
@@ -177,8 +178,8 @@ fn open_and_close(
     Ok(executed)
 }
 
-/// Tells every few seconds that something goes on.
-fn while_telling<T>(what: &str, work: impl FnOnce() -> T) -> T {
+/// Tells every few seconds that something goes on, and for how many it has.
+pub(crate) fn while_telling<T>(tell: impl Fn(u64) + Send, work: impl FnOnce() -> T) -> T {
     const PAUSE: Duration = Duration::from_secs(5);
     let (done, over) = channel::<()>();
     std::thread::scope(|scope| {
@@ -186,7 +187,7 @@ fn while_telling<T>(what: &str, work: impl FnOnce() -> T) -> T {
             let mut seconds = 0;
             while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(PAUSE) {
                 seconds += PAUSE.as_secs();
-                say(format_args!("{what}, {seconds} s"));
+                tell(seconds);
             }
         });
         let result = work();

@@ -132,7 +132,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// False for what a copy must not have, or makes itself: the log.
-fn is_data(name: &str, base_name: &str) -> bool {
+pub(crate) fn is_data(name: &str, base_name: &str) -> bool {
     let is_log = name.strip_prefix(base_name).is_some_and(|rest| rest.starts_with('.'));
     let is_running = matches!(name, "duramen.lock" | "temporary" | "spill")
         || [".pid", ".sock", ".tmp"].iter().any(|end| name.ends_with(end));

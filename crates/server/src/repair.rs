@@ -1,0 +1,352 @@
+//! `duramen check` and `duramen repair`: what is wrong with a data directory, and a new one of what is right.
+//!
+//! The log is the database, so most damage costs nothing: tables are made anew from the log, filters and indexes from the rows,
+//! the log's index from its files. What can be lost is transactions of the log itself, and rows where the log was purged.
+//!
+//! 1. examine  Log, store and catalog are read (`examine.rs`); the report says what is sound, damaged, lost (`report.rs`).
+//! 2. plan     Where the new directory's tables come from ([`TablesFrom`]), and how much of the log goes there. Tables that are
+//!    sound are kept, also where they are ahead of a log that had to be cut: then the log begins anew behind them.
+//! 3. copy     The log, cut in front of damage, and what else belongs to a data directory (`copy.rs`).
+//! 4. rebuild  The tables (`rebuild.rs`); then the database is opened there and closed again, and read once more.
+//! 5. name     The folder gets its name, with the report in it.
+//!
+//! (W1) The damaged directory is only read: nothing in it is made, changed or removed.
+//! (W2) The new directory has its name only when it is whole and recovery has succeeded.
+//! (W3) Nothing is lost unasked: what a repair would lose is told first, and takes `--accept-loss`.
+//! (W4) No GTID is given out twice: where transactions of the log are lost the new directory has another `server_uuid`.
+
+mod copy;
+mod examine;
+mod help;
+mod progress;
+mod rebuild;
+mod report;
+
+use crate::log_tool::ToolError;
+use crate::log_tool::arguments::{Arguments, Takes};
+use crate::log_tool::replay::Unfinished;
+use binlog::gtid::GtidSet;
+use copy::{Cut, NewLog};
+use env::{Env, RealEnv};
+use examine::{Examination, StoreState, one_line};
+use rebuild::Rebuilt;
+use report::{Severity, array, members, object, quoted};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+const CHECK_OPTIONS: [Takes; 4] =
+    [Takes::Value("datadir"), Takes::Value("log-bin"), Takes::Nothing("full"), Takes::Nothing("json")];
+
+const REPAIR_OPTIONS: [Takes; 6] = [
+    Takes::Value("datadir"),
+    Takes::Value("into"),
+    Takes::Value("log-bin"),
+    Takes::Nothing("accept-loss"),
+    Takes::Nothing("force"),
+    Takes::Nothing("json"),
+];
+
+/// The report in a repaired directory.
+const REPORT: &str = "repair-report.json";
+
+/// It could not be done.
+const FAILED: u8 = 3;
+
+/// Does what the arguments behind `duramen check` ask. Exit codes: see its help.
+pub fn check(args: &[String]) -> ExitCode {
+    exit("check", run_check(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+}
+
+/// Does what the arguments behind `duramen repair` ask. Exit codes: see its help.
+pub fn repair(args: &[String]) -> ExitCode {
+    exit("repair", run_repair(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+}
+
+fn exit(command: &str, outcome: Result<u8, ToolError>) -> ExitCode {
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("duramen {command}: {error}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn asks_for_help(args: &[String]) -> bool {
+    args.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?"))
+}
+
+fn print(text: &str) -> Result<(), ToolError> {
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+/// A folder that an option names.
+fn folder(arguments: &Arguments, name: &str, what: &str) -> Result<PathBuf, ToolError> {
+    if let Some(file) = arguments.files.first() {
+        return Err(arguments.wrong(format!("'{file}' is no option")));
+    }
+    let value = arguments.value(name).map(PathBuf::from);
+    value.ok_or_else(|| arguments.wrong(format!("--{name} is missing: {what}")))
+}
+
+fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    if asks_for_help(args) {
+        return print(help::CHECK).map(|()| 0);
+    }
+    let arguments = Arguments::parse("check", args, &CHECK_OPTIONS, &[])?;
+    let dir = folder(&arguments, "datadir", "the data directory to examine")?;
+    let found = examine::examine(env, &dir, arguments.value("log-bin"), arguments.has("full"))?;
+    match arguments.has("json") {
+        true => print(&format!("{{{}}}\n", found.report.json_members()))?,
+        false => print(&found.report.text())?,
+    }
+    Ok(match found.report.verdict() {
+        Severity::Note => 0,
+        Severity::Repairable => 1,
+        Severity::Loss => 2,
+    })
+}
+
+/// Where the new directory's tables come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TablesFrom {
+    /// They are sound, and copied.
+    Copy,
+    /// Of the blocks that can be read.
+    Salvage,
+    /// All transactions are executed again.
+    Log,
+}
+
+impl TablesFrom {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Copy => "copied",
+            Self::Salvage => "salvaged",
+            Self::Log => "made anew from the binary log",
+        }
+    }
+}
+
+/// What became of it.
+struct Repaired {
+    from: TablesFrom,
+    cuts: Vec<Cut>,
+    /// Log files that were left out although they are readable: the tables have what is in them.
+    left_out: Vec<String>,
+    /// The log ends earlier than it did.
+    loses_log: bool,
+    /// The tables are ahead of what is left of the log, so it begins anew behind them.
+    begins_anew: bool,
+    lost_gtids: GtidSet,
+    rebuilt: Rebuilt,
+    has_new_uuid: bool,
+}
+
+fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    if asks_for_help(args) {
+        return print(help::REPAIR).map(|()| 0);
+    }
+    let arguments = Arguments::parse("repair", args, &REPAIR_OPTIONS, &[])?;
+    let dir = folder(&arguments, "datadir", "the data directory to repair")?;
+    let into = folder(&arguments, "into", "the data directory to make; a repair changes nothing in place")?;
+    let is_json = arguments.has("json");
+    let (accepts, forces) = (arguments.has("accept-loss"), arguments.has("force"));
+    let found = examine::examine(env, &dir, arguments.value("log-bin"), true)?;
+    let verdict = found.report.verdict();
+    if !is_json {
+        print(&found.report.text())?;
+    }
+    if verdict == Severity::Note && !forces {
+        return end(
+            &found,
+            is_json,
+            "sound",
+            "nothing is damaged, and nothing was made; --force makes a copy all the same",
+            0,
+        );
+    }
+    if verdict == Severity::Loss && !accepts {
+        let why = "refused: something would be lost, as told above. Restore a backup or copy a replica if there is one; with \
+                   --accept-loss the repair goes on without it. Nothing was made";
+        return end(&found, is_json, "refused", why, 2);
+    }
+    let unfinished = Unfinished::begin(env.clone(), &into)?;
+    let repaired = make(env, &found, &dir, &unfinished.path, forces)?;
+    let report = format!("{{{}, {}}}\n", found.report.json_members(), repair_members(&repaired, &into));
+    let path = unfinished.path.join(REPORT);
+    env.replace_file(&path, report.as_bytes()).map_err(|e| ToolError::io("write", &path, e))?;
+    // An empty folder of that name is replaced.
+    unfinished.finish(&into)?;
+    print(&if is_json { report } else { text_of(&repaired, &into) })?;
+    Ok(u8::from(repaired.has_loss() || !repaired.rebuilt.set_aside.is_empty()))
+}
+
+/// Nothing was made.
+fn end(found: &Examination, is_json: bool, outcome: &str, text: &str, code: u8) -> Result<u8, ToolError> {
+    match is_json {
+        true => {
+            let repair = object(&[("outcome", quoted(outcome)), ("text", quoted(text))]);
+            print(&format!("{{{}, \"repair\": {repair}}}\n", found.report.json_members()))?;
+        }
+        false => print(&format!("{text}\n"))?,
+    }
+    Ok(code)
+}
+
+/// Steps 2 to 4.
+fn make(
+    env: &Arc<dyn Env>,
+    found: &Examination,
+    dir: &Path,
+    target: &Path,
+    forces: bool,
+) -> Result<Repaired, ToolError> {
+    let from = plan(found, forces)?;
+    let mut log = NewLog::new(env, found, dir, target)?;
+    if from != TablesFrom::Log {
+        log.leave_out_damage_before_tables(found)?;
+    }
+    log.copy()?;
+    let tables = if from == TablesFrom::Log { binlog::LogPosition::ZERO } else { found.tables_at() };
+    let examined = log.cut_damage(tables)?;
+    let known = found.known_gtids(&**env, dir);
+    let mut lost_gtids = known.clone();
+    let begins_anew = examined.recovered.end < tables;
+    if begins_anew {
+        let has_all = found.tables_have_all(&**env, dir);
+        let executed = if has_all { known } else { examined.recovered.gtid_executed };
+        lost_gtids.subtract(&executed);
+        log.begin_anew(tables, &executed)?;
+    } else {
+        lost_gtids.subtract(&examined.recovered.gtid_executed);
+    }
+    let (cuts, left_out) = log.finish()?;
+    let loses_log = !cuts.is_empty() || found.log.damage.is_some() || found.is_apart;
+    let has_new_uuid = loses_log || !copy::has_uuid(&**env, dir);
+    copy::others(env, found, dir, target, has_new_uuid, from == TablesFrom::Copy)?;
+    let mut rebuilt = Rebuilt::default();
+    if from == TablesFrom::Salvage
+        && let StoreState::Read(files, damage) = &found.store
+    {
+        rebuild::salvage(env, found, files, damage, target, &mut rebuilt)?;
+    }
+    rebuild::recover(env, target, &found.base_name, &mut rebuilt)?;
+    Ok(Repaired { from, cuts, left_out, loses_log, begins_anew, lost_gtids, rebuilt, has_new_uuid })
+}
+
+/// Step 2.
+fn plan(found: &Examination, forces: bool) -> Result<TablesFrom, ToolError> {
+    let has_everything = found.report.log_has_everything;
+    let no_tables = || {
+        ToolError::Refused(
+            "the tables can't be read, and the log does not go back to its first file: there is nothing to make tables of. \
+             Restore a backup or a copy of a replica"
+                .to_owned(),
+        )
+    };
+    match &found.store {
+        _ if has_everything && (forces || !found.tables_are_sound()) => Ok(TablesFrom::Log),
+        StoreState::Read(..) if found.tables_are_sound() => Ok(TablesFrom::Copy),
+        // What can be read of the tables has more than a log that is cut.
+        StoreState::Read(..) if found.catalog.is_some() && found.log.damage.is_none() => {
+            Ok(TablesFrom::Salvage)
+        }
+        _ if found.log.reaches_back => Ok(TablesFrom::Log),
+        StoreState::Read(..) if found.catalog.is_some() => Ok(TablesFrom::Salvage),
+        _ => Err(no_tables()),
+    }
+}
+
+impl Repaired {
+    fn has_loss(&self) -> bool {
+        self.loses_log || !self.left_out.is_empty() || self.rebuilt.lost > 0
+    }
+}
+
+/// What was done, as the members of a JSON object.
+fn repair_members(repaired: &Repaired, into: &Path) -> String {
+    let rebuilt = &repaired.rebuilt;
+    let cuts = repaired.cuts.iter().map(|cut| {
+        object(&[
+            ("file", quoted(&cut.file)),
+            ("offset", cut.offset.to_string()),
+            ("bytes", cut.bytes.to_string()),
+            ("kept_in", quoted(&cut.kept_in)),
+        ])
+    });
+    let texts = |texts: &[String]| array(texts.iter().map(|text| quoted(text)));
+    let repair = object(&[
+        ("outcome", quoted(if repaired.has_loss() { "repaired with loss" } else { "repaired" })),
+        ("into", quoted(&into.display().to_string())),
+        ("tables", quoted(repaired.from.word())),
+        ("lost_gtids", quoted(&one_line(&repaired.lost_gtids))),
+        ("lost_transactions", repaired.lost_gtids.count().to_string()),
+        ("log_cut", array(cuts)),
+        ("log_begins_anew", repaired.begins_anew.to_string()),
+        ("log_files_left_out", texts(&repaired.left_out)),
+        ("lost_entries", rebuilt.lost.to_string()),
+        ("damaged", texts(&rebuilt.damaged)),
+        ("doubtful", texts(&rebuilt.doubtful)),
+        ("indexes_made_anew", texts(&rebuilt.indexes)),
+        ("set_aside", texts(&rebuilt.set_aside)),
+        ("gtid_executed", quoted(&one_line(&rebuilt.executed))),
+        ("new_server_uuid", repaired.has_new_uuid.to_string()),
+    ]);
+    members(&[("repair", repair)])
+}
+
+fn text_of(repaired: &Repaired, into: &Path) -> String {
+    let rebuilt = &repaired.rebuilt;
+    let mut lines = vec![format!("repaired: the tables were {}", repaired.from.word())];
+    for cut in &repaired.cuts {
+        lines.push(format!(
+            "lost: {} was cut at {}: {} bytes, which are kept in {}",
+            cut.file, cut.offset, cut.bytes, cut.kept_in
+        ));
+    }
+    if !repaired.lost_gtids.is_empty() {
+        let (count, gtids) = (repaired.lost_gtids.count(), one_line(&repaired.lost_gtids));
+        lines.push(format!("lost: {count} transactions of the log, as far as that is known: {gtids}"));
+    }
+    if repaired.begins_anew {
+        lines.push(
+            "the tables have transactions that the log lost, so the log begins anew behind them, as after RESET BINARY LOGS AND GTIDS; \
+             what is left of the old log is in the old directory"
+                .to_owned(),
+        );
+    }
+    if repaired.loses_log && repaired.lost_gtids.is_empty() && !repaired.begins_anew {
+        lines.push("lost: transactions of the log; which ones can't be said".to_owned());
+    }
+    if !repaired.left_out.is_empty() {
+        lines.push(format!(
+            "left out of the log: {}; the tables have what is in them",
+            repaired.left_out.join(", ")
+        ));
+    }
+    if rebuilt.lost > 0 {
+        lines.push(format!(
+            "lost: {} rows and index entries at the most: {}",
+            rebuilt.lost,
+            rebuilt.damaged.join("; ")
+        ));
+    }
+    lines.extend(rebuilt.doubtful.iter().map(|text| format!("doubtful: {text}")));
+    if !rebuilt.indexes.is_empty() {
+        lines.push(format!("made anew from the rows: {}", rebuilt.indexes.join(", ")));
+    }
+    lines.extend(rebuilt.set_aside.iter().map(|text| format!("still set aside: {text}")));
+    if repaired.has_new_uuid {
+        lines.push(
+            "the new directory has a new server_uuid: no GTID is given out twice. Make replicas of the old server anew".into(),
+        );
+    }
+    lines.push(format!("gtid_executed: {}", one_line(&rebuilt.executed)));
+    lines.push(format!("the report is in {}", into.join(REPORT).display()));
+    lines.push(format!("start it with: duramen serve --datadir={}", into.display()));
+    lines.join("\n") + "\n"
+}

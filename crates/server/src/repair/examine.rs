@@ -1,0 +1,654 @@
+//! What is in a data directory: the log, the store, the catalog. Reads everything, changes nothing.
+//!
+//! 1. log      Examined as a start does. Where tables have to be made from it, or all is asked for, every closed file is
+//!    read too.
+//! 2. store    Every block of every table file.
+//! 3. catalog  Its records, as the store has them; what can't be read is what a start sets aside.
+//!
+//! (M1) The log has everything if it goes back to its first file, and all of it is whole: then nothing in the store is lost,
+//!      however damaged. Otherwise what is lost is said of each finding.
+
+use super::progress::Progress;
+use super::report::{FileState, Finding, Object, Report, Severity};
+use crate::log_tool::ToolError;
+use binlog::event::{Event, decode, decode_format_description};
+use binlog::file::{FileReader, Input};
+use binlog::gtid::{Gtid, GtidSet};
+use binlog::log::{Examined, IndexState, LogError};
+use binlog::position::{FileNumber, LogPosition};
+use env::Env;
+use sql::catalog::{State, record};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use storage::TreeId;
+use storage::check::{Damage, StoreFiles};
+
+/// The store's folder.
+pub(super) const STORE: &str = "store";
+
+/// More than a Stop event takes, with its checksum, and less than any transaction, in bytes.
+const STOP_EVENT_MAX: u64 = 40;
+
+/// A data directory, examined. Its lock is held.
+pub(super) struct Examination {
+    pub(super) report: Report,
+    pub(super) base_name: String,
+    pub(super) log: Log,
+    pub(super) store: StoreState,
+    /// `None` if it can't be read.
+    pub(super) catalog: Option<State>,
+    /// Objects that are set aside, or a catalog that can't be read.
+    pub(super) catalog_is_damaged: bool,
+    /// Tables and log don't belong together.
+    pub(super) is_apart: bool,
+    _locks: Vec<Box<dyn Send + Sync>>,
+}
+
+/// The log.
+pub(super) struct Log {
+    /// Names of the files that belong to it, oldest first.
+    pub(super) files: Vec<String>,
+    pub(super) examined: Option<Examined>,
+    /// What stops a start: the end, or what would be replayed.
+    pub(super) damage: Option<LogError>,
+    /// The first damage anywhere; only if all files were read.
+    pub(super) damage_anywhere: Option<LogError>,
+    /// It goes back to its first file.
+    pub(super) reaches_back: bool,
+}
+
+/// The tables on disk.
+pub(super) enum StoreState {
+    /// There are none.
+    None,
+    /// It can't be said which tables there are.
+    Unreadable,
+    Read(StoreFiles, Vec<Damage>),
+}
+
+/// What each tree is.
+struct Trees(BTreeMap<TreeId, Tree>);
+
+#[derive(Clone)]
+struct Tree {
+    name: String,
+    /// It can be made anew from the rows.
+    is_secondary: bool,
+}
+
+/// Examines the directory; `full`: every file of the log too.
+pub(super) fn examine(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    base_name: Option<&str>,
+    full: bool,
+) -> Result<Examination, ToolError> {
+    let inside = env.read_dir(dir).map_err(|e| ToolError::io("read the folder", dir, e))?;
+    let locks = lock(&**env, dir)?;
+    let base_name = base_name.map_or_else(|| base_name_of(&inside), str::to_owned);
+    let report = Report { datadir: dir.display().to_string(), ..Report::default() };
+    let names = log_names(&inside, &base_name);
+    if names.is_empty() && !env.exists(&dir.join(STORE)) {
+        let dir = dir.display();
+        return Err(ToolError::Refused(format!(
+            "'{dir}' is no data directory: it has neither log files {base_name}.NNNNNN nor a folder '{STORE}'; \
+             --log-bin=NAME says what log files are called"
+        )));
+    }
+    let mut found = Examination {
+        report,
+        base_name,
+        log: Log { files: names, examined: None, damage: None, damage_anywhere: None, reaches_back: false },
+        store: StoreState::None,
+        catalog: None,
+        catalog_is_damaged: false,
+        is_apart: false,
+        _locks: locks,
+    };
+    let store_error = found.read_store(env, dir);
+    found.read_catalog();
+    found.examine_log(env, dir);
+    let is_sound = matches!(&found.store, StoreState::Read(_, damage) if damage.is_empty())
+        && !found.catalog_is_damaged
+        && found.log.damage.is_none();
+    if full || !is_sound {
+        found.read_all_of_the_log();
+    }
+    found.tell_log(env, dir, full || !is_sound);
+    found.tell_store(store_error);
+    found.tell_catalog();
+    found.tell_identity(&**env, dir);
+    Ok(found)
+}
+
+/// The locks that a server holds; nothing is made or written for them.
+fn lock(env: &dyn Env, dir: &Path) -> Result<Vec<Box<dyn Send + Sync>>, ToolError> {
+    let mut locks = Vec::new();
+    for path in [dir.join("duramen.lock"), dir.join(STORE).join("LOCK")] {
+        if !env.exists(&path) {
+            continue;
+        }
+        match env.lock_file(&path) {
+            Ok(lock) => locks.push(lock),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                let dir = dir.display();
+                return Err(ToolError::Refused(format!(
+                    "a server is running in '{dir}'; stop it first, or examine a copy of the directory"
+                )));
+            }
+            // A directory that can only be read: no server runs in it that could write.
+            Err(e) if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {}
+            Err(e) => return Err(ToolError::io("lock", &path, e)),
+        }
+    }
+    Ok(locks)
+}
+
+pub(super) fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The number in a log file's name.
+pub(super) fn number_of(name: &str, base_name: &str) -> Option<u32> {
+    let digits = name.strip_prefix(base_name)?.strip_prefix('.')?;
+    let is_number = digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit());
+    if is_number { digits.parse().ok() } else { None }
+}
+
+fn log_names(inside: &[PathBuf], base_name: &str) -> Vec<String> {
+    let mut names: Vec<String> = inside.iter().map(|path| name_of(path)).collect();
+    names.retain(|name| number_of(name, base_name).is_some());
+    names.sort_by_key(|name| number_of(name, base_name));
+    names
+}
+
+/// What log files are called, by the index file, or else by a file with a number.
+fn base_name_of(inside: &[PathBuf]) -> String {
+    let names: Vec<String> = inside.iter().map(|path| name_of(path)).collect();
+    let index = names.iter().find_map(|name| name.strip_suffix(".index"));
+    let numbered = || {
+        names.iter().find_map(|name| {
+            let (base, _) = name.rsplit_once('.')?;
+            number_of(name, base).map(|_| base)
+        })
+    };
+    index.or_else(numbered).unwrap_or("binlog").to_owned()
+}
+
+/// True if a log that begins so has all that an empty store needs.
+fn reaches_back(examined: &Examined) -> bool {
+    let first = examined.recovered.files.first().copied();
+    let needed = match examined.recovered.reset {
+        Some(reset) if reset.tables == LogPosition::ZERO => reset.first,
+        _ => FileNumber(1),
+    };
+    first.is_some_and(|first| first <= needed)
+}
+
+impl Examination {
+    fn read_store(&mut self, env: &Arc<dyn Env>, dir: &Path) -> Option<String> {
+        match StoreFiles::read(env, &dir.join(STORE)) {
+            Ok(None) => None,
+            Ok(Some(files)) => {
+                let list = files.files();
+                let mut progress =
+                    Progress::new(&**env, "reading table files", list.iter().map(|f| f.size).sum());
+                let damage = files.check(&mut |bytes| progress.add(bytes));
+                drop(progress);
+                self.report.files.extend(list.iter().map(|file| FileState {
+                    name: format!("{STORE}/{}", name_of(&file.path)),
+                    kind: "table file",
+                    bytes: file.size,
+                    read: "all",
+                }));
+                self.store = StoreState::Read(files, damage);
+                None
+            }
+            Err(error) => {
+                self.store = StoreState::Unreadable;
+                Some(error.to_string())
+            }
+        }
+    }
+
+    fn read_catalog(&mut self) {
+        let StoreState::Read(files, _) = &self.store else { return };
+        let (mut records, mut damage) = (Vec::new(), Vec::new());
+        files.read_tree(record::TREE, &mut damage, &mut |key, value, position| {
+            records.push((key.to_vec(), value.to_vec(), position));
+        });
+        match record::load_records(&records) {
+            Ok(state) => {
+                self.catalog_is_damaged = !state.set_aside.is_empty() || !damage.is_empty();
+                self.catalog = Some(state);
+            }
+            Err(error) => {
+                self.catalog_is_damaged = true;
+                self.find(Severity::Loss, "", None, format!("the catalog can't be read: {}", error.message));
+            }
+        }
+    }
+
+    fn find(&mut self, severity: Severity, file: &str, offset: Option<u64>, what: String) -> &mut Finding {
+        let finding = Finding {
+            severity,
+            file: file.to_owned(),
+            offset,
+            what,
+            remedy: String::new(),
+            objects: Vec::new(),
+        };
+        self.report.findings.push(finding);
+        self.report.findings.last_mut().expect("just pushed")
+    }
+
+    /// Where the tables are; zero without tables.
+    pub(super) fn tables_at(&self) -> LogPosition {
+        match &self.store {
+            StoreState::Read(files, _) => files.position(),
+            _ => LogPosition::ZERO,
+        }
+    }
+
+    /// As a start does.
+    fn examine_log(&mut self, env: &Arc<dyn Env>, dir: &Path) {
+        let tables = self.tables_at();
+        match binlog::log::examine(env.clone(), dir, &self.base_name) {
+            Ok(examined) => {
+                let proof = format!("the tables hold what the log had up to {tables}");
+                let checked = examined
+                    .check()
+                    .and_then(|()| examined.require_durable(tables, &proof))
+                    .and_then(|()| examined.verify_from(tables));
+                self.log.damage = checked.err();
+                self.log.reaches_back = reaches_back(&examined);
+                let strays: Vec<String> = examined.strays.iter().map(|path| name_of(path)).collect();
+                self.log.files.retain(|name| !strays.contains(name));
+                self.log.examined = Some(examined);
+            }
+            Err(error) => {
+                let first = self.log.files.first().and_then(|name| number_of(name, &self.base_name));
+                self.log.reaches_back = first == Some(1);
+                self.log.damage = Some(error);
+            }
+        }
+        self.log.damage_anywhere = self.log.damage.clone();
+    }
+
+    fn read_all_of_the_log(&mut self) {
+        if let Some(examined) = &self.log.examined
+            && let Err(error) = examined.verify_from(LogPosition::ZERO)
+        {
+            // The oldest damage comes first.
+            self.log.damage_anywhere = Some(error);
+        }
+        self.report.log_has_everything = self.log.reaches_back && self.log.damage_anywhere.is_none();
+    }
+
+    fn tell_log(&mut self, env: &Arc<dyn Env>, dir: &Path, is_read: bool) {
+        let files = self.log.files.clone();
+        let count = files.len();
+        for (i, name) in files.iter().enumerate() {
+            let file = env.open(&dir.join(name), env::OpenMode::Read).and_then(|file| file.len());
+            let read = if is_read || i + 1 == count { "all" } else { "from the tables' position on" };
+            let bytes = file.unwrap_or(0);
+            self.report.files.push(FileState { name: name.clone(), kind: "binary log", bytes, read });
+        }
+        let range = match (files.first(), files.last()) {
+            (Some(first), Some(last)) => format!("{first} to {last}"),
+            _ => "no files".to_owned(),
+        };
+        if let Some(examined) = self.log.examined.clone() {
+            let recovered = &examined.recovered;
+            let executed = one_line(&recovered.gtid_executed);
+            let last = files.last().cloned().unwrap_or_default();
+            self.report.gtid_executed = Some(executed);
+            self.report.log_end = Some(format!("{last}:{}", recovered.end.offset()));
+            for finding in examined.findings.iter().filter(|f| !f.is_damage) {
+                let is_index = finding.file.ends_with(".index") && examined.index != IndexState::Sound;
+                let is_mark = finding.file.ends_with(".durable");
+                let severity = if is_index || is_mark { Severity::Repairable } else { Severity::Note };
+                let found = self.find(severity, &finding.file, finding.offset, finding.what.clone());
+                if severity == Severity::Repairable {
+                    found.remedy = "a start makes it anew from the log files; so does a repair".to_owned();
+                }
+            }
+            for path in &examined.cut_files {
+                let what = "an earlier start or repair cut this off the log and kept it".to_owned();
+                self.find(Severity::Note, &name_of(path), None, what);
+            }
+        }
+        let mut told = Vec::new();
+        for damage in [self.log.damage_anywhere.clone(), self.log.damage.clone()].into_iter().flatten() {
+            let text = damage.to_string();
+            if told.contains(&text) {
+                continue;
+            }
+            told.push(text);
+            self.tell_log_damage(&damage);
+        }
+        if self.log.damage_anywhere.is_none() {
+            let back = if self.log.reaches_back { "to its first file" } else { "not to its first file" };
+            let read = if is_read { "all of it was read" } else { "read from the tables' position on" };
+            self.report.sound.push(format!("the binary log, {range}, which goes back {back}; {read}"));
+        }
+        self.tell_apart();
+    }
+
+    fn tell_log_damage(&mut self, damage: &LogError) {
+        let (file, offset, what) = match damage {
+            LogError::Corrupt { file, offset, why, loss, .. } => {
+                let mut what = format!("the binary log is damaged: {why}");
+                if let Some(loss) = loss {
+                    let (name, end) = &loss.last_good_end;
+                    what += &match loss.last_good {
+                        Some(gtid) => {
+                            format!(". The last good transaction is {gtid}, which ends at {name}:{end}")
+                        }
+                        None => format!(". It is good up to {name}:{end}"),
+                    };
+                    what += &match (loss.whole_behind, loss.last_behind) {
+                        (0, _) => "; no whole transaction lies behind the damage in this file".to_owned(),
+                        (n, None) => format!("; {n} whole transactions lie behind the damage in this file"),
+                        (n, Some(last)) => {
+                            format!(
+                                "; {n} whole transactions lie behind the damage in this file, up to {last}"
+                            )
+                        }
+                    };
+                }
+                (file.to_string(), Some(*offset), what)
+            }
+            LogError::Missing(name) => (name.to_string(), None, "this binary log file is missing".to_owned()),
+            other => (String::new(), None, format!("the binary log can't be read: {other}")),
+        };
+        let remedy = if self.is_before_tables(damage) && self.tables_are_sound() {
+            "the tables have all of it, so no row is lost: 'duramen repair --accept-loss' leaves this part of the log out. \
+             Replicas that have not read it, and recovery to a point in it, need the file from a backup"
+        } else if self.tables_are_sound() && self.is_in_front_of_tables(damage) {
+            "the tables have what is in front of their position, so no row up to there is lost: 'duramen repair --accept-loss' keeps \
+             them and begins the log anew. Replicas that have not read the old log have to be made anew"
+        } else {
+            "put the file back from a backup, or copy a replica; 'duramen repair --accept-loss' keeps tables that are sound, ends the \
+             log in front of the damage, and writes down what is lost"
+        };
+        self.find(Severity::Loss, &file, offset, what).remedy = remedy.to_owned();
+    }
+
+    /// True if the damage lies in a log file that is older than the one that replay begins with.
+    pub(super) fn is_before_tables(&self, damage: &LogError) -> bool {
+        matches!(damage, LogError::Corrupt { file, .. } if self.is_file_before_tables(file))
+    }
+
+    pub(super) fn is_file_before_tables(&self, file: &str) -> bool {
+        let Some(number) = number_of(file, &self.base_name) else { return false };
+        self.position_number(number).is_some_and(|number| number < self.tables_at().file())
+    }
+
+    /// True if the damage lies in the file that the tables' position is in, and in front of it.
+    fn is_in_front_of_tables(&self, damage: &LogError) -> bool {
+        let LogError::Corrupt { file, offset, .. } = damage else { return false };
+        let number = number_of(file, &self.base_name).and_then(|named| self.position_number(named));
+        let tables = self.tables_at();
+        number == Some(tables.file()) && *offset < tables.offset()
+    }
+
+    /// The number in positions of the log file with this number in its name: a reset of the log makes them differ.
+    pub(super) fn position_number(&self, named: u32) -> Option<FileNumber> {
+        let last = self.log.examined.as_ref()?.recovered.files.last()?.0;
+        let last_named = number_of(self.log.files.last()?, &self.base_name)?;
+        Some(FileNumber((i64::from(named) + i64::from(last) - i64::from(last_named)).try_into().ok()?))
+    }
+
+    pub(super) fn tables_are_sound(&self) -> bool {
+        matches!(&self.store, StoreState::Read(_, damage) if damage.is_empty()) && !self.catalog_is_damaged
+    }
+
+    /// Whether tables and log belong together.
+    fn tell_apart(&mut self) {
+        let Some(examined) = self.log.examined.clone() else { return };
+        let (recovered, tables) = (&examined.recovered, self.tables_at());
+        let start = recovered.files.first().copied().unwrap_or(FileNumber(1));
+        let needed = match recovered.reset {
+            Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
+            _ => tables.file().max(FileNumber(1)),
+        };
+        let is_store = matches!(self.store, StoreState::Read(..));
+        if is_store && (tables > recovered.end || start > needed) && self.log.damage.is_none() {
+            let what = format!(
+                "the tables are at position {tables} of the log, which goes from file {} to {}: log files are missing, or \
+                 the tables or the log are those of another time or server",
+                start.0, recovered.end
+            );
+            self.is_apart = true;
+            self.find(Severity::Loss, "", None, what).remedy =
+                "put the missing log files back, or restore a backup or a copy of a replica".to_owned();
+        }
+    }
+
+    fn tell_store(&mut self, error: Option<String>) {
+        let from_log = self.report.log_has_everything;
+        let severity = if from_log { Severity::Repairable } else { Severity::Loss };
+        let from_log_text =
+            "a repair makes all tables anew from the binary log, which has everything".to_owned();
+        let position = self.tables_at();
+        let (damage, instead_of, count, bytes) = match &self.store {
+            StoreState::Unreadable => {
+                let what = format!(
+                    "it can't be said which table files make up the tables: {}",
+                    error.unwrap_or_default()
+                );
+                self.find(severity, STORE, None, what).remedy = match from_log {
+                    true => from_log_text,
+                    false => "restore a backup or a copy of a replica".to_owned(),
+                };
+                return;
+            }
+            StoreState::None => {
+                let has_rows = self.log.examined.as_ref().is_some_and(|e| !e.recovered.files.is_empty());
+                if from_log || !has_rows {
+                    let what =
+                        "there are no tables on disk yet; a start makes them from the binary log".to_owned();
+                    self.find(Severity::Note, STORE, None, what);
+                } else {
+                    let what = "there are no tables on disk, and the log does not go back to its first file"
+                        .to_owned();
+                    self.find(Severity::Loss, STORE, None, what).remedy =
+                        "restore a backup or a copy of a replica".to_owned();
+                }
+                return;
+            }
+            StoreState::Read(files, damage) => {
+                let list = files.files();
+                let bytes: u64 = list.iter().map(|file| file.size).sum();
+                (damage.clone(), files.instead_of().map(ToString::to_string), list.len(), bytes)
+            }
+        };
+        self.report.tables_at = Some(position.to_string());
+        if let Some(what) = instead_of {
+            self.find(Severity::Repairable, &format!("{STORE}/CURRENT"), None, what).remedy =
+                "the newest manifest is sound and counts: a start makes CURRENT anew, and so does a repair"
+                    .to_owned();
+        }
+        if damage.is_empty() {
+            let text =
+                format!("{count} table files, {bytes} bytes, every block; the tables are at {position}");
+            self.report.sound.push(text);
+        }
+        let trees = Trees::of(self.catalog.as_ref());
+        for found in damage {
+            let (names, loses_rows) = trees.of_damage(&found);
+            let (severity, remedy) = match (loses_rows, from_log) {
+                (false, _) => (
+                    Severity::Repairable,
+                    "no row is lost: a repair makes it anew from the rows".to_owned(),
+                ),
+                (true, true) => (Severity::Repairable, from_log_text.clone()),
+                (true, false) => (
+                    Severity::Loss,
+                    "the log does not go back far enough to make these rows anew: restore a backup, or copy a replica; \
+                     'duramen repair --accept-loss' keeps all rows but those of this block"
+                        .to_owned(),
+                ),
+            };
+            let file = format!("{STORE}/{}", name_of(&found.file));
+            let what = match &found.lost {
+                storage::check::Lost::Nothing => format!("{} (a filter or properties)", found.what),
+                storage::check::Lost::Table { entries, .. } => {
+                    format!("{}; none of the {entries} entries of this file can be read", found.what)
+                }
+                storage::check::Lost::Block { .. } => format!("{} of a block of rows or keys", found.what),
+            };
+            let finding = self.find(severity, &file, Some(found.offset), what);
+            finding.remedy = remedy;
+            finding.objects = names.clone();
+            for name in names {
+                if !self.report.objects.iter().any(|o| o.name == name) {
+                    self.report.objects.push(Object { name, state: "damaged", why: found.what.clone() });
+                }
+            }
+        }
+    }
+
+    fn tell_catalog(&mut self) {
+        let from_log = self.report.log_has_everything;
+        // What was found first, before it was known what the log has.
+        for finding in &mut self.report.findings {
+            if finding.what.starts_with("the catalog can't be read") && from_log {
+                finding.severity = Severity::Repairable;
+                finding.remedy =
+                    "a repair makes all tables anew from the binary log, which has everything".into();
+            }
+        }
+        let Some(state) = self.catalog.clone() else { return };
+        let tables: usize = state.databases.values().map(|d| d.tables.len()).sum();
+        let functions: usize = state.databases.values().map(|d| d.functions.len()).sum();
+        let users = state.users.len();
+        self.report.sound.push(format!(
+            "the definitions of {tables} tables, {functions} stored functions and {users} accounts can be read"
+        ));
+        for object in state.set_aside.values() {
+            let severity = if from_log { Severity::Repairable } else { Severity::Loss };
+            let what = format!("{} is set aside by a start: {}", object.key, object.reason);
+            let finding = self.find(severity, "", None, what);
+            finding.remedy = match from_log {
+                true => "a repair makes all tables anew from the binary log; it tells if that brings this one back".into(),
+                false => "its record and rows are kept as they are; restore it from a backup, or DROP it".into(),
+            };
+            finding.objects = vec![object.key.to_string()];
+            let (name, why) = (object.key.to_string(), object.reason.clone());
+            self.report.objects.push(Object { name, state: "set aside", why });
+        }
+    }
+
+    /// The server's UUID.
+    fn tell_identity(&mut self, env: &dyn Env, dir: &Path) {
+        let auto = dir.join("auto.cnf");
+        let text = env.read_file(&auto).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let what = match text {
+            Ok(text) if crate::datadir::uuid_in(&text).is_some() => return,
+            Ok(_) => "it holds no server_uuid, and the server does not start with it",
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                "it is missing: a start gives the server another server_uuid"
+            }
+            Err(_) => "it can't be read",
+        };
+        self.find(Severity::Repairable, "auto.cnf", None, what.to_owned()).remedy =
+            "a repair gives the server a new server_uuid; nothing else depends on it".to_owned();
+    }
+
+    /// True if the tables have all that the log had, damaged or not: nothing but the end of the log lies behind them.
+    pub(super) fn tables_have_all(&self, env: &dyn Env, dir: &Path) -> bool {
+        let Some(last) = self.log.files.last() else { return false };
+        let named = number_of(last, &self.base_name);
+        let number = named.and_then(|named| self.position_number(named));
+        let len = env.open(&dir.join(last), env::OpenMode::Read).and_then(|file| file.len());
+        number == Some(self.tables_at().file())
+            && len.is_ok_and(|len| len <= self.tables_at().offset() + STOP_EVENT_MAX)
+    }
+
+    /// Every GTID that the log is known to have had.
+    pub(super) fn known_gtids(&self, env: &dyn Env, dir: &Path) -> GtidSet {
+        let mut known =
+            self.log.examined.as_ref().map(|e| e.recovered.gtid_executed.clone()).unwrap_or_default();
+        for damage in [&self.log.damage, &self.log.damage_anywhere].into_iter().flatten() {
+            let LogError::Corrupt { loss: Some(loss), .. } = damage else { continue };
+            // The damaged transaction itself, if its beginning can be read.
+            let (name, end) = &loss.last_good_end;
+            gtid_at(env, &dir.join(name), *end).into_iter().for_each(|gtid| known.add(gtid));
+            let (Some(from), Some(to)) = (loss.last_good, loss.last_behind) else {
+                loss.last_behind.into_iter().for_each(|gtid| known.add(gtid));
+                continue;
+            };
+            if from.uuid == to.uuid && from.gno < to.gno {
+                let source = binlog::gtid::Source { uuid: to.uuid, tag: Default::default() };
+                known.add_interval(source, binlog::gtid::Interval { start: from.gno + 1, end: to.gno + 1 });
+            } else {
+                known.add(to);
+            }
+        }
+        known
+    }
+}
+
+/// The GTID of the transaction that begins at `offset`.
+fn gtid_at(env: &dyn Env, path: &Path, offset: u64) -> Option<Gtid> {
+    let file = env.open(path, env::OpenMode::Read).ok()?;
+    let mut reader = FileReader::new(Input::file(file)).ok()?;
+    let format = decode_format_description(reader.next_event().ok()??.bytes).ok()?;
+    reader.skip_to(offset).ok()?;
+    match decode(reader.next_event().ok()??.bytes, &format).ok()? {
+        Event::Gtid(event) => event.gtid,
+        _ => None,
+    }
+}
+
+/// On one line.
+pub(super) fn one_line(set: &GtidSet) -> String {
+    set.to_string().replace('\n', "")
+}
+
+impl Trees {
+    fn of(catalog: Option<&State>) -> Trees {
+        let mut trees = BTreeMap::new();
+        let mut add = |tree: TreeId, name: String, is_secondary| {
+            trees.insert(tree, Tree { name, is_secondary });
+        };
+        add(record::TREE, "the catalog".to_owned(), false);
+        add(TreeId(2), "prepared XA transactions".to_owned(), false);
+        let Some(catalog) = catalog else { return Trees(trees) };
+        for table in catalog.databases.values().flat_map(|d| d.tables.values()) {
+            let name = format!("table {}.{}", table.database, table.name);
+            for (number, index) in table.schema.indexes().enumerate() {
+                let is_secondary = number > 0;
+                let text = match is_secondary {
+                    true => format!("index {} of {name}", index.name()),
+                    false => format!("rows of {name}"),
+                };
+                add(index.tree(), text, is_secondary);
+            }
+        }
+        for object in catalog.set_aside.values() {
+            for &tree in object.trees.iter().flatten() {
+                add(tree, format!("{}, which is set aside", object.key), false);
+            }
+        }
+        Trees(trees)
+    }
+
+    /// Whose entries are lost, and whether these are more than index entries.
+    fn of_damage(&self, damage: &Damage) -> (Vec<String>, bool) {
+        let Some(range) = damage.trees() else { return (Vec::new(), false) };
+        let known = || self.0.range(range.clone());
+        let is_known = |tree: &TreeId| self.0.contains_key(tree);
+        let loses_rows =
+            known().any(|(_, tree)| !tree.is_secondary) || !is_known(range.start()) || !is_known(range.end());
+        let mut names: Vec<String> = known().map(|(_, tree)| tree.name.clone()).collect();
+        if names.is_empty() {
+            names.push(format!("unknown, tree {}", range.start().0));
+        }
+        (names, loses_rows)
+    }
+}

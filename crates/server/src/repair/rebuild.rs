@@ -1,0 +1,253 @@
+//! Step 4 of a repair: the tables.
+//!
+//! Salvage writes all entries that can be read into a new store, at the position that the tables were at, but for secondary
+//! indexes that have lost entries, or whose rows have: those are built from the rows. Recovery then does what any start does:
+//! it executes what the tables lack of the log, all of it if there are none.
+
+use super::examine::{Examination, STORE};
+use super::progress::Progress;
+use crate::datadir::Datadir;
+use crate::log_tool::ToolError;
+use crate::log_tool::replay::while_telling;
+use crate::options::{self, Command};
+use crate::stop::Stop;
+use binlog::gtid::GtidSet;
+use binlog::position::LogPosition;
+use env::Env;
+use sql::catalog::TableDef;
+use sql::status::Status;
+use sql::variables::ids;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use storage::check::{Damage, Lost, StoreFiles};
+use storage::{LogDurability, Store, StoreOptions, TreeId};
+
+/// What became of the tables.
+#[derive(Debug, Default)]
+pub(super) struct Rebuilt {
+    /// Entries that could not be read and were not made anew.
+    pub(super) lost: u64,
+    /// What could not be read, in words.
+    pub(super) damaged: Vec<String>,
+    /// Rows that may be out of date, in words.
+    pub(super) doubtful: Vec<String>,
+    /// Indexes that were made anew.
+    pub(super) indexes: Vec<String>,
+    /// Objects that recovery set aside, with the reasons.
+    pub(super) set_aside: Vec<String>,
+    pub(super) executed: GtidSet,
+}
+
+/// The log that the new store belongs to is copied and durable.
+struct CopiedLog;
+
+impl LogDurability for CopiedLog {
+    fn ensure_durable(&self, _: LogPosition) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Indexes to be made anew from the rows.
+struct Indexes {
+    tables: Vec<(Arc<TableDef>, Vec<usize>)>,
+    trees: BTreeSet<TreeId>,
+}
+
+impl Indexes {
+    fn of(found: &Examination, damage: &[Damage]) -> Indexes {
+        let mut indexes = Indexes { tables: Vec::new(), trees: BTreeSet::new() };
+        let is_damaged =
+            |tree: TreeId| damage.iter().any(|d| d.trees().is_some_and(|range| range.contains(&tree)));
+        let databases = found.catalog.iter().flat_map(|state| state.databases.values());
+        for table in databases.flat_map(|database| database.tables.values()) {
+            let all = || table.schema.indexes().enumerate();
+            let lacks_rows = is_damaged(table.schema.primary.tree());
+            let wanted: Vec<usize> = all()
+                .skip(1)
+                .filter(|(_, index)| lacks_rows || is_damaged(index.tree()))
+                .map(|(number, _)| number)
+                .collect();
+            if !wanted.is_empty() {
+                indexes
+                    .trees
+                    .extend(all().filter(|(n, _)| wanted.contains(n)).map(|(_, index)| index.tree()));
+                indexes.tables.push((table.clone(), wanted));
+            }
+        }
+        indexes
+    }
+}
+
+pub(super) fn salvage(
+    env: &Arc<dyn Env>,
+    found: &Examination,
+    files: &StoreFiles,
+    damage: &[Damage],
+    target: &Path,
+    rebuilt: &mut Rebuilt,
+) -> Result<(), ToolError> {
+    let dir = target.join(STORE);
+    env.create_dir_all(&dir).map_err(|e| ToolError::io("make the folder", &dir, e))?;
+    let indexes = Indexes::of(found, damage);
+    let total = files.files().iter().map(|file| file.size).sum();
+    let mut progress = Progress::new(&**env, "writing tables", total);
+    let failed = |e: storage::StoreError| ToolError::Refused(format!("the new tables can't be written: {e}"));
+    let leaves_out = |tree: TreeId| indexes.trees.contains(&tree);
+    let salvaged = files.salvage(&dir, &leaves_out, &mut |bytes| progress.add(bytes)).map_err(failed)?;
+    drop(progress);
+    let name = |tree: TreeId| name_of(found, tree);
+    let is_secondary = |damage: &Damage| {
+        damage
+            .trees()
+            .is_some_and(|range| indexes.trees.contains(range.start()) && range.start() == range.end())
+    };
+    if salvaged.damage.iter().any(|damage| damage.lost != Lost::Nothing && !is_secondary(damage)) {
+        rebuilt.lost = salvaged.lost;
+    }
+    for damage in &salvaged.damage {
+        let Some(range) = damage.trees().filter(|_| !is_secondary(damage)) else { continue };
+        let (Lost::Block { after: first, last } | Lost::Table { first, last, .. }) = &damage.lost else {
+            continue;
+        };
+        rebuilt.damaged.push(format!(
+            "{} at {}: {} to {}, keys {} to {}",
+            super::examine::name_of(&damage.file),
+            damage.offset,
+            name(*range.start()),
+            name(*range.end()),
+            hex(first),
+            hex(last)
+        ));
+    }
+    for (tree, count) in &salvaged.doubtful {
+        if !indexes.trees.contains(tree) {
+            rebuilt.doubtful.push(format!(
+                "{count} of {}: they may have been changed or deleted by what could not be read",
+                name(*tree)
+            ));
+        }
+    }
+    make_indexes(env, &dir, &indexes, rebuilt)
+}
+
+/// A key without its tree.
+fn hex(full_key: &[u8]) -> String {
+    full_key.iter().skip(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn name_of(found: &Examination, tree: TreeId) -> String {
+    let tables =
+        found.catalog.iter().flat_map(|state| state.databases.values()).flat_map(|d| d.tables.values());
+    for table in tables {
+        for (number, index) in table.schema.indexes().enumerate() {
+            if index.tree() == tree {
+                let table = format!("{}.{}", table.database, table.name);
+                return match number {
+                    0 => format!("the rows of {table}"),
+                    _ => format!("index {} of {table}", index.name()),
+                };
+            }
+        }
+    }
+    match tree {
+        sql::catalog::record::TREE => "the catalog".to_owned(),
+        TreeId(number) => format!("tree {number}"),
+    }
+}
+
+fn make_indexes(
+    env: &Arc<dyn Env>,
+    dir: &Path,
+    indexes: &Indexes,
+    rebuilt: &mut Rebuilt,
+) -> Result<(), ToolError> {
+    if indexes.tables.is_empty() {
+        return Ok(());
+    }
+    let failed = |e: storage::StoreError| ToolError::Refused(format!("the new tables can't be written: {e}"));
+    let options = StoreOptions {
+        memtable_size: 32 << 20,
+        memtables_max: 2,
+        block_cache_size: 32 << 20,
+        log_distance_max: u64::MAX,
+        background: false,
+        durability: Arc::new(CopiedLog),
+    };
+    let store = Store::open(env.clone(), dir, options).map_err(failed)?;
+    for (table, numbers) in &indexes.tables {
+        let name = format!("{}.{}", table.database, table.name);
+        let broken = |e: &dyn std::fmt::Display| {
+            ToolError::Refused(format!("the indexes of {name} can't be made anew from its rows: {e}"))
+        };
+        let wanted: Vec<(usize, TreeId)> =
+            numbers.iter().filter_map(|&n| Some((n, table.schema.index(n)?.tree()))).collect();
+        let snapshot = store.snapshot_visible();
+        let mut cursor = store.cursor(table.schema.primary.tree(), snapshot.position());
+        let trees = wanted.iter().map(|(_, tree)| *tree).collect();
+        let mut builder = store.build_trees(trees, snapshot);
+        cursor.seek_first().map_err(failed)?;
+        while cursor.valid() {
+            let upgraded = match &table.layouts {
+                Some(layouts) => {
+                    layouts.upgrade(cursor.position(), cursor.value()).map_err(|e| broken(&e))?
+                }
+                None => None,
+            };
+            let image = upgraded.as_deref().unwrap_or_else(|| cursor.value());
+            let keys = table.schema.keys(image).map_err(|e| broken(&e))?;
+            for &(number, tree) in &wanted {
+                builder.put(tree, keys.of(number), &[]).map_err(|e| broken(&e))?;
+            }
+            cursor.next().map_err(failed)?;
+        }
+        builder.finish().map_err(|e| broken(&e))?;
+        let names = numbers
+            .iter()
+            .filter_map(|&n| Some(format!("index {} of {name}", table.schema.index(n)?.name())));
+        rebuilt.indexes.extend(names);
+    }
+    Ok(())
+}
+
+/// Opens the new directory as a server does, closes it, and reads every block.
+pub(super) fn recover(
+    env: &Arc<dyn Env>,
+    target: &Path,
+    base_name: &str,
+    rebuilt: &mut Rebuilt,
+) -> Result<(), ToolError> {
+    let wrong =
+        |what: String| ToolError::Refused(format!("recovery of the new data directory failed: {what}"));
+    let args = [format!("--datadir={}", target.display()), format!("--log-bin={base_name}")];
+    let options = match options::parse(&**env, &args) {
+        Ok(Command::Serve(options)) => options,
+        Ok(_) => return Err(wrong("its options are not understood".into())),
+        Err(e) => return Err(wrong(e.to_string())),
+    };
+    eprintln!("duramen repair: recovery runs on the new directory");
+    let pid_file = options.path(ids::PID_FILE);
+    let datadir = Datadir::open(env.clone(), target, &pid_file).map_err(|e| wrong(e.to_string()))?;
+    let (status, never) = (Arc::<Status>::default(), Stop::default());
+    let tell = |seconds| eprintln!("duramen repair: recovery runs, {seconds} s");
+    let database = while_telling(tell, || crate::database::open(env, &options, &datadir, &status, &never));
+    let database = database.map_err(|e| wrong(e.to_string()))?;
+    rebuilt.executed = database.engine().log().gtid_executed();
+    let state = database.catalog().state();
+    rebuilt.set_aside = state.set_aside.values().map(|o| format!("{}: {}", o.key, o.reason)).collect();
+    drop(state);
+    crate::database::close(&database).map_err(|e| wrong(e.to_string()))?;
+    drop(database);
+    drop(datadir);
+    let files = StoreFiles::read(env, &target.join(STORE)).map_err(|e| wrong(e.to_string()))?;
+    let Some(files) = files else { return Ok(()) };
+    let total = files.files().iter().map(|file| file.size).sum();
+    let mut progress = Progress::new(&**env, "reading the new tables", total);
+    match files.check(&mut |bytes| progress.add(bytes)).first() {
+        None => Ok(()),
+        Some(damage) => {
+            Err(wrong(format!("{} at {}: {}", damage.file.display(), damage.offset, damage.what)))
+        }
+    }
+}
