@@ -242,21 +242,24 @@ fn make(
 fn plan(found: &Examination, forces: bool) -> Result<TablesFrom, ToolError> {
     let has_everything = found.report.log_has_everything;
     let no_tables = || {
-        ToolError::Refused(
-            "the tables can't be read, and the log does not go back to its first file: there is nothing to make tables of. \
-             Restore a backup or a copy of a replica"
-                .to_owned(),
-        )
+        let what = match found.catalog_lost_records || found.catalog.is_none() {
+            true => "the definitions of tables are lost",
+            false => "the tables can't be read",
+        };
+        ToolError::Refused(format!(
+            "{what}, and the log does not go back to its first file: there is nothing to make tables of. Restore a backup or a copy \
+             of a replica"
+        ))
     };
+    // A start drops trees that no table has: without its record a table would be lost whole.
+    let can_salvage = found.catalog.is_some() && !found.catalog_lost_records;
     match &found.store {
         _ if has_everything && (forces || !found.tables_are_sound()) => Ok(TablesFrom::Log),
         StoreState::Read(..) if found.tables_are_sound() => Ok(TablesFrom::Copy),
         // What can be read of the tables has more than a log that is cut.
-        StoreState::Read(..) if found.catalog.is_some() && found.log.damage.is_none() => {
-            Ok(TablesFrom::Salvage)
-        }
+        StoreState::Read(..) if can_salvage && found.log.damage.is_none() => Ok(TablesFrom::Salvage),
         _ if found.log.reaches_back => Ok(TablesFrom::Log),
-        StoreState::Read(..) if found.catalog.is_some() => Ok(TablesFrom::Salvage),
+        StoreState::Read(..) if can_salvage => Ok(TablesFrom::Salvage),
         _ => Err(no_tables()),
     }
 }

@@ -543,3 +543,49 @@ fn damaged_tables_and_a_damaged_log_give_what_the_log_has_in_front() {
     is_well(&server);
     stop(server);
 }
+
+/// Bits and ends of any file: what `check` calls sound or repairable is repaired to the row; nothing panics, and whatever is made
+/// starts. `DURAMEN_REPAIR_TRIALS` and `DURAMEN_REPAIR_SEED` draw more.
+#[test]
+fn any_damage_is_repaired_or_told() {
+    let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().unwrap());
+    let mut random = stdx::random::Random::new(number("DURAMEN_REPAIR_SEED", 1));
+    let worlds = [World::new(), World::without_old_log()];
+    let mut outcomes = BTreeMap::new();
+    for trial in 0..number("DURAMEN_REPAIR_TRIALS", 12) {
+        let world = &worlds[(trial % 2) as usize];
+        let files: Vec<(PathBuf, Vec<u8>)> =
+            content(world.path()).into_iter().filter(|(_, bytes)| !bytes.is_empty()).collect();
+        let (path, sound) = &files[random.below(files.len() as u64) as usize];
+        let mut bytes = sound.clone();
+        let at = random.below(bytes.len() as u64) as usize;
+        let kind = random.below(4);
+        match kind {
+            0 => bytes.truncate(at),
+            1 => bytes[at..(at + 600).min(sound.len())].fill(0),
+            _ => bytes[at] ^= 1 << random.below(8),
+        }
+        write(path, &bytes);
+        let what = format!("trial {trial}: kind {kind} at {at} of {} in {}", sound.len(), path.display());
+        let (checked, text) = world.check(&["--full"]);
+        assert!((0..=2).contains(&checked), "{what}: {checked}: {text}");
+        let (repaired, text) = world.repair(&["--accept-loss", "--force"]);
+        println!("{what}: check {checked}, repair {repaired}");
+        *outcomes.entry((checked, repaired)).or_insert(0) += 1;
+        assert!((0..=3).contains(&repaired) && !text.contains("panicked"), "{what}: {repaired}: {text}");
+        assert!(checked == 2 || repaired == 0, "{what}: {checked} {repaired}: {text}");
+        if repaired < 2 {
+            let server = world.start();
+            if checked < 2 {
+                assert_eq!(server.sql(QUERY), world.rows, "{what}: {text}");
+            }
+            is_well(&server);
+            stop(server);
+            std::fs::remove_dir_all(world.target()).unwrap();
+        } else {
+            println!("{what}: {text}");
+        }
+        write(path, sound);
+    }
+    println!("check and repair said: {outcomes:?}");
+}

@@ -440,14 +440,22 @@ impl LevelWalk {
     }
 }
 
+/// Keys of which entries are lost.
+struct LostRange {
+    first: Vec<u8>,
+    last: Vec<u8>,
+    /// The newest position that may be lost.
+    newest: LogPosition,
+}
+
 /// The newest version of each key of many tables, deletions too.
 struct Walk {
     levels: Vec<LevelWalk>,
     /// Which level the last entry came from; `None` at the start.
     last: Option<usize>,
     key: Vec<u8>,
-    /// Ranges of keys that are lost, and the newest position that may be lost there.
-    lost: Vec<(Vec<u8>, LogPosition)>,
+    /// Told so far, but for those that were passed.
+    lost: Vec<LostRange>,
     positions: Vec<(PathBuf, LogPosition)>,
     told: usize,
     /// Entries that were read, all versions.
@@ -504,9 +512,12 @@ impl Walk {
 
     fn note_lost(&mut self, damage: &[Damage]) {
         for found in &damage[self.told.min(damage.len())..] {
-            let (Lost::Block { last, .. } | Lost::Table { last, .. }) = &found.lost else { continue };
+            let (Lost::Block { after: first, last } | Lost::Table { first, last, .. }) = &found.lost else {
+                continue;
+            };
             let newest = self.positions.iter().find(|(path, _)| *path == found.file);
-            self.lost.push((last.clone(), newest.map_or(LogPosition::MAX, |(_, position)| *position)));
+            let newest = newest.map_or(LogPosition::MAX, |(_, position)| *position);
+            self.lost.push(LostRange { first: first.clone(), last: last.clone(), newest });
         }
         self.told = damage.len();
     }
@@ -514,7 +525,7 @@ impl Walk {
     /// True if the entry that was returned last lies where a newer one may be lost (K2).
     fn is_doubtful(&mut self) -> bool {
         let Some(entry) = self.last.and_then(|last| self.levels[last].entry()) else { return false };
-        self.lost.retain(|(last, _)| last.as_slice() >= entry.key);
-        self.lost.iter().any(|(_, position)| entry.position < *position)
+        self.lost.retain(|lost| lost.last.as_slice() >= entry.key);
+        self.lost.iter().any(|lost| lost.first.as_slice() <= entry.key && entry.position < lost.newest)
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Examination {
     pub(super) catalog: Option<State>,
     /// Objects that are set aside, or a catalog that can't be read.
     pub(super) catalog_is_damaged: bool,
+    /// The catalog has lost records: nobody knows which.
+    pub(super) catalog_lost_records: bool,
     /// Tables and log don't belong together.
     pub(super) is_apart: bool,
     _locks: Vec<Box<dyn Send + Sync>>,
@@ -104,6 +106,7 @@ pub(super) fn examine(
         store: StoreState::None,
         catalog: None,
         catalog_is_damaged: false,
+        catalog_lost_records: false,
         is_apart: false,
         _locks: locks,
     };
@@ -219,6 +222,8 @@ impl Examination {
         files.read_tree(record::TREE, &mut damage, &mut |key, value, position| {
             records.push((key.to_vec(), value.to_vec(), position));
         });
+        self.catalog_lost_records =
+            damage.iter().any(|found| found.trees().is_some_and(|range| range.contains(&record::TREE)));
         match record::load_records(&records) {
             Ok(state) => {
                 self.catalog_is_damaged = !state.set_aside.is_empty() || !damage.is_empty();
@@ -480,12 +485,19 @@ impl Examination {
         let trees = Trees::of(self.catalog.as_ref());
         for found in damage {
             let (names, loses_rows) = trees.of_damage(&found);
+            let of_catalog = found.trees().is_some_and(|range| range.contains(&record::TREE));
             let (severity, remedy) = match (loses_rows, from_log) {
                 (false, _) => (
                     Severity::Repairable,
                     "no row is lost: a repair makes it anew from the rows".to_owned(),
                 ),
                 (true, true) => (Severity::Repairable, from_log_text.clone()),
+                (true, false) if of_catalog => (
+                    Severity::Loss,
+                    "which tables there were can't be said any more, and the log does not go back far enough to tell: restore a \
+                     backup, or copy a replica"
+                        .to_owned(),
+                ),
                 (true, false) => (
                     Severity::Loss,
                     "the log does not go back far enough to make these rows anew: restore a backup, or copy a replica; \
@@ -557,6 +569,11 @@ impl Examination {
         };
         self.find(Severity::Repairable, "auto.cnf", None, what.to_owned()).remedy =
             "a repair gives the server a new server_uuid; nothing else depends on it".to_owned();
+    }
+
+    /// True if what is lost there are more than entries of secondary indexes, which are made anew from the rows.
+    pub(super) fn loses_rows(&self, damage: &Damage) -> bool {
+        Trees::of(self.catalog.as_ref()).of_damage(damage).1
     }
 
     /// True if the tables have all that the log had, damaged or not: nothing but the end of the log lies behind them.

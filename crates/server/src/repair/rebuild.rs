@@ -98,16 +98,11 @@ pub(super) fn salvage(
     let salvaged = files.salvage(&dir, &leaves_out, &mut |bytes| progress.add(bytes)).map_err(failed)?;
     drop(progress);
     let name = |tree: TreeId| name_of(found, tree);
-    let is_secondary = |damage: &Damage| {
-        damage
-            .trees()
-            .is_some_and(|range| indexes.trees.contains(range.start()) && range.start() == range.end())
-    };
-    if salvaged.damage.iter().any(|damage| damage.lost != Lost::Nothing && !is_secondary(damage)) {
+    if salvaged.damage.iter().any(|damage| found.loses_rows(damage)) {
         rebuilt.lost = salvaged.lost;
     }
     for damage in &salvaged.damage {
-        let Some(range) = damage.trees().filter(|_| !is_secondary(damage)) else { continue };
+        let Some(range) = damage.trees().filter(|_| found.loses_rows(damage)) else { continue };
         let (Lost::Block { after: first, last } | Lost::Table { first, last, .. }) = &damage.lost else {
             continue;
         };
