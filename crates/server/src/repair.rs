@@ -142,6 +142,8 @@ struct Repaired {
     /// The tables are ahead of what is left of the log, so it begins anew behind them.
     begins_anew: bool,
     lost_gtids: GtidSet,
+    /// Damage of the log that no start reads, in the file that the tables' position is in: it stays, and is told.
+    stays: Option<String>,
     rebuilt: Rebuilt,
     has_new_uuid: bool,
 }
@@ -225,6 +227,11 @@ fn make(
         lost_gtids.subtract(&examined.recovered.gtid_executed);
     }
     let (cuts, left_out) = log.finish()?;
+    let stays = found.log.damage_anywhere.as_ref().filter(|damage| {
+        let is_kept = from != TablesFrom::Log && !begins_anew && cuts.is_empty();
+        is_kept && found.is_in_front_of_tables(damage)
+    });
+    let stays = stays.map(ToString::to_string);
     let loses_log = !cuts.is_empty() || found.log.damage.is_some() || found.is_apart;
     let has_new_uuid = loses_log || !copy::has_uuid(&**env, dir);
     copy::others(env, found, dir, target, has_new_uuid, from == TablesFrom::Copy)?;
@@ -235,7 +242,7 @@ fn make(
         rebuild::salvage(env, found, files, damage, target, &mut rebuilt)?;
     }
     rebuild::recover(env, target, &found.base_name, &mut rebuilt)?;
-    Ok(Repaired { from, cuts, left_out, loses_log, begins_anew, lost_gtids, rebuilt, has_new_uuid })
+    Ok(Repaired { from, cuts, left_out, loses_log, begins_anew, lost_gtids, stays, rebuilt, has_new_uuid })
 }
 
 /// Step 2.
@@ -266,7 +273,7 @@ fn plan(found: &Examination, forces: bool) -> Result<TablesFrom, ToolError> {
 
 impl Repaired {
     fn has_loss(&self) -> bool {
-        self.loses_log || !self.left_out.is_empty() || self.rebuilt.lost > 0
+        self.loses_log || self.stays.is_some() || !self.left_out.is_empty() || self.rebuilt.lost > 0
     }
 }
 
@@ -290,6 +297,7 @@ fn repair_members(repaired: &Repaired, into: &Path) -> String {
         ("lost_transactions", repaired.lost_gtids.count().to_string()),
         ("log_cut", array(cuts)),
         ("log_begins_anew", repaired.begins_anew.to_string()),
+        ("log_damage_that_stays", repaired.stays.as_deref().map_or("null".into(), quoted)),
         ("log_files_left_out", texts(&repaired.left_out)),
         ("lost_entries", rebuilt.lost.to_string()),
         ("damaged", texts(&rebuilt.damaged)),
@@ -314,6 +322,12 @@ fn text_of(repaired: &Repaired, into: &Path) -> String {
     if !repaired.lost_gtids.is_empty() {
         let (count, gtids) = (repaired.lost_gtids.count(), one_line(&repaired.lost_gtids));
         lines.push(format!("lost: {count} transactions of the log, as far as that is known: {gtids}"));
+    }
+    if let Some(damage) = &repaired.stays {
+        lines.push(format!(
+            "still damaged, in front of where the tables are, so that no start reads it; replicas must not begin there. Purge the file \
+             when the log has gone on: {damage}"
+        ));
     }
     if repaired.begins_anew {
         lines.push(

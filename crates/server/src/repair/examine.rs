@@ -372,6 +372,9 @@ impl Examination {
         let remedy = if self.is_before_tables(damage) && self.tables_are_sound() {
             "the tables have all of it, so no row is lost: 'duramen repair --accept-loss' leaves this part of the log out. \
              Replicas that have not read it, and recovery to a point in it, need the file from a backup"
+        } else if self.log.damage.is_none() && self.is_in_front_of_tables(damage) {
+            "the tables have it, and no start reads it, so no row is lost. Replicas that have not read it, and recovery to a point in it, \
+             need the file from a backup; purge it when the log has gone on"
         } else if self.tables_are_sound() && self.is_in_front_of_tables(damage) {
             "the tables have what is in front of their position, so no row up to there is lost: 'duramen repair --accept-loss' keeps \
              them and begins the log anew. Replicas that have not read the old log have to be made anew"
@@ -393,7 +396,7 @@ impl Examination {
     }
 
     /// True if the damage lies in the file that the tables' position is in, and in front of it.
-    fn is_in_front_of_tables(&self, damage: &LogError) -> bool {
+    pub(super) fn is_in_front_of_tables(&self, damage: &LogError) -> bool {
         let LogError::Corrupt { file, offset, .. } = damage else { return false };
         let number = number_of(file, &self.base_name).and_then(|named| self.position_number(named));
         let tables = self.tables_at();
