@@ -51,8 +51,13 @@ pub struct Joiner<'a> {
     safe: bool,
     /// Cost and rows of nests for one row before them: by the place of their items, and the slots filled before that their
     /// conditions read. Without it, planning would take twice as long for each level of nests.
-    nests: RefCell<HashMap<(*const Item, u64), (f64, f64)>>,
+    nests: RefCell<HashMap<NestKey, NestEstimate>>,
 }
+
+/// Where a nest's items lie, and the slots filled before it that its conditions read.
+type NestKey = (*const Item, u64);
+/// A nest's cost, and its rows.
+type NestEstimate = (f64, f64);
 
 /// A join so far: what is filled, what comes out, what it cost.
 #[derive(Clone, Copy)]
