@@ -121,10 +121,15 @@ impl Core {
     /// How near the store is to a limit; 1 stops writers. Waits only help if flush or compaction has work: without
     /// frozen memtables memory alone stops nobody.
     fn pressure(&self, bytes: usize) -> f64 {
+        let depth = self.current.peek().version.level0_depth as f64 / LEVEL0_DEPTH_MAX as f64;
+        depth.max(self.flush_pressure(bytes))
+    }
+
+    /// The same, of what flushes relieve: memory and the distance to replay.
+    fn flush_pressure(&self, bytes: usize) -> f64 {
         let view = self.current.peek();
-        let depth = view.version.level0_depth as f64 / LEVEL0_DEPTH_MAX as f64;
         if view.frozen.is_empty() {
-            return depth;
+            return 0.0;
         }
         let size = self.options.memtable_size;
         let is_huge = |list: &SkipList| list.bytes() > 2 * size;
@@ -137,7 +142,7 @@ impl Core {
         let small = view.frozen.iter().filter(|f| !is_huge(&f.list));
         let distance: u64 = small.map(|f| f.log_distance).sum();
         let distance = distance as f64 / (2 * self.options.log_distance_max).max(1) as f64;
-        depth.max(memory).max(distance)
+        memory.max(distance)
     }
 
     /// Waits as long as pressure asks for.
@@ -161,8 +166,18 @@ impl Core {
             if self.signals.closing.load(Ordering::Acquire) {
                 return Err(StoreError::Closed);
             }
-            if let Some(cause) = failures.0.as_ref().or(failures.1.as_ref()) {
+            if let Some(cause) = failures.0.as_ref() {
                 return Err(StoreError::Stalled(Box::new(cause.clone())));
+            }
+            if let Some(cause) = failures.1.as_ref() {
+                if cause.is_disk_full() {
+                    return Err(StoreError::Stalled(Box::new(cause.clone())));
+                }
+                // A damaged table can't be compacted, now or later: reads become slower, which is told, but nobody else's
+                // tables are stopped for it, nor the DROP TABLE that would end it.
+                if self.flush_pressure(bytes) < 1.0 {
+                    return Ok(());
+                }
             }
             self.signals.progress.wait_for(&mut failures, RETRY_PAUSE);
             pressure = self.pressure(bytes);

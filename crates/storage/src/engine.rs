@@ -568,7 +568,9 @@ fn check_together(store: &ExaminedStore, examined: &Examined) -> Result<(), Engi
         Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
         _ => tables.file().max(FileNumber(1)),
     };
-    if tables > log_end || log_start > needed {
+    // Tables without any log are never those of a new server: the log is there first.
+    let is_log_gone = recovered.files.is_empty() && store.has_tables();
+    if tables > log_end || log_start > needed || is_log_gone {
         return Err(store
             .doubt()
             .map_or(EngineError::Apart { tables, log_start, log_end }, |why| why.clone().refused().into()));

@@ -407,6 +407,11 @@ impl ExaminedStore {
         self.found.checkpoint.position
     }
 
+    /// True if there are tables, named by a manifest or not.
+    pub fn has_tables(&self) -> bool {
+        self.found.has_tables()
+    }
+
     /// Why the store, which seems to be empty, may have lost what it had. It is to be adopted only if the log has everything
     /// from its first file on.
     pub fn doubt(&self) -> Option<&StoreError> {

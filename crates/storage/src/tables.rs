@@ -63,6 +63,11 @@ pub(crate) struct Examined {
 }
 
 impl Examined {
+    /// True if there are files of tables.
+    pub(crate) fn has_tables(&self) -> bool {
+        !self.files.tables.is_empty()
+    }
+
     /// Reads what the manifest says, and whether all tables that it names are there. Changes nothing.
     pub(crate) fn read(env: &Arc<dyn Env>, dir: &Path) -> Result<Examined, StoreError> {
         let files = Files::list(&**env, dir)?;

@@ -169,12 +169,27 @@ impl Examined {
     /// [`LogError::Corrupt`] if one of them is not whole, or if its transactions are not those that the next one says came
     /// before; [`LogError::Io`].
     pub fn verify_from(&self, position: LogPosition) -> Result<(), LogError> {
-        let Some((_, closed)) = self.files.split_last() else { return Ok(()) };
+        let Some((&(last, end), closed)) = self.files.split_last() else { return Ok(()) };
+        if last == position.file() && (FIRST_EVENT..end).contains(&position.offset()) {
+            self.check_boundary(last, position.offset())?;
+        }
         for &(number, len) in closed.iter().filter(|(number, _)| *number >= position.file()) {
             let from = if number == position.file() { position.offset() } else { 0 };
             self.verify_closed(number, from, len).map_err(LogError::at_start)?;
         }
         Ok(())
+    }
+
+    /// Fails unless an event begins at this place of the last file: another file lies under its name.
+    fn check_boundary(&self, number: FileNumber, offset: u64) -> Result<(), LogError> {
+        let scanned = scan::scan_from(open(&self.folder, number)?, offset);
+        let scanned = scanned.map_err(|e| from_stream(&self.folder, number, offset, e))?;
+        if scanned.end > offset {
+            return Ok(());
+        }
+        let why = "the tables have what the log had up to here, and no event begins here: this is another file, or \
+                   another server's";
+        Err(LogError::corrupt(&self.file_name(number), offset, why.to_owned()).at_start())
     }
 
     /// The name of a file of this number, without folder.

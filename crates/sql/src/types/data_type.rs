@@ -1,5 +1,6 @@
 //! A column's type, as declared and checked: lengths filled in, limits kept, character set resolved.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -467,8 +468,12 @@ fn check_members(
         Charset::Utf8mb4.convert(trim_member(m, collation).into(), charset).0.into_owned().into()
     };
     let members: Vec<_> = members.iter().map(in_set).collect();
-    for (i, member) in members.iter().enumerate() {
-        if let Some(other) = members[..i].iter().find(|other| collation.compare(member, other).is_eq()) {
+    // By their keys: there may be 65,535.
+    let mut known = HashMap::with_capacity(members.len());
+    for member in &members {
+        let mut key = Vec::new();
+        collation.sort_key(member, &mut key);
+        if let Some(other) = known.insert(key, member) {
             let shown = collation.charset().convert((&**other).into(), Charset::Utf8mb4).0;
             return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[
                 &name,

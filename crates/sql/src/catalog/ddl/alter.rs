@@ -84,6 +84,8 @@ fn drop_index(drop: &DropIndex) -> AlterTable {
 
 impl Alter {
     fn new(alter: &AlterTable, state: &State, settings: &Settings) -> Result<Alter> {
+        // `sql_generate_invisible_primary_key` is about CREATE TABLE.
+        let settings = &Settings { generates_key: false, ..settings.clone() };
         let (database, name) = settings.object(&alter.name)?;
         check_not_system(database)?;
         let old = settings.existing(state, database, name)?;
