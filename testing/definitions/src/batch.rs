@@ -1,7 +1,6 @@
 //! One batch: cases on a fresh server, and what is there of them after each way to stop and start
 //! it.
 
-use crate::generator;
 use crate::snapshot::{Difference, Snapshot};
 use crate::{Result, connect, launch};
 use mysql::Conn;
@@ -140,7 +139,7 @@ pub fn draw(server: &Running, seed: u64, number: u64) -> Result<Case> {
     let mut conn = connect(server)?;
     let mut case = Case { number, statements: Vec::new() };
     let mut broken = None;
-    generator::case(seed, number, &mut |sql| {
+    definition_generator::case(seed, number, &mut |sql| {
         if broken.is_some() {
             return false;
         }

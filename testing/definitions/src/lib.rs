@@ -1,7 +1,7 @@
 //! Legal definitions at the edges: whatever the server accepted is there, unchanged, after stops,
 //! kills and on copies (R1).
 //!
-//! 1. [`generator`] makes cases from a seed: a session with its modes, a database of its own, and
+//! 1. [`definition_generator`] makes cases from a seed: a session with its modes, a database of its own, and
 //!    statements that define tables, functions and accounts at every limit, change them and fill
 //!    them. What the server refuses is counted, and fine.
 //! 2. [`batch`] runs cases on one server, takes a [`snapshot`] of all that can be asked, and asks
@@ -17,7 +17,6 @@
 //! [`Route`]: batch::Route
 
 pub mod batch;
-pub mod generator;
 pub mod kills;
 pub mod reduce;
 pub mod rot;

@@ -1,7 +1,7 @@
 //! All that can be asked of a server about its definitions and rows, as texts that can be compared.
 
-use crate::generator::PREFIX;
 use crate::{Result, connect};
+use definition_generator::PREFIX;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use servers::Running;
