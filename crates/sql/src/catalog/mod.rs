@@ -56,6 +56,7 @@ pub(crate) use replay::settings_of;
 pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
 
+use self::auto_increment::Counter;
 use crate::ast::Statement;
 use crate::error::{self, Result, SqlError};
 use crate::parser::{ParseOptions, parse};
@@ -71,6 +72,8 @@ pub struct Catalog {
     definitions_epoch: AtomicU64,
     /// Trees that were built for statements that are about to be logged (C4).
     pending: Mutex<Pending>,
+    /// AUTO_INCREMENT counters of tables that are about to be published, by their numbers.
+    counters: Mutex<Vec<(u64, Arc<Counter>)>>,
 }
 
 /// Trees that were built for tables, by the tables' numbers.
@@ -99,6 +102,7 @@ impl Catalog {
             accounts_epoch: AtomicU64::new(0),
             definitions_epoch: AtomicU64::new(0),
             pending: Mutex::default(),
+            counters: Mutex::default(),
         }
     }
 
@@ -183,11 +187,32 @@ impl Catalog {
         self.pending.lock().remove(&table);
     }
 
+    /// From now on checkpoints tell of the counters of tables that `changes` make, until [`Self::forget_counters`]: a checkpoint
+    /// may have their records before they are published, and a table that is altered has another number then.
+    pub fn put_counters(&self, changes: &[Change]) {
+        let counted = changes.iter().filter_map(|change| match change {
+            Change::PutTable(table, _) | Change::AlterTable(_, table, _) => Some(table),
+            _ => None,
+        });
+        let counted = counted.filter(|table| table.auto_column.is_some());
+        self.counters.lock().extend(counted.map(|table| (table.id, table.counter.clone())));
+    }
+
+    /// See [`Self::put_counters`]: they are published, or never will be. The caller has [`Self::lock_ddl`].
+    pub fn forget_counters(&self) {
+        self.counters.lock().clear();
+    }
+
     /// A checkpoint's notes, pairs of u64: all AUTO_INCREMENT counters (table number and next value), trees that were built
     /// for statements about to be logged (table number with its highest bit set, and tree), and these statements' hashes
     /// (table number with its two highest bits set, and hash).
     pub fn notes(&self) -> Vec<u8> {
-        notes(&self.state.read(), &self.pending.lock())
+        let mut out = notes(&self.state.read(), &self.pending.lock());
+        for (table, counter) in self.counters.lock().iter() {
+            out.extend_from_slice(&table.to_le_bytes());
+            out.extend_from_slice(&counter.next().to_le_bytes());
+        }
+        out
     }
 }
 

@@ -192,9 +192,12 @@ impl Running<'_> {
         let event = self.event(cx, &plan);
         let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, built)?;
         drop(state);
-        let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
+        catalog.put_counters(&plan.changes);
+        let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid());
+        let committed = committed.inspect_err(|_| catalog.forget_counters())?;
         cx.committed(committed.gtid);
         catalog.publish(&plan.changes, committed.position);
+        catalog.forget_counters();
         for change in &plan.changes {
             if let Change::AlterTable(_, new, _) = change
                 && let Ok(new) = catalog.table(&new.database, &new.name)

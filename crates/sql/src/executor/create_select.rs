@@ -124,11 +124,13 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     }
     drop(scan);
     transaction.end_statement();
-    let committed = transaction.commit()?;
+    table.counter.used(filled.counter.next().saturating_sub(1));
+    catalog.put_counters(&plan.changes);
+    let committed = transaction.commit().inspect_err(|_| catalog.forget_counters())?;
     let committed = committed.ok_or_else(|| SqlError::internal("a statement that was not logged"))?;
     cx.committed(committed.gtid);
-    table.counter.used(filled.counter.next().saturating_sub(1));
     catalog.publish(&plan.changes, committed.position);
+    catalog.forget_counters();
     Ok(())
 }
 

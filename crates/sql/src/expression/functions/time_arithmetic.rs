@@ -49,7 +49,7 @@ fn moment(cx: &mut Context, value: &Datum<'_>) -> Option<Moment> {
             let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
             text.starts_with(b"-") || digits > 0 && digits < 8 && text.get(digits) != Some(&b'-')
         }
-        Datum::Int(n) => n.abs() <= 8_385_959,
+        Datum::Int(n) => n.unsigned_abs() <= 8_385_959,
         Datum::UInt(n) => *n <= 8_385_959,
         Datum::Decimal(_) | Datum::Double(_) | Datum::Float(_) => value.to_f64().value.abs() < 8_386_000.0,
         _ => false,
