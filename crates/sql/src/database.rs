@@ -1,7 +1,7 @@
 //! What all sessions share: the engine, the catalog, the server's variables, and the list of sessions.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +11,8 @@ use binlog::group::GroupContext;
 use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
+use storage::check::{Damage, StoreFiles};
+use storage::engine::STORE_FOLDER;
 use storage::lock::Killed;
 use storage::{Engine, Interrupt, TreeId, Xid};
 
@@ -20,7 +22,7 @@ use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
-use crate::catalog::{Catalog, Replay, State, parse_one};
+use crate::catalog::{Catalog, Replay, State, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
@@ -381,6 +383,24 @@ fn take_up_tables(state: &State, engine: &Engine) -> Result<()> {
     Ok(())
 }
 
+/// Fails if the catalog's own blocks can't be read: nothing could be started from the rest, so nothing is changed (R2). Whatever
+/// else is wrong the engine's own examination says.
+fn check_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<()> {
+    let Ok(Some(files)) = StoreFiles::read(env, &datadir.join(STORE_FOLDER)) else { return Ok(()) };
+    let mut damage = Vec::new();
+    files.read_tree(record::TREE, &mut damage, &mut |_, _, _| {});
+    let of_catalog = |d: &&Damage| d.trees().is_some_and(|trees| trees.contains(&record::TREE));
+    match damage.iter().find(of_catalog) {
+        None => Ok(()),
+        Some(Damage { file, offset, what, .. }) => Err(SqlError::internal(format_args!(
+            "{} is damaged at byte {offset}: {what}. It holds the catalog, without which nothing can be started. Nothing \
+             was changed. Restore a backup or a copy of a replica; `duramen check` tells what is there, `duramen repair` makes \
+             a new data directory from the binary log if that goes back far enough",
+            file.display()
+        ))),
+    }
+}
+
 /// What a database is opened with.
 pub struct OpenOptions {
     /// The data directory, which exists and is locked.
@@ -403,6 +423,7 @@ impl Database {
         let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
         let engine_options =
             variables::engine::engine_options(&options.globals, &options.log_base_name, uuid);
+        check_catalog(&env, &options.datadir)?;
         let engine = Engine::open_without_replay(env.clone(), &options.datadir, engine_options)
             .map_err(SqlError::internal)?;
         let prepared = Arc::<AtomicU64>::default();

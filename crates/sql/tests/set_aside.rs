@@ -3,9 +3,12 @@
 
 mod common;
 
+use std::path::Path;
+
 use binlog::event::QueryEvent;
 use binlog::group::GroupContext;
 use common::{Server, rows, run, value};
+use env::{Env, OpenMode, SimEnv};
 use sql::Session;
 use storage::{TreeId, WriteBatch};
 
@@ -151,4 +154,38 @@ fn what_replay_cannot_follow_is_set_aside_from_there_on() {
     let server = server.power_cut();
     let mut session = server.session();
     assert!(!rows(&mut session, "SHOW ENGINE DURAMEN STATUS")[0][2].contains("SET ASIDE"));
+}
+
+#[test]
+fn damage_of_the_catalog_itself_stops_the_start_and_changes_nothing() {
+    let server = Server::new(3);
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY, b VARCHAR(100))").unwrap();
+    drop(session);
+    server.database.close().unwrap();
+    let env = server.env.clone();
+    drop(server);
+    let tables: Vec<_> = env
+        .read_dir(Path::new("/data/store"))
+        .unwrap()
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "table"))
+        .collect();
+    assert_eq!(tables.len(), 1);
+    let file = env.open(&tables[0], OpenMode::ReadWrite).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, 30).unwrap();
+    file.write_at(&[byte[0] ^ 4], 30).unwrap();
+    file.sync_all().unwrap();
+    let files = |env: &SimEnv| {
+        let paths = [Path::new("/data"), Path::new("/data/store")]
+            .into_iter()
+            .flat_map(|dir| env.read_dir(dir).unwrap());
+        let content = |path: std::path::PathBuf| env.read_file(&path).ok().map(|bytes| (path, bytes));
+        paths.filter_map(content).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let before = files(&env);
+    let error = Server::try_open(env.clone()).map(|_| ()).unwrap_err();
+    assert!(error.message.contains("It holds the catalog") && error.message.contains(".table"), "{error}");
+    assert!(before == files(&env), "a start that refuses changes nothing");
 }

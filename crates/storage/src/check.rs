@@ -205,6 +205,9 @@ impl StoreFiles {
         let tables = self.tables.iter().filter(|(_, table)| table.meta.may_hold(tree));
         let mut merge = Walk::new(tables);
         while let Some(entry) = merge.next(damage) {
+            if TreeId::of(entry.key) > tree {
+                break;
+            }
             if TreeId::of(entry.key) == tree
                 && let Some(value) = entry.value
                 && entry.position >= self.drops.floor(tree, LogPosition::MAX)

@@ -95,7 +95,7 @@ impl EngineOptions {
 const RELEASED_BY_LEADER_MAX: usize = 2000;
 
 /// The folder of the store inside the data directory.
-const STORE_FOLDER: &str = "store";
+pub const STORE_FOLDER: &str = "store";
 /// That of the temporary tables' store.
 const TEMPORARY_FOLDER: &str = "temporary";
 
