@@ -8,6 +8,7 @@ use env::{Env, OpenMode};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use storage::engine::STORE_FOLDER;
 use thiserror::Error;
 
 /// Why a data directory can't be used.
@@ -57,8 +58,16 @@ impl Datadir {
             _ => failed("lock", &lock_path, e),
         })?;
         let auto = path.join("auto.cnf");
-        let is_new = !env.exists(&auto);
-        let server_uuid = if is_new { make_uuid(&*env, &auto)? } else { read_uuid(&*env, &auto)? };
+        let has_uuid = env.exists(&auto);
+        let is_new = !has_uuid && !env.exists(&path.join(STORE_FOLDER));
+        let server_uuid = if has_uuid { read_uuid(&*env, &auto)? } else { make_uuid(&*env, &auto)? };
+        if !has_uuid && !is_new {
+            tracing::warn!(
+                "{} is missing, so this server has a new server_uuid: {server_uuid}. Its next transactions have GTIDs of \
+                 that; replicas take it for another server. Put the file back before the next start if that is not wanted",
+                auto.display()
+            );
+        }
         write_pid(&*env, pid_file).map_err(|e| failed("write", pid_file, e))?;
         let (path, pid_file) = (path.to_owned(), pid_file.to_owned());
         Ok(Self { env, path, pid_file, server_uuid, is_new, _lock: lock })
@@ -182,6 +191,12 @@ mod tests {
         assert!(!again.is_new());
         assert_eq!(again.server_uuid(), uuid);
         drop(again);
+        // Another identity, but the directory is no new one: it has tables.
+        env.create_dir_all(&path.join(STORE_FOLDER)).unwrap();
+        env.remove_file(&path.join("auto.cnf")).unwrap();
+        let other = Datadir::open(env.clone(), &path, &pid_file).unwrap();
+        assert!(!other.is_new() && is_uuid(other.server_uuid()) && other.server_uuid() != uuid);
+        drop(other);
         env.replace_file(&path.join("auto.cnf"), b"[auto]\nserver-uuid=x\n").unwrap();
         assert!(matches!(Datadir::open(env.clone(), &path, &pid_file), Err(DatadirError::NoUuid(_))));
     }
