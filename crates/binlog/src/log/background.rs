@@ -132,7 +132,8 @@ fn mark_loop(shared: &Shared) {
         if shared.background.stops() {
             return;
         }
-        thread::sleep(MARK_DELAY);
+        // Parked, not asleep: a stop unparks it.
+        thread::park_timeout(MARK_DELAY);
         shared.write_mark();
     }
 }
