@@ -4,6 +4,9 @@
 //! again after a pause, for ever: a full disk may get room, and nothing is lost meanwhile (F2). What failed is kept for
 //! [`Store::admit`](crate::Store::admit) and the statistics to tell.
 //!
+//! A compaction that fails for anything but a full disk stops no writer: a damaged table can't be compacted, now or later, and
+//! reads get slower instead, which the error log tells.
+//!
 //! Writers are slowed down, then stopped, by *pressure*: the fullest of the memory for memtables, the depth of level 0
 //! and the distance to replay, each against its limit. From [`SLOW`] on each writer waits a little, more with
 //! more pressure; from 1 on it waits for a flush or compaction to end. A transaction that is larger than a memtable presses

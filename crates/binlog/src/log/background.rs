@@ -1,8 +1,9 @@
 //! What the log does beside the commits: flushes when they don't wait, writes the index, fills the pool; and leads where no
 //! session is left that could.
 //!
-//! Four threads, so that making a file never delays a flush, a flush no leader, and the mark nobody. Without them ([`super::LogOptions::background`] is false)
-//! [`super::Log::maintain`] does the work of all but the leader when called, for tests that want to know what happens when.
+//! Four threads, so that making a file never delays a flush, a flush no leader, and the durable mark nobody. Without them
+//! ([`super::LogOptions::background`] is false) [`super::Log::maintain`] does the work of all but the leader when called, for
+//! tests that want to know what happens when.
 
 use super::Shared;
 use super::mark::MARK_DELAY;
