@@ -189,3 +189,22 @@ fn damage_of_the_catalog_itself_stops_the_start_and_changes_nothing() {
     assert!(error.message.contains("It holds the catalog") && error.message.contains(".table"), "{error}");
     assert!(before == files(&env), "a start that refuses changes nothing");
 }
+
+#[test]
+fn tables_without_any_log_are_no_new_server() {
+    let server = Server::new(3);
+    run(&mut server.session(), "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY)").unwrap();
+    server.database.close().unwrap();
+    let env = server.env.clone();
+    drop(server);
+    for (dir, what) in [("/data", "binlog"), ("/data/store", "CURRENT"), ("/data/store", "manifest")] {
+        for path in env.read_dir(Path::new(dir)).unwrap() {
+            if path.file_name().unwrap().to_string_lossy().contains(what) {
+                env.remove_file(&path).unwrap();
+            }
+        }
+    }
+    assert!(Server::try_open(env.clone()).is_err(), "the tables' log is gone: a new server would hide them");
+    let store = env.read_dir(Path::new("/data/store")).unwrap();
+    assert!(store.iter().any(|path| path.extension().is_some_and(|e| e == "table")), "and they stay");
+}
