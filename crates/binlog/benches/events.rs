@@ -1,7 +1,7 @@
 //! What the group-commit leader and the row codec cost, in nanoseconds.
 //!
-//! `cargo bench -p binlog --bench events`. The machine's other work shows in the figures: each is the best of several
-//! runs.
+//! `cargo bench -p binlog --bench events`. The machine's other work shows in the figures: each is
+//! the best of several runs.
 #![allow(missing_docs)]
 
 use std::hint::black_box;

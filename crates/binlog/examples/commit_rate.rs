@@ -2,8 +2,9 @@
 //!
 //!     cargo run --release -p binlog --example commit_rate -- [folder] [row bytes] [seconds] [binlog_prealloc_num]
 //!
-//! Each thread commits one transaction after the other at full durability, with nothing else to do: the limit of any
-//! server on this disk. The last lines compare plain flushes of a file, without a log.
+//! Each thread commits one transaction after the other at full durability, with nothing else to do:
+//! the limit of any server on this disk. The last lines compare plain flushes of a file, without a
+//! log.
 #![allow(clippy::unwrap_used)]
 
 use binlog::event::QueryEvent;

@@ -1,8 +1,9 @@
 //! A binary log file from front to back, whoever wrote it: MySQL, MariaDB or Duramen.
 //!
-//! Memory is one event and a window of bounded size, however long the file is; what an event's header promises is
-//! believed only as far as bytes come. Lengths and checksums are verified, and nothing else: what follows what is for the
-//! caller to judge. The log's own files are read by `log::scan`, which knows more of them.
+//! Memory is one event and a window of bounded size, however long the file is; what an event's
+//! header promises is believed only as far as bytes come. Lengths and checksums are verified, and
+//! nothing else: what follows what is for the caller to judge. The log's own files are read by
+//! `log::scan`, which knows more of them.
 
 use crate::event::{
     self, EventError, EventHeader, EventType, FormatDescription, MAGIC, decode_format_description, flags,
@@ -212,8 +213,8 @@ impl FileReader {
         Ok(Some(RawEvent { start, header, bytes: &self.event }))
     }
 
-    /// Where the file ended in zeros: how many bytes there are up to the last one that is not zero; 0 where it is zeros to
-    /// the end. Reads all of it.
+    /// Where the file ended in zeros: how many bytes there are up to the last one that is not zero;
+    /// 0 where it is zeros to the end. Reads all of it.
     pub fn bytes_behind_zeros(&mut self) -> Result<u64, FileError> {
         // The next header would have been zeros.
         let (mut behind, mut last) = (self.event.len() as u64, 0);

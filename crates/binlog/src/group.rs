@@ -1,21 +1,25 @@
 //! One transaction's part of the log: built by its session, stamped by the group-commit leader.
 //!
-//! 1. The session appends events to a [`GroupBuilder`] as its statements change rows. Rows of one statement, table and
-//!    kind share an event up to `binlog_row_event_max_size`. A savepoint is a [`Mark`]; going back to it cuts the bytes.
-//! 2. At commit the builder becomes an [`EventGroup`]: every event complete but for `end_log_pos` (0), the CRC of each
-//!    large one computed over that, in parallel with other sessions.
-//! 3. The leader stamps it: writes the GTID event, copies the bytes once, and for each event patches `end_log_pos` and
-//!    sets the CRC: of a small event by summing it, of a large one by moving the session's CRC along with one
-//!    multiplication (`event/checksum.rs`). So it never reads a large body, and a group of a gigabyte costs the leader
-//!    its memcpy; [`EventGroup::stamp_in_place`] saves even that, where the log writes the group's own buffer behind
-//!    the GTID event.
+//! 1. The session appends events to a [`GroupBuilder`] as its statements change rows. Rows of one
+//!    statement, table and kind share an event up to `binlog_row_event_max_size`. A savepoint is a
+//!    [`Mark`]; going back to it cuts the bytes.
+//! 2. At commit the builder becomes an [`EventGroup`]: every event complete but for `end_log_pos`
+//!    (0), the CRC of each large one computed over that, in parallel with other sessions.
+//! 3. The leader stamps it: writes the GTID event, copies the bytes once, and for each event
+//!    patches `end_log_pos` and sets the CRC: of a small event by summing it, of a large one by
+//!    moving the session's CRC along with one multiplication (`event/checksum.rs`). So it never
+//!    reads a large body, and a group of a gigabyte costs the leader its memcpy;
+//!    [`EventGroup::stamp_in_place`] saves even that, where the log writes the group's own buffer
+//!    behind the GTID event.
 //!
-//! A transaction that memory should not hold goes another way from step 1 on: its finished events move to a file of their
-//! own (`spilled.rs`), which becomes a part of the log as it is (`log/large.rs`).
+//! A transaction that memory should not hold goes another way from step 1 on: its finished events
+//! move to a file of their own (`spilled.rs`), which becomes a part of the log as it is
+//! (`log/large.rs`).
 //!
 //! (B1) `stamped_len` is exact and known before the GTID is.
-//! (B2) Bytes before a mark never change by what follows it, except the length of the rows event that was open at the
-//!      mark, which is written again when that event is closed, and what stamping sets.
+//! (B2) Bytes before a mark never change by what follows it, except the length of the rows event
+//!      that was open at the mark, which is written again when that event is closed, and what
+//!      stamping sets.
 
 mod finished;
 mod payload;
@@ -43,7 +47,8 @@ pub struct GroupContext {
     pub timestamp: u32,
     /// This server's version as a number, 80408 for 8.4.8.
     pub server_version: u32,
-    /// When and by which version the transaction was first committed, where that was another server.
+    /// When and by which version the transaction was first committed, where that was another
+    /// server.
     pub original: Option<OriginalCommit>,
     /// `binlog_row_metadata=FULL`: maps of tables say all of their columns.
     pub full_metadata: bool,
@@ -52,7 +57,8 @@ pub struct GroupContext {
     /// What the statement asks of whoever applies its rows: [`rows_flags::NO_FOREIGN_KEY_CHECKS`],
     /// [`rows_flags::RELAXED_UNIQUE_CHECKS`].
     pub rows_flags: u16,
-    /// `binlog_row_event_max_size`: a rows event ends before it has more bytes of rows, unless one row has.
+    /// `binlog_row_event_max_size`: a rows event ends before it has more bytes of rows, unless one
+    /// row has.
     pub row_event_max_size: usize,
 }
 
@@ -108,7 +114,8 @@ pub struct Mark {
     keys: usize,
 }
 
-/// Room that a group begins with: a transaction of a few small rows needs no more, and does not grow step by step.
+/// Room that a group begins with: a transaction of a few small rows needs no more, and does not
+/// grow step by step.
 const SMALL_BYTES: usize = 1024;
 /// The same for the ends of its events.
 const SMALL_EVENTS: usize = 16;
@@ -137,7 +144,8 @@ pub struct GroupBuilder {
 /// Hashes of keys. Those of a small transaction need no memory of their own.
 type Keys = SmallVec<[u64; 4]>;
 
-/// A transaction that writes more keys does not tell them: what follows depends on it, whatever it wrote.
+/// A transaction that writes more keys does not tell them: what follows depends on it, whatever it
+/// wrote.
 const KEYS_MAX: usize = 1 << 16;
 
 /// Offset of the flags in a rows event: header, table id.
@@ -153,7 +161,8 @@ impl GroupBuilder {
         Self { context, bytes, room, events, open: None, spilled: None, keys: Keys::new(), defines: false }
     }
 
-    /// Says how many bytes the group will about have, as the one before had: then it need not grow on the way.
+    /// Says how many bytes the group will about have, as the one before had: then it need not grow
+    /// on the way.
     pub fn expect(&mut self, bytes: usize) {
         // Texts differ in length, and the last event is yet to come.
         self.room = (bytes.min(ROOM_MAX) * 9 / 8 + 64).min(ROOM_MAX);
@@ -179,7 +188,8 @@ impl GroupBuilder {
         self.spilled.as_ref().map_or(0, |s| s.len())
     }
 
-    /// The session's context; its timestamp is that of the events to come, its flags those of rows events to be finished.
+    /// The session's context; its timestamp is that of the events to come, its flags those of rows
+    /// events to be finished.
     pub fn context_mut(&mut self) -> &mut GroupContext {
         &mut self.context
     }
@@ -222,8 +232,8 @@ impl GroupBuilder {
         self.bytes.extend_from_slice(after);
     }
 
-    /// A row that was changed: images of the columns whose bits are set in `present`, which has a bitmap for the row before
-    /// and one for the row after.
+    /// A row that was changed: images of the columns whose bits are set in `present`, which has a
+    /// bitmap for the row before and one for the row after.
     pub fn update_columns(
         &mut self,
         table_id: u64,
@@ -249,8 +259,9 @@ impl GroupBuilder {
         self.bytes.extend_from_slice(before);
     }
 
-    /// The hash of a key that a row had or has: a primary key, or a unique one that is taken or given up. A transaction
-    /// that wrote a key of the same hash before is what this one depends on.
+    /// The hash of a key that a row had or has: a primary key, or a unique one that is taken or
+    /// given up. A transaction that wrote a key of the same hash before is what this one depends
+    /// on.
     pub fn writes_key(&mut self, hash: u64) {
         if self.keys.len() <= KEYS_MAX && self.keys.last() != Some(&hash) {
             self.keys.push(hash);
@@ -263,7 +274,8 @@ impl GroupBuilder {
         self.event(query);
     }
 
-    /// Ends a statement: its last rows event says so, and the tables mapped for it are forgotten by readers.
+    /// Ends a statement: its last rows event says so, and the tables mapped for it are forgotten by
+    /// readers.
     pub fn end_statement(&mut self) {
         self.close_rows(rows_flags::STMT_END);
     }
@@ -304,7 +316,8 @@ impl GroupBuilder {
         self.finish(true)
     }
 
-    /// Completes a group whose last event was appended already. `may_have_statements` is the GTID event's flag.
+    /// Completes a group whose last event was appended already. `may_have_statements` is the GTID
+    /// event's flag.
     pub fn finish(mut self, may_have_statements: bool) -> EventGroup {
         self.close_rows(0);
         let may_have_statements = may_have_statements || self.defines;
@@ -335,7 +348,8 @@ impl GroupBuilder {
         EventGroup { context, may_have_statements, len, event_count, keys, body }
     }
 
-    /// Makes sure that an event for such rows is open and has room. Their images have all columns, or those of the bitmaps.
+    /// Makes sure that an event for such rows is open and has room. Their images have all columns,
+    /// or those of the bitmaps.
     fn open_rows(
         &mut self,
         kind: RowsKind,

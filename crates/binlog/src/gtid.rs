@@ -1,14 +1,15 @@
 //! Global transaction identifiers and sets of them.
 //!
-//! A GTID is the UUID of the server a transaction was first committed on, and its number there (*gno*, from 1). Sets are
-//! kept as sorted, disjoint, non-adjacent intervals per source, in the text form of `gtid_executed` and the binary form
-//! of the previous-GTIDs event and COM_BINLOG_DUMP_GTID.
+//! A GTID is the UUID of the server a transaction was first committed on, and its number there
+//! (*gno*, from 1). Sets are kept as sorted, disjoint, non-adjacent intervals per source, in the
+//! text form of `gtid_executed` and the binary form of the previous-GTIDs event and
+//! COM_BINLOG_DUMP_GTID.
 //!
-//! MySQL 8.3 added an optional *tag* between the two (`uuid:tag:gno`). Duramen gives out untagged GTIDs; sets carry
-//! tagged ones that came from elsewhere.
+//! MySQL 8.3 added an optional *tag* between the two (`uuid:tag:gno`). Duramen gives out untagged
+//! GTIDs; sets carry tagged ones that came from elsewhere.
 //!
-//! Sources: MySQL Reference Manual, "GTID Format and Storage"; MySQL source documentation, classes `Gtid_set` and
-//! `Previous_gtids_event`.
+//! Sources: MySQL Reference Manual, "GTID Format and Storage"; MySQL source documentation, classes
+//! `Gtid_set` and `Previous_gtids_event`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -245,7 +246,8 @@ impl GtidSet {
         rest.is_empty()
     }
 
-    /// Appends the binary form: the untagged one if no source has a tag, so that every reader takes it.
+    /// Appends the binary form: the untagged one if no source has a tag, so that every reader takes
+    /// it.
     ///
     /// | bytes | field |
     /// | --- | --- |
@@ -379,7 +381,8 @@ impl fmt::Display for GtidSet {
 impl FromStr for GtidSet {
     type Err = GtidError;
 
-    /// Empty items and white space are skipped, as MySQL does; an interval that ends before it starts is empty.
+    /// Empty items and white space are skipped, as MySQL does; an interval that ends before it
+    /// starts is empty.
     fn from_str(s: &str) -> Result<Self, GtidError> {
         let mut set = GtidSet::new();
         for item in s.split(',').map(str::trim).filter(|item| !item.is_empty()) {

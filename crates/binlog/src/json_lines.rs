@@ -1,8 +1,8 @@
 //! Events as JSON lines: one object for each event, for programs.
 //!
-//! The form is documented, field by field, in docs/formats/binlog-json.md. What an event says is kept with its type: a
-//! number stays a number, a DECIMAL is a string of its digits, bytes that are no text are base64, NULL is null, and a column that an
-//! image lacks is absent.
+//! The form is documented, field by field, in docs/formats/binlog-json.md. What an event says is
+//! kept with its type: a number stays a number, a DECIMAL is a string of its digits, bytes that are
+//! no text are base64, NULL is null, and a column that an image lacks is absent.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -29,8 +29,8 @@ pub struct JsonPrinter {
 }
 
 impl JsonPrinter {
-    /// Starts with a decoder; compressed statements, rows and payloads are printed if what each holds has at most
-    /// `limit` bytes.
+    /// Starts with a decoder; compressed statements, rows and payloads are printed if what each
+    /// holds has at most `limit` bytes.
     pub fn new(decoder: Decoder, limit: usize) -> Self {
         Self { decoder, limit, database: None }
     }
@@ -40,8 +40,8 @@ impl JsonPrinter {
         Self { database: database.map(|name| name.as_bytes().to_vec()), ..self }
     }
 
-    /// Appends the line of the event that starts at `offset` of the file `file`, and lines of what is compressed in it.
-    /// `drain` may empty the text now and then.
+    /// Appends the line of the event that starts at `offset` of the file `file`, and lines of what
+    /// is compressed in it. `drain` may empty the text now and then.
     pub fn print(
         &mut self,
         file: &str,

@@ -1,7 +1,8 @@
-//! The MySQL binary log: events, files, group commit, recovery, readers. No SQL, no sockets. Usable alone.
+//! The MySQL binary log: events, files, group commit, recovery, readers. No SQL, no sockets. Usable
+//! alone.
 //!
-//! Formats are those of MySQL 8.4's binary log version 4, as its source-code documentation and the manual's chapter on
-//! the binary log describe them.
+//! Formats are those of MySQL 8.4's binary log version 4, as its source-code documentation and the
+//! manual's chapter on the binary log describe them.
 
 pub mod event;
 pub mod file;

@@ -1,31 +1,37 @@
 //! The log: files, group commit, recovery, readers.
 //!
-//! One append-only sequence of event groups, cut into MySQL binary log files. It is the only log: a commit is durable
-//! when its group is, recovery replays it, replicas and change readers read it.
+//! One append-only sequence of event groups, cut into MySQL binary log files. It is the only log: a
+//! commit is durable when its group is, recovery replays it, replicas and change readers read it.
 //!
 //! Reading order:
-//! - [`commit`]: the commit path, with the invariants G1 to G6; its stages [`order`] and [`flush`], its roles [`queue`] and
-//!   their [`pace`];
+//! - [`commit`]: the commit path, with the invariants G1 to G6; its stages [`order`] and [`flush`],
+//!   its roles [`queue`] and their [`pace`];
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
 //! - [`dependencies`]: which transactions a replica may apply beside each other;
-//! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large transactions;
+//! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large
+//!   transactions;
 //! - [`reset`]: beginning anew;
-//! - [`examine`], [`recovery`] and [`scan`]: what a crash left, and damage; [`mark`]: up to where the log was flushed;
+//! - [`examine`], [`recovery`] and [`scan`]: what a crash left, and damage; [`mark`]: up to where
+//!   the log was flushed; [`fingerprint`]: what tells it from other logs; [`chain`]: whether its
+//!   files are in order;
 //! - [`reader`]: reading while it is written;
 //! - [`gtids`]: which transactions are where;
 //! - [`gate`]: holding transactions back that are durable here, until others have them;
 //! - [`stages`]: how long each step took;
 //! - [`progress`], [`background`], [`status`], [`full_disk`], [`names`], [`error`]: their helpers.
 //!
-//! Deliberately absent: a second log, a flush of anything else at commit, timers that only make groups larger, retries after a
-//! failed flush, and reading of files that others wrote (the log's own are all in one form: MySQL 8.4's).
+//! Deliberately absent: a second log, a flush of anything else at commit, timers that only make
+//! groups larger, retries after a failed flush, and reading of files that others wrote (the log's
+//! own are all in one form: MySQL 8.4's).
 
 mod background;
+mod chain;
 mod commit;
 mod dependencies;
 mod error;
 mod examine;
 mod files;
+mod fingerprint;
 mod flush;
 mod full_disk;
 mod gate;
@@ -44,6 +50,7 @@ mod reset;
 mod rotate;
 mod scan;
 mod stages;
+mod statements;
 mod status;
 
 pub use background::FLUSH_DELAY;
@@ -51,6 +58,7 @@ pub use commit::{CommitHook, Committed, Ticket};
 pub use error::{CommitError, LogError, Loss};
 pub use examine::{Examined, Finding, IndexState, examine};
 pub use files::FileInfo;
+pub use fingerprint::InFront;
 pub use gate::{GateKeeper, Passing};
 pub(crate) use large::LargeFile;
 pub use pace::{SLOTS as FLUSHES_MAX, TURNS_UP_TO};
@@ -94,15 +102,17 @@ pub struct LogOptions {
     pub max_binlog_size: u64,
     /// How many files to make ahead.
     pub binlog_prealloc_num: u32,
-    /// A transaction whose events take more bytes than this gets a file of its own, which becomes part of the log.
+    /// A transaction whose events take more bytes than this gets a file of its own, which becomes
+    /// part of the log.
     pub binlog_large_commit_threshold: u64,
-    /// How many keys are remembered with the transaction that wrote them last, to tell what depends on what.
+    /// How many keys are remembered with the transaction that wrote them last, to tell what depends
+    /// on what.
     pub binlog_transaction_dependency_history_size: usize,
-    /// 1: each group is flushed before it is acknowledged; N: each N-th; 0: none. The background flushes the others
-    /// within milliseconds.
+    /// 1: each group is flushed before it is acknowledged; N: each N-th; 0: none. The background
+    /// flushes the others within milliseconds.
     pub sync_binlog: u32,
-    /// `innodb_flush_log_at_trx_commit`: 1 is as `sync_binlog` = 1; 2 and 0 leave it to `sync_binlog`. The stricter of
-    /// the two wins.
+    /// `innodb_flush_log_at_trx_commit`: 1 is as `sync_binlog` = 1; 2 and 0 leave it to
+    /// `sync_binlog`. The stricter of the two wins.
     pub trx_commit: u8,
     /// Microseconds that a leader waits for others to join; 0 by default.
     pub binlog_group_commit_sync_delay: u64,
@@ -142,7 +152,8 @@ impl LogOptions {
     }
 }
 
-/// Settings that change while the log runs. Each is read on its own, at the next group, so all accesses are relaxed.
+/// Settings that change while the log runs. Each is read on its own, at the next group, so all
+/// accesses are relaxed.
 struct Settings {
     sync_binlog: AtomicU32,
     trx_commit: AtomicU8,
@@ -193,12 +204,12 @@ struct Shared {
     env: Arc<dyn Env>,
     settings: Settings,
     queue: Queue,
-    /// Held by whoever orders, takes a group, rotates or closes (G5).
+    /// Held by whoever orders, takes a group, rotates or closes (G5 of `log/commit.rs`).
     leader: Mutex<Leader>,
-    /// One write at a time (G5), from the buffer inside.
+    /// One write at a time (G5 of `log/commit.rs`), from the buffer inside.
     write_turn: Mutex<Vec<u8>>,
     written: Mutex<Written>,
-    /// One flush at a time that is not a group's (G4).
+    /// One flush at a time that is not a group's (G4 of `log/commit.rs`).
     flush_turn: Mutex<()>,
     progress: Progress,
     gate: Gate,
@@ -222,13 +233,13 @@ pub struct Log {
 }
 
 impl Log {
-    /// Examines the log in `dir`, puts it right after whatever happened to it, and opens a new file: [`examine`] and
-    /// [`Log::adopt`], for a caller who has nothing to look at in between. No other process may have it open; the caller
-    /// holds the data directory's lock.
+    /// Examines the log in `dir`, puts it right after whatever happened to it, and opens a new
+    /// file: [`examine`] and [`Log::adopt`], for a caller who has nothing to look at in between. No
+    /// other process may have it open; the caller holds the data directory's lock.
     ///
     /// # Errors
-    /// [`LogError::Missing`] or [`LogError::Corrupt`] if the files are not what any crash of the log leaves; nothing was
-    /// changed then. [`LogError::Io`].
+    /// [`LogError::Missing`] or [`LogError::Corrupt`] if the files are not what any crash of the
+    /// log leaves; nothing was changed then. [`LogError::Io`].
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -238,11 +249,13 @@ impl Log {
         Self::adopt(options, examined)
     }
 
-    /// Opens a log that was examined, and not changed since: finishes what was broken off, cuts the last file at its end, and
-    /// begins a new file. What is cut off is kept in a file beside it, and told in the error log.
+    /// Opens a log that was examined, and not changed since: finishes what was broken off, cuts the
+    /// last file at its end, and begins a new file. What is cut off is kept in a file beside it,
+    /// and told in the error log.
     ///
     /// # Errors
-    /// Those of [`Examined::check`], with nothing changed; [`LogError::Io`], after which the log is to be examined again.
+    /// Those of [`Examined::check`], with nothing changed; [`LogError::Io`], after which the log is
+    /// to be examined again.
     pub fn adopt(options: LogOptions, examined: Examined) -> Result<(Arc<Log>, Recovered), LogError> {
         examined.check()?;
         let dir = &examined.folder.dir;
@@ -260,11 +273,12 @@ impl Log {
         Ok((Arc::new(Log { shared }), report))
     }
 
-    /// Moves finished events of a transaction that runs out of memory, if it has many, to a file of its own. To be called
-    /// now and then while it grows; nearly always it costs a comparison.
+    /// Moves finished events of a transaction that runs out of memory, if it has many, to a file of
+    /// its own. To be called now and then while it grows; nearly always it costs a comparison.
     ///
     /// # Errors
-    /// [`LogError::Io`]: the disk is full, say. The group is as it was, and may be cut back, or tried again.
+    /// [`LogError::Io`]: the disk is full, say. The group is as it was, and may be cut back, or
+    /// tried again.
     pub fn relieve(&self, group: &mut GroupBuilder) -> Result<(), LogError> {
         if !group.is_due(self.shared.settings.large_commit_threshold.load(Relaxed)) {
             return Ok(());
@@ -273,12 +287,14 @@ impl Log {
         spilled.inspect_err(|error| self.shared.tell_if_full(0, error))
     }
 
-    /// Queues a transaction. Its place is fixed, and its hook called, when it or a later one is waited for.
+    /// Queues a transaction. Its place is fixed, and its hook called, when it or a later one is
+    /// waited for.
     pub fn enqueue(&self, group: EventGroup, hook: Box<dyn CommitHook>) -> Ticket {
         self.shared.enqueue(group, None, hook)
     }
 
-    /// As [`Log::enqueue`], with a GTID from elsewhere: an applier's. The caller knows that it was not executed yet.
+    /// As [`Log::enqueue`], with a GTID from elsewhere: an applier's. The caller knows that it was
+    /// not executed yet.
     pub fn enqueue_with_gtid(&self, group: EventGroup, gtid: Gtid, hook: Box<dyn CommitHook>) -> Ticket {
         self.shared.enqueue(group, Some(gtid), hook)
     }
@@ -308,13 +324,15 @@ impl Log {
         self.shared.written.lock().end
     }
 
-    /// Makes the log durable up to a position at or before [`Log::end`] or [`Log::ordered`], flushing it if it is not.
+    /// Makes the log durable up to a position at or before [`Log::end`] or [`Log::ordered`],
+    /// flushing it if it is not.
     pub fn ensure_durable(&self, position: LogPosition) -> Result<(), LogError> {
         if self.durable() >= position {
             return Ok(());
         }
         let is_ahead = || position > self.end().max(self.ordered());
-        // A hook knows its position before the marks do, and may have told it: whoever orders is let finish.
+        // A hook knows its position before the marks do, and may have told it: whoever orders is
+        // let finish.
         if is_ahead() {
             drop(self.shared.leader.lock());
         }
@@ -335,11 +353,12 @@ impl Log {
         self.shared.files.update_index()
     }
 
-    /// PURGE BINARY LOGS TO: removes the files before `keep`, and tells which these were. Readers of theirs get
-    /// [`LogError::Purged`].
+    /// PURGE BINARY LOGS TO: removes the files before `keep`, and tells which these were. Readers
+    /// of theirs get [`LogError::Purged`].
     ///
     /// # Errors
-    /// [`LogError::InUse`] if `keep` is behind the active file or the purge floor; nothing is removed then.
+    /// [`LogError::InUse`] if `keep` is behind the active file or the purge floor; nothing is
+    /// removed then.
     pub fn purge_to(&self, keep: FileNumber) -> Result<Vec<FileNumber>, LogError> {
         let floor = LogPosition::from_u64(self.shared.purge_floor.load(Relaxed)).file();
         let first_needed = floor.min(self.shared.files.last());
@@ -349,8 +368,8 @@ impl Log {
         self.shared.files.purge(keep)
     }
 
-    /// Files from this position on are still needed: by recovery, or by whoever asked for them. The last call counts;
-    /// until the first one nothing is purged.
+    /// Files from this position on are still needed: by recovery, or by whoever asked for them. The
+    /// last call counts; until the first one nothing is purged.
     pub fn set_purge_floor(&self, position: LogPosition) {
         self.shared.purge_floor.store(position.to_u64(), Relaxed);
     }
@@ -383,13 +402,14 @@ impl Log {
     /// Reads from a position on: the end of an event, or offset 0 or 4 of a file for its start.
     ///
     /// # Errors
-    /// [`LogError::Purged`] and [`LogError::BadPosition`] (that of a position inside an event may come with the first
-    /// read).
+    /// [`LogError::Purged`] and [`LogError::BadPosition`] (that of a position inside an event may
+    /// come with the first read).
     pub fn reader(&self, from: LogPosition) -> Result<LogReader, LogError> {
         LogReader::open(self.shared.clone(), from)
     }
 
-    /// Gives every event of the complete groups behind `from`, up to what is durable now, to `visitor`, in order.
+    /// Gives every event of the complete groups behind `from`, up to what is durable now, to
+    /// `visitor`, in order.
     pub fn replay<E: From<LogError>>(
         &self,
         from: LogPosition,
@@ -408,7 +428,8 @@ impl Log {
         self.shared.settings.trx_commit.store(policy, Relaxed);
     }
 
-    /// Sets `max_binlog_size`, from the next group on, and for the files that the pool makes from now on.
+    /// Sets `max_binlog_size`, from the next group on, and for the files that the pool makes from
+    /// now on.
     pub fn set_max_binlog_size(&self, bytes: u64) {
         self.shared.settings.max_binlog_size.store(bytes, Relaxed);
         self.shared.maker.pool.set_file_size(bytes);
@@ -430,7 +451,8 @@ impl Log {
         self.shared.background.files_soon();
     }
 
-    /// Sets `binlog_group_commit_sync_delay` (microseconds) and `binlog_group_commit_sync_no_delay_count`.
+    /// Sets `binlog_group_commit_sync_delay` (microseconds) and
+    /// `binlog_group_commit_sync_no_delay_count`.
     pub fn set_group_commit_delay(&self, micros: u64, no_delay_count: usize) {
         self.shared.settings.delay_us.store(micros, Relaxed);
         self.shared.settings.no_delay_count.store(no_delay_count, Relaxed);
@@ -441,8 +463,8 @@ impl Log {
         self.shared.slow_commits.set_from(time);
     }
 
-    /// Does what the background threads do, here and now: flushes what is written, notes that down, writes the index, fills
-    /// the pool.
+    /// Does what the background threads do, here and now: flushes what is written, notes that down,
+    /// writes the index, fills the pool.
     pub fn maintain(&self) -> Result<(), LogError> {
         self.shared.flush_in_background();
         self.shared.write_mark();
@@ -463,7 +485,7 @@ impl Log {
     }
 }
 
-/// Makes a folder and those above it, durably (E2), if it is not there.
+/// Makes a folder and those above it, durably (E2 of `env/src/lib.rs`), if it is not there.
 ///
 /// # Errors
 /// The system's.
@@ -478,7 +500,8 @@ pub fn make_folder(env: &dyn Env, dir: &Path) -> io::Result<()> {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // Without `close` the files stay as a crash would leave them; the next start puts them right.
+        // Without `close` the files stay as a crash would leave them; the next start puts them
+        // right.
         self.shared.background.stop();
     }
 }

@@ -1,8 +1,9 @@
 //! The position is the version.
 //!
-//! A transaction's commit position is the number of its log file and the offset just behind its event group, packed
-//! into one `u64`: 24 bits of file number, 40 bits of offset. It orders transactions, stamps row versions, is what a
-//! snapshot is, and is where recovery starts and a replica continues.
+//! A transaction's commit position is the number of its log file and the offset just behind its
+//! event group, packed into one `u64`: 24 bits of file number, 40 bits of offset. It orders
+//! transactions, stamps row versions, is what a snapshot is, and is where recovery starts and a
+//! replica continues.
 
 use std::fmt;
 
@@ -25,6 +26,9 @@ impl FileNumber {
 pub struct LogPosition(u64);
 
 const OFFSET_BITS: u32 = 40;
+const _: () =
+    assert!(FileNumber::MAX.0 as u64 == u64::MAX >> OFFSET_BITS, "file number and offset fill 64 bits");
+const _: () = assert!(size_of::<LogPosition>() == size_of::<u64>());
 
 impl LogPosition {
     /// Before every transaction.

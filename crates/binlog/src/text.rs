@@ -1,8 +1,8 @@
 //! Events as text, the way `mysqlbinlog -vv --base64-output=decode-rows` prints them.
 //!
-//! Each event gets a line with its offset, a line with its header and what it is, and whatever SQL or rows it holds.
-//! Rows are pseudo-SQL with columns by number, for the default row metadata has no names. The text is for people and
-//! for comparisons; it is not made to be run.
+//! Each event gets a line with its offset, a line with its header and what it is, and whatever SQL
+//! or rows it holds. Rows are pseudo-SQL with columns by number, for the default row metadata has
+//! no names. The text is for people and for comparisons; it is not made to be run.
 
 use std::io::Write as _;
 
@@ -45,8 +45,8 @@ pub struct TextPrinter {
 }
 
 impl TextPrinter {
-    /// Starts with a decoder; compressed statements, rows and payloads are printed if what each holds has at most
-    /// `limit` bytes.
+    /// Starts with a decoder; compressed statements, rows and payloads are printed if what each
+    /// holds has at most `limit` bytes.
     pub fn new(decoder: Decoder, limit: usize) -> Self {
         Self { decoder, limit, detail: Detail::Types, database: None }
     }
@@ -71,7 +71,8 @@ impl TextPrinter {
         self.print_draining(offset, bytes, out, &mut |_| {})
     }
 
-    /// As [`Self::print`]; `drain` may empty the text now and then, so that one of many gigabytes takes little memory.
+    /// As [`Self::print`]; `drain` may empty the text now and then, so that one of many gigabytes
+    /// takes little memory.
     pub fn print_draining(
         &mut self,
         offset: u64,

@@ -1,4 +1,5 @@
-//! What MySQL wrote, decoded and encoded again, is byte-equal: whole events, and each row's image from its values.
+//! What MySQL wrote, decoded and encoded again, is byte-equal: whole events, and each row's image
+//! from its values.
 #![allow(clippy::unwrap_used)]
 
 mod support;

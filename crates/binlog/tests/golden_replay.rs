@@ -119,7 +119,8 @@ fn replayed_rows_are_the_final_tables() {
         let mut replay = Replay::default();
         golden.walk(|decoder, _, _, event| replay.event(decoder, event));
         for (table, expected) in golden.tables {
-            // MariaDB logs no cascaded deletes, and leaves generated columns out of an update's image after.
+            // MariaDB logs no cascaded deletes, and leaves generated columns out of an update's
+            // image after.
             let mysql_only = matches!(*table, "child" | "gen") && golden.name.starts_with("mariadb");
             if *table == "wide" || mysql_only {
                 continue;

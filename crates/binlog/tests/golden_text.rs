@@ -1,12 +1,13 @@
-//! Every event of the recorded logs, printed, against the text that the server's own tool printed of it: positions,
-//! kinds, checksums and each row's values.
+//! Every event of the recorded logs, printed, against the text that the server's own tool printed
+//! of it: positions, kinds, checksums and each row's values.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
 use binlog::text::TextPrinter;
 
-/// Headers of events, then rows: MySQL's tool prints all headers of a statement's row events before their rows.
+/// Headers of events, then rows: MySQL's tool prints all headers of a statement's row events before
+/// their rows.
 fn relevant(text: &str) -> (Vec<&str>, Vec<&str>) {
     let is_header = |l: &&str| l.starts_with('#') && l[1..].starts_with(|c: char| c.is_ascii_digit());
     let is_row = |l: &&str| l.starts_with("###") && !l.starts_with("### Extra row info");

@@ -1,5 +1,5 @@
-//! No input panics, hangs or takes memory out of proportion: random bytes, and recorded events with bytes changed, cut
-//! and repeated, decoded and printed to the last value.
+//! No input panics, hangs or takes memory out of proportion: random bytes, and recorded events with
+//! bytes changed, cut and repeated, decoded and printed to the last value.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -17,7 +17,8 @@ use proptest::test_runner::Config;
 /// What compressed content may grow to here.
 const LIMIT: usize = 1 << 20;
 
-/// Each recorded event without its checksum, so that damage reaches the decoders, and what was known before it.
+/// Each recorded event without its checksum, so that damage reaches the decoders, and what was
+/// known before it.
 static EVENTS: LazyLock<Vec<(Decoder, Vec<u8>)>> = LazyLock::new(|| {
     let mut events = Vec::new();
     for golden in support::all() {
@@ -42,8 +43,8 @@ fn set_length(event: &mut [u8]) {
     }
 }
 
-/// Decodes and prints, whatever comes of it. The text may be larger than the event, by the widest column comment, or by
-/// what the JSON form of a column with its name takes.
+/// Decodes and prints, whatever comes of it. The text may be larger than the event, by the widest
+/// column comment, or by what the JSON form of a column with its name takes.
 fn consume(decoder: &Decoder, event: &[u8]) {
     let mut out = Vec::new();
     let result = TextPrinter::new(decoder.clone(), LIMIT).print(4, event, &mut out);
@@ -134,7 +135,8 @@ proptest! {
     }
 }
 
-/// A payload of a few hundred bytes that would be gigabytes is refused by its size, or read event by event.
+/// A payload of a few hundred bytes that would be gigabytes is refused by its size, or read event
+/// by event.
 #[test]
 fn a_payload_that_lies_about_its_size_ends() {
     let zstd = support::mysql().into_iter().find(|g| g.name == "mysql97-zstd").unwrap();

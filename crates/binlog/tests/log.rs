@@ -353,7 +353,9 @@ fn a_missing_file_in_the_middle_stops_the_start_and_one_in_front_does_not() {
     log.close().unwrap();
     let copy = env.read_file(&Path::new(DIR).join("binlog.000003")).unwrap();
     env.remove_file(&Path::new(DIR).join("binlog.000003")).unwrap();
-    assert!(matches!(open(&env, &options()), Err(LogError::Missing(name)) if &*name == "binlog.000003"));
+    assert!(
+        matches!(open(&env, &options()), Err(LogError::Missing { file, .. }) if &*file == "binlog.000003")
+    );
     let file: std::sync::Arc<dyn File> =
         env.open(&Path::new(DIR).join("binlog.000003"), OpenMode::CreateNew).unwrap();
     file.write_at(&copy, 0).unwrap();

@@ -1,5 +1,5 @@
-//! Damage: flipped bits, changed bytes, cut files. A start gives what was acknowledged, or refuses, names the file, and changes
-//! nothing (R2 of ARCHITECTURE.md).
+//! Damage: flipped bits, changed bytes, cut files. A start gives what was acknowledged, or refuses,
+//! names the file, and changes nothing (R2 of ARCHITECTURE.md).
 //!
 //! `BITROT_TRIALS` says how many random trials to run, `BITROT_FIRST` where to begin.
 #![allow(clippy::unwrap_used)]
@@ -62,8 +62,9 @@ fn commit(log: &Log, ids: std::ops::RangeInclusive<u64>) -> Vec<LogPosition> {
     ids.map(|id| log.commit(group(id, 200), Box::new(())).unwrap()).collect()
 }
 
-/// A bit flipped early in the active file after an unclean stop: the start cut the file there, without a word, and gave the
-/// GTIDs of 56 transactions of 400 to others that were flushed long before.
+/// A bit flipped early in the active file after an unclean stop: the start cut the file there,
+/// without a word, and gave the GTIDs of 56 transactions of 400 to others that were flushed long
+/// before.
 #[test]
 fn damage_in_the_middle_of_the_active_file_is_no_torn_tail() {
     for maintained in [300, 400] {
@@ -95,6 +96,37 @@ fn damage_in_the_middle_of_the_active_file_is_no_torn_tail() {
         // Put right, it starts.
         flip(&env, "binlog.000001", ends[99].offset() + 70, 4);
         assert_eq!(ids(&open(&env, &options()).unwrap().0), (1..=400).collect::<Vec<_>>());
+    }
+}
+
+/// A closed file that became longer has all that it had. Replay went on behind its end, and the
+/// start failed.
+#[test]
+fn bytes_behind_a_closed_file_are_no_part_of_the_log() {
+    for more in [&[0; 100][..], b"garbage", &[0]] {
+        for is_rotated in [true, false] {
+            let env = SimEnv::new(7);
+            let (log, _) = open(&env, &options()).unwrap();
+            commit(&log, 1..=5);
+            let (log, first) = if is_rotated {
+                log.rotate().unwrap();
+                (log, "binlog.000001")
+            } else {
+                log.close().unwrap();
+                drop(log);
+                (open(&env, &options()).unwrap().0, "binlog.000001")
+            };
+            commit(&log, 6..=9);
+            drop(log);
+            let file = env.open(&path(first), OpenMode::ReadWrite).unwrap();
+            file.write_at(more, file.len().unwrap()).unwrap();
+            file.sync_all().unwrap();
+            let (log, _) = open_whole(&env, &options()).unwrap();
+            assert_eq!(ids(&log), (1..=9).collect::<Vec<_>>(), "rotated: {is_rotated}");
+            drop(log);
+            let held = env.read_file(&path(first)).unwrap();
+            assert!(held.ends_with(more), "a start cut it");
+        }
     }
 }
 
@@ -131,7 +163,8 @@ fn what_is_cut_off_is_kept() {
     }
 }
 
-/// After a clean stop: the start refused, but had cut the file, cleared its flag and made the next one.
+/// After a clean stop: the start refused, but had cut the file, cleared its flag and made the next
+/// one.
 #[test]
 fn damage_behind_a_clean_stop_changes_nothing() {
     let env = SimEnv::new(3);
@@ -156,7 +189,8 @@ fn damage_behind_a_clean_stop_changes_nothing() {
     check_refused(&env, &["binlog.000001 is missing"]);
 }
 
-/// Where an older version kept no mark: what was committed much later proves that a place was flushed.
+/// Where an older version kept no mark: what was committed much later proves that a place was
+/// flushed.
 #[test]
 fn without_a_mark_commit_times_tell() {
     for (minutes, is_damage) in [(0, false), (9, false), (11, true)] {
@@ -176,7 +210,8 @@ fn without_a_mark_commit_times_tell() {
     }
 }
 
-/// A flipped bit in the index had the first log file removed, which may have been the only copy of what it held.
+/// A flipped bit in the index had the first log file removed, which may have been the only copy of
+/// what it held.
 #[test]
 fn a_damaged_index_costs_no_file() {
     for files in 1..=3 {
@@ -234,7 +269,8 @@ fn an_index_that_is_lost_with_a_file_is_not_made_up() {
     check_refused(&env, &["binlog.000003 is missing"]);
 }
 
-/// What is left of a purge that was broken off: files that fit are in the log again, others stay where they are.
+/// What is left of a purge that was broken off: files that fit are in the log again, others stay
+/// where they are.
 #[test]
 fn what_a_purge_left_is_not_removed_by_a_start() {
     let env = SimEnv::new(7);
@@ -263,6 +299,32 @@ fn what_a_purge_left_is_not_removed_by_a_start() {
     assert!(env.exists(&path("binlog.000001")) && env.exists(&path("binlog.000003")));
 }
 
+/// A forgotten `--log-bin`: the start gave an empty server, which gave out the same GTIDs again.
+#[test]
+fn a_log_of_another_name_is_not_passed_over() {
+    let env = SimEnv::new(13);
+    let other = LogOptions { base_name: "mysql-bin".to_owned(), ..options() };
+    let (log, _) = open(&env, &other).unwrap();
+    commit(&log, 1..=2);
+    drop(log);
+    check_refused(&env, &["mysql-bin.000001", "--log-bin=mysql-bin"]);
+    assert_eq!(ids(&open(&env, &other).unwrap().0), [1, 2]);
+    for number in 1..=2 {
+        env.remove_file(&path(&format!("mysql-bin.{number:06}"))).unwrap();
+    }
+    check_refused(&env, &["mysql-bin.index", "--log-bin=mysql-bin"]);
+    // What only has such a name is no log.
+    env.remove_file(&path("mysql-bin.index")).unwrap();
+    for name in ["data.000001", "data.index"] {
+        env.replace_file(&path(name), b"something else").unwrap();
+    }
+    open(&env, &options()).unwrap();
+    // Where this log is there, others are nobody's concern.
+    open(&env, &other).err().expect("binlog.000001 is there");
+    env.replace_file(&path("mysql-bin.000001"), &env.read_file(&path("binlog.000001")).unwrap()).unwrap();
+    open(&env, &options()).unwrap();
+}
+
 #[test]
 fn a_damaged_reset_changes_nothing() {
     let env = SimEnv::new(8);
@@ -284,6 +346,93 @@ fn a_damaged_reset_changes_nothing() {
     }
     let (log, recovered) = open(&env, &options()).unwrap();
     assert!(recovered.reset.is_some() && ids(&log).is_empty() && !env.exists(&path("binlog.large-7")));
+}
+
+/// A log of five files of two transactions each, stopped cleanly, and where its transactions end.
+fn five_files(seed: u64) -> (SimEnv, Vec<LogPosition>) {
+    let env = SimEnv::new(seed);
+    let (log, _) = open(&env, &options()).unwrap();
+    let mut ends = Vec::new();
+    for n in 0..5 {
+        ends.extend(commit(&log, 2 * n + 1..=2 * n + 2));
+        if n < 4 {
+            log.rotate().unwrap();
+        }
+    }
+    log.close().unwrap();
+    (env, ends)
+}
+
+/// A file of a copy that went on with less: it ends with Rotate, as a whole file does.
+#[test]
+fn a_closed_file_that_lacks_transactions_is_refused() {
+    let (env, ends) = five_files(10);
+    let other = SimEnv::new(10);
+    let (log, _) = open(&other, &options()).unwrap();
+    for ids in [1..=2, 3..=3] {
+        commit(&log, ids);
+        log.rotate().unwrap();
+    }
+    drop(log);
+    let found = examined(&env);
+    for from in [LogPosition::ZERO, ends[0], ends[1], ends[2], ends[3], ends[7]] {
+        found.verify_from(from).unwrap();
+    }
+    let less = other.read_file(&path("binlog.000002")).unwrap();
+    env.replace_file(&path("binlog.000002"), &less).unwrap();
+    let words = ["binlog.000003 is damaged", "binlog.000002 does not have", &format!("{}:4 ", common::UUID)];
+    let error = open_whole(&env, &options()).err().unwrap().to_string();
+    assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    for from in [ends[0], ends[1]] {
+        assert!(examined(&env).verify_from(from).is_err(), "{from}");
+    }
+    examined(&env).verify_from(ends[4]).unwrap();
+}
+
+/// The file that recovery begins in the middle of: what is in front of that place counts, too.
+#[test]
+fn a_closed_file_that_lacks_its_end_is_refused() {
+    let write = |per_file: &[std::ops::RangeInclusive<u64>]| {
+        let env = SimEnv::new(11);
+        let (log, _) = open(&env, &options()).unwrap();
+        let mut ends = Vec::new();
+        for ids in per_file {
+            ends.extend(commit(&log, ids.clone()));
+            log.rotate().unwrap();
+        }
+        log.close().unwrap();
+        (env, ends)
+    };
+    let (env, ends) = write(&[1..=3, 4..=8, 9..=9]);
+    let (less, _) = write(&[1..=3, 4..=7]);
+    for from in &ends {
+        examined(&env).verify_from(*from).unwrap();
+    }
+    let less = less.read_file(&path("binlog.000002")).unwrap();
+    env.replace_file(&path("binlog.000002"), &less).unwrap();
+    for from in [ends[1], ends[3], ends[5]] {
+        let error = examined(&env).verify_from(from).unwrap_err().to_string();
+        assert!(error.contains(&format!("{}:8 ", common::UUID)), "{from}: {error}");
+    }
+}
+
+/// A file behind the checkpoint is taken out, and those behind it renumbered.
+#[test]
+fn a_file_that_was_taken_out_is_missed_though_the_rest_is_renumbered() {
+    let (env, ends) = five_files(12);
+    let index = env.read_file(&path("binlog.index")).unwrap();
+    for n in 3..5 {
+        let next = env.read_file(&path(&format!("binlog.00000{}", n + 1))).unwrap();
+        env.replace_file(&path(&format!("binlog.00000{n}")), &next).unwrap();
+    }
+    env.remove_file(&path("binlog.000005")).unwrap();
+    env.remove_file(&path("binlog.durable")).unwrap();
+    let lines: Vec<&str> = std::str::from_utf8(&index).unwrap().lines().take(4).collect();
+    env.replace_file(&path("binlog.index"), (lines.join("\n") + "\n").as_bytes()).unwrap();
+    for from in [LogPosition::ZERO, ends[0], ends[2]] {
+        let error = examined(&env).verify_from(from).unwrap_err().to_string();
+        assert!(error.contains("binlog.000003") && error.contains(":5-6 "), "{error}");
+    }
 }
 
 /// Another part of the database proves that the log was longer.
@@ -336,7 +485,8 @@ fn spoil(env: &SimEnv, path: &Path, random: &mut Random) -> Option<(Rot, u64)> {
     Some((rot, at))
 }
 
-/// A life of a log: commits, rotations, purges, now and then a reset. Returns what was acknowledged since.
+/// A life of a log: commits, rotations, purges, now and then a reset. Returns what was acknowledged
+/// since.
 fn live(env: &SimEnv, options: &LogOptions, random: &mut Random) -> (Arc<Log>, Vec<(u64, LogPosition)>) {
     let told = Told::default();
     let (log, _) = open(env, options).unwrap();

@@ -116,8 +116,8 @@ fn what_may_pass_before_it_comes_does_not_wait() {
     assert_eq!((log.visible(), notes.0.lock().len()), (end, 0));
 }
 
-/// A rotation and a large transaction publish what is ordered, but not past the gate; that the gate is told of ends with a
-/// transaction, not with a file's header.
+/// A rotation and a large transaction publish what is ordered, but not past the gate; that the gate
+/// is told of ends with a transaction, not with a file's header.
 #[test]
 fn rotations_and_large_transactions_wait_too() {
     let mut small = options();

@@ -55,7 +55,8 @@ fn large_files(env: &SimEnv) -> usize {
     names.iter().filter(|path| path.to_string_lossy().contains(".large-")).count()
 }
 
-/// The same statements, with and without a file: the same events, whatever was taken back on the way.
+/// The same statements, with and without a file: the same events, whatever was taken back on the
+/// way.
 #[test]
 fn events_are_the_same_with_and_without_a_file() {
     let (mut joined, mut fetched_back) = (0, 0);
@@ -106,7 +107,8 @@ fn events_are_the_same_with_and_without_a_file() {
     assert!(joined > 40 && fetched_back > 5, "{joined} joined, {fetched_back} fetched back");
 }
 
-/// Small ones before it, behind it and in the same queue: the order is the queue's, and its file goes on as the active one.
+/// Small ones before it, behind it and in the same queue: the order is the queue's, and its file
+/// goes on as the active one.
 #[test]
 fn a_large_transaction_is_a_file_that_the_log_goes_on_in() {
     let env = SimEnv::new(1);
@@ -146,7 +148,8 @@ fn a_large_transaction_is_a_file_that_the_log_goes_on_in() {
     assert_eq!(recovered.gtid_executed.count(), 6);
 }
 
-/// H2: a disk that is full refuses the large transaction, while small ones go on; its file goes with it.
+/// H2: a disk that is full refuses the large transaction, while small ones go on; its file goes
+/// with it.
 #[test]
 fn a_full_disk_refuses_the_large_transaction_alone() {
     let env = SimEnv::new(1);
@@ -173,8 +176,8 @@ fn a_full_disk_refuses_the_large_transaction_alone() {
     assert_eq!(recovered.gtid_executed.intervals().count(), 1, "no GTID was burnt");
 }
 
-/// H3: a failed flush of its own file, or a write of which that is told later, is the end of the transaction, and of nothing
-/// else.
+/// H3: a failed flush of its own file, or a write of which that is told later, is the end of the
+/// transaction, and of nothing else.
 #[test]
 fn a_failed_flush_of_its_own_refuses_the_large_transaction_alone() {
     let (small, several_pieces) = (4000, 4 * env::PIECE);
@@ -203,7 +206,8 @@ fn a_failed_flush_of_its_own_refuses_the_large_transaction_alone() {
     }
 }
 
-/// What the others' flushes may have to queue behind, and what the leader's flush of the header has left to do.
+/// What the others' flushes may have to queue behind, and what the leader's flush of the header has
+/// left to do.
 #[test]
 fn no_flood_of_a_large_transaction_stands_before_the_disk() {
     let env = SimEnv::new(1);
@@ -217,8 +221,9 @@ fn no_flood_of_a_large_transaction_stands_before_the_disk() {
     assert_eq!((before, env.counters_of("large").syncs), (0, 2), "sealed, and the header");
 }
 
-/// Each operation of a join fails in turn: the transaction is refused and the log goes on, or the log latches; what is
-/// there after a restart is what was ordered, or that and the one whose fate was unknown.
+/// Each operation of a join fails in turn: the transaction is refused and the log goes on, or the
+/// log latches; what is there after a restart is what was ordered, or that and the one whose fate
+/// was unknown.
 #[test]
 fn a_join_that_fails_is_taken_back_or_latches() {
     let (mut taken_back, mut latched) = (0, 0);
@@ -261,8 +266,8 @@ fn a_join_that_fails_is_taken_back_or_latches() {
     assert!(taken_back > 0 && latched > 0, "{taken_back} taken back, {latched} latched");
 }
 
-/// The store's flush once asked for a position that its memtable had from a hook, while the log's marks were still behind it:
-/// there was no such position, and writers were refused for a while.
+/// The store's flush once asked for a position that its memtable had from a hook, while the log's
+/// marks were still behind it: there was no such position, and writers were refused for a while.
 #[test]
 fn a_position_that_a_hook_has_told_can_be_made_durable_at_once() {
     struct Telling(Sender<LogPosition>);
@@ -288,8 +293,8 @@ fn a_position_that_a_hook_has_told_can_be_made_durable_at_once() {
     assert!(log.ensure_durable(LogPosition::new(log.end().file().next(), 4)).is_err());
 }
 
-/// The file is one that others read: `mariadb-binlog` verifies each checksum, skips the room behind the header, and prints
-/// all rows.
+/// The file is one that others read: `mariadb-binlog` verifies each checksum, skips the room behind
+/// the header, and prints all rows.
 #[test]
 fn mariadb_binlog_reads_a_file_that_was_joined() {
     let folder = tempfile::tempdir().unwrap();

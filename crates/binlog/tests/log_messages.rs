@@ -1,4 +1,5 @@
-//! What the log says in the error log: an unclean stop and what was cut off, a full disk, a log that stopped.
+//! What the log says in the error log: an unclean stop and what was cut off, a full disk, a log
+//! that stopped.
 #![allow(clippy::unwrap_used)]
 
 mod common;

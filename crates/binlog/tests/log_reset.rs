@@ -153,8 +153,8 @@ fn what_fails_before_it_is_declared_changes_nothing() {
     assert_eq!((recovered.reset, ids(&log)), (None, vec![1, 2]));
 }
 
-/// Steps m to r of `files.rs`, and those of the start behind them: a power cut at each operation leaves the old log whole, or
-/// the new one.
+/// Steps m to r of `files.rs`, and those of the start behind them: a power cut at each operation
+/// leaves the old log whole, or the new one.
 #[test]
 fn every_crash_point_of_a_reset() {
     let mut options = options();

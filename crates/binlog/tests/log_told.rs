@@ -1,7 +1,9 @@
-//! Nobody knows of anything that a power cut takes back: witnesses write down all they are told while flushes overlap,
-//! files rotate and others flush, until the power goes; then the log is asked.
+//! Nobody knows of anything that a power cut takes back: witnesses write down all they are told
+//! while flushes overlap, files rotate and others flush, until the power goes; then the log is
+//! asked.
 //!
-//! The schedule is the machine's, so a seed does not repeat a run; what must hold, holds for every schedule.
+//! The schedule is the machine's, so a seed does not repeat a run; what must hold, holds for every
+//! schedule.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -128,7 +130,8 @@ fn run(seed: u64) -> usize {
     let (after, recovered) = common::open(&env.reboot(), &options).unwrap();
     let found = replayed(&after, LogPosition::ZERO);
     let order: Vec<u64> = found.iter().map(|&(id, _)| id).collect();
-    // A group that was being written at its place, or room that was being made, when the power went was refused.
+    // A group that was being written at its place, or room that was being made, when the power went
+    // was refused.
     let ordered = told.ordered();
     let common = order.len().min(ordered.len());
     assert_eq!(order[..common], ordered[..common], "seed {seed}: another order than that of the hooks");

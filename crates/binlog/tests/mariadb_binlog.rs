@@ -1,4 +1,5 @@
-//! `mariadb-binlog` reads files that this crate writes: checksums hold, and the rows it prints are those written.
+//! `mariadb-binlog` reads files that this crate writes: checksums hold, and the rows it prints are
+//! those written.
 #![allow(clippy::unwrap_used)]
 
 use std::borrow::Cow;
@@ -85,8 +86,8 @@ impl LogFile {
     }
 }
 
-/// Compares the offsets of all events, then all lines of rows. (The tool prints a statement's rows behind the headers
-/// of all its row events, and escapes no quotes.)
+/// Compares the offsets of all events, then all lines of rows. (The tool prints a statement's rows
+/// behind the headers of all its row events, and escapes no quotes.)
 fn assert_same(tool: &str, ours: &str) {
     for start in ["# at ", "###"] {
         let lines = |text: &str| -> Vec<String> {

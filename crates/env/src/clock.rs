@@ -1,5 +1,6 @@
-//! The system's monotonic clock, precise or as of its last tick. The standard library has the one only, and what it says can't
-//! be compared with the other; other crates ask for both in ways that tools which count instructions do not bear.
+//! The system's monotonic clock, precise or as of its last tick. The standard library has the one
+//! only, and what it says can't be compared with the other; other crates ask for both in ways that
+//! tools which count instructions do not bear.
 #![allow(unsafe_code, reason = "one call with a pointer to what it fills")]
 
 use std::sync::LazyLock;

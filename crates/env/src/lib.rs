@@ -1,33 +1,40 @@
 //! The only door to files, directories, clock and randomness.
 //!
-//! Everything above asks an [`Env`], so that one run meets the real machine ([`RealEnv`]) and the next one a simulated
-//! disk that loses power, tears writes, fails flushes and fills up ([`SimEnv`]), with a seed that repeats it.
+//! Everything above asks an [`Env`], so that one run meets the real machine ([`RealEnv`]) and the
+//! next one a simulated disk that loses power, tears writes, fails flushes and fills up
+//! ([`SimEnv`]), with a seed that repeats it.
 //!
-//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for whoever writes much in the background,
-//! [`memory`] for the program's first line, [`processor`] for threads that hand work to each other.
+//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for whoever writes much
+//! in the background, [`memory`] for the program's first line, [`processor`] for threads that hand
+//! work to each other, [`INVARIANTS`] and [`rarely`] for builds that check what they claim.
 //!
 //! What callers may rely on, and what they must not:
 //!
-//! (E1) Written bytes are readable at once through any handle, and lost by a power cut until [`File::sync_data`] or
-//!      [`File::sync_all`] of that file returned `Ok`.
-//! (E2) A file's length is durable after `sync_data` too (as `fdatasync` promises where the length is needed to read
-//!      the data). Its *name* is not: a creation, rename or removal is durable after [`Env::sync_dir`] of the folder.
-//! (E3) An unflushed write may survive wholly, in part (any subset of its 512-byte sectors) or not at all, in any order
-//!      with others.
-//! (E4) After a failed sync nothing is known of the unflushed writes, and a later sync that returns `Ok` does not make
-//!      them durable. Callers latch. The failure is told once through each handle that was open before it: of several
-//!      syncs at a time through one handle one learns of it, and no matter which, the others return `Ok`.
-//! (E5) A rename replaces its target atomically: after a power cut either the old or the new file has the name.
+//! (E1) Written bytes are readable at once through any handle, and lost by a power cut until
+//!      [`File::sync_data`] or [`File::sync_all`] of that file returned `Ok`.
+//! (E2) A file's length is durable after `sync_data` too (as `fdatasync` promises where the length
+//!      is needed to read the data). Its *name* is not: a creation, rename or removal is durable
+//!      after [`Env::sync_dir`] of the folder.
+//! (E3) An unflushed write may survive wholly, in part (any subset of its 512-byte sectors) or not
+//!      at all, in any order with others.
+//! (E4) After a failed sync nothing is known of the unflushed writes, and a later sync that returns
+//!      `Ok` does not make them durable. Callers latch. The failure is told once through each
+//!      handle that was open before it: of several syncs at a time through one handle one learns of
+//!      it, and no matter which, the others return `Ok`.
+//! (E5) A rename replaces its target atomically: after a power cut either the old or the new file
+//!      has the name.
 
 mod clock;
 mod lease;
 pub mod memory;
 pub mod processor;
+mod rare;
 mod real;
 pub mod sim;
 mod trail;
 mod writeback;
 
+pub use rare::{INVARIANTS, rarely};
 pub use real::RealEnv;
 pub use sim::SimEnv;
 pub use trail::{PIECE, Trail};
@@ -48,7 +55,8 @@ pub enum OpenMode {
     Create,
     /// Must not exist yet; read and write.
     CreateNew,
-    /// As [`OpenMode::CreateNew`], and from its first moment on only the owner may open it (mode 0600): for private keys.
+    /// As [`OpenMode::CreateNew`], and from its first moment on only the owner may open it (mode
+    /// 0600): for private keys.
     CreateNewPrivate,
 }
 
@@ -85,22 +93,29 @@ pub trait Env: Send + Sync + 'static {
     fn exists(&self, path: &Path) -> bool;
     /// Makes creations, renames and removals inside this folder durable (E2).
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
-    /// Takes an advisory lock on the file `path` (made if missing) against other processes, held until the guard is
-    /// dropped. `WouldBlock` if another holds it.
+    /// Takes an advisory lock on the file `path` (made if missing) and on the folder that it is in,
+    /// against other processes and other callers, held until the guard is dropped. `WouldBlock` if
+    /// another holds either. A file that is removed meanwhile lets nobody in, for the folder stays
+    /// locked; but a folder of which the system takes no locks (NFS) is left out.
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
 
     /// The wall clock.
     fn now(&self) -> UnixMicros;
     /// A clock that never goes back; its zero is arbitrary.
     fn monotonic(&self) -> Duration;
-    /// The same clock as of the system's last tick, some milliseconds ago at most: it costs a fraction, and does for what is
-    /// told in seconds.
+    /// The same clock as of the system's last tick, some milliseconds ago at most: it costs a
+    /// fraction, and does for what is told in seconds.
     fn monotonic_coarse(&self) -> Duration;
     /// The processor's time that this process, or the calling thread, took so far.
     fn processor_time(&self, of: Whose) -> Duration;
-    /// Fills `out` with random bytes: from the operating system's secure source on the real side, from the seed on the
-    /// simulated one.
+    /// Fills `out` with random bytes: from the operating system's secure source on the real side,
+    /// from the seed on the simulated one.
     fn random(&self, out: &mut [u8]);
+    /// Answers for [`rarely`], which is what to call. Never, unless the machine was told to.
+    fn takes_rare_path(&self, one_in: u64) -> bool {
+        let _ = one_in;
+        false
+    }
 
     /// Reads a whole file that is known to be small.
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -110,10 +125,10 @@ pub trait Env: Send + Sync + 'static {
         Ok(content)
     }
 
-    /// Removes a file that may be large and that nobody reads, no program that copies it either: it gives its room back in
-    /// pieces, and who has it open finds it cut. Some file systems tell the disk of all that becomes free, which takes half a
-    /// millisecond a megabyte and stands in front of everybody's flushes. A power cut in between leaves the file under its
-    /// name, but shorter.
+    /// Removes a file that may be large and that nobody reads, no program that copies it either: it
+    /// gives its room back in pieces, and who has it open finds it cut. Some file systems tell the
+    /// disk of all that becomes free, which takes half a millisecond a megabyte and stands in front
+    /// of everybody's flushes. A power cut in between leaves the file under its name, but shorter.
     fn remove_large_file(&self, path: &Path) -> io::Result<()> {
         // For others' sake only: whatever fails here, the name goes.
         if let Ok(file) = self.open(path, OpenMode::ReadWrite)
@@ -124,8 +139,9 @@ pub trait Env: Send + Sync + 'static {
         self.remove_file(path)
     }
 
-    /// Removes a file that may be large and that others may have open, or under another name: they keep it whole. If there are
-    /// none, it gives its room back in pieces, as [`Env::remove_large_file`] does, but behind its name.
+    /// Removes a file that may be large and that others may have open, or under another name: they
+    /// keep it whole. If there are none, it gives its room back in pieces, as
+    /// [`Env::remove_large_file`] does, but behind its name.
     fn remove_file_of_others(&self, path: &Path) -> io::Result<()> {
         self.remove_file(path)
     }
@@ -141,8 +157,8 @@ pub trait Env: Send + Sync + 'static {
         self.remove_dir(path)
     }
 
-    /// Replaces a small file's content so that a power cut leaves the old or the new content, and the new one once
-    /// this returned `Ok`: written beside, flushed, renamed, folder flushed.
+    /// Replaces a small file's content so that a power cut leaves the old or the new content, and
+    /// the new one once this returned `Ok`: written beside, flushed, renamed, folder flushed.
     fn replace_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         replace_file(self, path, content, OpenMode::CreateNew)
     }
@@ -180,13 +196,14 @@ pub trait File: Send + Sync {
     fn sync_data(&self) -> io::Result<()>;
     /// Makes content, length and all other attributes durable (`fsync`).
     fn sync_all(&self) -> io::Result<()>;
-    /// Asks the system to begin writing these bytes to the disk, and does not wait: a hint, which keeps a later flush short
-    /// and the disk free of bursts, and promises nothing (E1).
+    /// Asks the system to begin writing these bytes to the disk, and does not wait: a hint, which
+    /// keeps a later flush short and the disk free of bursts, and promises nothing (E1).
     fn begin_writing(&self, offset: u64, len: u64) {
         let _ = (offset, len);
     }
-    /// Waits until these bytes are with the disk, as far as a write goes: whoever flushes after it has less to wait for.
-    /// Promises nothing about a power cut (E1). An error told here is not told again by a sync through this handle (E4).
+    /// Waits until these bytes are with the disk, as far as a write goes: whoever flushes after it
+    /// has less to wait for. Promises nothing about a power cut (E1). An error told here is not
+    /// told again by a sync through this handle (E4).
     fn await_written(&self, offset: u64, len: u64) -> io::Result<()>;
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;

@@ -10,7 +10,8 @@ pub fn current() -> usize {
     sched_getcpu()
 }
 
-/// The calling thread stays on one processor as long as this lives, and afterwards may run where it was allowed to before.
+/// The calling thread stays on one processor as long as this lives, and afterwards may run where it
+/// was allowed to before.
 #[derive(Debug)]
 pub struct Stay {
     processor: usize,
@@ -20,7 +21,8 @@ pub struct Stay {
 }
 
 impl Stay {
-    /// Moves the calling thread there. `None` if it may not run there, or the system does not say where it may.
+    /// Moves the calling thread there. `None` if it may not run there, or the system does not say
+    /// where it may.
     pub fn on(processor: usize) -> Option<Stay> {
         let before = sched_getaffinity(None).ok()?;
         if processor >= CpuSet::MAX_CPU || !before.is_set(processor) {
@@ -40,7 +42,8 @@ impl Stay {
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        // Fails where the system took all of these processors from the program since: it has chosen others itself then.
+        // Fails where the system took all of these processors from the program since: it has chosen
+        // others itself then.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

@@ -1,14 +1,20 @@
 //! The real machine.
 #![allow(clippy::disallowed_methods, reason = "this module is what the ban points to")]
 
-use crate::{Env, File, OpenMode, UnixMicros, Whose, clock, cuts, lease};
+use crate::{Env, File, OpenMode, UnixMicros, Whose, clock, cuts, lease, rare};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Files are for their owner to write and for the group to read, whatever more the umask would let
+/// others do.
+const FILE_MODE: u32 = 0o640;
+/// The same of folders.
+const FOLDER_MODE: u32 = 0o750;
 
 /// The machine this process runs on.
 #[derive(Debug, Default, Clone, Copy)]
@@ -17,7 +23,7 @@ pub struct RealEnv;
 impl Env for RealEnv {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let mut options = fs::OpenOptions::new();
-        options.read(true);
+        options.read(true).mode(FILE_MODE);
         match mode {
             OpenMode::Read => &mut options,
             OpenMode::ReadWrite => options.write(true),
@@ -30,7 +36,7 @@ impl Env for RealEnv {
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+        fs::DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -74,9 +80,15 @@ impl Env for RealEnv {
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-        let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(FILE_MODE)
+            .open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(file)),
+            Ok(()) => Ok(Box::new((file, lock_folder(path)?))),
             Err(fs::TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(e)) => Err(e),
         }
@@ -105,6 +117,21 @@ impl Env for RealEnv {
 
     fn random(&self, out: &mut [u8]) {
         getrandom::fill(out).expect("the operating system's random source works once the machine has booted");
+    }
+
+    fn takes_rare_path(&self, one_in: u64) -> bool {
+        rare::real(one_in)
+    }
+}
+
+/// Locks the folder that a file is in; `None` if the system can't.
+fn lock_folder(path: &Path) -> io::Result<Option<fs::File>> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(folder) = fs::File::open(folder) else { return Ok(None) };
+    match folder.try_lock() {
+        Ok(()) => Ok(Some(folder)),
+        Err(fs::TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
+        Err(fs::TryLockError::Error(_)) => Ok(None),
     }
 }
 
@@ -137,8 +164,8 @@ impl File for RealFile {
     }
 
     fn begin_writing(&self, offset: u64, len: u64) {
-        // Dirty pages are queued for writing; those that are clean already leave memory, as who asked for it wants: the
-        // system's copy is not what is read next.
+        // Dirty pages are queued for writing; those that are clean already leave memory, as who
+        // asked for it wants: the system's copy is not what is read next.
         let len = std::num::NonZeroU64::new(len);
         let _ = rustix::fs::fadvise(&self.0, offset, len, rustix::fs::Advice::DontNeed);
     }
@@ -203,6 +230,21 @@ mod tests {
         RealEnv.remove_file_of_others(&path).unwrap();
         assert!(!path.exists());
         assert_eq!(RealEnv.remove_file_of_others(&path).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    /// Somebody cleaned up "stale" lock files while a server ran; a second one came in and wrote to
+    /// the same files.
+    #[test]
+    fn a_lock_holds_without_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let lock = RealEnv.lock_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(RealEnv.lock_file(&path).err().unwrap().kind(), ErrorKind::WouldBlock);
+        fs::remove_file(&path).unwrap();
+        drop(lock);
+        drop(RealEnv.lock_file(&path).unwrap());
+        assert!(RealEnv.lock_file(&path).is_ok());
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! A simulated machine that loses power, tears writes, fails flushes and fills up, as a seed says.
 //!
-//! A test runs its code over a [`SimEnv`], ends it with [`SimEnv::power_cut`] (or lets [`SimEnv::cut_at`] end it in the
-//! middle of any operation), and goes on in the machine that [`SimEnv::reboot`] returns. What was not flushed by then
-//! was kept, dropped or torn as the contract's E1 to E5 allow ([`disk`]). Several reboots with different seeds from one
-//! cut show different outcomes of the same run.
+//! A test runs its code over a [`SimEnv`], ends it with [`SimEnv::power_cut`] (or lets
+//! [`SimEnv::cut_at`] end it in the middle of any operation), and goes on in the machine that
+//! [`SimEnv::reboot`] returns. What was not flushed by then was kept, dropped or torn as the
+//! contract's E1 to E5 allow ([`disk`]). Several reboots with different seeds from one cut show
+//! different outcomes of the same run.
 //!
 //! - [`SimEnv::fail`]: the n-th write or flush fails with EIO.
-//! - [`SimEnv::set_capacity`]: the disk is full at so many bytes; raise it, or remove files, and it works again.
-//! - [`SimEnv::hold_syncs`]: flushes wait at a gate until they are let through; [`SimEnv::set_sync_time`]: they take time.
+//! - [`SimEnv::set_capacity`]: the disk is full at so many bytes; raise it, or remove files, and it
+//!   works again.
+//! - [`SimEnv::hold_syncs`]: flushes wait at a gate until they are let through;
+//!   [`SimEnv::set_sync_time`]: they take time.
 //! - [`SimEnv::counters`]: what was asked of the disk so far.
 //!
-//! The clock stands still unless asked (a microsecond) or told to [`SimEnv::advance`]. Everything is behind one latch:
-//! operations are atomic towards each other and towards the power cut, so an operation that returned `Ok` happened
-//! before the cut. Folders can't be renamed or removed; nothing here does that.
+//! The clock stands still unless asked (a microsecond) or told to [`SimEnv::advance`]. Everything
+//! is behind one latch: operations are atomic towards each other and towards the power cut, so an
+//! operation that returned `Ok` happened before the cut. Folders can't be renamed or removed;
+//! nothing here does that.
 
 mod disk;
 
@@ -91,6 +95,8 @@ struct State {
     root: Folder,
     fate: Random,
     entropy: Random,
+    /// Draws the rare paths, if they are taken.
+    rare: Option<Random>,
     monotonic: Duration,
     powered: bool,
     operations: u64,
@@ -112,14 +118,21 @@ struct State {
 impl SimEnv {
     /// A machine with an empty disk.
     pub fn new(seed: u64) -> Self {
-        Self::with_disk(seed, Folder::default(), Duration::ZERO)
+        Self::with_disk(seed, Folder::default(), Duration::ZERO, false)
     }
 
-    fn with_disk(seed: u64, root: Folder, monotonic: Duration) -> Self {
+    /// This machine, and those that it becomes, takes rare paths by its seed ([`crate::rarely`]).
+    pub fn with_rare_paths(self) -> Self {
+        self.shared.state.lock().rare = Some(Random::new(self.shared.seed ^ 0x7a7e));
+        self
+    }
+
+    fn with_disk(seed: u64, root: Folder, monotonic: Duration, takes_rare_paths: bool) -> Self {
         let state = State {
             root,
             fate: Random::new(seed ^ 0xfa7e),
             entropy: Random::new(seed ^ 0xe47f_0139),
+            rare: takes_rare_paths.then(|| Random::new(seed ^ 0x7a7e)),
             monotonic,
             powered: true,
             operations: 0,
@@ -138,7 +151,8 @@ impl SimEnv {
         Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }) }
     }
 
-    /// The seed that repeats this machine's fates, as far as the threads running over it repeat theirs.
+    /// The seed that repeats this machine's fates, as far as the threads running over it repeat
+    /// theirs.
     pub fn seed(&self) -> u64 {
         self.shared.seed
     }
@@ -150,8 +164,8 @@ impl SimEnv {
         state.gate.notify_all();
     }
 
-    /// Cuts the power in the middle of the `n`-th operation from now that changes the disk (1 is the next one): it
-    /// fails, and may have happened, wholly, in part or not at all.
+    /// Cuts the power in the middle of the `n`-th operation from now that changes the disk (1 is
+    /// the next one): it fails, and may have happened, wholly, in part or not at all.
     pub fn cut_at(&self, n: u64) {
         let mut state = self.shared.state.lock();
         state.cut_at = Some(state.operations + n);
@@ -162,8 +176,8 @@ impl SimEnv {
         self.shared.state.lock().powered
     }
 
-    /// Cuts the power if it is still on, and returns the machine as it starts again, its fates drawn from this one's
-    /// seed.
+    /// Cuts the power if it is still on, and returns the machine as it starts again, its fates
+    /// drawn from this one's seed.
     pub fn reboot(&self) -> SimEnv {
         self.reboot_with(self.shared.seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(1))
     }
@@ -174,18 +188,26 @@ impl SimEnv {
         let state = self.shared.state.lock();
         let mut random = Random::new(seed);
         let root = state.root.lock().reboot(&mut random);
-        SimEnv::with_disk(seed, root, state.monotonic + Duration::from_secs(1))
+        state.successor(seed, root)
     }
 
     /// Another machine with this one's disk as a power cut now would leave it; this one goes on.
     pub fn copy_after_cut(&self, seed: u64) -> SimEnv {
         let state = self.shared.state.lock();
         let root = state.root.lock().reboot(&mut Random::new(seed));
-        SimEnv::with_disk(seed, root, state.monotonic + Duration::from_secs(1))
+        state.successor(seed, root)
     }
 
-    /// Lets `after` operations of this kind pass, on files whose path contains `matching`, then fails the next one with
-    /// EIO. Several plans may be pending.
+    /// Another machine with this one's disk as everybody reads it now, flushed: what a process
+    /// leaves that dies while the machine goes on. This one goes on too.
+    pub fn copy(&self, seed: u64) -> SimEnv {
+        let state = self.shared.state.lock();
+        let root = state.root.lock().copy();
+        state.successor(seed, root)
+    }
+
+    /// Lets `after` operations of this kind pass, on files whose path contains `matching`, then
+    /// fails the next one with EIO. Several plans may be pending.
     pub fn fail(&self, fault: Fault, matching: &str, after: u64) {
         self.shared.state.lock().faults.push(PlannedFault { fault, matching: matching.to_owned(), after });
     }
@@ -200,8 +222,8 @@ impl SimEnv {
         self.shared.state.lock().capacity = bytes;
     }
 
-    /// The most bytes of a file, in whole pages, that were written at any time and neither waited for nor flushed; `None` if
-    /// it is not there.
+    /// The most bytes of a file, in whole pages, that were written at any time and neither waited
+    /// for nor flushed; `None` if it is not there.
     pub fn backlog_max(&self, path: &Path) -> Option<u64> {
         let file = self.powered().and_then(|state| state.find_file(path));
         file.ok().map(|inode| inode.lock().backlog_max())
@@ -227,7 +249,8 @@ impl SimEnv {
         state.gate.notify_all();
     }
 
-    /// Has each flush of a file take so long, by this machine's clock and by the real one; others go on meanwhile.
+    /// Has each flush of a file take so long, by this machine's clock and by the real one; others
+    /// go on meanwhile.
     pub fn set_sync_time(&self, time: Duration) {
         self.shared.state.lock().sync_time = time;
     }
@@ -289,12 +312,17 @@ enum Verdict {
 }
 
 impl State {
+    /// The machine with this disk, a second later.
+    fn successor(&self, seed: u64, root: Folder) -> SimEnv {
+        SimEnv::with_disk(seed, root, self.monotonic + Duration::from_secs(1), self.rare.is_some())
+    }
+
     fn check_power(&self) -> io::Result<()> {
         if self.powered { Ok(()) } else { Err(power_is_off()) }
     }
 
-    /// Counts an operation that changes the disk, and decides about it. Whoever gets `PowerCut` calls
-    /// [`State::lose_power`] when done.
+    /// Counts an operation that changes the disk, and decides about it. Whoever gets `PowerCut`
+    /// calls [`State::lose_power`] when done.
     fn begin(&mut self, fault: Fault, path: &Arc<Path>) -> io::Result<Verdict> {
         self.check_power()?;
         self.operations += 1;
@@ -556,6 +584,10 @@ impl Env for SimEnv {
     fn random(&self, out: &mut [u8]) {
         self.shared.state.lock().entropy.fill(out);
     }
+
+    fn takes_rare_path(&self, one_in: u64) -> bool {
+        self.shared.state.lock().rare.as_mut().is_some_and(|rare| rare.chance(1, one_in))
+    }
 }
 
 struct LockGuard {
@@ -661,7 +693,8 @@ impl File for SimFile {
         if let Verdict::Eio = verdict {
             self.inode.lock().fail_sync(&mut state.fate);
         }
-        // Told early, so that of two syncs through one handle the one that came first can be the last to return.
+        // Told early, so that of two syncs through one handle the one that came first can be the
+        // last to return.
         let failed = self.learns_of_failure();
         Self::pass_time(&mut state)?;
         Self::pass_gate(&mut state)?;

@@ -1,14 +1,16 @@
 //! Much to write, in the background, without getting in the way.
 //!
-//! Whoever writes tens of megabytes and then flushes them puts a flood in front of everybody else's flushes: a commit that
-//! needs one write waits until the disk has taken all of it. So it is written in pieces, of which no more than two are on
-//! their way at a time: the disk writes one while the next one is made. What is left for the flush at the end is as little.
+//! Whoever writes tens of megabytes and then flushes them puts a flood in front of everybody else's
+//! flushes: a commit that needs one write waits until the disk has taken all of it. So it is
+//! written in pieces, of which no more than two are on their way at a time: the disk writes one
+//! while the next one is made. What is left for the flush at the end is as little.
 
 use crate::File;
 use std::io;
 use std::ops::Range;
 
-/// Bytes that are handed to the disk together, at least: what a commit's flush may have to queue behind.
+/// Bytes that are handed to the disk together, at least: what a commit's flush may have to queue
+/// behind.
 pub const PIECE: usize = 256 << 10;
 
 /// What is on its way to the disk, as ranges of the file.
@@ -22,8 +24,9 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Writes `bytes` at `offset`; the last of them may still be on their way when this returns. After an error some
-    /// of the bytes are written; what was written before is sound unless [`Self::is_lost`] says otherwise.
+    /// Writes `bytes` at `offset`; the last of them may still be on their way when this returns.
+    /// After an error some of the bytes are written; what was written before is sound unless
+    /// [`Self::is_lost`] says otherwise.
     pub fn write(&mut self, file: &dyn File, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut at = offset;
         for part in bytes.chunks(PIECE) {
@@ -54,7 +57,8 @@ impl Trail {
         done
     }
 
-    /// True if a write failed after it had been taken: some bytes never reach the disk, and no later flush tells of it (E4).
+    /// True if a write failed after it had been taken: some bytes never reach the disk, and no
+    /// later flush tells of it (E4).
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }

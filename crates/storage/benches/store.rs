@@ -1,8 +1,8 @@
 //! What the store's operations cost, beside the yardsticks: `cargo bench -p storage`.
 //!
-//! 1,000,000 rows of 112 bytes (8 bytes of key), data in memory or in the cache, one thread, no background work. The
-//! yardsticks are what an existing log-structured library needed for the same on a 2-core machine. `ROWS=100000` makes a
-//! short run.
+//! 1,000,000 rows of 112 bytes (8 bytes of key), data in memory or in the cache, one thread, no
+//! background work. The yardsticks are what an existing log-structured library needed for the same
+//! on a 2-core machine. `ROWS=100000` makes a short run.
 #![allow(clippy::unwrap_used)]
 
 use binlog::position::{FileNumber, LogPosition};

@@ -1,7 +1,8 @@
 //! What locks, rows and commits cost: `cargo bench -p storage --bench transactions`.
 //!
-//! Commits are measured without waiting for the disk (`sync_binlog=0`, `innodb_flush_log_at_trx_commit=2`): the work of
-//! the processor that each takes, with the log really written.
+//! Commits are measured without waiting for the disk (`sync_binlog=0`,
+//! `innodb_flush_log_at_trx_commit=2`): the work of the processor that each takes, with the log
+//! really written.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/database/mod.rs"]

@@ -1,8 +1,9 @@
 //! Data larger than memory: loads rows, reads them back, and watches the memory it takes.
 //!
-//! `cargo run --release -p storage --example larger_than_memory -- DIR [GiB]` loads 4 GiB (or as said) of rows with 1 KiB
-//! values under scattered keys into a store in `DIR`, with 256 MiB of cache and 64 MiB memtables, two at most; then gets
-//! rows at random, scans all, reopens, gets again. Ends with an error if memory went beyond twice the settings' sum.
+//! `cargo run --release -p storage --example larger_than_memory -- DIR [GiB]` loads 4 GiB (or as
+//! said) of rows with 1 KiB values under scattered keys into a store in `DIR`, with 256 MiB of
+//! cache and 64 MiB memtables, two at most; then gets rows at random, scans all, reopens, gets
+//! again. Ends with an error if memory went beyond twice the settings' sum.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
 
 use binlog::position::{FileNumber, LogPosition};

@@ -1,17 +1,19 @@
 //! Threads that flush and compact, and how writers wait for them.
 //!
-//! One thread flushes, one compacts. Each does what there is to do, then sleeps until woken. After a failure it tries
-//! again after a pause, for ever: a full disk may get room, and nothing is lost meanwhile (F2). What failed is kept for
-//! [`Store::admit`](crate::Store::admit) and the statistics to tell.
+//! One thread flushes, one compacts. Each does what there is to do, then sleeps until woken. After
+//! a failure it tries again after a pause, for ever: a full disk may get room, and nothing is lost
+//! meanwhile (F2 of `flush.rs`). What failed is kept for [`Store::admit`](crate::Store::admit) and
+//! the statistics to tell.
 //!
-//! A compaction that fails for anything but a full disk stops no writer: a damaged table can't be compacted, now or later, and
-//! reads get slower instead, which the error log tells.
+//! A compaction that fails for anything but a full disk stops no writer: a damaged table can't be
+//! compacted, now or later, and reads get slower instead, which the error log tells.
 //!
-//! Writers are slowed down, then stopped, by *pressure*: the fullest of the memory for memtables, the depth of level 0
-//! and the distance to replay, each against its limit. From [`SLOW`] on each writer waits a little, more with
-//! more pressure; from 1 on it waits for a flush or compaction to end. A transaction that is larger than a memtable presses
-//! as one does, and its way in the log not at all: it is in memory already, and the small ones do not wait for it. The
-//! next one of its kind does, until it is flushed.
+//! Writers are slowed down, then stopped, by *pressure*: the fullest of the memory for memtables,
+//! the depth of level 0 and the distance to replay, each against its limit. From [`SLOW`] on each
+//! writer waits a little, more with more pressure; from 1 on it waits for a flush or compaction to
+//! end. A transaction that is larger than a memtable presses as one does, and its way in the log
+//! not at all: it is in memory already, and the small ones do not wait for it. The next one of its
+//! kind does, until it is flushed.
 
 use crate::core::Core;
 use crate::error::StoreError;
@@ -117,12 +119,13 @@ fn report(core: &Core, work: Work, done: Result<bool, StoreError>) {
 
 impl Core {
     fn has_work(&self, work: Work) -> bool {
-        // A compaction's work can't be seen this cheaply; it is woken by each flush, after it published.
+        // A compaction's work can't be seen this cheaply; it is woken by each flush, after it
+        // published.
         matches!(work, Work::Flush) && !self.current.peek().frozen.is_empty()
     }
 
-    /// How near the store is to a limit; 1 stops writers. Waits only help if flush or compaction has work: without
-    /// frozen memtables memory alone stops nobody.
+    /// How near the store is to a limit; 1 stops writers. Waits only help if flush or compaction
+    /// has work: without frozen memtables memory alone stops nobody.
     fn pressure(&self, bytes: usize) -> f64 {
         let depth = self.current.peek().version.level0_depth as f64 / LEVEL0_DEPTH_MAX as f64;
         depth.max(self.flush_pressure(bytes))
@@ -176,8 +179,9 @@ impl Core {
                 if cause.is_disk_full() {
                     return Err(StoreError::Stalled(Box::new(cause.clone())));
                 }
-                // A damaged table can't be compacted, now or later: reads become slower, which is told, but nobody else's
-                // tables are stopped for it, nor the DROP TABLE that would end it.
+                // A damaged table can't be compacted, now or later: reads become slower, which is
+                // told, but nobody else's tables are stopped for it, nor the DROP TABLE that would
+                // end it.
                 if self.flush_pressure(bytes) < 1.0 {
                     return Ok(());
                 }
@@ -186,5 +190,50 @@ impl Core {
             pressure = self.pressure(bytes);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::batch::WriteBatch;
+    use crate::entry::TreeId;
+    use crate::store::testing::options;
+    use crate::store::{Store, StoreOptions};
+    use binlog::position::LogPosition;
+    use env::{Env, OpenMode, SimEnv};
+    use std::path::Path;
+
+    /// One damaged table stopped the writers of all tables as soon as level 0 was deep enough,
+    /// until a restart: it can't be compacted, and what was committed meanwhile waited for that.
+    #[test]
+    fn a_compaction_that_fails_on_damage_stops_no_writer() {
+        let env = SimEnv::new(1);
+        let options = StoreOptions { background: true, block_cache_size: 0, ..options() };
+        let store = Store::open(Arc::new(env.clone()), Path::new("/store"), options).unwrap();
+        let write = |n: u64| {
+            let mut batch = WriteBatch::new();
+            for key in 0..50_u64 {
+                batch.put(TreeId(7), &key.to_be_bytes(), &n.to_be_bytes());
+            }
+            store.admit(batch.size()).unwrap();
+            store.write(&batch, LogPosition::from_u64(n));
+            store.checkpoint(b"").unwrap();
+        };
+        write(1);
+        let tables = env.read_dir(Path::new("/store")).unwrap();
+        let table = tables.iter().find(|path| path.extension().is_some_and(|e| e == "table")).unwrap();
+        let file = env.open(table, OpenMode::ReadWrite).unwrap();
+        file.write_at(b"?", 40).unwrap();
+        // Writers wait until a compaction has failed, and no longer.
+        (2..LEVEL0_DEPTH_MAX as u64 + 10).for_each(write);
+        let stats = store.stats();
+        assert!(stats.tables[0] > LEVEL0_DEPTH_MAX, "{stats:?}");
+        assert!(stats.writes_stopped > 0, "{stats:?}");
+        let failure = stats.compaction_failure.unwrap().to_string();
+        assert!(failure.contains(&table.file_name().unwrap().to_string_lossy()[..]), "{failure}");
+        let newest = store.get(TreeId(7), &7_u64.to_be_bytes(), LogPosition::MAX);
+        assert!(newest.is_ok(), "what is in sound tables is read");
     }
 }

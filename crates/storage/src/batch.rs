@@ -4,9 +4,9 @@ use crate::entry::{TREE_LEN, TreeId};
 use smallvec::SmallVec;
 use std::ops::RangeInclusive;
 
-/// Puts, deletes and tree drops that become one version step. A later operation on a key replaces an earlier one.
-/// Tree drops take effect before everything else in the batch, wherever they stand in it: they hide what was written
-/// at earlier positions.
+/// Puts, deletes and tree drops that become one version step. A later operation on a key replaces
+/// an earlier one. Tree drops take effect before everything else in the batch, wherever they stand
+/// in it: they hide what was written at earlier positions.
 #[derive(Debug, Default, Clone)]
 pub struct WriteBatch {
     /// Full key and value of each operation, back to back.
@@ -26,8 +26,8 @@ pub(crate) fn size_of<'a>(entries: impl Iterator<Item = (&'a [u8], Option<&'a [u
     entries.map(|(full_key, value)| full_key.len() + value.map_or(0, <[u8]>::len) + OVERHEAD).sum()
 }
 
-/// Where these operations (full key and value) delete, by tree; only in trees for which `is_wanted`, asked with the number
-/// of keys, says so.
+/// Where these operations (full key and value) delete, by tree; only in trees for which
+/// `is_wanted`, asked with the number of keys, says so.
 pub(crate) fn deleted<'a>(
     entries: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
     is_wanted: impl Fn(TreeId, usize) -> bool,
@@ -115,8 +115,8 @@ impl WriteBatch {
     /// Sets `key` to `value`.
     ///
     /// # Panics
-    /// If the key or the value is longer than [`Self::KEY_LEN_MAX`] or [`Self::VALUE_LEN_MAX`]; callers' own limits lie
-    /// far below.
+    /// If the key or the value is longer than [`Self::KEY_LEN_MAX`] or [`Self::VALUE_LEN_MAX`];
+    /// callers' own limits lie far below.
     pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
         assert!(value.len() <= Self::VALUE_LEN_MAX, "a value of {} bytes is too long", value.len());
         self.push(tree, key, Some(value));
@@ -163,7 +163,8 @@ impl WriteBatch {
         self.operations.len() + self.drops.len()
     }
 
-    /// About how much memory the batch will take in the store, in bytes: what to pass to `Store::admit`.
+    /// About how much memory the batch will take in the store, in bytes: what to pass to
+    /// `Store::admit`.
     pub fn size(&self) -> usize {
         self.bytes.len() + self.operations.len() * OVERHEAD
     }
@@ -188,7 +189,8 @@ impl WriteBatch {
         }))
     }
 
-    /// Where the batch deletes, by tree; only in trees for which `is_wanted`, asked with the number of keys, says so.
+    /// Where the batch deletes, by tree; only in trees for which `is_wanted`, asked with the number
+    /// of keys, says so.
     pub(crate) fn deleted(&self, is_wanted: impl Fn(TreeId, usize) -> bool) -> Vec<KeyRange> {
         if self.deletes == 0 { Vec::new() } else { deleted(self.entries(), is_wanted) }
     }

@@ -1,20 +1,26 @@
 //! New trees from what is there: an index that ALTER TABLE adds, a table that it makes anew.
 //!
-//! 1. begin   A snapshot is held; the trees are named. Who changes rows from now on changes these trees too.
-//! 2. put     The snapshot's rows give entries, in any order. What fills the buffer is sorted and written as a *run*.
-//! 3. finish  The runs are merged into tables of the last level, made durable, and named by one edit.
+//! 1. begin   A snapshot is held; the trees are named. Who changes rows from now on changes these
+//!    trees too.
+//! 2. put     The snapshot's rows give entries, in any order. What fills the buffer is sorted and
+//!    written as a *run*.
+//! 3. finish  The runs are merged into tables of the last level, made durable, and named by one
+//!    edit.
 //!
-//! The entries carry the snapshot's position, so they lie under all that writers did to these trees meanwhile, whichever
-//! came first: that is why they go to the last level, below whatever has been flushed and compacted since.
+//! The entries carry the snapshot's position, so they lie under all that writers did to these trees
+//! meanwhile, whichever came first: that is why they go to the last level, below whatever has been
+//! flushed and compacted since.
 //!
-//! (B1) While a tree is built, no deletion in it is left out although nothing seems to be under it: what it deletes may
-//!      be about to come.
-//! (B2) Nobody reads a tree as a table's before its build has ended. A statement's trees are in a checkpoint before it is
-//!      logged, so that replay finds them with the values that clients have seen. Where replay does not find them, it
-//!      builds them once more, from the rows as of the statement's place in the log.
-//! (B3) Trees of builds are numbered from [`FIRST_BUILT`] by a counter of the running process, which begins behind all
-//!      trees on disk ([`Store::find_built_trees`]) and all that the catalog and the notes name, before replay builds any. What
-//!      a crash leaves of a build is found at the next start, for no table has it, and dropped after replay.
+//! (B1) While a tree is built, no deletion in it is left out although nothing seems to be under it:
+//!      what it deletes may be about to come.
+//! (B2) Nobody reads a tree as a table's before its build has ended. A statement's trees are in a
+//!      checkpoint before it is logged, so that replay finds them with the values that clients have
+//!      seen. Where replay does not find them, it builds them once more, from the rows as of the
+//!      statement's place in the log.
+//! (B3) Trees of builds are numbered from [`FIRST_BUILT`] by a counter of the running process,
+//!      which begins behind all trees on disk ([`Store::find_built_trees`]) and all that the
+//!      catalog and the notes name, before replay builds any. What a crash leaves of a build is
+//!      found at the next start, for no table has it, and dropped after replay.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -92,20 +98,22 @@ impl Store {
         })
     }
 
-    /// Forgets what readers found out about dead keys of trees that were built: called once nobody reads who began
-    /// before the build had ended.
+    /// Forgets what readers found out about dead keys of trees that were built: called once nobody
+    /// reads who began before the build had ended.
     pub fn forget_gaps(&self, trees: &[TreeId]) {
         trees.iter().for_each(|tree| self.core.current.gaps.forget(*tree));
     }
 
-    /// At a start, before replay: the built trees that have entries. No number of theirs, nor one of a tree that was
-    /// dropped, is given again (B3).
+    /// At a start, before replay: the built trees that have entries. No number of theirs, nor one
+    /// of a tree that was dropped, is given again (B3).
     pub fn find_built_trees(&self) -> Result<Vec<TreeId>, StoreError> {
-        // Entries of a dropped tree may still lie below, where a new tree of that number would meet them.
+        // Entries of a dropped tree may still lie below, where a new tree of that number would meet
+        // them.
         let view = self.core.current.load();
         let dropped = view.drops.iter().map(|(tree, _)| tree).filter(|tree| tree.0 >= FIRST_BUILT);
         dropped.for_each(|tree| self.tree_in_use(tree));
-        // What the manifest says of the tables is enough to give no number twice, whatever else can be read.
+        // What the manifest says of the tables is enough to give no number twice, whatever else can
+        // be read.
         let largest = view.version.tables().map(|(_, table)| TreeId::of(&table.meta.largest)).max();
         largest.filter(|tree| tree.0 >= FIRST_BUILT).into_iter().for_each(|tree| self.tree_in_use(tree));
         drop(view);
@@ -189,7 +197,8 @@ impl TreeBuilder {
         self.write_run()
     }
 
-    /// Makes all that was put durable, under whatever writers have done to the trees since the build began.
+    /// Makes all that was put durable, under whatever writers have done to the trees since the
+    /// build began.
     pub fn finish(mut self) -> Result<(), BuildError> {
         let log = &self.core.options.durability;
         let position = self.position();
@@ -326,8 +335,8 @@ impl Drop for TreeBuilder {
 }
 
 impl Core {
-    /// Trees that are being built. Taken by a flush or compaction after it has its view, under its latch: a build that
-    /// ends waits for that latch.
+    /// Trees that are being built. Taken by a flush or compaction after it has its view, under its
+    /// latch: a build that ends waits for that latch.
     pub(crate) fn trees_building(&self) -> HashSet<TreeId> {
         self.building.lock().clone()
     }

@@ -1,7 +1,7 @@
 //! Blocks of tables in memory, bounded by bytes.
 //!
-//! Data blocks, filters and indexes share one cache, so that its size bounds all of them; what is asked for often
-//! stays. Blocks of a removed file are never asked for again and age out.
+//! Data blocks, filters and indexes share one cache, so that its size bounds all of them; what is
+//! asked for often stays. Blocks of a removed file are never asked for again and age out.
 
 use crate::sstable::block::Block;
 use hashbrown::DefaultHashBuilder;
@@ -63,7 +63,9 @@ impl BlockCache {
     }
 
     pub(crate) fn insert(&self, number: u64, offset: u64, cached: Cached) {
-        self.cache.insert((number, offset), cached);
+        // What a statement reads is the cache's from here on, and so is what goes for it.
+        stdx::memory::hand_over(Size.weight(&(number, offset), &cached) as usize);
+        stdx::memory::uncounted(|| self.cache.insert((number, offset), cached));
     }
 
     /// Bytes held, hits, misses.

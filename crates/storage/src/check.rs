@@ -1,17 +1,21 @@
-//! A store read without opening it: what is damaged in its files, and a new store made of what is not.
+//! A store read without opening it: what is damaged in its files, and a new store made of what is
+//! not.
 //!
-//! For tools that work on a data directory which no server runs on. Nothing here changes the store that is read.
+//! For tools that work on a data directory which no server runs on. Nothing here changes the store
+//! that is read.
 //!
 //! 1. read     The manifest says which tables there are ([`StoreFiles::read`]).
 //! 2. check    Every block of every table is read ([`StoreFiles::check`]).
 //! 3. salvage  All tables are merged into new ones; blocks that can't be read are left out and told
 //!    ([`StoreFiles::salvage`]).
 //!
-//! (K1) Entries keep their positions: a row's position says which columns it has (`layout.rs`). Of a key's versions only the
-//!      newest is kept, and none that is deleted or whose tree was dropped: nobody has a snapshot.
-//! (K2) Where a block is lost, what older tables have for its keys comes to light, though the lost block may have replaced
-//!      or deleted it. Such entries are kept and counted ([`Salvaged::doubtful`]): most of the keys in such a range are not
-//!      in the lost block at all.
+//! (K1) Entries keep their positions: a row's position says which columns it has (`layout.rs`). Of
+//!      a key's versions only the newest is kept, and none that is deleted or whose tree was
+//!      dropped: nobody has a snapshot.
+//! (K2) Where a block is lost, what older tables have for its keys comes to light, though the lost
+//!      block may have replaced or deleted it. Such entries are kept and counted
+//!      ([`Salvaged::doubtful`]): most of the keys in such a range are not in the lost block at
+//!      all.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -26,7 +30,7 @@ use env::Env;
 use crate::cache::BlockCache;
 use crate::entry::{Entry, TREE_LEN, TreeId, order};
 use crate::error::StoreError;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, manifest_path};
 use crate::memtable::Checkpoint;
 use crate::output::{Output, OutputOptions};
 use crate::sstable::block::Block;
@@ -50,6 +54,16 @@ pub struct StoreFiles {
     tables: Vec<(usize, Arc<Table>)>,
     drops: Drops,
     instead_of: Option<StoreError>,
+    newer: Vec<NewerManifest>,
+}
+
+/// A manifest that is newer than the one that `CURRENT` names, and sound.
+#[derive(Debug, Clone)]
+pub struct NewerManifest {
+    /// Its file's name.
+    pub name: String,
+    /// The position that its tables stand for.
+    pub position: LogPosition,
 }
 
 /// A table file that the manifest names.
@@ -118,7 +132,8 @@ impl Damage {
 pub struct Salvaged {
     /// Entries in the new store.
     pub entries: u64,
-    /// Entries of tables that could not be read: versions of rows and index entries, so rows at the most.
+    /// Entries of tables that could not be read: versions of rows and index entries, so rows at the
+    /// most.
     pub lost: u64,
     /// Entries that may be out of date or deleted (K2), by tree.
     pub doubtful: Vec<(TreeId, u64)>,
@@ -130,7 +145,8 @@ impl StoreFiles {
     /// Reads the manifest of the store in `dir`; `None` if there is no store yet.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] if it can't be said which tables make up the store; [`StoreError::Io`].
+    /// [`StoreError::Corrupt`] if it can't be said which tables make up the store;
+    /// [`StoreError::Io`].
     pub fn read(env: &Arc<dyn Env>, dir: &Path) -> Result<Option<StoreFiles>, StoreError> {
         let files = Files::list(&**env, dir)?;
         let found = Manifest::examine(&**env, dir, &files.manifests, files.tables.len())?;
@@ -145,7 +161,12 @@ impl StoreFiles {
         let table = |(level, meta): (usize, TableMeta)| (level, Arc::new(Table::new(context.clone(), meta)));
         let mut tables: Vec<_> = added.into_iter().map(table).collect();
         tables.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| x.meta.smallest.cmp(&y.meta.smallest)));
-        Ok(Some(StoreFiles { context, checkpoint, tables, drops, instead_of: found.instead_of }))
+        let newer = found.newer.into_iter().map(|(number, edits)| NewerManifest {
+            name: manifest_path(dir, number).file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            position: replay(edits).0.position,
+        });
+        let (newer, instead_of) = (newer.collect(), found.instead_of);
+        Ok(Some(StoreFiles { context, checkpoint, tables, drops, instead_of, newer }))
     }
 
     /// The position that the tables stand for.
@@ -153,14 +174,26 @@ impl StoreFiles {
         self.checkpoint.position
     }
 
+    /// What told the log from others at that position.
+    pub fn log_fingerprint(&self) -> Option<u64> {
+        self.checkpoint.fingerprint
+    }
+
     /// What the owner of the store noted with it.
     pub fn notes(&self) -> &[u8] {
         &self.checkpoint.notes
     }
 
-    /// What is wrong with `CURRENT`, if the newest manifest counts instead of the one that it should name.
+    /// What is wrong with `CURRENT`, if the newest manifest counts instead of the one that it
+    /// should name.
     pub fn instead_of(&self) -> Option<&StoreError> {
         self.instead_of.as_ref()
+    }
+
+    /// Manifests that are newer than the one that counts: `CURRENT` is an old copy, or the process
+    /// ended before it named them.
+    pub fn newer(&self) -> &[NewerManifest] {
+        &self.newer
     }
 
     /// All table files.
@@ -174,8 +207,8 @@ impl StoreFiles {
         self.tables.iter().map(file).collect()
     }
 
-    /// Reads every block of every table and says what is damaged. `progress` is told of each file that was read, by its
-    /// length in bytes.
+    /// Reads every block of every table and says what is damaged. `progress` is told of each file
+    /// that was read, by its length in bytes.
     pub fn check(&self, progress: &mut dyn FnMut(u64)) -> Vec<Damage> {
         let mut damage = Vec::new();
         for (_, table) in &self.tables {
@@ -200,7 +233,8 @@ impl StoreFiles {
         damage.push(Damage { file: path_of(table, &self.context), offset, what: what_of(first), lost });
     }
 
-    /// The entries of one tree, as its newest versions are. What can't be read is added to `damage`.
+    /// The entries of one tree, as its newest versions are. What can't be read is added to
+    /// `damage`.
     pub fn read_tree(&self, tree: TreeId, damage: &mut Vec<Damage>, visit: VisitEntry<'_>) {
         let tables = self.tables.iter().filter(|(_, table)| table.meta.may_hold(tree));
         let mut merge = Walk::new(tables);
@@ -217,8 +251,9 @@ impl StoreFiles {
         }
     }
 
-    /// Makes a store in the folder `target`, which is there and empty, of all that can be read, without the trees that
-    /// `leaves_out` names. Its checkpoint is that of this store. `progress` is told of bytes that were read.
+    /// Makes a store in the folder `target`, which is there and empty, of all that can be read,
+    /// without the trees that `leaves_out` names. Its checkpoint is that of this store. `progress`
+    /// is told of bytes that were read.
     ///
     /// # Errors
     /// [`StoreError::Io`], of the new files only.
@@ -380,7 +415,8 @@ impl TableWalk {
         self.table.handle(&index.bytes()[place])
     }
 
-    /// A block that can't be read: its keys are those behind the block in front, up to what the index says.
+    /// A block that can't be read: its keys are those behind the block in front, up to what the
+    /// index says.
     fn tell_block(&self, damage: &mut Vec<Damage>, block: usize, what: String) {
         let Some(index) = &self.index else { return };
         let offset = self.handle(index, block).map_or(0, |handle| handle.offset);
@@ -495,7 +531,8 @@ impl Walk {
             let least =
                 least.min_by(|(_, a), (_, b)| order(a.key, a.position, b.key, b.position)).map(|(i, _)| i);
             let Some(least) = least else { break None };
-            // What is out of order, or no full key, is of no manifest and no block that this program wrote.
+            // What is out of order, or no full key, is of no manifest and no block that this
+            // program wrote.
             let is_new = self.levels[least]
                 .entry()
                 .is_some_and(|e| e.key.len() >= TREE_LEN && (is_first || e.key > self.key.as_slice()));

@@ -1,15 +1,16 @@
 //! Merging tables into deeper levels.
 //!
-//! 1. Pick: the level that is fullest against its limit gives a table (level 0: a group of tables that overlap each
-//!    other); tables of the next level that overlap it join. A dropped tree's tables go first; tables that are mostly
-//!    garbage are picked when no level is full.
-//! 2. Move: a table that overlaps nothing in the next level just changes its level, in the manifest only. So rows
-//!    loaded in key order are written once (U2).
-//! 3. Merge: otherwise all are merged, what nobody needs is left out, and one edit replaces the inputs by the outputs.
+//! 1. Pick: the level that is fullest against its limit gives a table (level 0: a group of tables
+//!    that overlap each other); tables of the next level that overlap it join. A dropped tree's
+//!    tables go first; tables that are mostly garbage are picked when no level is full.
+//! 2. Move: a table that overlaps nothing in the next level just changes its level, in the manifest
+//!    only. So rows loaded in key order are written once (U2 of `output.rs`).
+//! 3. Merge: otherwise all are merged, what nobody needs is left out, and one edit replaces the
+//!    inputs by the outputs.
 //!
 //! (C1) One compaction at a time. Flushes go on meanwhile: they only add newer tables to level 0.
-//! (C2) A group from level 0 holds, with a table, all older ones that overlap it: newer versions never sink below older
-//!      ones (L3).
+//! (C2) A group from level 0 holds, with a table, all older ones that overlap it: newer versions
+//!      never sink below older ones (L3 of `version.rs`).
 
 use crate::core::Core;
 use crate::entry::TreeId;
@@ -134,8 +135,8 @@ fn merge_down(version: &Version, level: usize, table: &Arc<Table>) -> Job {
     Job::Merge { level, target: level + 1, upper, lower: numbers(&lower) }
 }
 
-/// A table that is worth a merge for the room, and the scans, that it saves. Only once no snapshot needs what it keeps:
-/// then the merge gets rid of it, here or one level further down each time.
+/// A table that is worth a merge for the room, and the scans, that it saves. Only once no snapshot
+/// needs what it keeps: then the merge gets rid of it, here or one level further down each time.
 fn pick_garbage(version: &Version, limits: &Limits) -> Option<Job> {
     let is_worth = |t: &Arc<Table>| is_mostly_garbage(&t.meta) && t.meta.position_max <= limits.oldest;
     let (level, table) = version.tables().find(|(level, t)| *level > 0 && is_worth(t))?;

@@ -20,8 +20,9 @@ pub(crate) type NotesSource = Box<dyn Fn(LogPosition) -> Vec<u8> + Send + Sync>;
 
 /// The store behind its face.
 ///
-/// Latches, outermost first: `flushing` or `compacting`, the tables' own, `writing`, the view's own. The first two and
-/// the tables' are held across I/O; nothing that a reader or a writer does takes them.
+/// Latches, outermost first: `flushing` or `compacting`, the tables' own, `writing`, the view's
+/// own. The first two and the tables' are held across I/O; nothing that a reader or a writer does
+/// takes them.
 pub(crate) struct Core {
     pub(crate) options: StoreOptions,
     pub(crate) current: Arc<CurrentView>,
@@ -31,8 +32,8 @@ pub(crate) struct Core {
     pub(crate) notes: ArcSwapOption<NotesSource>,
     /// Held while a batch is applied and while a memtable is frozen.
     pub(crate) writing: Mutex<Writing>,
-    /// The last position written; stored with `Release` at the end of a write, so that one who loads it reads that
-    /// write's versions.
+    /// The last position written; stored with `Release` at the end of a write, so that one who
+    /// loads it reads that write's versions.
     pub(crate) last: AtomicU64,
     pub(crate) flushing: Mutex<()>,
     pub(crate) compacting: Mutex<()>,
@@ -98,9 +99,10 @@ impl Core {
         self.retired.bury();
     }
 
-    /// Sets the active memtable aside, with the position and the notes that flushing it makes durable; returns it.
+    /// Sets the active memtable aside, with the position and the notes that flushing it makes
+    /// durable; returns it.
     pub(crate) fn freeze(&self, writing: &mut Writing, notes: &[u8]) -> Arc<SkipList> {
-        let checkpoint = Checkpoint { position: writing.last, notes: notes.into() };
+        let checkpoint = Checkpoint::new(writing.last, notes);
         let drops = std::mem::take(&mut writing.drops).into();
         let log_distance = std::mem::take(&mut writing.log_distance);
         // Only this writer, which holds the latch, replaces it.

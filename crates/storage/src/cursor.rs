@@ -1,14 +1,16 @@
 //! How versions become rows: moving over what one snapshot sees of one tree.
 //!
-//! The merged entries of a tree hold, of each key, all versions, newest first. The snapshot sees the first one at or
-//! below its position, if that is no deletion. Forward, the merged view stands on the row itself. Backward, versions
-//! come oldest first, so the row is copied once the first entry of the key before it is met.
+//! The merged entries of a tree hold, of each key, all versions, newest first. The snapshot sees
+//! the first one at or below its position, if that is no deletion. Forward, the merged view stands
+//! on the row itself. Backward, versions come oldest first, so the row is copied once the first
+//! entry of the key before it is met.
 //!
-//! (R1) A memtable passes all versions of a key in one step; elsewhere, after a few were stepped over, the rest is passed
-//!      by a seek: a key with 100,000 versions costs a few steps more than a plain one.
+//! (R1) A memtable passes all versions of a key in one step; elsewhere, after a few were stepped
+//!      over, the rest is passed by a seek: a key with 100,000 versions costs a few steps more than
+//!      a plain one.
 //! (R2) Runs of dead keys are jumped over, once they are known (`gaps.rs`).
-//! (R3) A cursor that moves keeps only the current view alive: when a new one was published it changes over. What it
-//!      sees stays the same (V2), as long as its snapshot lives.
+//! (R3) A cursor that moves keeps only the current view alive: when a new one was published it
+//!      changes over. What it sees stays the same (V2 of `view.rs`), as long as its snapshot lives.
 
 use crate::entry::{TREE_LEN, TreeId};
 use crate::error::StoreError;
@@ -188,8 +190,8 @@ impl Cursor {
         }
     }
 
-    /// Lets go of memory that the store could free otherwise, for a cursor that may not move for long. It keeps its
-    /// place.
+    /// Lets go of memory that the store could free otherwise, for a cursor that may not move for
+    /// long. It keeps its place.
     pub fn park(&mut self) {
         if self.place == Place::OnRow {
             self.position = self.position();
@@ -313,8 +315,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Backward, in front of all versions of the current key: whether one of them is a row, which was copied, and the
-    /// position of the newest (`MAX` if not known).
+    /// Backward, in front of all versions of the current key: whether one of them is a row, which
+    /// was copied, and the position of the newest (`MAX` if not known).
     fn pass_key_backward(&mut self) -> Result<(bool, LogPosition), StoreError> {
         let (mut is_row, mut newest) = (false, LogPosition::ZERO);
         for _ in 0..STEPS_MAX {
@@ -456,8 +458,9 @@ mod tests {
         );
     }
 
-    /// A cursor that was made while the active memtable was empty did not look into it later: it took a run of keys for
-    /// dead in which one had been put again, and left a gap there that hid the row from everyone.
+    /// A cursor that was made while the active memtable was empty did not look into it later: it
+    /// took a run of keys for dead in which one had been put again, and left a gap there that hid
+    /// the row from everyone.
     #[test]
     fn a_gap_does_not_hide_what_an_empty_memtable_got_meanwhile() {
         let (store, _dir) = testing::store();

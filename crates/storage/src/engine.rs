@@ -2,22 +2,26 @@
 //!
 //! A commit, from here on (the story's first half is in [`crate::transaction`]):
 //!
-//! 1. enqueue  The session has done all that can fail. Its event group joins the log's queue, with a hook that owns
-//!    the batch of changes and the row locks.
-//! 2. ordered  The transaction's place in the log is fixed; its bytes may not be written yet. The hook puts the batch into
-//!    the store (a large one comes as a memtable of its own, `large.rs`), stamped with the transaction's position, and then
-//!    releases the locks (C5), though a flush may be in flight. It neither blocks nor fails. Where there are very many
-//!    locks it leaves them to the session, so as to take no longer for one transaction than for another.
+//! 1. enqueue  The session has done all that can fail. Its event group joins the log's queue, with
+//!    a hook that owns the batch of changes and the row locks.
+//! 2. ordered  The transaction's place in the log is fixed; its bytes may not be written yet. The
+//!    hook puts the batch into the store (a large one comes as a memtable of its own, `large.rs`),
+//!    stamped with the transaction's position, and then releases the locks (C5 of ARCHITECTURE.md),
+//!    though a flush may be in flight. It neither blocks nor fails. Where there are very many locks
+//!    it leaves them to the session, so as to take no longer for one transaction than for another.
 //! 3. publish  The log moves its visible position behind the group. Snapshots are taken there.
 //! 4. wait     The session's ticket returns: the transaction is as durable as the settings ask.
 //!
 //! Refused groups were never in the store: their hook only releases the locks.
 //!
-//! (Y1) The store's versions are written by whoever orders alone, or by replay before anybody does, in log order.
-//! (Y2) A version is in the store before the lock on its key is released: who gets the lock next sees it.
-//! (Y3) What is written is never taken out of the store again. If the write or flush fails, the versions stay above the visible
-//!      position for ever: consistent reads don't see them, and whoever reads one through a lock waits for a position
-//!      that never comes, and gets the log's error.
+//! (Y1) The store's versions are written by whoever orders alone, or by replay before anybody does,
+//!      in log order.
+//! (Y2) A version is in the store before the lock on its key is released: who gets the lock next
+//!      sees it.
+//! (Y3) What is written is never taken out of the store again. If the write or flush fails, the
+//!      versions stay above the visible position for ever: consistent reads don't see them, and
+//!      whoever reads one through a lock waits for a position that never comes, and gets the log's
+//!      error.
 //! (Y4) The store's checkpoint is at or before the log's end: it lets the log flush first.
 //!
 //! Elsewhere: steps 2 and 4 (`engine/pending.rs`), what happens after a restart (`replay.rs`).
@@ -33,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 use binlog::event::QueryEvent;
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
-use binlog::log::{Committed, Examined, Log, LogError, LogOptions, Recovered};
+use binlog::log::{Committed, Examined, InFront, Log, LogError, LogOptions, Recovered};
 use binlog::position::{FileNumber, LogPosition};
 use env::Env;
 use parking_lot::{Mutex, RwLock};
@@ -113,24 +117,38 @@ pub enum EngineError {
     Replay(#[from] ReplayError),
     /// The tables hold more than the log, or begin before it: files were lost or mixed up.
     #[error(
-        "tables and log do not belong together: the tables (folder {STORE_FOLDER}) are at position {tables} of the log, which \
-         goes from file {} to {log_end}. Log files are missing, or files are those of another time or server. Nothing was \
+        "tables and log do not belong together: the tables (folder {STORE_FOLDER}{manifest}) are at {tables}, and the \
+         log {log}{needed}. Log files are missing, or files are those of another time or server. Nothing was \
          changed. Put the missing log files back, or restore a backup or a copy of a replica; `duramen check` tells what is \
-         there",
-        log_start.0
+         there"
     )]
     Apart {
-        /// The store's checkpoint.
-        tables: LogPosition,
-        /// The oldest log file.
-        log_start: FileNumber,
-        /// The log's end.
-        log_end: LogPosition,
+        /// The manifest that says so, after a comma; nothing if there is none.
+        manifest: String,
+        /// The log file from which on the tables need the log, if it is not there, in words.
+        needed: String,
+        /// The store's checkpoint, by the name of its file.
+        tables: String,
+        /// From where to where the log goes, in words.
+        log: String,
+    },
+    /// The tables were made of another log, which has the same positions.
+    #[error(
+        "tables and log do not belong together: in front of {tables}, up to which the tables (folder {STORE_FOLDER}) \
+         hold the log, {file} has other transactions than the tables were made of. Tables or log files are those of another \
+         time or server. Nothing was changed. Put back the files that belong together, or restore a backup or a copy of a \
+         replica; `duramen check` tells what is there"
+    )]
+    OtherLog {
+        /// The store's checkpoint, by the name of its file.
+        tables: String,
+        /// The log file in which it is.
+        file: String,
     },
 }
 
-/// Counters for SHOW STATUS; independent statistics, so every access is relaxed. Those of locks, log and store are
-/// with these.
+/// Counters for SHOW STATUS; independent statistics, so every access is relaxed. Those of locks,
+/// log and store are with these.
 #[derive(Debug, Default)]
 pub struct EngineStatus {
     /// Transactions committed that changed rows.
@@ -162,8 +180,9 @@ pub struct Engine {
 /// What commit hooks need.
 #[derive(Default)]
 struct Shared {
-    /// Behind the last transaction whose changes are in the store, packed. Stored by the hook with release order after
-    /// the store was written; loaded with acquire order by whoever wants to read that far.
+    /// Behind the last transaction whose changes are in the store, packed. Stored by the hook with
+    /// release order after the store was written; loaded with acquire order by whoever wants to
+    /// read that far.
     applied: AtomicU64,
     status: EngineStatus,
     notes: RwLock<Option<NotesSource>>,
@@ -176,13 +195,19 @@ struct Durability(Arc<Log>);
 
 impl LogDurability for Durability {
     fn ensure_durable(&self, position: LogPosition) -> io::Result<()> {
-        self.0.ensure_durable(position).map_err(io::Error::other)
+        self.0.ensure_durable(position).map_err(io::Error::other)?;
+        assert!(self.0.durable() >= position, "the write-ahead rule: no table before its log");
+        Ok(())
+    }
+
+    fn fingerprint(&self, position: LogPosition) -> io::Result<Option<u64>> {
+        self.0.fingerprint(position).map_err(io::Error::other)
     }
 }
 
 impl Engine {
-    /// Opens the data directory `dir`, made if missing, and replays what the store lacks of the log. The caller holds
-    /// the directory's lock.
+    /// Opens the data directory `dir`, made if missing, and replays what the store lacks of the
+    /// log. The caller holds the directory's lock.
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -194,18 +219,33 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The first half of [`Self::open`]: log and store are open, and the store is as of its checkpoint. Nothing but
-    /// [`Self::replay`] is called next; the target may hold the engine.
+    /// The first half of [`Self::open`]: log and store are open, and the store is as of its
+    /// checkpoint. Nothing but [`Self::replay`] is called next; the target may hold the engine.
     pub fn open_without_replay(
         env: Arc<dyn Env>,
         dir: &Path,
         options: EngineOptions,
     ) -> Result<Arc<Engine>, EngineError> {
-        // Log and tables are examined before either is changed: what does not belong together stays as it is (R2).
+        Engine::open_rehearsed(env, dir, options, &mut |_, _, _| Ok(()))
+    }
+
+    /// As [`Self::open_without_replay`]. `rehearse` is given each statement that replay will be
+    /// given (but `BEGIN` and its like, and those that were compressed with rows), with the
+    /// timestamp and the end of its event, while nothing is changed yet. What it says in words is
+    /// why nothing should be.
+    pub fn open_rehearsed(
+        env: Arc<dyn Env>,
+        dir: &Path,
+        options: EngineOptions,
+        rehearse: &mut dyn FnMut(&QueryEvent<'_>, u32, LogPosition) -> Result<(), String>,
+    ) -> Result<Arc<Engine>, EngineError> {
+        // Log and tables are examined before either is changed: what does not belong together stays
+        // as it is (R2 of ARCHITECTURE.md).
         let examined = binlog::log::examine(env.clone(), dir, &options.log.base_name)?;
         examined.check()?;
         let examined_store = Store::examine(env.clone(), &dir.join(STORE_FOLDER))?;
         check_together(&examined_store, &examined)?;
+        replay::rehearse(&examined, examined_store.checkpoint_position(), rehearse)?;
         let (log, recovered) = Log::adopt(options.log.clone(), examined)?;
         let store_options = StoreOptions {
             memtable_size: options.memtable_size,
@@ -219,7 +259,8 @@ impl Engine {
         let store = examined_store.adopt(store_options)?;
         Ok(Arc::new(Engine {
             locks: LockManager::new(env.clone()),
-            // Any number will do that is not used twice between two starts: XIDs name transactions to humans only.
+            // Any number will do that is not used twice between two starts: XIDs name transactions
+            // to humans only.
             next_xid: AtomicU64::new(1),
             layouts: LayoutRegistry::default(),
             options,
@@ -322,7 +363,8 @@ impl Engine {
         LogPosition::from_u64(self.shared.applied.load(Ordering::Acquire))
     }
 
-    /// Where the newest versions are. A rotation moves the visible position too, and applies nothing.
+    /// Where the newest versions are. A rotation moves the visible position too, and applies
+    /// nothing.
     pub(crate) fn newest(&self) -> LogPosition {
         self.applied().max(self.log.visible())
     }
@@ -331,8 +373,8 @@ impl Engine {
     pub(crate) fn newest_snapshot(&self) -> Snapshot {
         loop {
             let snapshot = self.store.snapshot(self.newest());
-            // Versions are dropped by what is visible. Nothing that this snapshot sees can have been, unless the
-            // visible position passed it before it was registered.
+            // Versions are dropped by what is visible. Nothing that this snapshot sees can have
+            // been, unless the visible position passed it before it was registered.
             if self.log.visible() <= snapshot.position() {
                 return snapshot;
             }
@@ -353,8 +395,9 @@ impl Engine {
         self.log.when_visible(position, witness);
     }
 
-    /// Says what a table's rows were before its instant ALTERs, by the tree of its rows; `None` if they were always as
-    /// they are now. The caller keeps readers of the table away meanwhile (metadata locks).
+    /// Says what a table's rows were before its instant ALTERs, by the tree of its rows; `None` if
+    /// they were always as they are now. The caller keeps readers of the table away meanwhile
+    /// (metadata locks).
     pub fn set_layouts(&self, tree: TreeId, layouts: Option<Arc<Layouts>>) {
         self.layouts.set(tree, layouts);
     }
@@ -397,7 +440,8 @@ impl Engine {
         self.branches.lock().insert(xid, Some(prepared));
     }
 
-    /// A prepared transaction that was found at the start takes its locks again; nobody else has any yet.
+    /// A prepared transaction that was found at the start takes its locks again; nobody else has
+    /// any yet.
     fn adopt_prepared(&self, xid: Xid, content: prepared::Content) {
         let mut locks = self.locks.begin(Arc::new(Interrupt::new()), usize::MAX);
         let taken = content.take_locks(&mut locks);
@@ -406,8 +450,8 @@ impl Engine {
         self.keep_prepared(xid, Prepared { content, locks });
     }
 
-    /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement. `None` if there is none of this name;
-    /// `Some(None)` if it changed nothing, of which nothing is logged.
+    /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement. `None` if there
+    /// is none of this name; `Some(None)` if it changed nothing, of which nothing is logged.
     pub fn finish_prepared(
         &self,
         xid: &Xid,
@@ -469,8 +513,9 @@ impl Engine {
         PendingCommit { ticket, late_locks, shared: self.shared.clone(), learn, temporary: None }
     }
 
-    /// Commits a DDL statement: its text is the event group, and the catalog's changes carry its position. The caller
-    /// keeps others away from the tables and from the catalog (metadata locks).
+    /// Commits a DDL statement: its text is the event group, and the catalog's changes carry its
+    /// position. The caller keeps others away from the tables and from the catalog (metadata
+    /// locks).
     pub fn commit_ddl(
         &self,
         context: GroupContext,
@@ -498,9 +543,10 @@ impl Engine {
         self.enqueue(group.finish_ddl(commit), WriteBatch::new(), None, gtid).wait()
     }
 
-    /// Where checkpoints get their notes from: bytes that mean something to whoever sits on the engine, and come back as
-    /// `Store::checkpoint_notes` after a restart. The source is called with the position that they must hold for, by
-    /// the log's leader; it must neither block nor call the engine.
+    /// Where checkpoints get their notes from: bytes that mean something to whoever sits on the
+    /// engine, and come back as `Store::checkpoint_notes` after a restart. The source is called
+    /// with the position that they must hold for, by the log's leader; it must neither block nor
+    /// call the engine.
     pub fn set_notes_source(&self, source: impl Fn(LogPosition) -> Vec<u8> + Send + Sync + 'static) {
         let source: NotesSource = Arc::new(source);
         *self.shared.notes.write() = Some(source.clone());
@@ -516,9 +562,9 @@ impl Engine {
         Ok(position)
     }
 
-    /// Removes log files before `keep` (`PURGE BINARY LOGS TO`), but none that recovery needs: makes a checkpoint first
-    /// if it needs one of them. The file that the last transaction is in stays, even when the log has gone on to
-    /// another. Returns what was removed.
+    /// Removes log files before `keep` (`PURGE BINARY LOGS TO`), but none that recovery needs:
+    /// makes a checkpoint first if it needs one of them. The file that the last transaction is in
+    /// stays, even when the log has gone on to another. Returns what was removed.
     pub fn purge_log_to(&self, keep: FileNumber) -> Result<Vec<FileNumber>, EngineError> {
         if self.store.checkpoint_position().file() < keep {
             self.checkpoint()?;
@@ -527,8 +573,8 @@ impl Engine {
         Ok(self.log.purge_to(keep.min(self.store.checkpoint_position().file()))?)
     }
 
-    /// RESET BINARY LOGS AND GTIDS: the log begins anew, in a file with this number in its name. The tables keep everything.
-    /// The caller keeps commits away, or waits for long.
+    /// RESET BINARY LOGS AND GTIDS: the log begins anew, in a file with this number in its name.
+    /// The tables keep everything. The caller keeps commits away, or waits for long.
     pub fn reset_log(&self, named: u32) -> Result<(), EngineError> {
         loop {
             let ordered = self.log.ordered();
@@ -545,8 +591,8 @@ impl Engine {
         self.log.set_purge_floor(self.store.checkpoint_position());
     }
 
-    /// Clean shutdown: ends the log, then makes a checkpoint, so that the next start replays nothing. Sessions have
-    /// ended; later commits are refused.
+    /// Clean shutdown: ends the log, then makes a checkpoint, so that the next start replays
+    /// nothing. Sessions have ended; later commits are refused.
     pub fn close(&self) -> Result<(), EngineError> {
         self.log.close()?;
         self.checkpoint()?;
@@ -554,26 +600,71 @@ impl Engine {
     }
 }
 
-/// Checks that the store's checkpoint lies on this log, that the log goes back to it (Y4), and that what is to be replayed is
-/// whole.
+/// Checks that the store's checkpoint lies on this log, that the log goes back to it (Y4), and that
+/// what is to be replayed is whole.
 fn check_together(store: &ExaminedStore, examined: &Examined) -> Result<(), EngineError> {
     let recovered = &examined.recovered;
     let tables = store.checkpoint_position();
-    // The checkpoint made the log durable up to its position first: what is torn before that is damaged.
-    examined.require_durable(tables, &format!("the tables hold what the log had up to {tables}"))?;
+    // The checkpoint made the log durable up to its position first: what is torn before that is
+    // damaged.
+    examined.require_durable(
+        tables,
+        &format!("the tables hold what the log had up to {}", examined.place(tables)),
+    )?;
     let log_end = recovered.end;
     let log_start = recovered.files.first().copied().unwrap_or(FileNumber(1));
-    // An empty store belongs to a log from its first file on, one that has all of an earlier log to that of the next.
+    // An empty store belongs to a log from its first file on, one that has all of an earlier log to
+    // that of the next.
     let needed = match recovered.reset {
         Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
         _ => tables.file().max(FileNumber(1)),
     };
     // Tables without any log are never those of a new server: the log is there first.
     let is_log_gone = recovered.files.is_empty() && store.has_tables();
-    if tables > log_end || log_start > needed || is_log_gone {
-        return Err(store
-            .doubt()
-            .map_or(EngineError::Apart { tables, log_start, log_end }, |why| why.clone().refused().into()));
+    if let Some(why) = store.newer_than_log(log_end) {
+        return Err(why.refused().into());
     }
-    Ok(examined.verify_from(tables)?)
+    if tables > log_end || log_start > needed || is_log_gone {
+        let apart = || {
+            let manifest = store
+                .manifest_name()
+                .map(|name| format!(", {name}, which CURRENT names"))
+                .unwrap_or_default();
+            let needed = match (log_start > needed, recovered.reset) {
+                (false, _) => String::new(),
+                (true, Some(reset)) if needed < reset.first => {
+                    ", and they need files of the log of before RESET BINARY \
+                     LOGS AND GTIDS, which are not there"
+                        .to_owned()
+                }
+                (true, _) => {
+                    format!(", and they need it from {} on, which is not there", examined.file_name(needed))
+                }
+            };
+            let log = match is_log_gone {
+                true => "is not there".to_owned(),
+                false => {
+                    format!("goes from {} to {}", examined.file_name(log_start), examined.place(log_end))
+                }
+            };
+            EngineError::Apart { manifest, needed, tables: examined.place(tables), log }
+        };
+        let why = store.doubt().cloned().or_else(|| store.torn_record());
+        return Err(why.map_or_else(apart, |why| why.refused().into()));
+    }
+    examined.verify_from(tables)?;
+    let Some(fingerprint) = store.log_fingerprint() else { return Ok(()) };
+    let file = || examined.file_name(tables.file());
+    match examined.in_front(tables, fingerprint)? {
+        InFront::Same => Ok(()),
+        InFront::Other => Err(EngineError::OtherLog { tables: examined.place(tables), file: file() }),
+        InFront::Damaged(offset) => {
+            tracing::error!(
+                file = %file(), offset,
+                "the binary log is damaged here, in front of what the tables have: nothing of it is replayed, but replicas, \
+                 and recovery to a point, can't get past it. Make them anew from a copy of the tables as they are now"
+            );
+            Ok(())
+        }
+    }
 }

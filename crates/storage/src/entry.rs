@@ -1,11 +1,13 @@
 //! What is stored, and its order.
 //!
-//! An *entry* is one version of one key: the tree's number and the key, the log position of the transaction that wrote
-//! it, and the value, or nothing if that transaction deleted the key. Inside the store a key always carries its tree as
-//! a four-byte big-endian prefix (the *full key*), so that one keyspace holds all trees, each in one piece.
+//! An *entry* is one version of one key: the tree's number and the key, the log position of the
+//! transaction that wrote it, and the value, or nothing if that transaction deleted the key. Inside
+//! the store a key always carries its tree as a four-byte big-endian prefix (the *full key*), so
+//! that one keyspace holds all trees, each in one piece.
 //!
-//! (O1) Entries are ordered by full key, bytewise; versions of one key newest first. So the first entry at or behind
-//!      `(key, snapshot)` is the version that the snapshot sees, if its key is the same.
+//! (O1) Entries are ordered by full key, bytewise; versions of one key newest first. So the first
+//!      entry at or behind `(key, snapshot)` is the version that the snapshot sees, if its key is
+//!      the same.
 
 use binlog::position::LogPosition;
 use std::cmp::Ordering;
@@ -19,6 +21,7 @@ pub struct TreeId(pub u32);
 
 /// Length of the tree's prefix in a full key, in bytes.
 pub(crate) const TREE_LEN: usize = 4;
+const _: () = assert!(TREE_LEN == size_of::<TreeId>());
 
 impl TreeId {
     /// The prefix of all full keys of this tree.
@@ -72,7 +75,8 @@ pub(crate) fn order(a: &[u8], a_position: LogPosition, b: &[u8], b_position: Log
     compare(a, b).then(b_position.cmp(&a_position))
 }
 
-/// The order of full keys. Most differ in their first eight bytes, tree and number, which are compared without a call.
+/// The order of full keys. Most differ in their first eight bytes, tree and number, which are
+/// compared without a call.
 #[inline]
 pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     const WORD: usize = size_of::<u64>();
@@ -87,8 +91,8 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
 
 /// A value as it is handed out: cheap to clone, and independent of the store's memtables.
 ///
-/// From a table's block it is a share of that block in memory; from a memtable it is one copy, so that a value held
-/// for long never keeps a whole memtable alive.
+/// From a table's block it is a share of that block in memory; from a memtable it is one copy, so
+/// that a value held for long never keeps a whole memtable alive.
 #[derive(Clone)]
 pub struct Value {
     bytes: Arc<[u8]>,

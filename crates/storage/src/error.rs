@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why a read, a checkpoint or the opening of the store failed. Cheap to clone, so that a background failure can be
-/// told to everyone who asks.
+/// Why a read, a checkpoint or the opening of the store failed. Cheap to clone, so that a
+/// background failure can be told to everyone who asks.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The operating system refused; `what` says which file and what for.
@@ -32,7 +32,8 @@ pub enum StoreError {
          or have `duramen repair` make a new one of what is sound"
     )]
     Refused(Box<StoreError>),
-    /// Memory for writes is used up, and the background work that would free it fails; it is tried again and again.
+    /// Memory for writes is used up, and the background work that would free it fails; it is tried
+    /// again and again.
     #[error("writes are stopped until a checkpoint works again: {0}")]
     Stalled(Box<StoreError>),
     /// The store was closed.

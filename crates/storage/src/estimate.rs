@@ -1,9 +1,10 @@
 //! How many entries lie in a range of keys, roughly and cheaply: for planners.
 //!
-//! A table on disk that lies in the range counts as a whole; of one that reaches across an end of it, the index block says
-//! how large a part lies inside. A memtable is counted on a level of its towers that has few nodes in the range. Old
-//! versions and deletions count like rows. For a whole tree nothing is read but index blocks, which are in memory as a
-//! rule; for a range that covers a few blocks of a table, the two at its ends are looked into as well.
+//! A table on disk that lies in the range counts as a whole; of one that reaches across an end of
+//! it, the index block says how large a part lies inside. A memtable is counted on a level of its
+//! towers that has few nodes in the range. Old versions and deletions count like rows. For a whole
+//! tree nothing is read but index blocks, which are in memory as a rule; for a range that covers a
+//! few blocks of a table, the two at its ends are looked into as well.
 
 use std::ops::Bound;
 
@@ -56,8 +57,8 @@ impl Store {
         self.current().peek().estimate(&first, &behind, true)
     }
 
-    /// Full keys of `tree`, at most so many, evenly spread over its entries as far as index blocks tell. They may be of no
-    /// row.
+    /// Full keys of `tree`, at most so many, evenly spread over its entries as far as index blocks
+    /// tell. They may be of no row.
     pub(crate) fn spread(&self, tree: TreeId, count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         let (first, behind) = whole(tree);
         self.current().peek().spread(&first, &behind, count)
@@ -86,7 +87,8 @@ impl View {
         self.version.tables().map(|(_, table)| &**table).filter(overlaps)
     }
 
-    /// See [`Store::spread`]: each key is of the list or table in which its share of all entries falls.
+    /// See [`Store::spread`]: each key is of the list or table in which its share of all entries
+    /// falls.
     fn spread(&self, first: &[u8], behind: &[u8], count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
         let lists: Vec<_> =
             self.lists().map(|list| (list, list.count_between(first, behind) as f64)).collect();
@@ -148,7 +150,8 @@ impl Table {
         Ok([rank(first)?, rank(behind)?])
     }
 
-    /// The entries of a block in front of a key, and all of them; there are none in the block behind the last.
+    /// The entries of a block in front of a key, and all of them; there are none in the block
+    /// behind the last.
     fn rank_in(&self, block: usize, key: &[u8]) -> Result<[usize; 2], StoreError> {
         let index = self.index()?;
         if block >= index.count() {

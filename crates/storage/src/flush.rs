@@ -1,14 +1,19 @@
-//! From frozen memtables to tables of level 0, and a checkpoint.
+//! Memtable flush: from frozen memtables to tables of level 0, and a checkpoint.
 //!
-//! 1. The log is made durable up to the newest frozen memtable's position (the write-ahead rule).
+//! 1. The log is made durable up to the newest frozen memtable's position (the WAL rule,
+//!    write-ahead logging).
 //! 2. All frozen memtables are merged; what nobody needs is left out.
 //! 3. The rest is written to tables, which are made durable.
-//! 4. One edit names the tables, the position, its notes and the drops up to there; the memtables leave the view.
+//! 4. One edit names the tables, the position, its notes and the drops up to there; the memtables
+//!    leave the view.
 //!
-//! (F1) Flushes run one at a time, oldest memtables first, so a checkpoint never leaves out an older write.
-//! (F2) Whatever fails, the memtables stay until an edit succeeded: a flush that failed is tried again with new files.
-//! (F3) A memtable leaves the view only with an edit that was made from it. One that was frozen during the flush stays,
-//!      also if it is empty and has the same position: its notes are not those that the edit made durable.
+//! (F1) Flushes run one at a time, oldest memtables first, so a checkpoint never leaves out an
+//!      older write.
+//! (F2) Whatever fails, the memtables stay until an edit succeeded: a flush that failed is tried
+//!      again with new files.
+//! (F3) A memtable leaves the view only with an edit that was made from it. One that was frozen
+//!      during the flush stays, also if it is empty and has the same position: its notes are not
+//!      those that the edit made durable.
 
 use crate::core::Core;
 use crate::entry::TreeId;
@@ -36,9 +41,13 @@ impl Core {
             .durability
             .ensure_durable(position)
             .map_err(|e| StoreError::io(format!("flush the log up to {position}"), e))?;
+        let mut checkpoint = newest.checkpoint.clone();
+        let fingerprint = self.options.durability.fingerprint(position);
+        checkpoint.fingerprint =
+            fingerprint.map_err(|e| StoreError::io(format!("read the log before {position}"), e))?;
         let mut edit = Edit {
             added: self.write_level0(&view, position)?,
-            checkpoint: Some(newest.checkpoint.clone()),
+            checkpoint: Some(checkpoint),
             ..Edit::default()
         };
         edit.drops_added.extend(view.frozen.iter().rev().flat_map(|f| f.drops.iter().copied()));
@@ -95,8 +104,8 @@ impl Core {
     }
 }
 
-/// Takes the memtables that were `flushed` out of `frozen` (F3): those at its end, for what was frozen since stands in
-/// front.
+/// Takes the memtables that were `flushed` out of `frozen` (F3): those at its end, for what was
+/// frozen since stands in front.
 fn take_flushed(frozen: &mut Vec<Frozen>, flushed: &[Frozen]) -> Vec<Arc<SkipList>> {
     let newer = frozen.len().checked_sub(flushed.len()).expect("only flushes take memtables away (F1)");
     let is_same = |(now, then): (&Frozen, &Frozen)| Arc::ptr_eq(&now.list, &then.list);
@@ -143,9 +152,10 @@ mod tests {
         }
     }
 
-    /// Four sessions did ALTER TABLE, each on a table of its own. Two of their checkpoints met: the second one's memtable was
-    /// frozen while the first one's was being flushed, at the same position, and went with it. So the second session
-    /// logged its statement though no checkpoint told of its trees, and the server never started again.
+    /// Four sessions did ALTER TABLE, each on a table of its own. Two of their checkpoints met: the
+    /// second one's memtable was frozen while the first one's was being flushed, at the same
+    /// position, and went with it. So the second session logged its statement though no checkpoint
+    /// told of its trees, and the server never started again.
     #[test]
     fn a_checkpoint_that_begins_during_a_flush_has_its_own_notes() {
         let log = Arc::new(Slow::default());

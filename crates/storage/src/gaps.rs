@@ -1,25 +1,29 @@
 //! Deleted rows are not stepped over twice.
 //!
-//! A table that serves as a queue has all its deletions at one end, where every reader starts. Flush and compaction get
-//! rid of them in time, but a reader can't wait for that. So a reader that stepped over a run of dead keys leaves a
-//! *gap* behind: from here to there is nothing, and nothing was since this position. Later readers jump over it.
+//! A table that serves as a queue has all its deletions at one end, where every reader starts.
+//! Flush and compaction get rid of them in time, but a reader can't wait for that. So a reader that
+//! stepped over a run of dead keys leaves a *gap* behind: from here to there is nothing, and
+//! nothing was since this position. Later readers jump over it.
 //!
 //! 1. A cursor meets some dead keys in a row: it asks for a gap here ([`Run::dead`]) and jumps.
-//! 2. There is none, and the run goes on: the cursor opens a *search*, goes back to the run's first key, and looks at
-//!    the newest version of each key from there on, visible to it or not.
-//! 3. Meanwhile, and later, each put goes through [`Gaps::put`]: it cuts searches short and gaps in two.
+//! 2. There is none, and the run goes on: the cursor opens a *search*, goes back to the run's first
+//!    key, and looks at the newest version of each key from there on, visible to it or not.
+//! 3. Meanwhile, and later, each put goes through [`Gaps::put`]: it cuts searches short and gaps in
+//!    two.
 //! 4. At the run's end the search becomes a gap, joined with those that it touches.
 //!
-//! (D1) In a gap no key has a row for a snapshot at or behind `since`, unless it is put later; then the gap is cut before
-//!      the put can be visible.
-//! (D2) No put is missed: the writer inserts first, then looks for gaps and searches; the reader opens its search first,
-//!      then looks at entries. Both have a `SeqCst` fence in between, so one of them sees the other. A memtable that the
-//!      reader's view lacks was begun before the search or is filled after it; the former is checked for. One that comes
-//!      filled (`large.rs`) is in the view before its keys are looked for.
+//! (D1) In a gap no key has a row for a snapshot at or behind `since`, unless it is put later; then
+//!      the gap is cut before the put can be visible.
+//! (D2) No put is missed: the writer inserts first, then looks for gaps and searches; the reader
+//!      opens its search first, then looks at entries. Both have a `SeqCst` fence in between, so
+//!      one of them sees the other. A memtable that the reader's view lacks was begun before the
+//!      search or is filled after it; the former is checked for. One that comes filled (`large.rs`)
+//!      is in the view before its keys are looked for.
 //!
-//! Gaps are in memory only, few per tree, and found again when lost. So that no reader has a long run before it, those
-//! who delete look for them too: each time that [`LEARN_AFTER`] keys of a tree are deleted, by one transaction or by
-//! many, the last of them walks over the run that its keys are in, once it is committed (`Store::learn_gaps`).
+//! Gaps are in memory only, few per tree, and found again when lost. So that no reader has a long
+//! run before it, those who delete look for them too: each time that [`LEARN_AFTER`] keys of a tree
+//! are deleted, by one transaction or by many, the last of them walks over the run that its keys
+//! are in, once it is committed (`Store::learn_gaps`).
 
 use crate::entry::{TREE_LEN, TreeId};
 use binlog::position::LogPosition;
@@ -30,8 +34,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
 /// Dead keys in a row after which a reader searches for a gap.
 const SEARCH_AFTER: usize = 24;
-/// Deleted keys of a tree for which one walk is made: more than a reader takes without a search, and few enough that the
-/// reader who comes just before the walk does not feel them.
+/// Deleted keys of a tree for which one walk is made: more than a reader takes without a search,
+/// and few enough that the reader who comes just before the walk does not feel them.
 const LEARN_AFTER: u32 = 32;
 /// Trees share tallies of deleted keys: a walk too many does no harm.
 const TALLIES: usize = 256;
@@ -96,8 +100,8 @@ impl Gaps {
         }
     }
 
-    /// As [`Self::put`], for so many keys of these trees that looking for each would take too long: no gap of the trees is
-    /// left, and no search of now becomes one.
+    /// As [`Self::put`], for so many keys of these trees that looking for each would take too long:
+    /// no gap of the trees is left, and no search of now becomes one.
     pub(crate) fn put_many(&self, trees: &[TreeId]) {
         fence(Ordering::SeqCst);
         if self.count.load(Ordering::Relaxed) == 0 {
@@ -134,7 +138,8 @@ impl Gaps {
         }
     }
 
-    /// The gap that holds `key` and is one for a snapshot at `at`: its first key, the first behind it, and since when.
+    /// The gap that holds `key` and is one for a snapshot at `at`: its first key, the first behind
+    /// it, and since when.
     pub(crate) fn around(&self, key: &[u8], at: LogPosition) -> Option<(Vec<u8>, Vec<u8>, LogPosition)> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
@@ -161,8 +166,8 @@ impl Gaps {
         id
     }
 
-    /// Ends a search; with an outcome it becomes a gap that ends at `edge` (forward: the first key that is not in it,
-    /// backward: the first that is).
+    /// Ends a search; with an outcome it becomes a gap that ends at `edge` (forward: the first key
+    /// that is not in it, backward: the first that is).
     fn close(&self, tree: TreeId, id: u64, outcome: Option<(&[u8], LogPosition)>) {
         let mut trees = self.trees.write();
         let Some(gaps) = trees.get_mut(&tree) else { return };
@@ -268,9 +273,9 @@ impl<'a> Run<'a> {
         Run { gaps, tree, at, is_forward, dead: 0, first: Vec::new(), search: None, since: LogPosition::ZERO }
     }
 
-    /// Tells that `key` is dead, and all its versions at or below `since`. If a place is returned the cursor is to seek
-    /// there anew: forward to the first entry at or behind it, backward to the last one in front. `is_current` says if
-    /// the cursor's view is the current one.
+    /// Tells that `key` is dead, and all its versions at or below `since`. If a place is returned
+    /// the cursor is to seek there anew: forward to the first entry at or behind it, backward to
+    /// the last one in front. `is_current` says if the cursor's view is the current one.
     pub(crate) fn dead(
         &mut self,
         key: &[u8],
@@ -295,8 +300,8 @@ impl<'a> Run<'a> {
         Some(if self.is_forward { end } else { start })
     }
 
-    /// Opens a search from the run's first key on, and sends the cursor back there: a put between a key that it saw and
-    /// the opening would be missed otherwise (D2).
+    /// Opens a search from the run's first key on, and sends the cursor back there: a put between a
+    /// key that it saw and the opening would be missed otherwise (D2).
     fn open(&mut self, is_current: impl FnOnce() -> bool) -> Option<Vec<u8>> {
         let (low, high, place) = match self.is_forward {
             true => (self.first.clone(), TreeId(self.tree.0 + 1).prefix().to_vec(), self.first.clone()),
@@ -311,7 +316,8 @@ impl<'a> Run<'a> {
         Some(place)
     }
 
-    /// Ends the run in front of a key that is not dead, or not for everyone (`None`: at the tree's end).
+    /// Ends the run in front of a key that is not dead, or not for everyone (`None`: at the tree's
+    /// end).
     pub(crate) fn end(&mut self, key: Option<&[u8]>) {
         if self.search.is_some() {
             let edge = match (self.is_forward, key) {

@@ -1,7 +1,8 @@
 //! Index keys: bytes that compare, one after the other, as the columns' values do.
 //!
-//! A key is its parts' encodings back to back, each of them *prefix-free* and in the order of its values, so that
-//! concatenation keeps the order and a key can be taken apart again without a separator:
+//! A key is its parts' encodings back to back, each of them *prefix-free* and in the order of its
+//! values, so that concatenation keeps the order and a key can be taken apart again without a
+//! separator:
 //!
 //! | part | bytes |
 //! | --- | --- |
@@ -12,7 +13,8 @@
 //! | string | see [`collation`] |
 //! | descending part | all its bytes inverted, the NULL marker too |
 //!
-//! A secondary index's key goes on with the row's primary key, which makes it unique and leads to the row.
+//! A secondary index's key goes on with the row's primary key, which makes it unique and leads to
+//! the row.
 //!
 //! (K1) For two rows, the order of their keys is the order of their values, part by part.
 //! (K2) No encoding of a part is the beginning of another encoding of that part.
@@ -50,8 +52,9 @@ pub enum KeyError {
     TooLong,
 }
 
-/// The longest encoding of one part, in bytes. InnoDB's limit for a whole key is 3072 bytes, which encoding at most
-/// doubles; a collation's weights are longer than that only for text nobody writes.
+/// The longest encoding of one part, in bytes. InnoDB's limit for a whole key is 3072 bytes, which
+/// encoding at most doubles; a collation's weights are longer than that only for text nobody
+/// writes.
 pub const PART_LEN_MAX: usize = 16 << 10;
 /// The most parts a key may have, as in MySQL.
 pub const PARTS_MAX: usize = 16;
@@ -124,13 +127,14 @@ impl PartCodec {
         self.nullable && key.first().is_some_and(|first| first ^ flip == NULL)
     }
 
-    /// True if [`Self::decode`] gives what [`Self::encode`] got. A text's weights do not tell its bytes, and zero has no
-    /// sign in a key.
+    /// True if [`Self::decode`] gives what [`Self::encode`] got. A text's weights do not tell its
+    /// bytes, and zero has no sign in a key.
     pub(crate) fn is_decodable(&self) -> bool {
         !matches!(self.kind, Kind::Text { .. } | Kind::Float(_))
     }
 
-    /// Appends the value that a part encodes, as a row image has it; false for NULL, and for what can't be decoded.
+    /// Appends the value that a part encodes, as a row image has it; false for NULL, and for what
+    /// can't be decoded.
     pub(crate) fn decode(&self, part: &[u8], out: &mut Vec<u8>) -> bool {
         if self.is_null(part) || !self.is_decodable() {
             return false;
@@ -189,8 +193,8 @@ impl Kind {
 
     fn text(ty: &ColumnType, prefix_len: Option<u32>, collations: &dyn Collations) -> Result<Self, KeyError> {
         let collation = collations.get(ty.charset).ok_or(KeyError::Collation(ty.charset))?;
-        // A row image leaves out the zeros that fill up a BINARY(n), and the spaces that fill up a CHAR(n). A writer
-        // that doesn't leave them out has the same value.
+        // A row image leaves out the zeros that fill up a BINARY(n), and the spaces that fill up a
+        // CHAR(n). A writer that doesn't leave them out has the same value.
         let padding = match (ty.code, ty.charset) {
             (code::STRING, column_type::BINARY) => Some(0),
             (code::STRING, _) => Some(b' '),
@@ -234,7 +238,8 @@ impl Kind {
     }
 }
 
-/// Appends the bytes of a little-endian number, the last one first: those of INT and BIGINT at once.
+/// Appends the bytes of a little-endian number, the last one first: those of INT and BIGINT at
+/// once.
 fn put_reversed(raw: &[u8], out: &mut Vec<u8>) {
     if let Ok(number) = raw.try_into().map(u32::from_le_bytes) {
         out.extend_from_slice(&number.to_be_bytes());
@@ -245,8 +250,8 @@ fn put_reversed(raw: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Little-endian IEEE bits (4 or 8 bytes) to bytes in order: positive numbers get the sign bit set, negative ones are
-/// inverted.
+/// Little-endian IEEE bits (4 or 8 bytes) to bytes in order: positive numbers get the sign bit set,
+/// negative ones are inverted.
 fn encode_float(raw: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend(raw.iter().rev());

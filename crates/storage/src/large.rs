@@ -1,18 +1,21 @@
 //! A large transaction brings a memtable of its own.
 //!
-//! The log's leader puts a group's changes into the memtable while all other commits wait. For a transaction of hundreds of
-//! thousands of rows that is a second. So its session makes a memtable of its changes before it joins the log's queue,
-//! beside everybody else; the leader has only to stamp it with the position and to hang it up, which takes as long for a
-//! gigabyte as for a megabyte.
+//! The log's leader puts a group's changes into the memtable while all other commits wait. For a
+//! transaction of hundreds of thousands of rows that is a second. So its session makes a memtable
+//! of its changes before it joins the log's queue, beside everybody else; the leader has only to
+//! stamp it with the position and to hang it up, which takes as long for a gigabyte as for a
+//! megabyte.
 //!
 //! 1. ready    The session sorts the changes into a list that nobody else knows ([`Ready`]).
-//! 2. write    The place in the log is fixed: the list gets the position. The active memtable is frozen, and the list
-//!    becomes the newest frozen one; a new active one follows. All that is one step for readers, a new view.
+//! 2. write    The place in the log is fixed: the list gets the position. The active memtable is
+//!    frozen, and the list becomes the newest frozen one; a new active one follows. All that is one
+//!    step for readers, a new view.
 //!
-//! (B1) The list stands between what was written before and what is written after it (V1), and is flushed together with
-//!      what it stands before.
-//! (B2) The gaps of its trees are given up once it hangs in the view: a search for a gap that began before comes to nothing,
-//!      one that begins later looks at a view that has the list (D2).
+//! (B1) The list stands between what was written before and what is written after it
+//!      (V1 of `view.rs`), and is flushed together with what it stands before.
+//! (B2) The gaps of its trees are given up once it hangs in the view: a search for a gap that began
+//!      before comes to nothing, one that begins later looks at a view that has the list
+//!      (D2 of `gaps.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -72,8 +75,8 @@ impl Store {
         Ready::Memtable(Some(LargeBatch::of(batch.entries())))
     }
 
-    /// Step 1 straight from a transaction's private changes, once the store [admits](Self::admit) them: what is large is not
-    /// copied twice.
+    /// Step 1 straight from a transaction's private changes, once the store [admits](Self::admit)
+    /// them: what is large is not copied twice.
     pub(crate) fn admit_changes(&self, writes: &WriteSet) -> Result<(Ready, GapsDue), StoreError> {
         // The set's own size is the greater one, and known.
         if writes.bytes() >= self.large_min() {
@@ -114,7 +117,7 @@ impl Store {
         assert!(position > writing.last, "P1: {position} written after {}", writing.last);
         let notes = core.notes.load().as_ref().map(|source| source(position)).unwrap_or_default();
         // One for both: no flush takes the older one alone (B1).
-        let checkpoint = Checkpoint { position, notes: notes.into() };
+        let checkpoint = Checkpoint::new(position, &notes);
         let drops = std::mem::take(&mut writing.drops).into();
         let before = std::mem::take(&mut writing.log_distance);
         let log_distance = distance(writing.last, position);
@@ -154,7 +157,8 @@ mod tests {
         rows
     }
 
-    /// Large and small transactions in turn, over the same keys: each snapshot sees what it should, before and after flushes.
+    /// Large and small transactions in turn, over the same keys: each snapshot sees what it should,
+    /// before and after flushes.
     #[test]
     fn large_and_small_transactions_stand_in_the_order_of_the_log() {
         let (store, _dir) = testing::store();

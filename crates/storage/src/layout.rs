@@ -1,13 +1,15 @@
 //! Rows written before an ALTER TABLE, read as the table is now.
 //!
-//! A row is stored as the row image of the table as it was when the row was written, and it stays so: an instant ALTER
-//! TABLE touches no row. Which definition that was, the row's version tells: the position of each ALTER is kept, and a
-//! version written before it has the columns of before. So rows carry no version number of their own, and the log's row
-//! events are stored as they are (the position is the version).
+//! A row is stored as the row image of the table as it was when the row was written, and it stays
+//! so: an instant ALTER TABLE touches no row. Which definition that was, the row's version tells:
+//! the position of each ALTER is kept, and a version written before it has the columns of before.
+//! So rows carry no version number of their own, and the log's row events are stored as they are
+//! (the position is the version).
 //!
-//! (L1) Whoever reads a row through a transaction gets it with the columns of now. Below, in store and log, it has those
-//!      of its place.
-//! (L2) What a row is to its indexes is the same before and after: a column of a key is changed by no instant ALTER.
+//! (L1) Whoever reads a row through a transaction gets it with the columns of now. Below, in store
+//!      and log, it has those of its place.
+//! (L2) What a row is to its indexes is the same before and after: a column of a key is changed by
+//!      no instant ALTER.
 //!
 //! How the catalog keeps layouts stands in `docs/formats/tables.md`.
 
@@ -57,8 +59,8 @@ impl Layouts {
         &self.list
     }
 
-    /// What they are behind another ALTER at `until`, which found the columns `types` and made those of `sources` of
-    /// them.
+    /// What they are behind another ALTER at `until`, which found the columns `types` and made
+    /// those of `sources` of them.
     pub fn followed_by(
         &self,
         until: LogPosition,
@@ -135,7 +137,8 @@ impl LayoutRegistry {
     }
 }
 
-/// A column's value as bytes, for [`ColumnSource::Constant`]: what a builder made of one column's image.
+/// A column's value as bytes, for [`ColumnSource::Constant`]: what a builder made of one column's
+/// image.
 pub fn constant(ty: &ColumnType, push: impl FnOnce(&mut RowImageBuilder<'_>)) -> Option<Box<[u8]>> {
     let mut out = Vec::new();
     push(&mut RowImageBuilder::new(std::slice::from_ref(ty), &mut out));

@@ -1,19 +1,21 @@
 //! The store whose write-ahead log is the binary log, and the transactions on it.
 //!
-//! Tables live in one keyspace: an index is a *tree*, a four-byte prefix of the keys. Each version of a row is stamped
-//! with the log position of the transaction that wrote it. The store below knows nothing of rows and transactions;
-//! what is above it knows nothing of files.
+//! Tables live in one keyspace: an index is a *tree*, a four-byte prefix of the keys. Each version
+//! of a row is stamped with the log position of the transaction that wrote it. The store below
+//! knows nothing of rows and transactions; what is above it knows nothing of files.
 //!
-//! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist`, `memtable` and `large`
-//! (where writes go), `merge` and [`cursor`] (how versions become rows), `gaps` (deleted rows are not stepped over
-//! twice), [`snapshot`] and `survivors` (which versions stay), `estimate`,
-//! `sstable` (tables on disk), `version` and `view` (which tables there are, and what a reader reads), `manifest` and
-//! `tables` (how that changes), `output`, `flush`, `compaction`, `background`, `core`, [`store`], [`build`] (new trees
-//! beside writers), [`check`] (a store that is damaged, read without opening it).
+//! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist`,
+//! `memtable` and `large` (where writes go), `merge` and [`cursor`] (how versions become rows),
+//! `gaps` (deleted rows are not stepped over twice), [`snapshot`] and `survivors` (which versions
+//! stay), `estimate`, `sstable` (tables on disk), `version` and `view` (which tables there are, and
+//! what a reader reads), `manifest` and `tables` (how that changes), `output`, `flush`,
+//! `compaction`, `background`, `core`, [`store`], [`build`] (new trees beside writers), [`check`]
+//! (a store that is damaged, read without opening it).
 //!
-//! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`layout`] (what it was before
-//! ALTER TABLE), [`statistics`] (what an index holds), [`lock`], [`write_set`], [`transaction`], [`engine`] (commit), [`temporary`] (tables without a log),
-//! [`prepared`] (XA), [`replay`] (recovery).
+//! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`layout`]
+//! (what it was before ALTER TABLE), [`statistics`] (what an index holds), [`lock`], [`write_set`],
+//! [`transaction`], [`engine`] (commit), [`temporary`] (tables without a log), [`prepared`] (XA),
+//! [`replay`] (recovery).
 
 mod background;
 pub mod batch;

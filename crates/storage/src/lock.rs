@@ -1,34 +1,41 @@
 //! Row locks: who may touch a key until its transaction's place in the log is fixed.
 //!
-//! 1. request  A transaction asks for a key, shared (S) or exclusive (X). Nearly always nobody else holds it: one latch,
-//!    one hash probe, no allocation once the table is warm.
-//! 2. wait     Otherwise it joins the key's queue, and at once the wait-for graph is walked (`deadlock.rs`). If the new
-//!    wait closes a circle, the lightest transaction of the circle is told [`LockError::Deadlock`].
-//! 3. grant    Whoever releases a lock hands it to the front of the queue before anyone else can ask for it.
-//! 4. release  All locks of a transaction go together, when the log has fixed its place or it rolls back. Releasing
-//!    neither fails nor waits for another transaction, so a commit hook may do it.
+//! 1. request  A transaction asks for a key, shared (S) or exclusive (X). Nearly always nobody else
+//!    holds it: one latch, one hash probe, no allocation once the table is warm.
+//! 2. wait     Otherwise it joins the key's queue, and at once the wait-for graph is walked
+//!    (`deadlock.rs`). If the new wait closes a circle, the lightest transaction of the circle is
+//!    told [`LockError::Deadlock`].
+//! 3. grant    Whoever releases a lock hands it to the front of the queue before anyone else can
+//!    ask for it.
+//! 4. release  All locks of a transaction go together, when the log has fixed its place or it rolls
+//!    back. Releasing neither fails nor waits for another transaction, so a commit hook may do it.
 //!
 //! (L1) A key has any number of S holders or one X holder.
-//! (L2) A queue is served in order: a request waits behind those before it even if the holders would admit it. Only a
-//!      holder that wants more (S to X) goes before the others, for they wait for it anyway.
-//! (L3) A queue that isn't empty has a front that its holders don't admit. Every removal from an entry re-establishes
-//!      this before the shard's latch is given back.
-//! (L4) A transaction waits for one key at a time, and waits begin one after another, under the graph's latch; so a
-//!      circle is found by the wait that closes it, and what a walk sees can only shrink meanwhile.
-//! (L5) Latch order: graph, then one shard, then one session's [`Interrupt`]; the latest deadlock is a leaf under the graph.
-//!      None is held across a wait.
+//! (L2) A queue is served in order: a request waits behind those before it even if the holders
+//!      would admit it. Only a holder that wants more (S to X) goes before the others, for they
+//!      wait for it anyway.
+//! (L3) A queue that isn't empty has a front that its holders don't admit. Every removal from an
+//!      entry re-establishes this before the shard's latch is given back.
+//! (L4) A transaction waits for one key at a time, and waits begin one after another, under the
+//!      graph's latch; so a circle is found by the wait that closes it, and what a walk sees can
+//!      only shrink meanwhile.
+//! (L5) Latch order: graph, then one shard, then one session's [`Interrupt`]; the latest deadlock
+//!      is a leaf under the graph. None is held across a wait.
 //!
-//! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary key. What keeps new rows
-//! out of a range that was read is in `range.rs`. Where sessions run that change the same row over and over: `gather.rs`.
+//! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary
+//! key. What keeps new rows out of a range that was read is in `range.rs`. Where sessions run that
+//! change the same row over and over: `gather.rs`.
 
 mod deadlock;
 mod gather;
 mod interrupt;
+mod listing;
 mod range;
 mod shard;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -46,6 +53,7 @@ use deadlock::{WaitGraph, WaitPlace};
 use gather::{Gathering, Wait};
 use interrupt::Outcome;
 pub use interrupt::{Interrupt, Killed};
+pub use listing::ListedLock;
 pub use range::{NAMES, Span};
 use shard::{Request, Shard, Waiting};
 
@@ -70,10 +78,12 @@ pub enum WaitPolicy {
 /// Why a lock was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The wait closed a circle and this transaction was the one to give way; it must roll back (1213).
+    /// The wait closed a circle and this transaction was the one to give way; it must roll back
+    /// (1213).
     #[error("deadlock found when trying to get lock; try restarting transaction")]
     Deadlock,
-    /// The wait took longer than the policy allows; the statement fails, the transaction goes on (1205).
+    /// The wait took longer than the policy allows; the statement fails, the transaction goes on
+    /// (1205).
     #[error("lock wait timeout exceeded; try restarting transaction")]
     WaitTimeout,
     /// Somebody else holds it, and the policy is not to wait (3572 for `NOWAIT`).
@@ -82,7 +92,8 @@ pub enum LockError {
     /// The statement or connection was killed while it waited (1317).
     #[error("lock wait interrupted")]
     Interrupted,
-    /// Another transaction that goes first (an applier) took this one's locks; it must roll back (1213).
+    /// Another transaction that goes first (an applier) took this one's locks; it must roll back
+    /// (1213).
     #[error("transaction was aborted to let a replicated one pass")]
     Aborted,
     /// The transaction holds as many locks as one may (1206).
@@ -118,8 +129,23 @@ impl fmt::Debug for OwnerId {
     }
 }
 
-/// A transaction of this weight is never a deadlock's victim unless all others in the circle have it too: an applier.
+/// A transaction of this weight is never a deadlock's victim unless all others in the circle have
+/// it too: an applier.
 pub const WEIGHT_MAX: u64 = u64::MAX;
+
+thread_local! {
+    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// How long the calling thread has waited for locks so far, on rows and on whatever else was noted.
+pub fn waited_by_thread() -> Duration {
+    WAITED.get()
+}
+
+/// The calling thread has waited for a lock.
+pub fn note_wait(waited: Duration) {
+    WAITED.set(WAITED.get().saturating_add(waited));
+}
 
 /// Counters for SHOW STATUS; independent statistics, so every access is relaxed.
 #[derive(Debug, Default)]
@@ -141,6 +167,7 @@ pub struct LockStatus {
 }
 
 const SHARDS: usize = 64;
+const _: () = assert!(SHARDS <= 1 << u16::BITS, "a transaction remembers a shard in 16 bits");
 /// Keys of a shard that a transaction releases before others get the latch: some ten microseconds.
 const RELEASED_AT_ONCE: usize = 256;
 
@@ -178,8 +205,8 @@ impl LockManager {
         })
     }
 
-    /// The locks of a new transaction, none yet. `interrupt` belongs to the session that will wait for them;
-    /// `locks_max` bounds how many keys the transaction may hold.
+    /// The locks of a new transaction, none yet. `interrupt` belongs to the session that will wait
+    /// for them; `locks_max` bounds how many keys the transaction may hold.
     pub fn begin(self: &Arc<Self>, interrupt: Arc<Interrupt>, locks_max: usize) -> TransactionLocks {
         let owner = OwnerId(self.next_owner.fetch_add(1, Relaxed));
         TransactionLocks {
@@ -200,7 +227,8 @@ impl LockManager {
         &self.status
     }
 
-    /// Whether sessions that wait for the same row over and over gather on one processor (`duramen_gather_hot_rows`).
+    /// Whether sessions that wait for the same row over and over gather on one processor
+    /// (`duramen_gather_hot_rows`).
     pub fn set_gathering(&self, is_on: bool) {
         self.gathering.set(is_on);
     }
@@ -226,11 +254,17 @@ impl LockManager {
         self.len() == 0 && self.ranges.is_empty()
     }
 
-    /// Walks the whole table and asserts L1 to L3. Costly; for tests.
+    /// Walks the whole table and asserts L1 to L4. Costly; for tests.
     pub fn check_invariants(&self) {
-        for shard in &self.shards {
-            shard.0.lock().check_invariants();
+        // No wait begins meanwhile, and none that ended is forgotten.
+        let graph = self.graph.lock();
+        for (number, shard) in self.shards.iter().enumerate() {
+            let shard = shard.0.lock();
+            shard.check_invariants();
+            let places = shard.waiters().map(|(slot, owner)| (owner, WaitPlace { shard: number, slot }));
+            places.for_each(|(owner, place)| graph.check_wait(owner, place));
         }
+        graph.check_no_cycle(&self.shards);
     }
 
     fn hash(&self, tree: TreeId, key: &[u8]) -> u64 {
@@ -255,7 +289,7 @@ impl LockManager {
             }
         };
         let place = WaitPlace { shard: number, slot };
-        graph.insert(locks.owner, place, locks.weight);
+        graph.insert(locks.owner, place, locks.weight, self.env.now());
         self.status.waits.fetch_add(1, Relaxed);
         while let Some((waits, victim)) = graph.deadlock(locks.owner, &self.shards) {
             self.status.deadlocks.fetch_add(1, Relaxed);
@@ -295,6 +329,7 @@ impl LockManager {
             outcome = locks.interrupt.outcome(); // granted, or chosen as a victim, at the last moment
         }
         let waited = self.env.monotonic() - begun;
+        note_wait(waited);
         let micros = waited.as_micros() as u64;
         self.status.waiting_now.fetch_sub(1, Relaxed);
         self.status.wait_micros.fetch_add(micros, Relaxed);
@@ -375,13 +410,14 @@ impl TransactionLocks {
         self.held.is_empty()
     }
 
-    /// How much work is lost if this transaction gives way in a deadlock: the number of its row changes, or
-    /// [`WEIGHT_MAX`].
+    /// How much work is lost if this transaction gives way in a deadlock: the number of its row
+    /// changes, or [`WEIGHT_MAX`].
     pub fn set_weight(&mut self, weight: u64) {
         self.weight = weight;
     }
 
-    /// Locks a key; on return it is held in `mode` or a stronger one. After an error nothing has changed.
+    /// Locks a key; on return it is held in `mode` or a stronger one. After an error nothing has
+    /// changed.
     pub fn lock(
         &mut self,
         tree: TreeId,
@@ -394,13 +430,21 @@ impl TransactionLocks {
         }
         let hash = self.manager.hash(tree, key);
         let number = shard_of(hash);
-        let request = self.manager.shards[number].0.lock().request(hash, tree, key, self.owner, mode);
-        let (slot, acquired) = match request {
-            Request::Granted { slot, acquired } => (slot, acquired),
-            Request::Conflict { .. } => match policy {
-                WaitPolicy::NoWait => return Err(LockError::WouldBlock),
-                WaitPolicy::Wait(timeout) => self.wait(&Wanted { hash, tree, key, mode }, timeout)?,
-            },
+        let (slot, acquired) = match policy {
+            // As if whoever held it let go of it before the wait began.
+            WaitPolicy::Wait(timeout) if env::rarely(&*self.manager.env, 32) => {
+                self.wait(&Wanted { hash, tree, key, mode }, timeout)?
+            }
+            _ => {
+                let request = self.manager.shards[number].0.lock().request(hash, tree, key, self.owner, mode);
+                match (request, policy) {
+                    (Request::Granted { slot, acquired }, _) => (slot, acquired),
+                    (Request::Conflict { .. }, WaitPolicy::NoWait) => return Err(LockError::WouldBlock),
+                    (Request::Conflict { .. }, WaitPolicy::Wait(timeout)) => {
+                        self.wait(&Wanted { hash, tree, key, mode }, timeout)?
+                    }
+                }
+            }
         };
         if acquired == Acquired::New {
             self.held.push((number as u16, slot));
@@ -422,15 +466,17 @@ impl TransactionLocks {
         Ok((slot, if upgrade { Acquired::Upgraded } else { Acquired::New }))
     }
 
-    /// Gives back the key that was acquired last, as READ COMMITTED does with a row that its condition rejects. Only
-    /// right after a [`TransactionLocks::lock`] that returned [`Acquired::New`].
+    /// Gives back the key that was acquired last, as READ COMMITTED does with a row that its
+    /// condition rejects. Only right after a [`TransactionLocks::lock`] that returned
+    /// [`Acquired::New`].
     pub fn unlock_newest(&mut self) {
         if let Some(last) = self.held.len().checked_sub(1) {
             self.unlock(last);
         }
     }
 
-    /// Gives back a key by its place among those held ([`Self::len`] before it was acquired), which are few since.
+    /// Gives back a key by its place among those held ([`Self::len`] before it was acquired), which
+    /// are few since.
     fn unlock(&mut self, place: usize) {
         let (shard, slot) = self.held.remove(place);
         let mut woken = Vec::new();
@@ -451,15 +497,16 @@ impl TransactionLocks {
         self.held.iter().filter_map(exclusive).filter(|(tree, _)| *tree != range::NAMES).collect()
     }
 
-    /// Sorts the held locks by shard, so that [`TransactionLocks::release_all`] latches each shard once. To be done
-    /// by the session itself before it commits; pays from some dozens of locks on.
+    /// Sorts the held locks by shard, so that [`TransactionLocks::release_all`] latches each shard
+    /// once. To be done by the session itself before it commits; pays from some dozens of locks on.
     pub fn prepare_release(&mut self) {
         if self.held.len() > SHARDS / 2 {
             self.held.sort_unstable();
         }
     }
 
-    /// Releases everything, handing each key to those who wait for it. Doesn't fail, doesn't wait for transactions.
+    /// Releases everything, handing each key to those who wait for it. Doesn't fail, doesn't wait
+    /// for transactions.
     pub fn release_all(&mut self) {
         self.release_ranges();
         let mut woken = Vec::new();

@@ -1,22 +1,29 @@
 //! The record of which tables make up the store, and of the position that they stand for.
 //!
-//! 1. Open: `CURRENT` names a manifest file; its records, applied in order, give the tables, the checkpoint and the
-//!    drops. Nothing is changed. The first commit begins a new manifest with all of it in one record, so that nothing is ever
-//!    appended behind a torn record, and opening a store costs no flush.
+//! 1. Open: `CURRENT` names a manifest file; its records, applied in order, give the tables, the
+//!    checkpoint and the drops. Nothing is changed. The first commit begins a new manifest with all
+//!    of it in one record, so that nothing is ever appended behind a torn record, and opening a
+//!    store costs no flush.
 //! 2. Commit: an edit is appended as one record and flushed; from then on it is the truth.
 //! 3. Rotate: when the file has grown, a new one is begun, and `CURRENT` replaced atomically.
 //!
-//! A record: magic (u32), its number in the file (u32), length of the content (u32), checksum of these and the content
-//! (u64), content. At most one record is not yet flushed, so a power cut damages the last one only.
+//! A record: magic (u32), its number in the file (u32), length of the content (u32), checksum of
+//! these and the content (u64), content. At most one record is not yet flushed, so a power cut
+//! damages the last one only.
 //!
-//! (N1) A damaged record with a sound one behind it is damage, not a power cut: opening fails rather than forget.
-//! (N2) After a failed append or flush nothing is known of the file's end. The next commit begins a new manifest; until
-//!      then files that either outcome names stay.
+//! (N1) A damaged record with a sound one behind it is damage, not a power cut: opening fails
+//!      rather than forget.
+//! (N2) After a failed append or flush nothing is known of the file's end. The next commit begins a
+//!      new manifest; until then files that either outcome names stay.
 //! (N3) Tables are durable, in content and in name, before an edit names them.
-//! (N4) Without a `CURRENT` that can be read the newest manifest counts, if it is sound. What a power cut leaves of a new
-//!      manifest is: nothing, a part of its first record, or the whole; and a whole first record stands for a state that
-//!      the log and the tables have, whether `CURRENT` named it already or not (N3). Anything else is for a person to
-//!      decide.
+//! (N4) Without a `CURRENT` that can be read the newest manifest counts, if it is sound. What a
+//!      power cut leaves of a new manifest is: nothing, a part of its first record, or the whole;
+//!      and a whole first record stands for a state that the log and the tables have, whether
+//!      `CURRENT` named it already or not (N3). Anything else is for a person to decide.
+//! (N5) A newer manifest than the one that `CURRENT` names, with a whole first record, is what a
+//!      power cut leaves between its flush and the replacement of `CURRENT`; or `CURRENT` is an old
+//!      copy. It goes, with the tables that it alone names, only if the log reaches as far as its
+//!      checkpoint: then replay gives all that is in them.
 
 use crate::error::StoreError;
 use crate::version::Edit;
@@ -28,9 +35,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const RECORD_MAGIC: u32 = 0x4d55_5244;
 const RECORD_HEAD: usize = 20;
+const _: () = assert!(RECORD_HEAD == 3 * size_of::<u32>() + size_of::<u64>());
 /// A manifest is replaced once it is longer than this and than four times its first record.
 const ROTATE_SIZE: u64 = 1 << 20;
-const CURRENT: &str = "CURRENT";
+pub(crate) const CURRENT: &str = "CURRENT";
 
 /// The open manifest.
 pub(crate) struct Manifest {
@@ -50,7 +58,8 @@ impl Manifest {
         env.exists(&dir.join(CURRENT))
     }
 
-    /// Reads the edits of the manifest in use, one of `manifests`, which lie in the folder beside `tables` table files.
+    /// Reads the edits of the manifest in use, one of `manifests`, which lie in the folder beside
+    /// `tables` table files.
     pub(crate) fn examine(
         env: &dyn Env,
         dir: &Path,
@@ -65,17 +74,24 @@ impl Manifest {
         };
         let why = match read_current(env, dir, manifests)? {
             Current::Names(number) => {
-                let edits = parse(&read(number)?, number, &manifest_path(dir, number))?;
+                let (edits, torn_at) = parse(&read(number)?, number, &manifest_path(dir, number))?;
+                let mut newer = Vec::new();
                 for &later in manifests.iter().filter(|later| **later > number) {
+                    let content = read(later)?;
                     // Only the manifest in use gets a second record.
-                    if sound_records(&read(later)?, later) > 1 {
+                    let records = sound_records(&content, later);
+                    if let (1, Ok((edits, _))) = (records, parse(&content, later, &manifest_path(dir, later)))
+                    {
+                        newer.push((later, edits));
+                    }
+                    if records > 1 {
                         let later = manifest_name(later);
                         let what =
                             format!("names {}, but {later} was in use after it", manifest_name(number));
                         return Err(StoreError::Corrupt { file: dir.join(CURRENT), offset: 0, what });
                     }
                 }
-                return Ok(Found { edits, number, instead_of: None, doubt: None });
+                return Ok(Found { edits, number, torn_at, newer, ..Found::default() });
             }
             Current::Missing if newest.is_none() && tables == 0 => return Ok(Found::default()),
             Current::Missing => StoreError::Corrupt {
@@ -92,7 +108,9 @@ impl Manifest {
         let content = read(newest)?;
         match parse(&content, newest, &manifest_path(dir, newest)) {
             // N4
-            Ok(edits) => Ok(Found { edits, number: newest, instead_of: Some(why), doubt: None }),
+            Ok((edits, torn_at)) => {
+                Ok(Found { edits, number: newest, torn_at, instead_of: Some(why), ..Found::default() })
+            }
             Err(e) => {
                 for &manifest in manifests {
                     if sound_records(&read(manifest)?, manifest) > 0 {
@@ -105,8 +123,8 @@ impl Manifest {
         }
     }
 
-    /// Has `CURRENT` name a manifest that was found without it (N4), before another one is begun: a power cut then would
-    /// leave two, and nobody to tell which.
+    /// Has `CURRENT` name a manifest that was found without it (N4), before another one is begun: a
+    /// power cut then would leave two, and nobody to tell which.
     pub(crate) fn make_current(env: &dyn Env, dir: &Path, number: u64) -> Result<(), StoreError> {
         let path = manifest_path(dir, number);
         let named = env.open(&path, OpenMode::ReadWrite).and_then(|file| {
@@ -123,8 +141,8 @@ impl Manifest {
         Manifest { env, dir: dir.to_owned(), number, file: None, len: 0, record: 0, first_len: 0 }
     }
 
-    /// Makes `edit` durable. `whole` gives an edit that builds everything from nothing, `edit` included; it is asked for
-    /// when a new file is begun, as `number` is.
+    /// Makes `edit` durable. `whole` gives an edit that builds everything from nothing, `edit`
+    /// included; it is asked for when a new file is begun, as `number` is.
     pub(crate) fn commit(
         &mut self,
         edit: &Edit,
@@ -141,6 +159,11 @@ impl Manifest {
             }
             _ => self.begin(&whole(), number()),
         }
+    }
+
+    /// True if it is known what the file says: one was begun, and nothing failed since (N2).
+    pub(crate) fn is_certain(&self) -> bool {
+        self.file.is_some()
     }
 
     /// The number of the file in use.
@@ -191,10 +214,17 @@ pub(crate) struct Found {
     pub(crate) edits: Vec<Edit>,
     /// Its number, 0 if there is none.
     pub(crate) number: u64,
+    /// Where its last record is that can't be read, and does not count, as after a power cut; in
+    /// bytes.
+    pub(crate) torn_at: Option<u64>,
     /// Why it counts although `CURRENT` does not name it (N4).
     pub(crate) instead_of: Option<StoreError>,
-    /// Why it is not certain that the store was never used: it is as good as empty only if the log has everything.
+    /// Why it is not certain that the store was never used: it is as good as empty only if the log
+    /// has everything.
     pub(crate) doubt: Option<StoreError>,
+    /// Newer manifests with a whole first record and no other, and what they say: `CURRENT` does
+    /// not name them (N5).
+    pub(crate) newer: Vec<(u64, Vec<Edit>)>,
 }
 
 enum Current {
@@ -222,7 +252,7 @@ fn current_content(number: u64) -> Vec<u8> {
     format!("{}\n", manifest_name(number)).into_bytes()
 }
 
-fn manifest_name(number: u64) -> String {
+pub(crate) fn manifest_name(number: u64) -> String {
     format!("{number:06}.manifest")
 }
 
@@ -242,6 +272,9 @@ pub(crate) fn manifest_number(path: &Path) -> Option<u64> {
 fn encode_record(edit: &Edit, manifest: u64, record: u32) -> Vec<u8> {
     let mut out = vec![0; RECORD_HEAD];
     edit.encode(&mut out);
+    if env::INVARIANTS {
+        assert_eq!(Edit::decode(&out[RECORD_HEAD..]).as_ref(), Ok(edit), "what is written can be read back");
+    }
     let len = u32::try_from(out.len() - RECORD_HEAD).expect("a manifest's record is far below 4 GiB");
     out[..4].copy_from_slice(&RECORD_MAGIC.to_le_bytes());
     out[4..8].copy_from_slice(&record.to_le_bytes());
@@ -268,7 +301,8 @@ fn sound_record(bytes: &[u8], manifest: u64, records: RangeInclusive<u32>) -> Op
     (record_checksum(manifest, whole) == sum).then(|| &whole[RECORD_HEAD..])
 }
 
-fn parse(content: &[u8], manifest: u64, path: &Path) -> Result<Vec<Edit>, StoreError> {
+/// The edits, and where a torn record follows them.
+fn parse(content: &[u8], manifest: u64, path: &Path) -> Result<(Vec<Edit>, Option<u64>), StoreError> {
     let corrupt = |offset: usize, what: &str| StoreError::Corrupt {
         file: path.to_owned(),
         offset: offset as u64,
@@ -279,15 +313,20 @@ fn parse(content: &[u8], manifest: u64, path: &Path) -> Result<Vec<Edit>, StoreE
     while offset < content.len() {
         let record = edits.len() as u32;
         let Some(bytes) = sound_record(&content[offset..], manifest, record..=record) else {
-            // The first record was flushed before CURRENT named the file; a later one may be torn (N1).
+            // The first record was flushed before CURRENT named the file; a later one may be torn
+            // (N1).
             let is_torn = record > 0 && !holds_record(&content[offset + 1..], manifest, record + 1);
-            return if is_torn { Ok(edits) } else { Err(corrupt(offset, "checksum differs")) };
+            return if is_torn {
+                Ok((edits, Some(offset as u64)))
+            } else {
+                Err(corrupt(offset, "checksum differs"))
+            };
         };
         let edit = Edit::decode(bytes).map_err(|_| corrupt(offset, "record can't be read"))?;
         edits.push(edit);
         offset += RECORD_HEAD + bytes.len();
     }
-    if edits.is_empty() { Err(corrupt(0, "empty")) } else { Ok(edits) }
+    if edits.is_empty() { Err(corrupt(0, "empty")) } else { Ok((edits, None)) }
 }
 
 /// How many sound records the content begins with.
@@ -316,7 +355,7 @@ mod tests {
 
     fn edit(position: u64) -> Edit {
         let position = LogPosition::from_u64(position);
-        Edit { checkpoint: Some(Checkpoint { position, notes: [].into() }), ..Edit::default() }
+        Edit { checkpoint: Some(Checkpoint::new(position, &[])), ..Edit::default() }
     }
 
     fn content() -> (Vec<u8>, Vec<usize>) {
@@ -331,7 +370,7 @@ mod tests {
     #[test]
     fn a_torn_end_is_cut_and_damage_before_it_is_told() {
         let (bytes, ends) = content();
-        let edits = |bytes: &[u8]| parse(bytes, 9, Path::new("m")).map(|e| e.len());
+        let edits = |bytes: &[u8]| parse(bytes, 9, Path::new("m")).map(|(edits, _)| edits.len());
         assert_eq!(edits(&bytes).unwrap(), 3);
         for len in 0..bytes.len() {
             let whole = ends.iter().filter(|end| **end <= len).count();

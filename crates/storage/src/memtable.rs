@@ -1,7 +1,8 @@
 //! Where writes go first: one skip list of versions, and what is known of it.
 //!
-//! The newest memtable takes writes. It is *frozen* at the end of a transaction, never inside one, together with the
-//! position and the notes that a checkpoint of it makes durable; from then on it only waits to be flushed.
+//! The newest memtable takes writes. It is *frozen* at the end of a transaction, never inside one,
+//! together with the position and the notes that a checkpoint of it makes durable; from then on it
+//! only waits to be flushed.
 
 use crate::entry::TreeId;
 use crate::skiplist::SkipList;
@@ -9,13 +10,23 @@ use binlog::position::LogPosition;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What a flush makes durable beside tables: everything up to `position` is in tables, and `notes` belong to it.
+/// What a flush makes durable beside tables: everything up to `position` is in tables, and `notes`
+/// belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     /// Everything up to here is in this memtable or in older ones.
     pub(crate) position: LogPosition,
     /// What the owner of the store wants to be durable with that position.
     pub(crate) notes: Arc<[u8]>,
+    /// What tells the log from others at that position; known only when the log is durable there.
+    pub(crate) fingerprint: Option<u64>,
+}
+
+impl Checkpoint {
+    /// A checkpoint in the making.
+    pub(crate) fn new(position: LogPosition, notes: &[u8]) -> Self {
+        Self { position, notes: notes.into(), fingerprint: None }
+    }
 }
 
 /// A memtable that takes no more writes, and the checkpoint that flushing it makes.
@@ -29,8 +40,9 @@ pub(crate) struct Frozen {
     pub(crate) log_distance: u64,
 }
 
-/// Memtables that were flushed. Each is freed by the background once nobody reads it any more: giving some gigabytes back to the
-/// system takes a while, for which no session, least of all the log's leader, is to stand still because it read last.
+/// Memtables that were flushed. Each is freed by the background once nobody reads it any more:
+/// giving some gigabytes back to the system takes a while, for which no session, least of all the
+/// log's leader, is to stand still because it read last.
 #[derive(Default)]
 pub(crate) struct Retired(Mutex<Vec<Arc<SkipList>>>);
 

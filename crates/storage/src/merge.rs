@@ -1,13 +1,16 @@
 //! Many ordered sources read as one.
 //!
-//! The sources that stand on an entry are kept in a binary heap of their indexes, the one whose entry comes next on
-//! top. Moving on moves the top source and sifts it down, unless it still comes before the second one, which is known: a
-//! run of one source costs one comparison a step.
+//! The sources that stand on an entry are kept in a binary heap of their indexes, the one whose
+//! entry comes next on top. Moving on moves the top source and sifts it down, unless it still comes
+//! before the second one, which is known: a run of one source costs one comparison a step.
 //!
-//! A view of one tree leaves sources alone that have come to another tree: a memtable holds all of them.
+//! A view of one tree leaves sources alone that have come to another tree: a memtable holds all of
+//! them.
 //!
-//! (M1) Sources are given newest first. Where two stand on the same place, the one given first comes first.
-//! (M2) All sources stand behind the place asked for (forward), or all in front of it (backward); turning round seeks.
+//! (M1) Sources are given newest first. Where two stand on the same place, the one given first
+//!      comes first.
+//! (M2) All sources stand behind the place asked for (forward), or all in front of it (backward);
+//!      turning round seeks.
 
 use crate::entry::{Entry, TREE_LEN, TreeId, order};
 use crate::error::StoreError;
@@ -127,7 +130,8 @@ impl Merge {
         Merge { heap, sources, second: 1, direction: Direction::Forward, prefix: None }
     }
 
-    /// The same of one tree's entries, without sources yet ([`Merge::refill`]), in the memory of an earlier one.
+    /// The same of one tree's entries, without sources yet ([`Merge::refill`]), in the memory of an
+    /// earlier one.
     pub(crate) fn of_tree(memory: MergeMemory, tree: TreeId) -> Merge {
         let MergeMemory { sources, heap } = memory;
         Merge { sources, heap, second: 1, direction: Direction::Forward, prefix: Some(tree.prefix()) }
@@ -178,7 +182,8 @@ impl Merge {
         Ok(())
     }
 
-    /// As [`Self::seek`], but only moves sources that still stand in front of the place. Going forward only.
+    /// As [`Self::seek`], but only moves sources that still stand in front of the place. Going
+    /// forward only.
     pub(crate) fn skip_to(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         debug_assert_eq!(self.direction, Direction::Forward);
         for &index in &self.heap {
@@ -201,8 +206,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Moves on by one entry at least, leaving out what comes behind it of the same key if that costs nothing. Going forward
-    /// only.
+    /// Moves on by one entry at least, leaving out what comes behind it of the same key if that
+    /// costs nothing. Going forward only.
     pub(crate) fn leave_key(&mut self) -> Result<(), StoreError> {
         debug_assert_eq!(self.direction, Direction::Forward);
         if let Some(&top) = self.heap.first() {

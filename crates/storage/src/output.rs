@@ -1,11 +1,13 @@
 //! The tables that a flush or a compaction writes.
 //!
-//! (U1) Output is cut between keys only (T2).
-//! (U2) A tree with more than a little output has tables of its own. Small trees share tables, but no table reaches
-//!      from a small tree into the middle of a big one: so rows appended to one table never overlap what is on disk and
-//!      sink to deeper levels without being rewritten, and a dropped tree's tables go as a whole.
+//! (U1) Output is cut between keys only (T2 of `sstable.rs`).
+//! (U2) A tree with more than a little output has tables of its own. Small trees share tables, but
+//!      no table reaches from a small tree into the middle of a big one: so rows appended to one
+//!      table never overlap what is on disk and sink to deeper levels without being rewritten, and
+//!      a dropped tree's tables go as a whole.
 //!
-//! To know whether a tree is small, its first entries are held back while the open table belongs to other trees.
+//! To know whether a tree is small, its first entries are held back while the open table belongs to
+//! other trees.
 
 use crate::entry::{Entry, TreeId};
 use crate::error::StoreError;
@@ -29,8 +31,8 @@ pub(crate) struct OutputOptions {
     pub(crate) compression: Compression,
     /// A table ends when it has grown to this, in bytes.
     pub(crate) table_size: u64,
-    /// The tables of the level below the one written to: an output that overlaps too many of them would be dear to
-    /// merge down later.
+    /// The tables of the level below the one written to: an output that overlaps too many of them
+    /// would be dear to merge down later.
     pub(crate) below: Vec<Arc<Table>>,
     /// Flush finished tables in threads, while the next ones are built.
     pub(crate) overlap_flushes: bool,
@@ -44,7 +46,8 @@ pub(crate) struct Output<'a> {
     builder: Option<TableBuilder>,
     tree: Option<TreeId>,
     held: Held,
-    /// Tables of `below` that lie in front of the last key; bytes of those that the open table overlaps.
+    /// Tables of `below` that lie in front of the last key; bytes of those that the open table
+    /// overlaps.
     below_passed: usize,
     below_overlap: u64,
     started: Vec<u64>,
@@ -87,7 +90,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Ends the last table, and makes all durable, content and names (N3).
+    /// Ends the last table, and makes all durable, content and names (N3 of `manifest.rs`).
     pub(crate) fn finish(&mut self) -> Result<Vec<TableMeta>, StoreError> {
         self.release_held()?;
         self.end_table()?;

@@ -1,13 +1,17 @@
-//! Prepared XA transactions: they survive whatever happens to their session and to the server, until they are finished.
+//! Prepared XA transactions, the first half of the two-phase commit of XA: they survive whatever
+//! happens to their session and to the server, until they are finished.
 //!
-//! 1. prepare  The transaction's events join the log as a group of their own. Its changes go to the store at that group's
-//!    position, but as records of a tree of their own ([`TREE`]): nobody sees them, and its row locks stay.
-//! 2. finish   XA COMMIT is a group that holds nothing but that statement. At its position the changes go to their trees,
-//!    and the records go away; XA ROLLBACK does only the latter. Then the locks are released.
-//! 3. restart  The records say which transactions are prepared, what they change and which keys they lock. Being rows like
-//!    others they are in checkpoints, and replay makes them again: the log before the checkpoint is not needed for them.
-//!    Shared locks and ranges are not kept, as InnoDB does not: a transaction that reads and changes nothing any more needs
-//!    them no longer, for nobody can come between what it read and what it changed who has not seen the latter.
+//! 1. prepare  The transaction's events join the log as a group of their own. Its changes go to the
+//!    store at that group's position, but as records of a tree of their own ([`TREE`]): nobody sees
+//!    them, and its row locks stay.
+//! 2. finish   XA COMMIT is a group that holds nothing but that statement. At its position the
+//!    changes go to their trees, and the records go away; XA ROLLBACK does only the latter. Then
+//!    the locks are released.
+//! 3. restart  The records say which transactions are prepared, what they change and which keys
+//!    they lock. Being rows like others they are in checkpoints, and replay makes them again: the
+//!    log before the checkpoint is not needed for them. Shared locks and ranges are not kept, as
+//!    InnoDB does not: a transaction that reads and changes nothing any more needs them no longer,
+//!    for nobody can come between what it read and what it changed who has not seen the latter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

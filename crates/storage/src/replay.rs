@@ -1,21 +1,26 @@
 //! After a restart: the log behind the store's checkpoint is applied to the store again.
 //!
-//! The log has cut what was incomplete; each group that is left is a committed transaction. Its row events go through
-//! the same functions as when they were made ([`crate::schema::row_changes`], into a [`WriteSet`]), and the result is
-//! written at the group's position, so that the store becomes what it was, version for version. DDL goes to the catalog,
-//! which says what that changes in its own trees.
+//! The log has cut what was incomplete; each group that is left is a committed transaction. Its row
+//! events go through the same functions as when they were made ([`crate::schema::row_changes`],
+//! into a [`WriteSet`]), and the result is written at the group's position, so that the store
+//! becomes what it was, version for version. DDL goes to the catalog, which says what that changes
+//! in its own trees.
 //!
-//! The target is asked for tables as they are at that place of the log: it applies each DDL statement when it comes.
+//! The target is asked for tables as they are at that place of the log: it applies each DDL
+//! statement when it comes.
 //!
-//! A row event may lack columns (`binlog_row_image`): they are those of the row as it was, which the store has, as of the
-//! group before, since groups come in order and the checkpoint holds nothing behind its position.
+//! A row event may lack columns (`binlog_row_image`): they are those of the row as it was, which
+//! the store has, as of the group before, since groups come in order and the checkpoint holds
+//! nothing behind its position.
 //!
-//! A table that a group can't be applied to is set aside by the target (there is no such table, or its rows are others), and
-//! its row events are stepped over from then on: everything else goes on. Damage that concerns more than one table stops replay.
+//! A table that a group can't be applied to is set aside by the target (there is no such table, or
+//! its rows are others), and its row events are stepped over from then on: everything else goes on.
+//! Damage that concerns more than one table stops replay.
 //!
-//! (Z1) A group is written to the store when all its events were read and understood, or not at all.
-//! (Z2) Nothing here depends on anything but the log, the store as of its checkpoint, and the target's catalog, which
-//!      came from them.
+//! (Z1) A group is written to the store when all its events were read and understood, or not at
+//!      all.
+//! (Z2) Nothing here depends on anything but the log, the store as of its checkpoint, and the
+//!      target's catalog, which came from them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -25,8 +30,8 @@ use binlog::event::{
     EVENT_LENGTH_MAX, Event, EventError, FormatDescription, QueryEvent, RowChange, RowsEvent, TableMapEvent,
     TransactionPayloadEvent, decode,
 };
-use binlog::log::{Log, LogError, ReplayedEvent};
-use binlog::position::LogPosition;
+use binlog::log::{Examined, Log, LogError, ReplayedEvent};
+use binlog::position::{FileNumber, LogPosition};
 use binlog::row::{RowError, RowImage, RowImageBuilder};
 use parking_lot::Mutex;
 
@@ -50,13 +55,37 @@ pub enum ReplayError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A group means nothing to this server.
-    #[error("the transaction that ends at binary log position {position} can't be replayed: {what}")]
+    #[error("the transaction that ends at {} can't be replayed: {what}", place(*position, file.as_deref()))]
     Event {
         /// The group's end.
         position: LogPosition,
+        /// The name of its file, where it is known.
+        file: Option<String>,
         /// What is wrong with it.
         what: String,
     },
+}
+
+fn place(position: LogPosition, file: Option<&str>) -> String {
+    match file {
+        Some(file) => format!("{file}:{}", position.offset()),
+        None => format!("binary log position {position}"),
+    }
+}
+
+impl ReplayError {
+    /// A group that means nothing to this server, and why; `position` is its end.
+    pub fn event(position: LogPosition, what: impl Into<String>) -> Self {
+        Self::Event { position, file: None, what: what.into() }
+    }
+
+    /// With the name of the log file in it, which `name` gives.
+    fn in_file(mut self, name: impl FnOnce(FileNumber) -> String) -> Self {
+        if let Self::Event { position, file, .. } = &mut self {
+            file.get_or_insert_with(|| name(position.file()));
+        }
+        self
+    }
 }
 
 /// What the catalog does during replay.
@@ -64,8 +93,9 @@ pub trait ReplayTarget {
     /// Called first: the store is as of its checkpoint. The target reads its catalog.
     fn begin(&mut self, store: &Arc<Store>) -> Result<(), ReplayError>;
 
-    /// A DDL statement of the moment `timestamp` (seconds since 1970) that was committed at `position`: adds to `batch` what it changes in trees, and knows the new
-    /// definitions from now on. Everything before `position` is in the store. `Err` says in words what can't be done.
+    /// A DDL statement of the moment `timestamp` (seconds since 1970) that was committed at
+    /// `position`: adds to `batch` what it changes in trees, and knows the new definitions from now
+    /// on. Everything before `position` is in the store. `Err` says in words what can't be done.
     fn ddl(
         &mut self,
         query: &QueryEvent<'_>,
@@ -74,11 +104,13 @@ pub trait ReplayTarget {
         batch: &mut WriteBatch,
     ) -> Result<(), String>;
 
-    /// The table's schema at this place of the log; `None` if there is no such table, or if it is set aside.
+    /// The table's schema at this place of the log; `None` if there is no such table, or if it is
+    /// set aside.
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>>;
 
-    /// The table can't follow the log at the group that ends at `position`, for this reason: it is out of use from now on, and
-    /// `batch` says so to the next start. A table that is set aside already stays so.
+    /// The table can't follow the log at the group that ends at `position`, for this reason: it is
+    /// out of use from now on, and `batch` says so to the next start. A table that is set aside
+    /// already stays so.
     fn set_aside(
         &mut self,
         database: &str,
@@ -94,8 +126,8 @@ pub trait ReplayTarget {
     /// A row that was inserted or changed: for counters that go by rows, as AUTO_INCREMENT does.
     fn row_seen(&mut self, schema: &TableSchema, after: &[u8]);
 
-    /// The checkpoint's notes as of what was replayed so far: a long replay makes checkpoints of its own. See
-    /// [`crate::engine::Engine::set_notes_source`].
+    /// The checkpoint's notes as of what was replayed so far: a long replay makes checkpoints of
+    /// its own. See [`crate::engine::Engine::set_notes_source`].
     fn notes(&self) -> Vec<u8>;
 }
 
@@ -120,19 +152,41 @@ pub(crate) fn replay(
     target: &mut dyn ReplayTarget,
 ) -> Result<(Replayed, BTreeMap<Xid, Content>), ReplayError> {
     let from = store.checkpoint_position();
-    let damaged =
-        || ReplayError::Event { position: from, what: "a prepared transaction is damaged".to_owned() };
+    let damaged = || ReplayError::event(from, "a prepared transaction is damaged");
     let prepared = prepared::load(store, from).map_err(|e| e.map_or_else(damaged, ReplayError::Store))?;
     let notes = Arc::new(Mutex::new(Vec::new()));
     let noted = notes.clone();
     store.set_notes_source(move |_| noted.lock().clone());
     let done = Replayed { from, ..Replayed::default() };
     let mut replay = Replay { store, target, group: Group::default(), prepared, notes, done };
-    log.replay(from.max(log_start), &mut |event| replay.event(&event))?;
+    let name = |number| log.file_name(number);
+    log.replay(from.max(log_start), &mut |event| replay.event(&event).map_err(|e| e.in_file(name)))?;
     if replay.done.groups > 0 {
         tracing::info!(done = ?replay.done, "binary log replayed");
     }
     Ok((replay.done, replay.prepared))
+}
+
+/// Gives the statements that [`replay`] will do again to `statement`, before anything is changed.
+pub(crate) fn rehearse(
+    log: &Examined,
+    tables: LogPosition,
+    statement: &mut dyn FnMut(&QueryEvent<'_>, u32, LogPosition) -> Result<(), String>,
+) -> Result<(), ReplayError> {
+    let log_start = log.recovered.reset.map_or(LogPosition::ZERO, |r| LogPosition::new(r.first, 0));
+    log.statements(tables.max(log_start), &mut |query, timestamp, position| {
+        if is_bracket(&query.sql) || query.sql.starts_with(b"XA ") {
+            return Ok(());
+        }
+        let refused = |what| {
+            let what = format!(
+                "{what}. Nothing was changed. Start the version that wrote it, or restore a backup; `duramen repair` \
+                 makes a new data directory of what can be read"
+            );
+            ReplayError::event(position, what).in_file(|number| log.file_name(number))
+        };
+        statement(query, timestamp, position).map_err(refused)
+    })
 }
 
 struct Replay<'a> {
@@ -180,7 +234,7 @@ impl Replay<'_> {
             Event::TransactionPayload(payload) => self.expand(&payload, replayed.event.fde, position),
             event => self.understand(event, timestamp_of(replayed.event.bytes), position),
         });
-        outcome.map_err(|Problem(what)| ReplayError::Event { position, what })?;
+        outcome.map_err(|Problem(what)| ReplayError::event(position, what))?;
         if replayed.is_last { self.finish(position) } else { Ok(()) }
     }
 
@@ -303,8 +357,7 @@ impl Replay<'_> {
     /// The group is complete: it goes to the store at its position (Z1).
     fn finish(&mut self, position: LogPosition) -> Result<(), ReplayError> {
         let group = std::mem::take(&mut self.group);
-        let missing =
-            || ReplayError::Event { position, what: "no such XA transaction is prepared".to_owned() };
+        let missing = || ReplayError::event(position, "no such XA transaction is prepared");
         let batch = match (group.prepares, group.finishes) {
             (Some(xid), _) => {
                 let content = Content::new(group.writes.to_batch(), group.locks, group.named);
@@ -384,8 +437,8 @@ fn utf8(name: &[u8]) -> Result<&str, Problem> {
 /// A row as it was, and as it became unless it went.
 type WholeRows = (Value, Option<Vec<u8>>);
 
-/// A row as it was and as it became, if the log has not all of it (`binlog_row_image`): the row as it was is what the group
-/// has written under its primary key, or the store as of the group before.
+/// A row as it was and as it became, if the log has not all of it (`binlog_row_image`): the row as
+/// it was is what the group has written under its primary key, or the store as of the group before.
 fn whole_rows(
     store: &Store,
     writes: &WriteSet,

@@ -1,11 +1,14 @@
-//! Tables as the engine sees them: columns by type, indexes by their trees, and what a changed row means for both.
+//! Tables as the engine sees them: columns by type, indexes by their trees, and what a changed row
+//! means for both.
 //!
-//! A row is its full binlog row image: the null bitmap over all columns, then the values. It is stored under its
-//! primary key; each secondary index holds its own key followed by the primary key, with an empty value. Every table
-//! has a primary key; where SQL gives none, a hidden `my_row_id` column is one, which is a column like others here.
+//! A row is its full binlog row image: the null bitmap over all columns, then the values. It is
+//! stored under its primary key; each secondary index holds its own key followed by the primary
+//! key, with an empty value. Every table has a primary key; where SQL gives none, a hidden
+//! `my_row_id` column is one, which is a column like others here.
 //!
-//! (T1) What a row change does to the trees is a function of the schema and the images before and after, and of nothing
-//!      else ([`row_changes`]). Commit and replay share it, so tables hold what the log says.
+//! (T1) What a row change does to the trees is a function of the schema and the images before and
+//!      after, and of nothing else ([`row_changes`]). Commit and replay share it, so tables hold
+//!      what the log says.
 
 mod parts;
 
@@ -105,11 +108,12 @@ pub struct Index {
     building: Option<Arc<Building>>,
 }
 
-/// An index in the making: writers keep it, readers don't use it. A duplicate key that a writer makes is the build's
-/// failure, not the writer's.
+/// An index in the making: writers keep it, readers don't use it. A duplicate key that a writer
+/// makes is the build's failure, not the writer's.
 #[derive(Debug, Default)]
 pub struct Building {
-    /// The first duplicate: the index, and the image of the row that was to have a key which another has.
+    /// The first duplicate: the index, and the image of the row that was to have a key which
+    /// another has.
     duplicate: Mutex<Option<(usize, Vec<u8>)>>,
 }
 
@@ -205,7 +209,8 @@ impl TableSchema {
 
     /// Adds what table maps say under `binlog_row_metadata=FULL`.
     pub fn describe(&mut self, details: TableDetails) {
-        // Replicas judge their own table by the same signs, and leave the column out where only one side has it.
+        // Replicas judge their own table by the same signs, and leave the column out where only one
+        // side has it.
         let is_generated = details.names.first().is_some_and(|name| name == b"my_row_id")
             && details.visible.first() == Some(&false)
             && details.primary_key == [(0, 0)];
@@ -266,8 +271,8 @@ impl TableSchema {
         self.keys_of(&columns, buffer)
     }
 
-    /// The keys of a row as it was and as it is, in buffers that were used before; `None` for those of now if the key
-    /// columns have not changed.
+    /// The keys of a row as it was and as it is, in buffers that were used before; `None` for those
+    /// of now if the key columns have not changed.
     pub(crate) fn keys_before_and_after(
         &self,
         buffers: &mut [Vec<u8>; 2],
@@ -357,8 +362,8 @@ impl Index {
         self.definition.unique
     }
 
-    /// Appends the key that begins with these values, given as a row image has them (`None` for NULL): as many as one
-    /// likes of the index's parts, for a point or a range.
+    /// Appends the key that begins with these values, given as a row image has them (`None` for
+    /// NULL): as many as one likes of the index's parts, for a point or a range.
     ///
     /// # Errors
     /// [`KeyError::Malformed`] if there are more values than parts, or one does not fit its column.
@@ -388,7 +393,8 @@ impl Index {
         Ok(has_null)
     }
 
-    /// The part of a key of this index that no other row may have; `None` if others may (not unique, or a NULL).
+    /// The part of a key of this index that no other row may have; `None` if others may (not
+    /// unique, or a NULL).
     pub fn unique_part<'k>(&self, key: &'k [u8]) -> Result<Option<&'k [u8]>, KeyError> {
         let mut rest = key;
         for codec in &self.codecs {
@@ -400,7 +406,8 @@ impl Index {
         Ok(self.unique().then(|| &key[..key.len() - rest.len()]))
     }
 
-    /// The row's primary key in a key of this index, if it is a secondary one: what follows the index's own parts.
+    /// The row's primary key in a key of this index, if it is a secondary one: what follows the
+    /// index's own parts.
     pub fn primary_key_in<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], KeyError> {
         self.codecs.iter().try_fold(key, |rest, codec| Ok(&rest[codec.skip(rest)?..]))
     }
@@ -476,7 +483,8 @@ impl RowKeys {
         &self.bytes[self.keys[number].whole.clone()]
     }
 
-    /// The part of the key in an index that no other row may have; `None` if others may (not unique, or a NULL).
+    /// The part of the key in an index that no other row may have; `None` if others may (not
+    /// unique, or a NULL).
     pub fn unique(&self, number: usize) -> Option<&[u8]> {
         self.keys[number].unique_len.map(|len| &self.of(number)[..len])
     }

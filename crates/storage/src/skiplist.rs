@@ -1,10 +1,10 @@
 //! The ordered list inside a memtable: one writer, readers without any lock.
 //!
-//! A skip list whose nodes lie in an arena. A node is written completely before the first link to it is stored, never
-//! changes after that except for its links, and lives as long as the list. A list that was filled before its entries'
-//! position was known has that for all of them (S6).
-//! So a reader needs nothing but `Acquire` loads of links, and slices of keys and values stay valid as long as the list is
-//! borrowed or shared.
+//! A skip list whose nodes lie in an arena. A node is written completely before the first link to
+//! it is stored, never changes after that except for its links, and lives as long as the list. A
+//! list that was filled before its entries' position was known has that for all of them (S6). So a
+//! reader needs nothing but `Acquire` loads of links, and slices of keys and values stay valid as
+//! long as the list is borrowed or shared.
 //!
 //! Bytes of a node, eight-byte aligned:
 //!
@@ -18,23 +18,27 @@
 //! | | 0 or 8 | link to the key's oldest version, where [`OLDER`] says so (S5) |
 //! | | | key, then value |
 //!
-//! (S1) A link is stored with `Release` after all bytes of the node it leads to; it is loaded with `Acquire`.
+//! (S1) A link is stored with `Release` after all bytes of the node it leads to; it is loaded with
+//!      `Acquire`.
 //! (S2) Nodes are never unlinked or moved, and the arena is freed with the list only.
-//! (S3) The link back leads to *some* node in front: the right one, or an earlier one for a moment during an insertion.
-//!      A reader walks forward from there.
+//! (S3) The link back leads to *some* node in front: the right one, or an earlier one for a moment
+//!      during an insertion. A reader walks forward from there.
 //! (S4) Only the holder of [`Writer`] (one at a time, by a latch) stores links or allocates.
-//! (S5) A version that was put in front of others of its key knows the oldest of them, so that a walk leaves a row with many
-//!      versions in one step. Versions come in the order of the log, hence nothing is put behind the oldest; were it so,
-//!      a walk would meet it.
-//! (S6) An entry's position is the greater one of its node's and of the list's. A list has one, once and before it is shared,
-//!      only if its nodes have none; nothing is inserted after that. So a large transaction is stamped by one store.
-//! (S7) A memtable has a directory beside it (`newest.rs`), which leads from a key to its newest version without a search.
+//! (S5) A version that was put in front of others of its key knows the oldest of them, so that a
+//!      walk leaves a row with many versions in one step. Versions come in the order of the log,
+//!      hence nothing is put behind the oldest; were it so, a walk would meet it.
+//! (S6) An entry's position is the greater one of its node's and of the list's. A list has one,
+//!      once and before it is shared, only if its nodes have none; nothing is inserted after that.
+//!      So a large transaction is stamped by one store.
+//! (S7) A memtable has a directory beside it (`newest.rs`), which leads from a key to its newest
+//!      version without a search.
 //!
-//! Elsewhere: nodes (`node.rs`) and their memory (`arena.rs`), insertions, one or several (`writer.rs`, `together.rs`), walks
-//! (`cursor.rs`, `ahead.rs`), the directory (`newest.rs`).
+//! Elsewhere: nodes (`node.rs`) and their memory (`arena.rs`), insertions, one or several
+//! (`writer.rs`, `together.rs`), walks (`cursor.rs`, `ahead.rs`), the directory (`newest.rs`).
 //!
-//! `crossbeam-skiplist` lost: it allocates each node and each key, counts references on every step, and has no way
-//! back in less than a search. This is the only module of the crate with unsafe code.
+//! `crossbeam-skiplist` lost: it allocates each node and each key, counts references on every step,
+//! and has no way back in less than a search. This is the only module of the crate with unsafe
+//! code.
 #![allow(unsafe_code, reason = "nodes of varying size linked by atomics; see S1 to S4")]
 
 mod ahead;
@@ -73,7 +77,8 @@ pub(crate) struct SkipList {
     arena: Mutex<Arena>,
 }
 
-// SAFETY: what raw pointers lead to is shared by the rules S1 to S4; the arena itself is behind its latch.
+// SAFETY: what raw pointers lead to is shared by the rules S1 to S4; the arena itself is behind its
+// latch.
 unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
@@ -154,21 +159,24 @@ impl SkipList {
         self.seek(key, position).filter(|entry| entry.key == key)
     }
 
-    /// The neighbours of the place `(key, position)`: the last node in front of it, or the head, and the first one at or
-    /// behind it, or none. Both as they were met: asking the first for its link again could lead to a node that was
-    /// put in between meanwhile, and still is in front of the place.
+    /// The neighbours of the place `(key, position)`: the last node in front of it, or the head,
+    /// and the first one at or behind it, or none. Both as they were met: asking the first for its
+    /// link again could lead to a node that was put in between meanwhile, and still is in front of
+    /// the place.
     fn around(&self, key: &[u8], position: LogPosition) -> (Node, Node) {
         self.descend(key, position, |_, _| {})
     }
 
-    /// As [`Self::around`]; tells the last node in front of the place on every level, from the highest one down.
+    /// As [`Self::around`]; tells the last node in front of the place on every level, from the
+    /// highest one down.
     #[inline(always)]
     fn descend(&self, key: &[u8], position: LogPosition, mut left: impl FnMut(usize, Node)) -> (Node, Node) {
         let mut node = self.head;
         let mut behind = Node::NONE;
         for level in (0..self.height.load(Ordering::Relaxed)).rev() {
             loop {
-                // SAFETY: `node` is the head or was reached on this level or a higher one, so its tower has it.
+                // SAFETY: `node` is the head or was reached on this level or a higher one, so its
+                // tower has it.
                 let next = unsafe { node.next(level) };
                 // SAFETY: as above.
                 unsafe { node.prefetch_below(level) };
@@ -185,29 +193,32 @@ impl SkipList {
         (node, behind)
     }
 
-    /// Roughly the number of entries from the full key `first` up to `behind`: counted on the highest level that has
-    /// enough of them.
+    /// Roughly the number of entries from the full key `first` up to `behind`: counted on the
+    /// highest level that has enough of them.
     pub(crate) fn count_between(&self, first: &[u8], behind: &[u8]) -> usize {
         let (_, level, count) = self.between(first, behind);
         // A quarter of the nodes reaches the next level.
         count << (2 * level)
     }
 
-    /// About the entry that has this share (0 to 1) of those from `first` up to `behind` in front of it, if there are any.
+    /// About the entry that has this share (0 to 1) of those from `first` up to `behind` in front
+    /// of it, if there are any.
     pub(crate) fn entry_between(&self, first: &[u8], behind: &[u8], share: f64) -> Option<Entry<'_>> {
         let (mut node, level, count) = self.between(first, behind);
         if count == 0 {
             return None;
         }
         for _ in 0..((count as f64 * share) as usize).min(count - 1) {
-            // SAFETY: a node of this list that was met on this level; the links behind it only gain nodes.
+            // SAFETY: a node of this list that was met on this level; the links behind it only gain
+            // nodes.
             node = unsafe { node.next(level) };
         }
         // SAFETY: as above; `between` counted this many nodes from the first one on.
         Some(unsafe { node.entry(self.stamped) })
     }
 
-    /// The nodes from `first` up to `behind` on the highest level that has enough of them: the first, the level, how many.
+    /// The nodes from `first` up to `behind` on the highest level that has enough of them: the
+    /// first, the level, how many.
     fn between(&self, first: &[u8], behind: &[u8]) -> (Node, usize, usize) {
         const ENOUGH: usize = 32;
         let mut node = self.head;

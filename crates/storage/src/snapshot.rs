@@ -1,11 +1,13 @@
-//! Which versions must stay: the snapshots that are alive.
+//! Which versions must stay: the snapshots (InnoDB's read views) that are alive.
 //!
-//! A snapshot is a log position; it sees, of each key, the newest version at or below it. Flush and compaction drop a
-//! version only if no snapshot sees it, none alive and none that could still be taken.
+//! A snapshot is a log position; it sees, of each key, the newest version at or below it. Flush and
+//! compaction drop a version only if no snapshot sees it, none alive and none that could still be
+//! taken.
 //!
-//! (W1) A snapshot is taken at the visible position, which never goes back. Position and registration happen under one
-//!      latch, and so does the look of flush and compaction at both ([`Snapshots::horizon`]). So a snapshot taken later
-//!      is at or behind the visible position that a horizon saw.
+//! (W1) A snapshot is taken at the visible position, which never goes back. Position and
+//!      registration happen under one latch, and so does the look of flush and compaction at both
+//!      ([`Snapshots::horizon`]). So a snapshot taken later is at or behind the visible position
+//!      that a horizon saw.
 
 use binlog::position::LogPosition;
 use parking_lot::Mutex;
@@ -40,7 +42,8 @@ struct Guard {
 }
 
 impl Snapshots {
-    /// Takes a snapshot at the position that `visible` returns, which is called under the latch (W1).
+    /// Takes a snapshot at the position that `visible` returns, which is called under the latch
+    /// (W1).
     pub(crate) fn take(self: &Arc<Self>, visible: impl FnOnce() -> LogPosition) -> Snapshot {
         let mut alive = self.alive.lock();
         let position = visible();
@@ -67,7 +70,8 @@ impl Horizon {
         self.snapshots.first().map_or(self.visible, |&first| first.min(self.visible))
     }
 
-    /// True if a version written at `position` and replaced at `replaced` can be seen by a live or a future snapshot.
+    /// True if a version written at `position` and replaced at `replaced` can be seen by a live or
+    /// a future snapshot.
     pub(crate) fn needs(&self, position: LogPosition, replaced: LogPosition) -> bool {
         if position >= replaced {
             return false;

@@ -1,10 +1,11 @@
 //! What an index holds, as far as a few looks into it tell: for planners, and for people.
 //!
-//! A small index is walked, and what is counted is exact. In a large one some keys are looked up that are evenly spread
-//! over its entries, and the rows around each that have the same leading columns are counted, or estimated where they
-//! are many. A row of a group of `n` stands for one `n`th of a distinct value, so the mean of these shares, times the
-//! rows, is the number of values: groups are met as often as they have rows. (A count of neighbours that differ, which
-//! InnoDB makes in its sample pages, meets no border at all between groups that are larger than a page.)
+//! A small index is walked, and what is counted is exact. In a large one some keys are looked up
+//! that are evenly spread over its entries, and the rows around each that have the same leading
+//! columns are counted, or estimated where they are many. A row of a group of `n` stands for one
+//! `n`th of a distinct value, so the mean of these shares, times the rows, is the number of values:
+//! groups are met as often as they have rows. (A count of neighbours that differ, which InnoDB
+//! makes in its sample pages, meets no border at all between groups that are larger than a page.)
 //!
 //! NULL counts as one value (`innodb_stats_method=nulls_equal`).
 
@@ -19,7 +20,8 @@ use crate::store::Store;
 /// An index of so many rows is walked.
 const WALKED_MAX: u64 = 1000;
 
-/// Keys looked up in larger ones, as many as InnoDB reads pages (`innodb_stats_persistent_sample_pages`).
+/// Keys looked up in larger ones, as many as InnoDB reads pages
+/// (`innodb_stats_persistent_sample_pages`).
 const DIVES: usize = 20;
 
 /// Groups are counted so far, and estimated beyond.
@@ -39,13 +41,15 @@ pub struct IndexSample {
 }
 
 impl Index {
-    /// Looks into the index as it is visible now. `rows`, if the caller knows them already, are those of the table.
+    /// Looks into the index as it is visible now. `rows`, if the caller knows them already, are
+    /// those of the table.
     pub fn sample(&self, store: &Store, rows: Option<u64>) -> Result<IndexSample, StoreError> {
         let entries = store.estimate(self.tree())?;
         let snapshot = store.snapshot_visible();
         let cursor = store.cursor(self.tree(), snapshot.position());
         let mut sampler = Sampler { index: self, store, cursor, bytes: 0, taken: 0, ends: Vec::new() };
-        // The estimate may be some times too high: versions and deletions count, and memtables are counted coarsely.
+        // The estimate may be some times too high: versions and deletions count, and memtables are
+        // counted coarsely.
         if entries <= 4 * WALKED_MAX
             && let Some(distinct) = sampler.walk()?
         {

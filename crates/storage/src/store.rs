@@ -1,13 +1,18 @@
 //! The store's face: one keyspace of versions, written at log positions, read at snapshots.
 //!
-//! 1. write       the log's leader (or replay) applies a transaction's batch to the active memtable.
+//! 1. write       the log's leader (or replay) applies a transaction's batch to the active
+//!    memtable.
 //! 2. freeze      at the end of a transaction a full memtable is set aside and a new one begun.
-//! 3. flush       frozen memtables become tables on disk; one manifest edit names them and the position (`flush.rs`).
-//! 4. compaction  tables are merged into deeper levels, versions that nobody sees are dropped (`compaction.rs`).
+//! 3. flush       frozen memtables become tables on disk; one manifest edit names them and the
+//!    position (`flush.rs`).
+//! 4. compaction  tables are merged into deeper levels, versions that nobody sees are dropped
+//!    (`compaction.rs`).
 //!
 //! (P1) Positions ascend from one write to the next.
-//! (P2) The durable state is always that of one position, the checkpoint: what is behind it is replayed from the log.
-//! (P3) A read at a position needs a live [`Snapshot`] there, or else flush and compaction may drop what it looks for.
+//! (P2) The durable state is always that of one position, the checkpoint: what is behind it is
+//!      replayed from the log.
+//! (P3) A read at a position needs a live [`Snapshot`] there, or else flush and compaction may drop
+//!      what it looks for.
 
 use crate::background;
 use crate::batch::{self, KeyRange, WriteBatch};
@@ -16,7 +21,7 @@ use crate::core::{Core, Counters, Signals, Writing};
 use crate::cursor::{Cursor, CursorMemory};
 use crate::entry::{TREE_LEN, TreeId, Value};
 use crate::error::StoreError;
-use crate::manifest::Manifest;
+use crate::manifest::{CURRENT, Manifest};
 use crate::memtable::Retired;
 use crate::skiplist::SkipList;
 use crate::snapshot::{Snapshot, Snapshots};
@@ -35,9 +40,15 @@ use std::thread::JoinHandle;
 
 /// The log, as far as the store has to know it.
 pub trait LogDurability: Send + Sync {
-    /// Returns once the log is durable up to `position`, flushing it if need be. Called before the manifest names that
-    /// position (the write-ahead rule).
+    /// Returns once the log is durable up to `position`, flushing it if need be. Called before the
+    /// manifest names that position (the write-ahead rule).
     fn ensure_durable(&self, position: LogPosition) -> io::Result<()>;
+
+    /// What tells the log from others at a position that is durable
+    /// ([`binlog::log::Log::fingerprint`]); `None` if nothing does.
+    fn fingerprint(&self, _position: LogPosition) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// How a store is to work.
@@ -82,8 +93,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in folder `dir`, which is made if missing. `Io` with `WouldBlock` inside if another process has
-    /// it open.
+    /// Opens the store in folder `dir`, which is made if missing. `Io` with `WouldBlock` inside if
+    /// another process has it open.
     pub fn open(env: Arc<dyn Env>, dir: &Path, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
         Store::examine(env, dir)?.adopt(options)
     }
@@ -108,20 +119,22 @@ impl Store {
         self.core.tables.checkpoint().notes.to_vec()
     }
 
-    /// Tells the store how to ask for the visible position, which never goes back. Until then the last position
-    /// written counts as visible, which is right while the log is replayed. The source must not call the store.
+    /// Tells the store how to ask for the visible position, which never goes back. Until then the
+    /// last position written counts as visible, which is right while the log is replayed. The
+    /// source must not call the store.
     pub fn set_visible_source(&self, source: impl Fn() -> LogPosition + Send + Sync + 'static) {
         self.core.visible.store(Some(Arc::new(Box::new(source))));
     }
 
-    /// Tells the store how to ask for the notes of a background checkpoint. The source is called inside
-    /// [`Self::write`], at its end, with the position that was just written; it must not block or call the store.
+    /// Tells the store how to ask for the notes of a background checkpoint. The source is called
+    /// inside [`Self::write`], at its end, with the position that was just written; it must not
+    /// block or call the store.
     pub fn set_notes_source(&self, source: impl Fn(LogPosition) -> Vec<u8> + Send + Sync + 'static) {
         self.core.notes.store(Some(Arc::new(Box::new(source))));
     }
 
-    /// Applies a transaction's changes. One caller at a time, positions ascending (P1); an empty batch moves the
-    /// position on. Never waits for I/O, and can't fail.
+    /// Applies a transaction's changes. One caller at a time, positions ascending (P1); an empty
+    /// batch moves the position on. Never waits for I/O, and can't fail.
     ///
     /// # Panics
     /// If `position` is not behind the last one.
@@ -145,15 +158,16 @@ impl Store {
         writing.last = position;
         core.last.store(position.to_u64(), Ordering::Release);
         let is_far = writing.log_distance >= core.options.log_distance_max / 2;
-        if is_far || active.bytes() >= core.options.memtable_size {
+        let is_full = active.bytes() >= core.options.memtable_size;
+        if is_far || is_full || env::rarely(&*core.tables.context.env, 256) {
             let notes = core.notes.load().as_ref().map(|source| source(position)).unwrap_or_default();
             drop(core.freeze(&mut writing, &notes));
         }
     }
 
-    /// To be called before a transaction of about `bytes` joins a commit group: slows writers down, then stops them,
-    /// while flush and compaction lag behind. Fails with [`StoreError::Stalled`] where waiting won't help now. The
-    /// caller holds nothing that a flush or the log needs.
+    /// To be called before a transaction of about `bytes` joins a commit group: slows writers down,
+    /// then stops them, while flush and compaction lag behind. Fails with [`StoreError::Stalled`]
+    /// where waiting won't help now. The caller holds nothing that a flush or the log needs.
     pub fn admit(&self, bytes: usize) -> Result<(), StoreError> {
         self.core.admit(bytes)
     }
@@ -163,8 +177,8 @@ impl Store {
         Ok(self.version(tree, key, at)?.and_then(|(_, value)| value))
     }
 
-    /// The newest version of `key`, visible or not: who wrote it, and the value unless it is deleted. `None` if there
-    /// is none, or only a deletion that is durable already.
+    /// The newest version of `key`, visible or not: who wrote it, and the value unless it is
+    /// deleted. `None` if there is none, or only a deletion that is durable already.
     #[allow(clippy::type_complexity, reason = "position and value, each of which may be missing")]
     pub fn latest(
         &self,
@@ -201,7 +215,8 @@ impl Store {
         &self.core.current
     }
 
-    /// Where a transaction, about to be written, deletes so much that it is to learn the gaps that it leaves (`gaps.rs`).
+    /// Where a transaction, about to be written, deletes so much that it is to learn the gaps that
+    /// it leaves (`gaps.rs`).
     pub fn gaps_due(&self, batch: &WriteBatch) -> GapsDue {
         GapsDue(batch.deleted(|tree, deleted| self.core.current.gaps.is_due(tree, deleted)))
     }
@@ -212,14 +227,16 @@ impl Store {
         GapsDue(batch::deleted(writes.entries(), is_due))
     }
 
-    /// Learns the gaps around keys that were deleted, now that this is visible, so that no reader has to step over them:
-    /// queue tables delete at one end. An error is not told: a gap is only a help.
+    /// Learns the gaps around keys that were deleted, now that this is visible, so that no reader
+    /// has to step over them: queue tables delete at one end. An error is not told: a gap is only a
+    /// help.
     pub fn learn_gaps(&self, due: &GapsDue) {
         for keys in &due.0 {
             let (first, last) = (&keys.start()[TREE_LEN..], &keys.end()[TREE_LEN..]);
             let snapshot = self.snapshot_visible();
             let mut cursor = self.cursor(TreeId::of(keys.start()), snapshot.position());
-            // The walks are what leaves the gaps: to both sides of the last key, and of the first if rows are in between.
+            // The walks are what leaves the gaps: to both sides of the last key, and of the first
+            // if rows are in between.
             let _ = cursor.seek(last);
             let _ = cursor.seek_for_prev(last);
             if cursor.valid() && cursor.key() > first {
@@ -229,8 +246,9 @@ impl Store {
         }
     }
 
-    /// Keeps what is visible at `position`, which must be protected already: by another live snapshot at the same
-    /// position, or because the visible position can't move. [`Self::snapshot_visible`] takes one of *now*.
+    /// Keeps what is visible at `position`, which must be protected already: by another live
+    /// snapshot at the same position, or because the visible position can't move.
+    /// [`Self::snapshot_visible`] takes one of *now*.
     pub fn snapshot(&self, position: LogPosition) -> Snapshot {
         self.core.snapshots.take(|| position)
     }
@@ -240,12 +258,14 @@ impl Store {
         self.core.snapshots.take(|| self.core.visible())
     }
 
-    /// Makes everything written so far durable in tables, together with `notes`; returns its position.
+    /// Makes everything written so far durable in tables, together with `notes`; returns its
+    /// position.
     pub fn checkpoint(&self, notes: &[u8]) -> Result<LogPosition, StoreError> {
         self.checkpoint_with(|_| notes.to_vec())
     }
 
-    /// As [`Self::checkpoint`], with notes made for exactly that position; see [`Self::set_notes_source`].
+    /// As [`Self::checkpoint`], with notes made for exactly that position; see
+    /// [`Self::set_notes_source`].
     pub fn checkpoint_with(
         &self,
         notes: impl FnOnce(LogPosition) -> Vec<u8>,
@@ -255,8 +275,8 @@ impl Store {
         Ok(begun.position)
     }
 
-    /// The first half of [`Self::checkpoint_with`], which does no I/O: what was written so far waits to be flushed, with
-    /// `notes`.
+    /// The first half of [`Self::checkpoint_with`], which does no I/O: what was written so far
+    /// waits to be flushed, with `notes`.
     pub fn begin_checkpoint(&self, notes: impl FnOnce(LogPosition) -> Vec<u8>) -> BegunCheckpoint {
         let mut writing = self.core.writing.lock();
         let notes = notes(writing.last);
@@ -264,8 +284,8 @@ impl Store {
         BegunCheckpoint { list, position: writing.last }
     }
 
-    /// The second half: returns once a manifest edit holds the position and its notes, or those of a checkpoint that
-    /// was begun later. After an error it may be called again.
+    /// The second half: returns once a manifest edit holds the position and its notes, or those of
+    /// a checkpoint that was begun later. After an error it may be called again.
     pub fn finish_checkpoint(&self, begun: &BegunCheckpoint) -> Result<(), StoreError> {
         while self.core.is_frozen(&begun.list) {
             self.core.flush_once()?;
@@ -282,20 +302,34 @@ impl Store {
         done
     }
 
-    /// Does one step of compaction, if there is something to do: what a background thread does by itself.
+    /// Does one step of compaction, if there is something to do: what a background thread does by
+    /// itself.
     pub fn compact_once(&self) -> Result<bool, StoreError> {
         let done = self.core.compact_once();
         self.core.bury();
         done
     }
 
-    /// Reads the files of all tables that can hold entries of these trees, whole and past the cache, and returns what
-    /// is wrong with them. `go_on` is asked now and then; after a no the rest is left out.
+    /// Reads the files of all tables that can hold entries of these trees, whole and past the
+    /// cache, and returns what is wrong with them. `go_on` is asked now and then; after a no the
+    /// rest is left out.
     pub fn verify_trees(&self, trees: &[TreeId], go_on: &mut dyn FnMut() -> bool) -> Vec<StoreError> {
         let view = self.core.current.load();
         let holds = |table: &Table| trees.iter().any(|tree| table.meta.may_hold(*tree));
         let tables = view.version.tables().map(|(_, table)| table).filter(|table| holds(table));
         tables.filter_map(|table| table.verify(go_on).err()).collect()
+    }
+
+    /// Asserts that all sources of all keys are in order (V1 of `view.rs`, L1 to L3 of
+    /// `version.rs`) and that the manifest says what is in memory. Reads everything: for tests.
+    ///
+    /// # Errors
+    /// Files that can't be read.
+    pub fn check_invariants(&self) -> Result<(), StoreError> {
+        self.core.tables.check_invariants()?;
+        let view = self.core.current.load();
+        view.check_invariants();
+        view.check_entries()
     }
 
     /// What the store holds and did.
@@ -407,20 +441,74 @@ impl ExaminedStore {
         self.found.checkpoint.position
     }
 
+    /// What told the log from others at that position, when the checkpoint was made; `None` if it
+    /// was not noted.
+    pub fn log_fingerprint(&self) -> Option<u64> {
+        self.found.checkpoint.fingerprint
+    }
+
     /// True if there are tables, named by a manifest or not.
     pub fn has_tables(&self) -> bool {
         self.found.has_tables()
     }
 
-    /// Why the store, which seems to be empty, may have lost what it had. It is to be adopted only if the log has everything
-    /// from its first file on.
+    /// The name of the manifest that counts; `None` if there is none.
+    pub fn manifest_name(&self) -> Option<String> {
+        let path = self.found.manifest_path(&self.dir);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.filter(|_| self.found.has_manifest())
+    }
+
+    /// The manifest's last record, if it can't be read: torn by a power cut, or damaged. The
+    /// checkpoint is that of the record before it.
+    pub fn torn_record(&self) -> Option<StoreError> {
+        let offset = self.found.torn_at?;
+        let what = format!(
+            "the last record can't be read, and the checkpoint of the one before it, at {}, does not fit the log",
+            self.checkpoint_position()
+        );
+        Some(StoreError::Corrupt { file: self.found.manifest_path(&self.dir), offset, what })
+    }
+
+    /// Why the store, which seems to be empty, may have lost what it had. It is to be adopted only
+    /// if the log has everything from its first file on.
     pub fn doubt(&self) -> Option<&StoreError> {
         self.found.doubt.as_ref()
     }
 
-    /// The second half of [`Store::open`], to be called once it is certain that log and store belong together: takes
-    /// the files over, removes those that nothing names, and starts to flush and compact.
+    /// Why the manifest that counts is not the one that should, if the log ends at `log_end` in
+    /// front of what a newer one stands for (N5 of `manifest.rs`).
+    pub fn newer_than_log(&self, log_end: LogPosition) -> Option<StoreError> {
+        let newer = self.found.newer.iter().find(|newer| newer.position > log_end)?;
+        let what = format!(
+            "it names {}, but {} is newer and sound, and has the tables up to {}, which is more than the binary log has: \
+             it is an old copy, and to go on from it would lose transactions",
+            self.manifest_name().unwrap_or_default(),
+            newer.name,
+            newer.position
+        );
+        Some(StoreError::Corrupt { file: self.dir.join(CURRENT), offset: 0, what })
+    }
+
+    /// Says which sound manifests go, and why.
+    fn tell_newer(&self) {
+        let counts = self.manifest_name().unwrap_or_default();
+        for newer in &self.found.newer {
+            tracing::warn!(
+                manifest = %newer.name, tables = newer.tables, position = %newer.position,
+                "{CURRENT} names {counts}, but a newer manifest is there, and sound: the last process ended before it was put to \
+                 use, or {CURRENT} and {counts} are an old copy. It is removed, with the tables that only it names; the binary \
+                 log has all that is in them, and is replayed from {} on",
+                self.checkpoint_position()
+            );
+        }
+    }
+
+    /// The second half of [`Store::open`], to be called once it is certain that log and store
+    /// belong together: takes the files over, removes those that nothing names, and starts to flush
+    /// and compact.
     pub fn adopt(self, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
+        self.tell_newer();
         let ExaminedStore { env, dir, lock, found } = self;
         make_dir(&*env, &dir).map_err(|e| StoreError::io(format!("open store {}", dir.display()), e))?;
         let lock = lock.map_or_else(|| lock_store(&*env, &dir), Ok)?;
@@ -482,8 +570,8 @@ fn make_dir(env: &dyn Env, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of log from one position to the next, as far as positions tell: what the first file held behind `from` is
-/// not known.
+/// Bytes of log from one position to the next, as far as positions tell: what the first file held
+/// behind `from` is not known.
 pub(crate) fn distance(from: LogPosition, to: LogPosition) -> u64 {
     if from.file() == to.file() { to.offset() - from.offset() } else { to.offset() }
 }

@@ -1,12 +1,13 @@
-//! Which versions a flush or a compaction keeps.
+//! Which versions a flush or a compaction keeps: what InnoDB calls purge of old row versions.
 //!
-//! Entries come merged, of each key the newest version first. A version that was replaced (by a newer version, or by a
-//! drop of its tree) is kept only while a snapshot lies in the time between. A deletion under which nothing is left is
-//! not kept either: if no older source can hold the key, "deleted" and "never there" are the same.
+//! Entries come merged, of each key the newest version first. A version that was replaced (by a
+//! newer version, or by a drop of its tree) is kept only while a snapshot lies in the time between.
+//! A deletion under which nothing is left is not kept either: if no older source can hold the key,
+//! "deleted" and "never there" are the same.
 //!
 //! (K1) What any live or future snapshot sees is the same before and after.
-//! (K2) The newest version of a key is kept, unless it is a deletion with nothing under it. So a locking read that looks
-//!      for the newest version finds it, visible or not.
+//! (K2) The newest version of a key is kept, unless it is a deletion with nothing under it. So a
+//!      locking read that looks for the newest version finds it, visible or not.
 
 use crate::entry::{Entry, TreeId};
 use crate::error::StoreError;

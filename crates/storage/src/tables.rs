@@ -5,15 +5,16 @@
 //! 3. The view with the new version is published.
 //! 4. Tables that are not named any more are retired: each file goes with its last reader.
 //!
-//! At a start the folder is *examined* first, which changes nothing ([`Examined`]), and *adopted* once log and store were found
-//! to belong together ([`Tables::adopt`]): only then files go that no manifest names.
+//! At a start the folder is *examined* first, which changes nothing ([`Examined`]), and *adopted*
+//! once log and store were found to belong together ([`Tables::adopt`]): only then files go that no
+//! manifest names.
 //!
 //! Commits are serialised by a latch that is held across I/O; neither readers nor writers take it.
 
 use crate::cache::BlockCache;
 use crate::entry::TreeId;
 use crate::error::StoreError;
-use crate::manifest::{Manifest, manifest_number, manifest_path};
+use crate::manifest::{Manifest, manifest_name, manifest_number, manifest_path};
 use crate::memtable::Checkpoint;
 use crate::skiplist::SkipList;
 use crate::sstable::table::{table_number, table_path};
@@ -21,7 +22,7 @@ use crate::sstable::{Graveyard, Table, TableContext, TableMeta};
 use crate::version::{Edit, Version};
 use crate::view::{CurrentView, Drops, View};
 use binlog::position::LogPosition;
-use env::Env;
+use env::{Env, OpenMode};
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ struct Durable {
     checkpoint: Checkpoint,
     /// Drops at or before the checkpoint.
     drops: Drops,
-    /// Tables named by edits that failed: they may be named or not (N2).
+    /// Tables named by edits that failed: they may be named or not (N2 of `manifest.rs`).
     doubtful: Vec<u64>,
 }
 
@@ -56,10 +57,24 @@ pub(crate) struct Examined {
     files: Files,
     /// The manifest's number; 0 if there is none.
     manifest: u64,
+    /// See [`Found::torn_at`](crate::manifest::Found).
+    pub(crate) torn_at: Option<u64>,
     /// See [`Found::instead_of`](crate::manifest::Found).
     pub(crate) instead_of: Option<StoreError>,
     /// See [`Found::doubt`](crate::manifest::Found).
     pub(crate) doubt: Option<StoreError>,
+    /// Manifests that are newer than the one that counts (N5 of `manifest.rs`).
+    pub(crate) newer: Vec<Newer>,
+}
+
+/// A manifest that is newer than the one that `CURRENT` names, and sound.
+pub(crate) struct Newer {
+    /// Its file's name.
+    pub(crate) name: String,
+    /// Its checkpoint.
+    pub(crate) position: LogPosition,
+    /// Tables that are there, which it names and the manifest that counts does not.
+    pub(crate) tables: usize,
 }
 
 impl Examined {
@@ -68,7 +83,8 @@ impl Examined {
         !self.files.tables.is_empty()
     }
 
-    /// Reads what the manifest says, and whether all tables that it names are there. Changes nothing.
+    /// Reads what the manifest says, and whether all tables that it names are there. Changes
+    /// nothing.
     pub(crate) fn read(env: &Arc<dyn Env>, dir: &Path) -> Result<Examined, StoreError> {
         let files = Files::list(&**env, dir)?;
         let found = Manifest::examine(&**env, dir, &files.manifests, files.tables.len())?;
@@ -78,17 +94,55 @@ impl Examined {
         if let Some((_, missing)) = added.iter().find(|(_, meta)| !there.contains(&meta.number)) {
             let manifest = manifest_path(dir, found.number);
             let manifest = manifest.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let what = format!("it is missing, though {manifest} names it");
+            let mut what = format!("it is missing, though {manifest} names it");
+            if let Some(offset) = found.torn_at {
+                // The record that took the table away would be that one.
+                what += &format!(
+                    ". The last record of {manifest}, at byte {offset}, can't be read: it is damaged, probably, and not the table"
+                );
+            }
+            if files.manifests.iter().any(|number| *number > found.number) {
+                // A table goes once `CURRENT` durably names a manifest without it.
+                what += ". A later manifest is there, too: CURRENT is an old one, probably, and no table is missing";
+            }
             return Err(StoreError::Corrupt { file: table_path(dir, missing.number), offset: 0, what });
         }
-        let (instead_of, doubt) = (found.instead_of, found.doubt);
+        let is_named = |number: u64| added.iter().any(|(_, meta)| meta.number == number);
+        let newer = found.newer.into_iter().map(|(number, edits)| {
+            let (checkpoint, added, _) = replay(edits);
+            let tables = added.iter().map(|(_, meta)| meta.number);
+            let tables = tables.filter(|number| there.contains(number) && !is_named(*number)).count();
+            Newer { name: manifest_name(number), position: checkpoint.position, tables }
+        });
+        let newer = newer.collect();
         let manifest = found.number;
-        let examined =
-            Examined { checkpoint, added, drops, last_removed, files, manifest, instead_of, doubt };
+        let (torn_at, instead_of, doubt) = (found.torn_at, found.instead_of, found.doubt);
+        let examined = Examined {
+            checkpoint,
+            added,
+            drops,
+            last_removed,
+            files,
+            manifest,
+            torn_at,
+            instead_of,
+            doubt,
+            newer,
+        };
         let (cache, graveyard) = (BlockCache::new(0), Graveyard::default());
         let context = Arc::new(TableContext { env: env.clone(), dir: dir.to_owned(), cache, graveyard });
         examined.version(&context).check_invariants(&context)?;
         Ok(examined)
+    }
+
+    /// True if a manifest counts.
+    pub(crate) fn has_manifest(&self) -> bool {
+        self.manifest > 0
+    }
+
+    /// The manifest's path.
+    pub(crate) fn manifest_path(&self, dir: &Path) -> PathBuf {
+        manifest_path(dir, self.manifest)
     }
 
     fn version(&self, context: &Arc<TableContext>) -> Version {
@@ -97,7 +151,8 @@ impl Examined {
 }
 
 impl Tables {
-    /// Takes over what was found: removes files that the manifest doesn't name. The view begins with this memtable.
+    /// Takes over what was found: removes files that the manifest doesn't name. The view begins
+    /// with this memtable.
     pub(crate) fn adopt(
         context: Arc<TableContext>,
         active: Arc<SkipList>,
@@ -128,9 +183,10 @@ impl Tables {
 
     /// Removes files that are left over from before: those that a sound manifest does not name.
     ///
-    /// The process before this one may have ended between writing and flushing, so what was read may not be durable:
-    /// the last record of the manifest, or `CURRENT` itself if two manifests are there. So tables that the last record
-    /// removed stay until the next commit succeeded, and with two manifests a new one is begun first.
+    /// The process before this one may have ended between writing and flushing, so what was read
+    /// may not be durable: the last record of the manifest, or `CURRENT` itself if two manifests
+    /// are there. So tables that the last record removed stay until the next commit succeeded, and
+    /// with two manifests a new one is begun first.
     fn remove_orphans(&self, files: Files, last_removed: &HashSet<u64>) -> Result<(), StoreError> {
         let is_doubtful = files.manifests.len() > 1;
         if is_doubtful {
@@ -163,8 +219,8 @@ impl Tables {
         self.durable.lock().drops.clone()
     }
 
-    /// Makes `edit` durable, then publishes it; `change` alters the view in the same step. After a failure the store
-    /// goes on as if the edit had not been tried.
+    /// Makes `edit` durable, then publishes it; `change` alters the view in the same step. After a
+    /// failure the store goes on as if the edit had not been tried.
     pub(crate) fn commit(&self, mut edit: Edit, change: impl FnOnce(&mut View)) -> Result<(), StoreError> {
         let durable = &mut *self.durable.lock();
         let old = self.current.load().version.clone();
@@ -175,6 +231,15 @@ impl Tables {
         edit.drops_removed = useless_drops(&drops, &new);
         edit.drops_removed.iter().for_each(|&(tree, position)| drops.remove(tree, position));
         let checkpoint = edit.checkpoint.clone().unwrap_or_else(|| durable.checkpoint.clone());
+        assert!(
+            checkpoint.position >= durable.checkpoint.position,
+            "F1: a checkpoint at {} does not follow one at {}",
+            checkpoint.position,
+            durable.checkpoint.position
+        );
+        if env::INVARIANTS {
+            self.check_added(&edit, &old);
+        }
         let number = || self.next_number.fetch_add(1, Ordering::Relaxed);
         let written = durable.manifest.commit(&edit, || whole(&new, &drops, &checkpoint), number);
         if let Err(error) = written {
@@ -196,7 +261,40 @@ impl Tables {
         Ok(())
     }
 
-    /// Lets go of tables that `new` does not name any more, and of those that failed edits left over.
+    /// Asserts what can be seen of N3: a new table that an edit names is there, and as long as the
+    /// edit says. One that is moved to another level may have been damaged since.
+    fn check_added(&self, edit: &Edit, old: &Version) {
+        let is_new = |meta: &TableMeta| !old.numbers().any(|number| number == meta.number);
+        for (_, meta) in edit.added.iter().filter(|(_, meta)| is_new(meta)) {
+            let file = self.context.env.open(&self.context.table_path(meta.number), OpenMode::Read);
+            // A machine whose power is cut tells nothing.
+            if let Ok(len) = file.and_then(|file| file.len()) {
+                assert_eq!(len, meta.size, "N3: table {} was written before an edit names it", meta.number);
+            }
+        }
+    }
+
+    /// Asserts that the folder says what is in memory, where that is known (N2 of `manifest.rs`).
+    pub(crate) fn check_invariants(&self) -> Result<(), StoreError> {
+        let durable = self.durable.lock();
+        if !durable.manifest.is_certain() {
+            return Ok(());
+        }
+        let examined = Examined::read(&self.context.env, &self.context.dir)?;
+        let sorted = |mut tables: Vec<(usize, TableMeta)>| {
+            tables.sort_by_key(|(level, meta)| (*level, meta.number));
+            tables
+        };
+        let view = self.current.load();
+        let named = view.version.tables().map(|(level, table)| (level, table.meta.clone())).collect();
+        assert_eq!(sorted(examined.added), sorted(named), "N1: the manifest names the tables of the view");
+        assert_eq!(examined.checkpoint, durable.checkpoint, "the manifest has the checkpoint");
+        assert_eq!(examined.drops, durable.drops, "the manifest has the drops up to the checkpoint");
+        view.version.check_invariants(&self.context)
+    }
+
+    /// Lets go of tables that `new` does not name any more, and of those that failed edits left
+    /// over.
     fn retire(&self, old: &Version, new: &Version, doubtful: &mut Vec<u64>) {
         let named: HashSet<u64> = new.numbers().collect();
         old.tables().filter(|(_, t)| !named.contains(&t.meta.number)).for_each(|(_, t)| Table::retire(t));
@@ -224,8 +322,8 @@ fn whole(version: &Version, drops: &Drops, checkpoint: &Checkpoint) -> Edit {
     }
 }
 
-/// Drops that hide nothing, since no table has older versions of their tree. (Memtables have none either: a drop is
-/// durable once all that was written before it is in tables.)
+/// Drops that hide nothing, since no table has older versions of their tree. (Memtables have none
+/// either: a drop is durable once all that was written before it is in tables.)
 fn useless_drops(drops: &Drops, version: &Version) -> Vec<(TreeId, LogPosition)> {
     let is_useless = |&(tree, position): &(TreeId, LogPosition)| {
         !version.tables().any(|(_, t)| t.meta.may_hold(tree) && t.meta.position_min < position)
@@ -235,7 +333,7 @@ fn useless_drops(drops: &Drops, version: &Version) -> Vec<(TreeId, LogPosition)>
 
 /// What the edits of a manifest come to: the checkpoint, the tables with their levels, the drops.
 pub(crate) fn replay(edits: Vec<Edit>) -> (Checkpoint, Vec<(usize, TableMeta)>, Drops) {
-    let mut checkpoint = Checkpoint { position: LogPosition::ZERO, notes: [].into() };
+    let mut checkpoint = Checkpoint::new(LogPosition::ZERO, &[]);
     let (mut tables, mut drops) = (Vec::new(), Drops::default());
     for edit in edits {
         tables.retain(|(level, meta): &(usize, TableMeta)| !edit.removed.contains(&(*level, meta.number)));

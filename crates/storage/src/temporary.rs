@@ -1,16 +1,18 @@
 //! Temporary tables' rows: a store of their own, without a log.
 //!
-//! What is in a temporary table is its session's alone, is not replicated, and is gone after a restart. So its trees must
-//! neither reach the log nor hold a position of it: they lie in a second store beside the first, whose positions are
-//! counted by itself and mean nothing elsewhere. It spills to disk, compacts and is bounded in memory as the first one; it
-//! never waits for a log. Transactions write to both ([`crate::transaction`]): the write set holds both kinds of trees,
+//! What is in a temporary table is its session's alone, is not replicated, and is gone after a
+//! restart. So its trees must neither reach the log nor hold a position of it: they lie in a second
+//! store beside the first, whose positions are counted by itself and mean nothing elsewhere. It
+//! spills to disk, compacts and is bounded in memory as the first one; it never waits for a log.
+//! Transactions write to both ([`crate::transaction`]): the write set holds both kinds of trees,
 //! and what belongs here is written once the log has taken the rest.
 //!
-//! (E1) Trees from [`FIRST`] on are temporary, and no others. A number is given out again once its tree was dropped.
-//! (E2) A tree is read and written by one session at a time, so reads take the newest versions; there is no visible
-//!      position to wait for.
-//! (E3) Nothing here outlives the process: the folder is emptied at the start, and the store is made when the first
-//!      temporary table is.
+//! (E1) Trees from [`FIRST`] on are temporary, and no others. A number is given out again once its
+//!      tree was dropped.
+//! (E2) A tree is read and written by one session at a time, so reads take the newest versions;
+//!      there is no visible position to wait for.
+//! (E3) Nothing here outlives the process: the folder is emptied at the start, and the store is
+//!      made when the first temporary table is.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,7 +71,8 @@ impl LogDurability for NoLog {
 }
 
 impl Temporary {
-    /// Empties `folder` of what an earlier process left (E3). `options` are those of the store beside it.
+    /// Empties `folder` of what an earlier process left (E3). `options` are those of the store
+    /// beside it.
     pub(crate) fn new(
         env: Arc<dyn Env>,
         folder: &Path,

@@ -1,26 +1,35 @@
-//! A transaction: a private write set over a snapshot, row locks taken as it goes, and its part of the log.
+//! A transaction: a private write set over a snapshot, row locks taken as it goes, and its part of
+//! the log.
 //!
 //! 1. begin      Nothing is shared, nothing is registered but the session's interrupt handle.
-//! 2. read       The first consistent read takes the snapshot; READ COMMITTED takes a new one with each statement.
-//!    Locking reads see the newest version of a row, whoever wrote it, once they hold its lock (`read.rs`, `scan.rs`,
-//!    `index_scan.rs`), and keep what they have read free of new rows (`guard.rs`).
-//! 3. change     Each changed row goes to the write set and to the event group (`rows.rs`). Nobody else sees either.
-//! 4. statement  Each statement begins with a mark. If it fails, both go back to the mark; a savepoint is a mark too.
-//! 5. commit     All that can fail is done first. Then the group joins the log; when its place is fixed, the log's
-//!    leader puts the changes into the store and releases the locks (`engine.rs`); when it is published, we return.
+//! 2. read       The first consistent read takes the snapshot; READ COMMITTED takes a new one with
+//!    each statement. Locking reads see the newest version of a row, whoever wrote it, once they
+//!    hold its lock (`read.rs`, `scan.rs`, `index_scan.rs`), and keep what they have read free of
+//!    new rows (`guard.rs`).
+//! 3. change     Each changed row goes to the write set and to the event group (`rows.rs`). Nobody
+//!    else sees either.
+//! 4. statement  Each statement begins with a mark. If it fails, both go back to the mark; a
+//!    savepoint is a mark too.
+//! 5. commit     All that can fail is done first. Then the group joins the log; when its place is
+//!    fixed, the log's leader puts the changes into the store and releases the locks (`engine.rs`);
+//!    when it is published, we return.
 //!
-//! (X1) Rollback, of any extent, changes nothing that is shared but locks, and it gives up locks only as a whole.
-//! (X2) The write set is what the events of the group do to the trees: both are written by the same calls, both go
-//!      back to the same marks. Changes of temporary trees are in the write set only, and go to a store of their own
-//!      (`temporary.rs`) when the rest is committed.
-//! (X3) A row is changed only under its exclusive lock, and so are the unique keys that it gives up or takes.
-//! (X4) What was read through a lock may not be durable yet (C5). [`Transaction::newest_read`] names the newest
-//!      position read; a session waits for it before it tells its client.
+//! (X1) Rollback, of any extent, changes nothing that is shared but locks, and it gives up locks
+//!      only as a whole.
+//! (X2) The write set is what the events of the group do to the trees: both are written by the same
+//!      calls, both go back to the same marks. Changes of temporary trees are in the write set
+//!      only, and go to a store of their own (`temporary.rs`) when the rest is committed.
+//! (X3) A row is changed only under its exclusive lock, and so are the unique keys that it gives up
+//!      or takes.
+//! (X4) What was read through a lock may not be durable yet (C5 of ARCHITECTURE.md).
+//!      [`Transaction::newest_read`] names the newest position read; a session waits for it before
+//!      it tells its client.
 //! (X5) After a deadlock or an abort the transaction can only roll back.
-//! (X6) A snapshot taken after a row was read through a lock is not older than that row. The other way round it can be:
-//!      then a row that the transaction has changed is newer than what its snapshot has of it, and its index entries
-//!      in the snapshot are those of another row version. Entries that lead to a row of other keys are skipped, and
-//!      entries that the change left alone are shadowed in the write set, so that own scans meet each row once.
+//! (X6) A snapshot taken after a row was read through a lock is not older than that row. The other
+//!      way round it can be: then a row that the transaction has changed is newer than what its
+//!      snapshot has of it, and its index entries in the snapshot are those of another row version.
+//!      Entries that lead to a row of other keys are skipped, and entries that the change left
+//!      alone are shadowed in the write set, so that own scans meet each row once.
 
 mod error;
 mod guard;
@@ -64,7 +73,8 @@ pub enum Isolation {
     /// All see what was committed before the first of them read.
     #[default]
     RepeatableRead,
-    /// As before; and outside of autocommit plain reads take shared locks ([`Transaction::plain_access`]).
+    /// As before; and outside of autocommit plain reads take shared locks
+    /// ([`Transaction::plain_access`]).
     Serializable,
 }
 
@@ -89,6 +99,7 @@ pub struct Savepoint {
     writes: write_set::Mark,
     group: binlog::group::Mark,
     rows_changed: u64,
+    changed: usize,
 }
 
 /// Memory that a transaction leaves for the next one of its session.
@@ -112,7 +123,8 @@ pub struct Transaction {
     locks: TransactionLocks,
     writes: WriteSet,
     group: GroupBuilder,
-    /// The statements that are running, the outermost first: a stored function's run inside of another.
+    /// The statements that are running, the outermost first: a stored function's run inside of
+    /// another.
     statements: SmallVec<[Savepoint; 1]>,
     /// Text to be logged before the outermost statement's first row.
     rows_query: Option<Vec<u8>>,
@@ -124,6 +136,8 @@ pub struct Transaction {
     cursor_memory: CursorMemory,
     /// Tables mapped in this statement's part of the group, by their ids.
     mapped: SmallVec<[u64; 4]>,
+    /// All tables mapped, by their ids.
+    changed: SmallVec<[u64; 4]>,
     newest_read: LogPosition,
     /// The lock of the row that was read last, if it is new.
     row_lock: Option<RowLock>,
@@ -160,6 +174,7 @@ impl Transaction {
             key_buffers: Default::default(),
             cursor_memory: CursorMemory::default(),
             mapped: SmallVec::new(),
+            changed: SmallVec::new(),
             newest_read: LogPosition::ZERO,
             row_lock: None,
             locked_row: LockedKey::default(),
@@ -203,8 +218,8 @@ impl Transaction {
         self.must_roll_back
     }
 
-    /// Bytes of memory that its changes take, in the write set and in the event group, as far as this has not left memory
-    /// for a file.
+    /// Bytes of memory that its changes take, in the write set and in the event group, as far as
+    /// this has not left memory for a file.
     pub fn bytes(&self) -> usize {
         self.writes.bytes() + self.group.memory() + self.locks.note_bytes()
     }
@@ -214,19 +229,21 @@ impl Transaction {
         self.options.lock_wait_timeout = timeout;
     }
 
-    /// The newest position of a version that it read through a lock, which may not be visible yet (X4). Wait for it
-    /// with [`Engine::wait_visible`] before telling the client what was read. Commit implies it.
+    /// The newest position of a version that it read through a lock, which may not be visible yet
+    /// (X4). Wait for it with [`Engine::wait_visible`] before telling the client what was read.
+    /// Commit implies it.
     pub fn newest_read(&self) -> LogPosition {
         self.newest_read
     }
 
-    /// The snapshot of consistent reads, taken now if there is none yet (`START TRANSACTION WITH CONSISTENT SNAPSHOT`
-    /// asks for it at once). It sees all that the transaction has read through locks (X6), which may have to be waited
-    /// for.
+    /// The snapshot of consistent reads, taken now if there is none yet
+    /// (`START TRANSACTION WITH CONSISTENT SNAPSHOT` asks for it at once). It sees all that the
+    /// transaction has read through locks (X6), which may have to be waited for.
     pub fn snapshot(&mut self) -> &Snapshot {
         let (engine, newest_read) = (&self.engine, self.newest_read);
         self.snapshot.get_or_insert_with(|| {
-            // Fails if the log has stopped. Then the transaction can't commit, but it may look at what was visible.
+            // Fails if the log has stopped. Then the transaction can't commit, but it may look at
+            // what was visible.
             let _ = engine.wait_visible(newest_read);
             engine.snapshot()
         })
@@ -242,8 +259,8 @@ impl Transaction {
         self.snapshot.as_ref().is_some_and(|snapshot| self.newest_read > snapshot.position())
     }
 
-    /// Begins a statement, or one inside of a running one. `timestamp` (seconds since 1970) is that of its events;
-    /// `rows_query` is its text, if that is to be logged before its rows.
+    /// Begins a statement, or one inside of a running one. `timestamp` (seconds since 1970) is that
+    /// of its events; `rows_query` is its text, if that is to be logged before its rows.
     pub fn begin_statement(&mut self, timestamp: u32, rows_query: Option<&[u8]>) {
         if self.statements.is_empty() {
             if self.options.isolation == Isolation::ReadCommitted {
@@ -255,7 +272,8 @@ impl Transaction {
         self.statements.push(self.savepoint());
     }
 
-    /// Sets the flags of rows events for the statement that begins next: [`binlog::event::rows_flags`].
+    /// Sets the flags of rows events for the statement that begins next:
+    /// [`binlog::event::rows_flags`].
     pub fn set_rows_flags(&mut self, flags: u16) {
         if self.statements.is_empty() {
             self.group.context_mut().rows_flags = flags;
@@ -267,7 +285,8 @@ impl Transaction {
         self.row_images = images;
     }
 
-    /// Ends the innermost statement: its changes belong to the one around it, or to the transaction.
+    /// Ends the innermost statement: its changes belong to the one around it, or to the
+    /// transaction.
     pub fn end_statement(&mut self) {
         self.statements.pop();
         if self.statements.is_empty() {
@@ -283,9 +302,25 @@ impl Transaction {
         }
     }
 
-    /// A place to come back to with [`Self::rollback_to`]. Going back to an earlier one makes it void.
+    /// A place to come back to with [`Self::rollback_to`]. Going back to an earlier one makes it
+    /// void.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { writes: self.writes.mark(), group: self.group.mark(), rows_changed: self.rows_changed }
+        Savepoint {
+            writes: self.writes.mark(),
+            group: self.group.mark(),
+            rows_changed: self.rows_changed,
+            changed: self.changed.len(),
+        }
+    }
+
+    /// How many rows it has changed.
+    pub fn rows_changed(&self) -> u64 {
+        self.rows_changed
+    }
+
+    /// The numbers of the tables whose rows it changes, temporary ones aside.
+    pub fn changed_tables(&self) -> &[u64] {
+        &self.changed
     }
 
     /// Takes back all changes made since. Locks stay.
@@ -293,6 +328,7 @@ impl Transaction {
         self.writes.rollback_to(savepoint.writes);
         self.group.truncate(savepoint.group);
         self.rows_changed = savepoint.rows_changed;
+        self.changed.truncate(savepoint.changed);
         // The maps of tables may be cut off with the rest: what follows maps its tables again.
         self.group.end_statement();
         self.mapped.clear();
@@ -305,12 +341,12 @@ impl Transaction {
         }
     }
 
-    /// Commits, and returns once the log has published it, as durable as the settings ask: its place and its GTID, or
-    /// `None` if it changed nothing.
+    /// Commits, and returns once the log has published it, as durable as the settings ask: its
+    /// place and its GTID, or `None` if it changed nothing.
     ///
     /// # Errors
-    /// [`TransactionError::Commit`] says if the transaction is gone or its fate unknown. After any other error it is
-    /// gone.
+    /// [`TransactionError::Commit`] says if the transaction is gone or its fate unknown. After any
+    /// other error it is gone.
     pub fn commit(self: Box<Self>) -> Result<Option<Committed>, TransactionError> {
         match self.enqueue(&mut Memory::default())? {
             Some(pending) => pending.wait().map(Some),
@@ -318,8 +354,8 @@ impl Transaction {
         }
     }
 
-    /// The first half of [`Self::commit`]: does all that can fail, and joins the log's queue. `None` if the transaction
-    /// changed nothing. What memory it has is left in `memory`.
+    /// The first half of [`Self::commit`]: does all that can fail, and joins the log's queue.
+    /// `None` if the transaction changed nothing. What memory it has is left in `memory`.
     pub fn enqueue(
         mut self: Box<Self>,
         memory: &mut Memory,
@@ -349,7 +385,8 @@ impl Transaction {
             None => self.group.finish_xid(self.engine.next_xid()),
             Some(branch) => Self::finish_branch(self.group, branch, true),
         };
-        // The snapshot goes before the wait for the disk, so that compaction need not wait for it too.
+        // The snapshot goes before the wait for the disk, so that compaction need not wait for it
+        // too.
         drop(self.snapshot);
         let pending = self.engine.enqueue_ready(group, changes, due, Some(self.locks), self.options.gtid);
         Ok(Some(match of_temporary {

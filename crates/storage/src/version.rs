@@ -1,12 +1,13 @@
 //! Which tables there are, level by level, and how that changes.
 //!
-//! Level 0 takes what is flushed; its tables may overlap. From level 1 down the tables of a level follow each other
-//! without overlap, and each level may hold ten times as much as the one above.
+//! Level 0 takes what is flushed; its tables may overlap. From level 1 down the tables of a level
+//! follow each other without overlap, and each level may hold ten times as much as the one above.
 //!
-//! (L1) Level 0 is sorted newest first; where two of its tables overlap, all positions of the first are above all of
-//!      the second.
+//! (L1) Level 0 is sorted newest first; where two of its tables overlap, all positions of the first
+//!      are above all of the second.
 //! (L2) Tables of a deeper level are sorted by key and share no key.
-//! (L3) Of a key's versions, those in a level are newer than those in deeper levels (V1).
+//! (L3) Of a key's versions, those in a level are newer than those in deeper levels
+//!      (V1 of `view.rs`).
 
 use crate::entry::{Entry, TreeId, Value};
 use crate::error::StoreError;
@@ -41,8 +42,8 @@ pub(crate) struct Edit {
 }
 
 impl Version {
-    /// This version with an edit applied. Tables that stay are shared, those that are named anew are made, also where
-    /// an edit moves a table to another level.
+    /// This version with an edit applied. Tables that stay are shared, those that are named anew
+    /// are made, also where an edit moves a table to another level.
     pub(crate) fn apply(&self, edit: &Edit, context: &Arc<TableContext>) -> Version {
         let mut version = self.clone();
         for (level, tables) in version.levels.iter_mut().enumerate() {
@@ -105,7 +106,9 @@ impl Version {
         for tables in &self.levels[1..] {
             let first = tables.partition_point(|t| TreeId::of(&t.meta.largest) < tree);
             if tables.get(first).is_some_and(|t| t.meta.may_hold(tree)) {
-                out.push(Source::Level(LevelCursor::new(tables.clone(), true)));
+                // Not beyond: a table of other trees that is damaged is no matter of this one.
+                let behind = tables.partition_point(|t| TreeId::of(&t.meta.smallest) <= tree);
+                out.push(Source::Level(LevelCursor::within(tables.clone(), first..behind, true)));
             }
         }
     }
@@ -149,7 +152,8 @@ impl Version {
         self.levels[0].iter().map(|t| depth_at(&t.meta.smallest)).max().unwrap_or(0)
     }
 
-    /// Checks L1 and L2. They may be broken by a manifest that was tampered with, so a breach is told, not asserted.
+    /// Checks L1 and L2. They may be broken by a manifest that was tampered with, so a breach is
+    /// told, not asserted.
     pub(crate) fn check_invariants(&self, context: &TableContext) -> Result<(), StoreError> {
         let breach = |table: &Table, what: &str| StoreError::Corrupt {
             file: context.table_path(table.meta.number),
@@ -204,6 +208,9 @@ impl Edit {
                 put_lenenc(out, position.to_u64());
             }
         }
+        if let Some(fingerprint) = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.fingerprint) {
+            out.extend_from_slice(&fingerprint.to_le_bytes());
+        }
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Edit, Truncated> {
@@ -217,13 +224,19 @@ impl Edit {
         }
         if input.u8()? == 1 {
             let position = LogPosition::from_u64(input.lenenc()?);
-            edit.checkpoint = Some(Checkpoint { position, notes: input.lenenc_bytes()?.into() });
+            edit.checkpoint = Some(Checkpoint::new(position, input.lenenc_bytes()?));
         }
         for drops in [&mut edit.drops_added, &mut edit.drops_removed] {
             for _ in 0..input.lenenc()? {
                 let tree = u32::try_from(input.lenenc()?).map_err(|_| Truncated)?;
                 drops.push((TreeId(tree), LogPosition::from_u64(input.lenenc()?)));
             }
+        }
+        // Older versions end here.
+        if let Some(checkpoint) = &mut edit.checkpoint
+            && !input.is_empty()
+        {
+            checkpoint.fingerprint = Some(input.u64()?);
         }
         if input.is_empty() { Ok(edit) } else { Err(Truncated) }
     }
@@ -237,6 +250,12 @@ fn level(input: &mut Cursor<'_>) -> Result<usize, Truncated> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::batch::WriteBatch;
+    use crate::build::FIRST_BUILT;
+    use crate::store::Store;
+    use crate::store::testing::options;
+    use env::{Env, OpenMode, SimEnv};
+    use std::path::Path;
 
     #[test]
     fn edits_come_back_and_cut_ones_are_refused() {
@@ -252,18 +271,68 @@ mod tests {
             smallest: b"\0\0\0\x01a".to_vec(),
             largest: b"\0\0\0\x01b".to_vec(),
         };
-        let edit = Edit {
+        let mut edit = Edit {
             added: vec![(0, meta.clone()), (6, meta)],
             removed: vec![(1, 99)],
-            checkpoint: Some(Checkpoint { position: at(77), notes: b"notes".as_slice().into() }),
+            checkpoint: Some(Checkpoint::new(at(77), b"notes")),
             drops_added: vec![(TreeId(3), at(4))],
             drops_removed: vec![(TreeId(1), at(2))],
         };
         let mut bytes = Vec::new();
         edit.encode(&mut bytes);
-        assert_eq!(Edit::decode(&bytes), Ok(edit));
+        assert_eq!(Edit::decode(&bytes), Ok(edit.clone()));
         for len in 0..bytes.len() {
             assert!(Edit::decode(&bytes[..len]).is_err());
         }
+        let older = bytes.len();
+        edit.checkpoint.as_mut().unwrap().fingerprint = Some(1 << 60);
+        bytes.clear();
+        edit.encode(&mut bytes);
+        for len in 0..bytes.len() {
+            assert_eq!(Edit::decode(&bytes[..len]).is_ok(), len == older, "one without fingerprint is whole");
+        }
+        assert_eq!(Edit::decode(&bytes), Ok(edit));
+    }
+
+    /// A damaged table stopped every start whose catalog lay next to it: who read one tree to its
+    /// end opened the next one's file.
+    #[test]
+    fn a_tree_is_read_without_the_files_of_its_neighbours() {
+        let env = SimEnv::new(1);
+        let store = Store::open(Arc::new(env.clone()), Path::new("/store"), options()).unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(TreeId(1), b"k", b"v");
+        store.write(&batch, LogPosition::from_u64(5));
+        let trees = [1, 2, 3].map(|n| TreeId(FIRST_BUILT + n));
+        for tree in trees {
+            let mut builder = store.build_trees(vec![tree], store.snapshot_visible());
+            builder.put(tree, b"k", b"v").unwrap();
+            builder.finish().unwrap();
+        }
+        let tables = env.read_dir(Path::new("/store")).unwrap();
+        let mut tables: Vec<_> =
+            tables.iter().filter(|t| t.extension().is_some_and(|e| e == "table")).collect();
+        tables.remove(1);
+        for table in tables {
+            let file = env.open(table, OpenMode::ReadWrite).unwrap();
+            file.set_len(3).unwrap();
+        }
+        let read = |tree: TreeId| -> Result<usize, StoreError> {
+            let mut cursor = store.cursor(tree, LogPosition::MAX);
+            let mut rows = 0;
+            cursor.seek_first()?;
+            while cursor.valid() {
+                rows += 1;
+                cursor.next()?;
+            }
+            cursor.seek_last()?;
+            while cursor.valid() {
+                rows += 1;
+                cursor.prev()?;
+            }
+            Ok(rows)
+        };
+        assert!(read(trees[0]).is_err() && read(trees[2]).is_err());
+        assert_eq!(read(trees[1]).unwrap(), 2);
     }
 }

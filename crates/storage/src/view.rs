@@ -1,18 +1,18 @@
 //! What a reader reads: one consistent set of memtables and tables.
 //!
-//! A view never changes; freezing, flush and compaction publish a new one. A reader loads the current view without a
-//! latch and keeps it alive for as long as it reads.
+//! A view never changes; freezing, flush and compaction publish a new one. A reader loads the
+//! current view without a latch and keeps it alive for as long as it reads.
 //!
-//! (V1) Every version of a key in an earlier source of the list active, frozen (newest first), L0 (newest first), L1,
-//!      L2, .. is newer than all its versions in a later one. So the first source that has a version at or below a
-//!      snapshot has the one that the snapshot sees.
+//! (V1) Every version of a key in an earlier source of the list active, frozen (newest first), L0
+//!      (newest first), L1, L2, .. is newer than all its versions in a later one. So the first
+//!      source that has a version at or below a snapshot has the one that the snapshot sees.
 //! (V2) A view published later shows the same rows to every live snapshot.
 
 use crate::entry::{TreeId, Value};
 use crate::error::StoreError;
 use crate::gaps::Gaps;
 use crate::memtable::Frozen;
-use crate::merge::Source;
+use crate::merge::{Merge, Source};
 use crate::skiplist::{ListCursor, SkipList};
 use crate::version::{Version, own};
 use arc_swap::ArcSwap;
@@ -33,7 +33,8 @@ pub(crate) struct View {
     pub(crate) drops: Arc<Drops>,
 }
 
-/// When trees were dropped. A drop hides all versions written before it from snapshots at or behind it.
+/// When trees were dropped. A drop hides all versions written before it from snapshots at or behind
+/// it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Drops {
     /// Positions ascending.
@@ -54,21 +55,60 @@ impl View {
         self.version.newest(key, at)
     }
 
-    /// Adds the sources of all entries of a tree, newest first (M1).
+    /// Adds the sources of all entries of a tree, newest first (M1 of `merge.rs`).
     pub(crate) fn sources(&self, tree: TreeId, out: &mut Vec<Source>) {
-        // The active memtable even if it is empty: a reader that looks for a gap has to meet what is put meanwhile.
+        // The active memtable even if it is empty: a reader that looks for a gap has to meet what
+        // is put meanwhile.
         let frozen = self.frozen.iter().map(|f| &f.list).filter(|list| !list.is_empty());
         let lists = std::iter::once(&self.active).chain(frozen);
         out.extend(lists.map(|list| Source::Memtable(ListCursor::new(list.clone()))));
         self.version.sources(tree, out);
     }
 
-    /// Sources of all entries of `tree` and of the trees behind it, newest first. Files of others are not touched.
+    /// Sources of all entries of `tree` and of the trees behind it, newest first. Files of others
+    /// are not touched.
     pub(crate) fn sources_from(&self, tree: TreeId) -> Vec<Source> {
         let mut sources: Vec<_> =
             self.lists().map(|list| Source::Memtable(ListCursor::new(list.clone()))).collect();
         self.version.sources_from(tree, &mut sources);
         sources
+    }
+
+    /// Asserts what V1 says of the memtables as a whole, and the order of the drops. What it says
+    /// of each key takes a walk over all entries: [`Self::check_entries`].
+    pub(crate) fn check_invariants(&self) {
+        for (at, list) in self.lists().enumerate() {
+            let again = self.lists().take(at).any(|other| Arc::ptr_eq(other, list));
+            assert!(!again, "V1: a memtable is in a view once");
+        }
+        let checkpoints = self.frozen.iter().rev().map(|frozen| frozen.checkpoint.position);
+        assert!(checkpoints.is_sorted(), "V1: frozen memtables are in the order of their checkpoints");
+        let ascends = |positions: &Vec<LogPosition>| positions.is_sorted_by(|a, b| a < b);
+        assert!(self.drops.by_tree.values().all(ascends), "the drops of a tree ascend");
+    }
+
+    /// Asserts V1, and so L3 of `version.rs`, of each version of each key. Reads everything.
+    pub(crate) fn check_entries(&self) -> Result<(), StoreError> {
+        // The oldest version of each key in the sources so far.
+        let mut oldest: BTreeMap<Vec<u8>, LogPosition> = BTreeMap::new();
+        for source in self.sources_from(TreeId(0)) {
+            let mut here = BTreeMap::new();
+            let mut entries = Merge::new(vec![source]);
+            entries.seek(&[], LogPosition::MAX)?;
+            while let Some(entry) = entries.entry() {
+                let before = oldest.get(entry.key);
+                assert!(
+                    before.is_none_or(|before| entry.position < *before),
+                    "V1: {:?} of {} is behind a newer source's {before:?}",
+                    entry.key,
+                    entry.position
+                );
+                here.insert(entry.key.to_vec(), entry.position);
+                entries.next()?;
+            }
+            oldest.append(&mut here);
+        }
+        Ok(())
     }
 
     /// Memory of all memtables, in bytes.
@@ -95,8 +135,8 @@ impl Drops {
         positions.get(positions.partition_point(|&p| p <= position)).copied()
     }
 
-    /// The drops up to `position`. What a flush or compaction leaves out on a drop's word must not come back if the
-    /// drop itself, not yet durable, is lost.
+    /// The drops up to `position`. What a flush or compaction leaves out on a drop's word must not
+    /// come back if the drop itself, not yet durable, is lost.
     pub(crate) fn up_to(&self, position: LogPosition) -> Drops {
         let mut drops = self.clone();
         drops.by_tree.values_mut().for_each(|positions| positions.retain(|&p| p <= position));
@@ -170,6 +210,9 @@ impl CurrentView {
         let latch = self.publishing.lock();
         let mut view = View::clone(&self.view.load());
         change(&mut view);
+        if env::INVARIANTS {
+            view.check_invariants();
+        }
         let old = self.view.swap(Arc::new(view));
         self.generation.fetch_add(1, Ordering::Release);
         drop(latch);
@@ -180,7 +223,39 @@ impl CurrentView {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::batch::WriteBatch;
+    use crate::memtable::Checkpoint;
+    use crate::store::testing;
+
+    #[test]
+    #[should_panic = "V1: a memtable"]
+    fn a_memtable_that_is_frozen_and_active_is_noticed() {
+        let (store, _dir) = testing::store();
+        store.core.current.update(|view| {
+            let checkpoint = Checkpoint::new(LogPosition::from_u64(10), b"");
+            let list = view.active.clone();
+            view.frozen.push(Frozen { list, checkpoint, drops: Arc::default(), log_distance: 0 });
+        });
+    }
+
+    /// The newer version of a row in the older memtable.
+    #[test]
+    #[should_panic = "is behind a newer source's"]
+    fn versions_in_the_wrong_order_are_noticed() {
+        let (store, _dir) = testing::store();
+        for position in [10, 20] {
+            let mut batch = WriteBatch::new();
+            batch.put(TreeId(7), b"a", b"1");
+            store.write(&batch, LogPosition::from_u64(position));
+            store.begin_checkpoint(|_| Vec::new());
+        }
+        store.check_invariants().unwrap();
+        let mut view = View::clone(&store.core.current.load());
+        view.frozen.reverse();
+        view.check_entries().unwrap();
+    }
 
     #[test]
     fn a_drop_hides_what_was_before_it_from_those_behind_it() {

@@ -1,21 +1,25 @@
-//! A transaction's private changes: what it will write at its commit position, and how to take any of it back.
+//! A transaction's private changes: what it will write at its commit position, and how to take any
+//! of it back.
 //!
-//! The set is a list of all changes, oldest first, with their keys and values back to back beside it, and the newest change
-//! of each full key (tree and key) in key order. Each change says which one of its key it replaced. A [`Mark`] is a
-//! length of the list. So
+//! The set is a list of all changes, oldest first, with their keys and values back to back beside
+//! it, and the newest change of each full key (tree and key) in key order. Each change says which
+//! one of its key it replaced. A [`Mark`] is a length of the list. So
 //!
 //! - going back to a savepoint takes the changes behind its mark off the end, newest first;
-//! - the set *as of* a mark is still readable: from a newer change one goes back along the replaced ones. A statement
-//!   that changes what it scans reads as of its start, and so never meets its own changes (the Halloween problem).
+//! - the set *as of* a mark is still readable: from a newer change one goes back along the replaced
+//!   ones. A statement that changes what it scans reads as of its start, and so never meets its own
+//!   changes (the Halloween problem).
 //!
-//! Nothing is allocated for a change: a small transaction takes three pieces of memory, and gives three back.
+//! Nothing is allocated for a change: a small transaction takes three pieces of memory, and gives
+//! three back.
 //!
-//! Beside changes there are *shadows*: keys that the transaction must meet in its own scans though it doesn't change them.
-//! Under a snapshot that is older than a row it has changed, an index entry of that row that stays as it is would not be
-//! found: the snapshot doesn't have it yet. Shadows are never written.
+//! Beside changes there are *shadows*: keys that the transaction must meet in its own scans though
+//! it doesn't change them. Under a snapshot that is older than a row it has changed, an index entry
+//! of that row that stays as it is would not be found: the snapshot doesn't have it yet. Shadows
+//! are never written.
 //!
-//! (S1) The order has each key's newest change, which names the one of this key that it replaced, and so on. Numbers
-//!      descend along that chain, and every change is in one.
+//! (S1) The order has each key's newest change, which names the one of this key that it replaced,
+//!      and so on. Numbers descend along that chain, and every change is in one.
 
 mod order;
 mod pieces;
@@ -56,8 +60,8 @@ enum Effect {
     Shadow,
 }
 
-/// A key to compare with. Its tree and first bytes, zeros behind a shorter key, are one number, which is in order: it
-/// nearly always decides.
+/// A key to compare with. Its tree and first bytes, zeros behind a shorter key, are one number,
+/// which is in order: it nearly always decides.
 #[derive(Clone, Copy)]
 struct Sought<'k> {
     head: u64,
@@ -200,7 +204,8 @@ impl WriteSet {
         self.newest.clear();
     }
 
-    /// What the transaction had done to a key as of `mark`: nothing (`None`), deleted it (`Some(None)`), set it.
+    /// What the transaction had done to a key as of `mark`: nothing (`None`), deleted it
+    /// (`Some(None)`), set it.
     pub fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<Option<&[u8]>> {
         if self.changes.is_empty() {
             return None;
@@ -215,8 +220,8 @@ impl WriteSet {
         Some(self.value(number))
     }
 
-    /// The first key of `tree` behind `from` (exclusive if `Bound::Excluded`) that was changed as of `mark`, and what
-    /// it was set to, if it was not deleted.
+    /// The first key of `tree` behind `from` (exclusive if `Bound::Excluded`) that was changed as
+    /// of `mark`, and what it was set to, if it was not deleted.
     pub fn next(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
         let first = self.newest.place(|number| match from {
             Bound::Included(key) => self.order(number, Sought::new(tree, key)).is_lt(),
@@ -250,7 +255,8 @@ impl WriteSet {
         in_tree.find_map(|number| Some((&self.full_key(number)[TREE_LEN..], self.as_of(number, mark)?)))
     }
 
-    /// All that the transaction changed, as the store wants it, in key order; but for temporary trees.
+    /// All that the transaction changed, as the store wants it, in key order; but for temporary
+    /// trees.
     pub fn to_batch(&self) -> WriteBatch {
         // More than enough where a key was changed several times.
         Self::batch_of(WriteBatch::with_capacity(self.bytes.len(), self.newest.len()), self.entries())

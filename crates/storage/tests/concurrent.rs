@@ -1,9 +1,10 @@
-//! Real threads: sessions that lock, deadlock, wait and commit together, with background flushes, checkpoints and purges,
-//! until the power is cut somewhere. The schedule is the machine's, so a seed does not repeat a run; what must hold,
-//! holds for every schedule.
+//! Real threads: sessions that lock, deadlock, wait and commit together, with background flushes,
+//! checkpoints and purges, until the power is cut somewhere. The schedule is the machine's, so a
+//! seed does not repeat a run; what must hold, holds for every schedule.
 //!
-//! Each writer inserts its rows in order and raises a hot row's counter by one for each, in one transaction. So in any
-//! snapshot, and after any crash, the counter is the number of rows, and each writer's rows have no gap.
+//! Each writer inserts its rows in order and raises a hot row's counter by one for each, in one
+//! transaction. So in any snapshot, and after any crash, the counter is the number of rows, and
+//! each writer's rows have no gap.
 #![allow(clippy::unwrap_used)]
 
 mod database;
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 use binlog::log::CommitError;
 use database::{Database, Row, all_rows, options, primary_key};
-use env::SimEnv;
 use stdx::random::Random;
 use storage::engine::EngineOptions;
 use storage::lock::LockError;
@@ -124,7 +124,7 @@ fn concurrent_sessions_lose_nothing_and_show_nothing_by_halves() {
     for seed in database::seeds_by("DURAMEN_THREAD_SEEDS", 40) {
         println!("seed {seed}");
         let mut random = Random::new(seed);
-        let mut env = SimEnv::new(seed);
+        let mut env = database::machine(seed);
         let first = Database::with_table(&env, threaded_options(&mut random));
         let table = first.table("t");
         let mut transaction = first.begin();

@@ -1,5 +1,6 @@
-//! What replicas are told of dependencies: transactions of many sessions, and then, by the log alone, that of any two which
-//! touch a key the later one is said to depend on the earlier one, or on one behind it.
+//! What replicas are told of dependencies: transactions of many sessions, and then, by the log
+//! alone, that of any two which touch a key the later one is said to depend on the earlier one, or
+//! on one behind it.
 #![allow(clippy::unwrap_used)]
 
 mod database;
@@ -22,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A key as the log tells it: the column and its value.
 type Key = (usize, i64);
 
-/// One change to a row: it comes, goes, or gets other values. What would be a duplicate is not done.
+/// One change to a row: it comes, goes, or gets other values. What would be a duplicate is not
+/// done.
 fn change(
     database: &Database,
     transaction: &mut storage::Transaction,
@@ -106,8 +108,8 @@ fn groups(database: &Database) -> Vec<Group> {
     groups
 }
 
-/// Checks every transaction of the log. Returns how many there are, and how many of them depend on nothing among the last
-/// ten.
+/// Checks every transaction of the log. Returns how many there are, and how many of them depend on
+/// nothing among the last ten.
 fn check(groups: &[Group], seed: u64) -> (usize, usize) {
     let (mut writers, mut file) = (HashMap::<Key, u64>::new(), FileNumber(0));
     let (mut last, mut free) = (0, 0);

@@ -1,20 +1,19 @@
 //! The store against an ordered map of versions.
 //!
-//! Random writes, tree drops, snapshots, flushes, compactions, restarts, power cuts, failing and full disks, each run
-//! repeated by its seed. Whatever the store answers must be what the map answers; after a restart, what the map held
-//! at the store's checkpoint.
+//! Random writes, tree drops, snapshots, flushes, compactions, restarts, power cuts, failing and
+//! full disks, each run repeated by its seed. Whatever the store answers must be what the map
+//! answers; after a restart, what the map held at the store's checkpoint.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
-use env::SimEnv;
 use env::sim::Fault;
-use support::{Harness, seeds};
+use support::{Harness, machine, seeds};
 
 #[test]
 fn equals_the_model_through_flush_compaction_and_restart() {
     for seed in seeds(40) {
-        let mut harness = Harness::new(SimEnv::new(seed), seed);
+        let mut harness = Harness::new(machine(seed), seed);
         for _ in 0..400 {
             harness.step();
         }
@@ -27,7 +26,7 @@ fn equals_the_model_through_flush_compaction_and_restart() {
 #[test]
 fn holds_exactly_its_checkpoint_after_a_power_cut() {
     for seed in seeds(300) {
-        let env = SimEnv::new(seed);
+        let env = machine(seed);
         let mut harness = Harness::new(env.clone(), seed);
         let steps = harness.random.below(80);
         for _ in 0..steps {
@@ -49,7 +48,7 @@ fn holds_exactly_its_checkpoint_after_a_power_cut() {
 #[test]
 fn goes_on_after_failed_writes_and_flushes() {
     for seed in seeds(100) {
-        let env = SimEnv::new(seed);
+        let env = machine(seed);
         let mut harness = Harness::new(env.clone(), seed);
         for _ in 0..8 {
             for _ in 0..harness.random.below(30) {
@@ -79,7 +78,7 @@ fn goes_on_after_failed_writes_and_flushes() {
 #[test]
 fn a_full_disk_recovers_when_there_is_room() {
     for seed in seeds(60) {
-        let env = SimEnv::new(seed);
+        let env = machine(seed);
         let mut harness = Harness::new(env.clone(), seed);
         for _ in 0..60 {
             harness.step();
@@ -104,7 +103,7 @@ fn a_full_disk_recovers_when_there_is_room() {
 #[test]
 fn damaged_files_are_told_and_never_believed() {
     for seed in seeds(150) {
-        let env = SimEnv::new(seed);
+        let env = machine(seed);
         let mut harness = Harness::new(env.clone(), seed);
         for _ in 0..60 {
             harness.step();

@@ -1,4 +1,5 @@
-//! Range locks, as transactions meet them: who may insert where, who waits for whom, and what is left after a crash.
+//! Range locks, as transactions meet them: who may insert where, who waits for whom, and what is
+//! left after a crash.
 #![allow(clippy::unwrap_used)]
 
 mod database;

@@ -1,12 +1,14 @@
-//! Several sessions rebuild tables of their own, as ALTER TABLE does, while checkpoints and flushes overlap and the power
-//! goes at any moment.
+//! Several sessions rebuild tables of their own, as ALTER TABLE does, while checkpoints and flushes
+//! overlap and the power goes at any moment.
 //!
-//! All of it is done on one thread, in steps that the seed puts in order: begin a build, finish it, begin a checkpoint whose
-//! notes tell of its trees, finish that, log the statement. At each flush of a file of the store the seed may let
-//! other sessions do a step in the middle of whatever flushes: as other threads do.
+//! All of it is done on one thread, in steps that the seed puts in order: begin a build, finish it,
+//! begin a checkpoint whose notes tell of its trees, finish that, log the statement. At each flush
+//! of a file of the store the seed may let other sessions do a step in the middle of whatever
+//! flushes: as other threads do.
 //!
-//! What must hold after a cut (C4): the trees of each statement in the log are named by the notes, or by the catalog in
-//! the store; they have all rows; every row that was acknowledged is there.
+//! What must hold after a cut (C4 of `catalog.rs`): the trees of each statement in the log are
+//! named by the notes, or by the catalog in the store; they have all rows; every row that was
+//! acknowledged is there.
 //!
 //! `DURAMEN_SEEDS` says how many seeds to run, `DURAMEN_SEED_FIRST` where to begin.
 #![allow(clippy::unwrap_used)]
@@ -252,8 +254,8 @@ fn row(id: i64) -> Row {
 }
 
 impl World {
-    /// A step that waits for no latch of the store; the session is not in the middle of another one. `None` if the
-    /// power went.
+    /// A step that waits for no latch of the store; the session is not in the middle of another
+    /// one. `None` if the power went.
     fn quick_step(&mut self, number: usize, stage: Stage) -> Option<Stage> {
         let name = TABLES[number];
         let (engine, table) = (self.database.engine.clone(), self.database.table(name));
@@ -411,7 +413,8 @@ fn one_run(seed: u64) -> (u64, u64) {
         env.sim.cut_at(1 + random.below(400));
         let shared = Arc::new(Mutex::new(world));
         let (inner, sim) = (shared.clone(), env.sim.clone());
-        // A session that is at work holds no latch of the world's, but for quick steps, which do not flush the store.
+        // A session that is at work holds no latch of the world's, but for quick steps, which do
+        // not flush the store.
         *env.hook.lock() = Some(Box::new(move || {
             if let Some(mut world) = inner.try_lock() {
                 assert!(world.nested_steps() || !sim.is_powered(), "a step failed, and the power is on");

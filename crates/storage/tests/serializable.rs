@@ -1,10 +1,11 @@
-//! SERIALIZABLE is what it says: random transactions from several threads over a small table, and afterwards a serial
-//! order of those that committed in which each of them reads what it read.
+//! SERIALIZABLE is what it says: random transactions from several threads over a small table, and
+//! afterwards a serial order of those that committed in which each of them reads what it read.
 //!
-//! Locks are held until the log has fixed a transaction's place, so if any order explains the reads, the log's order does:
-//! of two transactions that touch one row or range, the later had to wait for the earlier one's place. So the history is
-//! replayed in log order over a map, and each read must find in the map what it found then. The same transactions under
-//! REPEATABLE READ fail this test, which shows that it can.
+//! Locks are held until the log has fixed a transaction's place, so if any order explains the
+//! reads, the log's order does: of two transactions that touch one row or range, the later had to
+//! wait for the earlier one's place. So the history is replayed in log order over a map, and each
+//! read must find in the map what it found then. The same transactions under REPEATABLE READ fail
+//! this test, which shows that it can.
 #![allow(clippy::unwrap_used)]
 
 mod database;
@@ -16,7 +17,6 @@ use std::time::Duration;
 
 use binlog::position::LogPosition;
 use database::{BY_U, BY_V, Database, Row, options, primary_key};
-use env::SimEnv;
 use stdx::random::Random;
 use storage::lock::LockError;
 use storage::transaction::{
@@ -179,7 +179,7 @@ fn run(seed: u64, isolation: Isolation) -> (Vec<Committed>, usize) {
     let mut options = options();
     options.log.background = true;
     options.background = true;
-    let database = Database::with_table(&SimEnv::new(seed), options);
+    let database = Database::with_table(&database::machine(seed), options);
     let (history, given_up) = (Mutex::new(Vec::new()), Mutex::new(0));
     thread::scope(|scope| {
         for number in 0..THREADS {
@@ -205,7 +205,8 @@ fn run(seed: u64, isolation: Isolation) -> (Vec<Committed>, usize) {
     (history, given_up.into_inner().unwrap())
 }
 
-/// The first read that found something else than it finds when the transactions come one after the other.
+/// The first read that found something else than it finds when the transactions come one after the
+/// other.
 fn replay(history: &[Committed]) -> Option<String> {
     let mut rows = BTreeMap::new();
     for (number, committed) in history.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Starts from store folders in which something is missing or damaged.
 //!
-//! R2: a start that refuses has changed nothing in the store's folder, and names the file. One that goes on has every
-//! row, and has removed only what no sound manifest names.
+//! R2: a start that refuses has changed nothing in the store's folder, and names the file. One that
+//! goes on has every row, and has removed only what no sound manifest names.
 #![allow(clippy::unwrap_used)]
 
 mod database;
@@ -32,7 +32,8 @@ fn insert(database: &Database, ids: std::ops::Range<i64>) {
     }
 }
 
-/// Four checkpoints, and rows behind the last one. `is_purged`: the log does not go back to its first file.
+/// Four checkpoints, and rows behind the last one. `is_purged`: the log does not go back to its
+/// first file.
 fn stopped(is_purged: bool) -> Stopped {
     let env = SimEnv::new(1);
     let database = Database::with_table(&env, database::options());
@@ -123,8 +124,8 @@ impl Stopped {
     }
 }
 
-/// `store/CURRENT` was missing: that was taken for a new store, every table and manifest was removed, and then the
-/// start refused.
+/// `store/CURRENT` was missing: that was taken for a new store, every table and manifest was
+/// removed, and then the start refused.
 #[test]
 fn a_missing_current_is_made_again() {
     for is_purged in [false, true] {
@@ -157,7 +158,8 @@ fn bytes_all_over_the_manifest() {
         for byte in (usize::from(is_purged)..len).step_by(3) {
             let env = stopped.copy();
             flip(&env, manifest, byte * 8 + byte % 8);
-            // Without its last record the manifest stands for a place that a purged log does not go back to.
+            // Without its last record the manifest stands for a place that a purged log does not go
+            // back to.
             let file = if is_purged { "" } else { "manifest" };
             match stopped.starts_or_refuses(env, file) {
                 true => started += 1,
@@ -253,7 +255,39 @@ fn two_manifests() {
     }
 }
 
-/// A power cut while the very first manifest is written: `CURRENT` is not there, and the manifest is torn.
+/// `CURRENT`, its manifest and the log are those of an older copy: the newer manifest's tables have
+/// what nothing else has. The start removed them.
+#[test]
+fn a_newer_manifest_that_the_log_does_not_reach() {
+    let logs = |env: &SimEnv| -> BTreeMap<PathBuf, Vec<u8>> {
+        let paths = env.read_dir(Path::new("/data")).unwrap();
+        paths.into_iter().filter_map(|path| env.read_file(&path).ok().map(|bytes| (path, bytes))).collect()
+    };
+    let mut stopped = stopped(false);
+    let (old_store, old_logs) = (files(&stopped.env), logs(&stopped.env));
+    let database = Database::open(&stopped.env, database::options()).unwrap();
+    insert(&database, 50..55);
+    database.engine.checkpoint().unwrap();
+    stopped.rows = all_rows(&database, "t").unwrap();
+    drop(database);
+    for (path, content) in old_store {
+        let is_manifest = path.extension().is_some_and(|extension| extension == "manifest");
+        if is_manifest || path == Path::new(CURRENT) {
+            put(&stopped.env, &path, &content);
+        }
+    }
+    stopped.starts(stopped.copy());
+    for path in logs(&stopped.env).into_keys() {
+        stopped.env.remove_file(&path).unwrap();
+    }
+    for (path, content) in old_logs {
+        put(&stopped.env, &path, &content);
+    }
+    Stopped::refuses(&stopped.env, "CURRENT");
+}
+
+/// A power cut while the very first manifest is written: `CURRENT` is not there, and the manifest
+/// is torn.
 #[test]
 fn a_first_manifest_that_is_torn() {
     let env = SimEnv::new(1);

@@ -1,5 +1,5 @@
-//! The store with its own threads: a writer, readers that must always see whole transactions, flush and compaction in
-//! the background.
+//! The store with its own threads: a writer, readers that must always see whole transactions, flush
+//! and compaction in the background.
 #![allow(clippy::unwrap_used)]
 
 use binlog::position::{FileNumber, LogPosition};
@@ -41,8 +41,9 @@ const ACCOUNT_COUNT: u64 = 500;
 /// Rows in the queue at any time, after the first ones.
 const QUEUED: u64 = 50;
 
-/// Transaction `n` puts row `n` into the queue, takes out row `n - QUEUED`, and moves one unit between two accounts.
-/// Every tenth puts a row back far in front, where readers may know of a gap, and the next one takes it out.
+/// Transaction `n` puts row `n` into the queue, takes out row `n - QUEUED`, and moves one unit
+/// between two accounts. Every tenth puts a row back far in front, where readers may know of a gap,
+/// and the next one takes it out.
 fn transaction(n: u64, balances: &mut [u64], random: &mut Random, batch: &mut WriteBatch) {
     batch.clear();
     batch.put(QUEUE, &n.to_be_bytes(), &[n as u8; 100]);

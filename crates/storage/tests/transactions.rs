@@ -132,8 +132,9 @@ fn a_locking_read_sees_the_newest_version_where_the_snapshot_does_not() {
     assert_eq!(all_rows(&database, "t").unwrap()[&1].v, 8);
 }
 
-/// The snapshot has the row's old index entries. A scan by the index met the changed row twice when the entry was
-/// another one since, and not at all when the transaction left the newer entry as it was.
+/// The snapshot has the row's old index entries. A scan by the index met the changed row twice when
+/// the entry was another one since, and not at all when the transaction left the newer entry as it
+/// was.
 #[test]
 fn a_scan_by_an_index_meets_a_row_once_that_was_changed_over_a_newer_version() {
     let (database, table) = fresh();

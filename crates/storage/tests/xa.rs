@@ -1,5 +1,6 @@
-//! XA transactions and power cuts: whatever operation the disk did last, a transaction is gone, prepared or finished, as
-//! was acknowledged, and a prepared one can still be finished either way, over checkpoints, purges and more restarts.
+//! XA transactions and power cuts: whatever operation the disk did last, a transaction is gone,
+//! prepared or finished, as was acknowledged, and a prepared one can still be finished either way,
+//! over checkpoints, purges and more restarts.
 #![allow(clippy::unwrap_used)]
 
 mod database;
@@ -96,7 +97,8 @@ fn live(env: &SimEnv, story: Story, before: &Rows) -> Told {
     told
 }
 
-/// Ends the log's file, and makes a checkpoint, so that the files before can go; `None` if the power went.
+/// Ends the log's file, and makes a checkpoint, so that the files before can go; `None` if the
+/// power went.
 fn tidy(database: &Database) -> Option<()> {
     database.engine.log().rotate().ok()?;
     database.engine.checkpoint().ok()?;
@@ -153,7 +155,8 @@ fn check_locks(database: &Database) {
     assert!(database.begin().get_for_update(table.primary.tree(), &primary_key(&table, 1)).is_ok());
 }
 
-/// The power is cut at each operation of the disk in turn, until the story ends before the cut comes.
+/// The power is cut at each operation of the disk in turn, until the story ends before the cut
+/// comes.
 #[test]
 fn a_power_cut_at_any_moment_leaves_it_gone_prepared_or_finished() {
     let mut ends = BTreeMap::<&str, u32>::new();

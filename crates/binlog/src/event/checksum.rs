@@ -1,13 +1,16 @@
 //! CRC-32 of events, and how it follows a patched `end_log_pos` without reading the body again.
 //!
-//! CRC-32 is linear: changing four bytes of a message changes its checksum by the CRC of the difference followed by as
-//! many zero bytes as stand behind it, whatever those bytes are. For an event that was summed with `end_log_pos` 0,
-//! the difference is the position itself, and running it through `n` bytes is one multiplication by `x^(8n)` modulo the
-//! polynomial. The session computes that power ([`power_of_x`]) with the event's CRC; the leader is left with one
-//! [`multiply`] for each large event: constant time, where summing costs time for every byte and `crc32fast`'s combine
-//! costs more than both up to 16 KiB. Up to some 512 bytes summing is cheaper still (figures: `benches/events.rs`).
+//! CRC-32 is linear: changing four bytes of a message changes its checksum by the CRC of the
+//! difference followed by as many zero bytes as stand behind it, whatever those bytes are. For an
+//! event that was summed with `end_log_pos` 0, the difference is the position itself, and running
+//! it through `n` bytes is one multiplication by `x^(8n)` modulo the polynomial. The session
+//! computes that power ([`power_of_x`]) with the event's CRC; the leader is left with one
+//! [`multiply`] for each large event: constant time, where summing costs time for every byte and
+//! `crc32fast`'s combine costs more than both up to 16 KiB. Up to some 512 bytes summing is cheaper
+//! still (figures: `benches/events.rs`).
 //!
-//! Polynomials are bit-reversed as zlib's are: the highest bit of the `u32` is the coefficient of `x^0`.
+//! Polynomials are bit-reversed as zlib's are: the highest bit of the `u32` is the coefficient of
+//! `x^0`.
 
 use super::EventHeader;
 
@@ -55,7 +58,8 @@ pub(crate) fn power_of_x(bytes: usize) -> u32 {
     power
 }
 
-/// The factor by which an event's CRC follows its `end_log_pos`; `length` counts header and body, not the checksum.
+/// The factor by which an event's CRC follows its `end_log_pos`; `length` counts header and body,
+/// not the checksum.
 pub(crate) fn position_factor(length: usize) -> u32 {
     power_of_x(length - EventHeader::END_LOG_POS_OFFSET)
 }

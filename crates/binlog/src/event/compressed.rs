@@ -8,8 +8,8 @@
 //! | n bytes | length before compression, big-endian |
 //! | rest | zlib stream |
 //!
-//! Source: MariaDB Knowledge Base, "Compressing Events to Reduce Size of the Binary Log", and files recorded from MariaDB
-//! 10.11.
+//! Source: MariaDB Knowledge Base, "Compressing Events to Reduce Size of the Binary Log", and files
+//! recorded from MariaDB 10.11.
 
 use std::io::Read;
 
@@ -50,7 +50,8 @@ impl<'a> Compressed<'a> {
         self.uncompressed_len
     }
 
-    /// The bytes before compression. Memory grows with what the stream really holds, and ends at `limit`.
+    /// The bytes before compression. Memory grows with what the stream really holds, and ends at
+    /// `limit`.
     pub fn uncompress(&self, limit: usize) -> Result<Vec<u8>, EventError> {
         if self.uncompressed_len > limit {
             return Err(EventError::TooLarge(self.uncompressed_len as u64));

@@ -1,4 +1,5 @@
-//! The small events: XID, rotate, stop, rows query, ignorable, heartbeat, and what old statement-format files hold.
+//! The small events: XID, rotate, stop, rows query, ignorable, heartbeat, and what old
+//! statement-format files hold.
 
 use stdx::cursor::Cursor;
 
@@ -18,7 +19,8 @@ impl EncodeEvent for XidEvent {
     }
 }
 
-/// Ends a file (or stands at the head of a stream): where to go on. 8 bytes position, then the file's name.
+/// Ends a file (or stands at the head of a stream): where to go on. 8 bytes position, then the
+/// file's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotateEvent<'a> {
     /// Offset of the next event, 4 in a new file.
@@ -89,7 +91,8 @@ impl EncodeEvent for RowsQueryEvent<'_> {
     }
 }
 
-/// Nothing: room in a file that is not needed. Readers that do not know an event's type skip it for its flag.
+/// Nothing: room in a file that is not needed. Readers that do not know an event's type skip it for
+/// its flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnorableEvent {
     /// Bytes of zeros in it.
@@ -110,9 +113,9 @@ impl EncodeEvent for IgnorableEvent {
     }
 }
 
-/// In a file's header, of a log that was begun anew (`RESET BINARY LOGS AND GTIDS`): which file the new log begins with, and
-/// where the tables were then. All of its files have it. An ignorable event, so that other readers pass over it: [`Self::MARK`],
-/// then three numbers of eight bytes.
+/// In a file's header, of a log that was begun anew (`RESET BINARY LOGS AND GTIDS`): which file the
+/// new log begins with, and where the tables were then. All of its files have it. An ignorable
+/// event, so that other readers pass over it: [`Self::MARK`], then three numbers of eight bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogResetEvent {
     /// The number of the new log's first file, counted on from the old log's last one.
@@ -168,8 +171,8 @@ impl<'a> HeartbeatEvent<'a> {
         Self { file_name: body, position: end_log_pos.into(), v2: false }
     }
 
-    /// The second version is a list of fields: 1 type, 1..9 length, value. Type 1 is the file name, 2 the position
-    /// (length-encoded), 0 the end.
+    /// The second version is a list of fields: 1 type, 1..9 length, value. Type 1 is the file name,
+    /// 2 the position (length-encoded), 0 the end.
     pub(super) fn decode_v2(body: &'a [u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
         let mut event = Self { file_name: &[], position: 0, v2: true };
@@ -248,7 +251,8 @@ impl EncodeEvent for XaPrepareEvent<'_> {
     }
 }
 
-/// Statement format: `LAST_INSERT_ID()` (kind 1) or the next AUTO_INCREMENT value (kind 2) of the statement behind.
+/// Statement format: `LAST_INSERT_ID()` (kind 1) or the next AUTO_INCREMENT value (kind 2) of the
+/// statement behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntvarEvent {
     /// 1 or 2.

@@ -1,7 +1,8 @@
-//! Decoding one event after another: remembers the format description and the tables that row events refer to.
+//! Decoding one event after another: remembers the format description and the tables that row
+//! events refer to.
 //!
-//! Table maps hold until the row event that ends their statement. How much of them is kept is bounded, for a damaged
-//! stream may never end a statement.
+//! Table maps hold until the row event that ends their statement. How much of them is kept is
+//! bounded, for a damaged stream may never end a statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;

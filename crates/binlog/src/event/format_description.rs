@@ -46,8 +46,16 @@ const MARIADB_POST_HEADER_LENGTHS: [u8; 12] = [0, 4, 19, 4, 0, 13, 8, 8, 8, 10, 
 
 const SERVER_VERSION_LEN: usize = 50;
 
+// By the type's number, from 1 on: its own, which is 57 and what follows, and those of GTID and
+// anonymous GTID events.
+const _: () =
+    assert!(POST_HEADER_LENGTHS[14] as usize == 2 + SERVER_VERSION_LEN + 4 + 1 + POST_HEADER_LENGTHS.len());
+const _: () = assert!(POST_HEADER_LENGTHS[32] as usize == 1 + 16 + 8 + 1 + 8 + 8);
+const _: () = assert!(POST_HEADER_LENGTHS[33] == POST_HEADER_LENGTHS[32]);
+
 impl FormatDescription {
-    /// What this server writes: CRC-32, the types of MySQL 8.4. Versions longer than 49 bytes are cut.
+    /// What this server writes: CRC-32, the types of MySQL 8.4. Versions longer than 49 bytes are
+    /// cut.
     pub fn new(server_version: &str, create_timestamp: u32) -> Self {
         let mut end = server_version.len().min(SERVER_VERSION_LEN - 1);
         while !server_version.is_char_boundary(end) {
@@ -89,7 +97,8 @@ impl FormatDescription {
         self.server_version.contains("MariaDB")
     }
 
-    /// Reads what stands behind the common header, the checksum (which this event has in any case) included.
+    /// Reads what stands behind the common header, the checksum (which this event has in any case)
+    /// included.
     pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
         if c.u16()? != 4 {

@@ -1,4 +1,5 @@
-//! The events that say which transactions are in a file: GTID before each event group, previous GTIDs at the start.
+//! The events that say which transactions are in a file: GTID before each event group, previous
+//! GTIDs at the start.
 
 use stdx::cursor::{Cursor, put_lenenc};
 
@@ -43,7 +44,8 @@ pub struct CommitInfo {
     pub immediate_commit_timestamp: u64,
     /// When the first server committed; `None` if that is this one (or it is not known).
     pub original_commit_timestamp: Option<u64>,
-    /// Bytes of the whole group, this event included, as the writer had it (before any payload compression).
+    /// Bytes of the whole group, this event included, as the writer had it (before any payload
+    /// compression).
     pub transaction_length: u64,
     /// Version of the server that wrote the file, 80408 for 8.4.8. `None` before 8.0.14.
     pub immediate_server_version: Option<u32>,
@@ -52,6 +54,12 @@ pub struct CommitInfo {
     /// Group of transactions that must commit in one; 0 is "none" and not written.
     pub commit_group_ticket: u64,
 }
+
+/// What every GTID event has behind its header: flags, uuid, gno, type of timestamps, timestamps.
+const GTID_POST_HEADER_LEN: usize = 42;
+const _: () = assert!(size_of::<Uuid>() == 16);
+const _: () =
+    assert!(TIMESTAMP_BITS as usize == 7 * 8 - 1, "seven bytes, whose highest bit tells of an original one");
 
 const LOGICAL_TIMESTAMP: u8 = 2;
 const TIMESTAMP_BITS: u32 = 55;
@@ -90,14 +98,15 @@ impl GtidEvent {
 }
 
 impl GtidEvent {
-    /// Adds `by` to the logical timestamps of a whole GTID event, whose checksum then is that of [`super::move_event`]. A
-    /// `last_committed` of 0 becomes `by`: all that comes before.
+    /// Adds `by` to the logical timestamps of a whole GTID event, whose checksum then is that of
+    /// [`super::move_event`]. A `last_committed` of 0 becomes `by`: all that comes before.
     ///
     /// # Errors
     /// If the event is a tagged one: there the numbers have no fixed length.
     pub fn raise_logical_timestamps(event: &mut [u8], by: u64) -> Result<(), EventError> {
         /// Flags, uuid, gno, type of timestamps.
-        const BEFORE: usize = EventHeader::LEN + 1 + 16 + 8 + 1;
+        const BEFORE: usize = EventHeader::LEN + 1 + size_of::<Uuid>() + 8 + 1;
+        const _: () = assert!(BEFORE + 16 == EventHeader::LEN + GTID_POST_HEADER_LEN);
         if EventHeader::decode(event)?.event_type == EventType::GTID_TAGGED {
             return Err(EventError::Unsupported("new logical timestamps for tagged GTIDs"));
         }
@@ -197,8 +206,9 @@ impl EncodeEvent for PreviousGtids {
     }
 }
 
-/// In a file's header, behind the previous GTIDs: those of them that never were in this log, but were declared as executed and
-/// purged (`gtid_purged`). An ignorable event, so that other readers pass over it: [`Self::MARK`], then the set.
+/// In a file's header, behind the previous GTIDs: those of them that never were in this log, but
+/// were declared as executed and purged (`gtid_purged`). An ignorable event, so that other readers
+/// pass over it: [`Self::MARK`], then the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgedGtids(pub GtidSet);
 

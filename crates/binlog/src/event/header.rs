@@ -121,11 +121,19 @@ pub struct EventHeader {
     pub server_id: u32,
     /// Bytes of the whole event.
     pub event_length: u32,
-    /// File offset behind the event, modulo 2^32; 0 in artificial events and inside a transaction payload.
+    /// File offset behind the event, modulo 2^32; 0 in artificial events and inside a transaction
+    /// payload.
     pub end_log_pos: u32,
     /// See [`flags`].
     pub flags: u16,
 }
+
+// timestamp, type, server_id; event_length; end_log_pos; flags.
+const _: () = assert!(EventHeader::LENGTH_OFFSET == 4 + 1 + 4);
+const _: () = assert!(EventHeader::END_LOG_POS_OFFSET == EventHeader::LENGTH_OFFSET + 4);
+const _: () = assert!(EventHeader::FLAGS_OFFSET == EventHeader::END_LOG_POS_OFFSET + 4);
+const _: () = assert!(EventHeader::LEN == EventHeader::FLAGS_OFFSET + 2);
+const _: () = assert!(EventHeader::LEN == 19, "MySQL's, since 4.0");
 
 impl EventHeader {
     /// Bytes of the header.

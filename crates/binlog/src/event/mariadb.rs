@@ -84,7 +84,8 @@ impl<'a> MariadbGtidEvent<'a> {
     }
 }
 
-/// Bytes of the event's fixed part. The six behind the flags are zeros, or belong to what the flags announce.
+/// Bytes of the event's fixed part. The six behind the flags are zeros, or belong to what the flags
+/// announce.
 const GTID_BODY_LEN_MIN: usize = 19;
 
 impl EncodeEvent for MariadbGtidEvent<'_> {

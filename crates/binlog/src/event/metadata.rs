@@ -1,8 +1,10 @@
-//! What a table map says beyond types: the optional metadata, a list of type (1 byte), length, value.
+//! What a table map says beyond types: the optional metadata, a list of type (1 byte), length,
+//! value.
 //!
-//! `binlog_row_metadata=MINIMAL` (the default) writes signedness, character sets and geometry types; `FULL` adds names,
-//! ENUM and SET elements, the primary key and visibility. Fields are kept as they came, in their order, so that
-//! encoding gives the same bytes again; what a reader needs is offered in decoded form.
+//! `binlog_row_metadata=MINIMAL` (the default) writes signedness, character sets and geometry
+//! types; `FULL` adds names, ENUM and SET elements, the primary key and visibility. Fields are kept
+//! as they came, in their order, so that encoding gives the same bytes again; what a reader needs
+//! is offered in decoded form.
 
 use stdx::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
 
@@ -15,7 +17,8 @@ use crate::row::column_type::{ColumnType, code};
 pub enum MetadataField {
     /// 1: a bit for each numeric column, from the highest bit of each byte: unsigned.
     Signedness(Vec<u8>),
-    /// 2: the collation of character columns, and those (by their number among them) that have another.
+    /// 2: the collation of character columns, and those (by their number among them) that have
+    /// another.
     DefaultCharset(DefaultCharset),
     /// 3: the collation of each character column.
     ColumnCharset(Vec<u64>),
@@ -25,8 +28,8 @@ pub enum MetadataField {
     SetValues(Vec<Vec<Vec<u8>>>),
     /// 6: the elements of each ENUM column.
     EnumValues(Vec<Vec<Vec<u8>>>),
-    /// 7: the subtype of each GEOMETRY column: 0 any, 1 point, 2 line string, 3 polygon, 4 to 6 their multiples,
-    /// 7 collection.
+    /// 7: the subtype of each GEOMETRY column: 0 any, 1 point, 2 line string, 3 polygon, 4 to 6
+    /// their multiples, 7 collection.
     GeometryTypes(Vec<u64>),
     /// 8: the columns of the primary key, which are whole.
     SimplePrimaryKey(Vec<u64>),
@@ -108,7 +111,8 @@ impl OptionalMetadata {
         })
     }
 
-    /// The columns of the primary key with their prefix lengths in characters (0: whole), where the writer gave them.
+    /// The columns of the primary key with their prefix lengths in characters (0: whole), where the
+    /// writer gave them.
     pub fn primary_key(&self) -> Option<Vec<(u64, u64)>> {
         self.0.iter().find_map(|f| match f {
             MetadataField::SimplePrimaryKey(columns) => Some(columns.iter().map(|&c| (c, 0)).collect()),
@@ -133,8 +137,8 @@ impl OptionalMetadata {
         })
     }
 
-    /// What `binlog_row_metadata=MINIMAL`, the default, writes: signedness, collations, geometry types (of which all
-    /// are "any" here).
+    /// What `binlog_row_metadata=MINIMAL`, the default, writes: signedness, collations, geometry
+    /// types (of which all are "any" here).
     pub fn minimal(columns: &[ColumnType]) -> Self {
         let mut fields = Vec::new();
         let unsigned = |ty: &ColumnType| ty.unsigned || ty.code == code::YEAR;

@@ -1,11 +1,13 @@
-//! The transaction payload event: a transaction's events in one zstd frame (`binlog_transaction_compression`).
+//! The transaction payload event: a transaction's events in one zstd frame
+//! (`binlog_transaction_compression`).
 //!
-//! The body is a list of fields: type (length-encoded), length, value. Type 0 ends the list (and has no length), 1 is
-//! the payload's size, 2 the compression (0 zstd, 255 none), 3 the size before it; the numbers are length-encoded. The
-//! payload is behind the list. The events in it have no checksums, and positions that mean nothing.
+//! The body is a list of fields: type (length-encoded), length, value. Type 0 ends the list (and
+//! has no length), 1 is the payload's size, 2 the compression (0 zstd, 255 none), 3 the size before
+//! it; the numbers are length-encoded. The payload is behind the list. The events in it have no
+//! checksums, and positions that mean nothing.
 //!
-//! A kilobyte can expand to gigabytes, so the events are read from the stream one by one: memory is one event and the
-//! zstd window, whatever the payload holds.
+//! A kilobyte can expand to gigabytes, so the events are read from the stream one by one: memory is
+//! one event and the zstd window, whatever the payload holds.
 
 use std::io::{self, Read};
 
@@ -103,8 +105,9 @@ pub enum Depth {
 }
 
 impl Decoder {
-    /// Gives the event that was decoded last to `visit`; if it is a transaction payload, then the events in it too, each
-    /// with the decoder that knows its tables. None of these may be longer than `limit`.
+    /// Gives the event that was decoded last to `visit`; if it is a transaction payload, then the
+    /// events in it too, each with the decoder that knows its tables. None of these may be longer
+    /// than `limit`.
     pub fn walk(
         &self,
         header: &EventHeader,
@@ -162,7 +165,8 @@ pub struct PayloadEvents<'a> {
 }
 
 impl PayloadEvents<'_> {
-    /// The next event's bytes, to be decoded with [`TransactionPayloadEvent::inner_format`]; `None` at the end.
+    /// The next event's bytes, to be decoded with [`TransactionPayloadEvent::inner_format`]; `None`
+    /// at the end.
     pub fn next_event(&mut self) -> Result<Option<&[u8]>, EventError> {
         let broken = |_| EventError::Malformed("zstd frame");
         self.event.clear();
@@ -187,7 +191,8 @@ impl PayloadEvents<'_> {
         Ok(Some(&self.event))
     }
 
-    /// Reads until the event has `length` bytes. Memory grows with what comes, not with what the header promised.
+    /// Reads until the event has `length` bytes. Memory grows with what comes, not with what the
+    /// header promised.
     fn fill(&mut self, length: usize) -> Result<(), EventError> {
         let missing = (length - self.event.len()) as u64;
         let got = self.stream.by_ref().take(missing).read_to_end(&mut self.event);

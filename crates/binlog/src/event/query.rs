@@ -32,8 +32,8 @@ pub struct QueryEvent<'a> {
     pub database: Cow<'a, [u8]>,
     /// The statement's text, in the session's `character_set_client`.
     pub sql: Cow<'a, [u8]>,
-    /// The text means the same whatever the default database is, as that of `BEGIN` and `CREATE DATABASE` does: a flag of the
-    /// header.
+    /// The text means the same whatever the default database is, as that of `BEGIN` and
+    /// `CREATE DATABASE` does: a flag of the header.
     pub suppress_use: bool,
 }
 
@@ -49,7 +49,8 @@ pub mod flags2 {
     pub const RELAXED_UNIQUE_CHECKS: u32 = 1 << 27;
 }
 
-/// The status variables of a query event, each absent or set. Each is one byte of code, then its value.
+/// The status variables of a query event, each absent or set. Each is one byte of code, then its
+/// value.
 ///
 /// Written in the order of these fields, which is MySQL's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -144,7 +145,8 @@ impl<'a> QueryEvent<'a> {
             .any(|w| word.eq_ignore_ascii_case(w.as_bytes()))
     }
 
-    /// Reads the body of a query event; the statement is what is left. The header has these `flags`.
+    /// Reads the body of a query event; the statement is what is left. The header has these
+    /// `flags`.
     pub(super) fn decode(body: &'a [u8], flags: u16) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
         let thread_id = c.u32()?;

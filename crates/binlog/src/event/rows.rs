@@ -10,8 +10,9 @@
 //! | (columns+7)/8 | updates: present columns of the row after |
 //! | rest | rows, each an image, or two in updates |
 //!
-//! In a partial update each image after is preceded by a length-encoded integer of options; if its bit 0 is set, bits
-//! for all JSON columns follow, which say whether the column holds changes instead of a document.
+//! In a partial update each image after is preceded by a length-encoded integer of options; if its
+//! bit 0 is set, bits for all JSON columns follow, which say whether the column holds changes
+//! instead of a document.
 
 use std::borrow::Cow;
 
@@ -52,7 +53,8 @@ pub mod rows_flags {
 pub struct RowsEvent<'a> {
     /// What it does.
     pub kind: RowsKind,
-    /// The header's type, which also says the version, and whether the event was compressed or is partial.
+    /// The header's type, which also says the version, and whether the event was compressed or is
+    /// partial.
     pub event_type: EventType,
     /// The table's number.
     pub table_id: u64,
@@ -139,7 +141,8 @@ impl<'a> RowsEvent<'a> {
         })
     }
 
-    /// Walks the rows in `bytes`, which [`RowsData::bytes`] gave, by the columns of the event's table map.
+    /// Walks the rows in `bytes`, which [`RowsData::bytes`] gave, by the columns of the event's
+    /// table map.
     ///
     /// # Errors
     /// If the table map has another number of columns.

@@ -1,4 +1,5 @@
-//! The table map event: which table a number stands for in the row events behind it, and what its columns are.
+//! The table map event: which table a number stands for in the row events behind it, and what its
+//! columns are.
 //!
 //! | bytes | field |
 //! | --- | --- |
@@ -23,13 +24,15 @@ use crate::row::column_type::{ColumnType, code};
 pub struct TableMapEvent {
     /// The table's number, 48 bits; says nothing beyond the event group.
     pub table_id: u64,
-    /// 1 in all that MySQL writes ("the length of BIT columns is exact"); 4: has a generated invisible primary key.
+    /// 1 in all that MySQL writes ("the length of BIT columns is exact"); 4: has a generated
+    /// invisible primary key.
     pub flags: u16,
     /// The database, at most 64 characters (255 bytes).
     pub database: Vec<u8>,
     /// The table, at most 64 characters (255 bytes).
     pub table: Vec<u8>,
-    /// The columns' types. Sign and character set come from the optional metadata, where that has them.
+    /// The columns' types. Sign and character set come from the optional metadata, where that has
+    /// them.
     pub columns: Vec<ColumnType>,
     /// A bit for each column: it may be NULL. Unused bits are as they were read; written as 0.
     pub nullable: Vec<u8>,
@@ -159,8 +162,8 @@ fn wire_code(ty: &ColumnType) -> u8 {
 
 /// The two bytes of metadata as the event has them (the first alone for types that have one).
 ///
-/// A CHAR's length has up to 10 bits: the upper two are in the type byte, inverted, so that lengths below 256 look as
-/// they did before longer ones came.
+/// A CHAR's length has up to 10 bits: the upper two are in the type byte, inverted, so that lengths
+/// below 256 look as they did before longer ones came.
 fn wire_meta(ty: &ColumnType) -> [u8; 2] {
     let [low, high] = ty.meta.to_le_bytes();
     match ty.code {

@@ -1,9 +1,11 @@
-//! The tagged GTID event of MySQL 8.3 and later, read: same content as the GTID event, another encoding.
+//! The tagged GTID event of MySQL 8.3 and later, read: same content as the GTID event, another
+//! encoding.
 //!
-//! It uses MySQL's serialization library: a version (1), the message's size, the last field that a reader must know,
-//! then fields, each a number and a value. Integers are of variable length: as many low bits of the first byte are set
-//! as bytes follow, the value is above them; signed ones are zigzag-coded. Source: `libs/mysql/serialization/readme.md`
-//! of MySQL 8.4, and the class `Gtid_event` in its source documentation.
+//! It uses MySQL's serialization library: a version (1), the message's size, the last field that a
+//! reader must know, then fields, each a number and a value. Integers are of variable length: as
+//! many low bits of the first byte are set as bytes follow, the value is above them; signed ones
+//! are zigzag-coded. Source: `libs/mysql/serialization/readme.md` of MySQL 8.4, and the class
+//! `Gtid_event` in its source documentation.
 
 use stdx::cursor::Cursor;
 
@@ -75,7 +77,8 @@ pub(super) fn decode(body: &[u8]) -> Result<GtidEvent, EventError> {
             }
             field::ORIGINAL_SERVER_VERSION => commit.original_server_version = Some(unsigned(&mut c)? as u32),
             field::COMMIT_GROUP_TICKET => commit.commit_group_ticket = unsigned(&mut c)?,
-            // The length of a field that isn't known is not either; all behind it are later versions' too.
+            // The length of a field that isn't known is not either; all behind it are later
+            // versions' too.
             _ => drop(c.take_rest()),
         }
     }
@@ -141,7 +144,8 @@ mod tests {
 
     #[test]
     fn an_event_with_a_tag() {
-        // version, size, last field; flags 1; uuid of 16 times 2; gno 5; tag "ab"; 4: 1; 5: 2; 6: 3; 8: 4; 9: 80408
+        // version, size, last field; flags 1; uuid of 16 times 2; gno 5; tag "ab"; 4: 1; 5: 2; 6:
+        // 3; 8: 4; 9: 80408
         let mut body = vec![2, 0, 0, 0, 2, 2];
         body.extend([4; 16]);
         body.extend([4, 5 << 2, 6, 2 << 1, b'a', b'b', 8, 1 << 2, 10, 2 << 2, 12, 3 << 1, 16, 4 << 1, 18]);

@@ -14,7 +14,8 @@ use crate::log::{LargeFile, LogError};
 pub(super) struct Boundary {
     /// Offset behind the event, checksum included.
     pub(super) end: usize,
-    /// What its CRC multiplies `end_log_pos` by; `None` in an event so small that the leader sums it.
+    /// What its CRC multiplies `end_log_pos` by; `None` in an event so small that the leader sums
+    /// it.
     pub(super) factor: Option<NonZeroU32>,
 }
 
@@ -38,7 +39,8 @@ pub struct GtidStamp {
     pub commit_timestamp: u64,
 }
 
-/// Encoded events of one transaction, complete but for the GTID event, `end_log_pos` and what it does to the CRCs.
+/// Encoded events of one transaction, complete but for the GTID event, `end_log_pos` and what it
+/// does to the CRCs.
 #[derive(Debug)]
 pub struct EventGroup {
     pub(super) context: GroupContext,
@@ -101,8 +103,8 @@ impl EventGroup {
         patch(&mut out[at..], events, start + self.gtid_event_len() as u64);
     }
 
-    /// Appends the GTID event alone to `gtid_out`, and patches the rest where it is: a large group's own bytes are
-    /// written behind it, without a copy. Returns those bytes.
+    /// Appends the GTID event alone to `gtid_out`, and patches the rest where it is: a large
+    /// group's own bytes are written behind it, without a copy. Returns those bytes.
     ///
     /// A group is stamped in place once; the CRCs start from position 0.
     ///
@@ -116,8 +118,8 @@ impl EventGroup {
         bytes
     }
 
-    /// Writes what is left in memory of a group that has a file of its own, and flushes it: its session's last work before
-    /// it joins the queue.
+    /// Writes what is left in memory of a group that has a file of its own, and flushes it: its
+    /// session's last work before it joins the queue.
     pub(crate) fn seal(&mut self) -> Result<(), LogError> {
         let Body::Spilled { spilled, rest, events } = &mut self.body else { return Ok(()) };
         spilled.take(&mut std::mem::take(rest), &std::mem::take(events))?;

@@ -1,7 +1,8 @@
 //! A transaction's events as one event, compressed (`binlog_transaction_compression`).
 //!
-//! Its session does this before it joins the queue: the leader stamps one short event. The log is the only place where the
-//! transaction is, so what was compressed is expanded again and compared before it may take the events' place.
+//! Its session does this before it joins the queue: the leader stamps one short event. The log is
+//! the only place where the transaction is, so what was compressed is expanded again and compared
+//! before it may take the events' place.
 
 use std::io::Read;
 
@@ -18,7 +19,8 @@ const COMPRESSED_MAX: usize = 1 << 30;
 impl GroupBuilder {
     /// Puts the finished events into one, unless that is no shorter.
     ///
-    /// Never inlined: it takes 120 KiB of stack, each page of which a commit would touch, compressed or not.
+    /// Never inlined: it takes 120 KiB of stack, each page of which a commit would touch,
+    /// compressed or not.
     #[inline(never)]
     pub(super) fn compress(&mut self) {
         if self.spilled.is_some() || self.bytes.len() > COMPRESSED_MAX {

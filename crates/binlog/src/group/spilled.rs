@@ -1,19 +1,20 @@
 //! The events of a group that are in a file of their own, beside the log (`log/large.rs`).
 //!
-//! Finished events move there with the position and the checksum that they keep. Going back to a mark among them fetches
-//! the beginning of the rows event that was open there, or, when little is left, all of it, and the group is one in memory
-//! again.
+//! Finished events move there with the position and the checksum that they keep. Going back to a
+//! mark among them fetches the beginning of the rows event that was open there, or, when little is
+//! left, all of it, and the group is one in memory again.
 //!
 //! (B3) The file ends where a finished event does.
-//! (B4) An error while events are fetched back is told when the group is sealed, at the latest: nothing of it is committed.
+//! (B4) An error while events are fetched back is told when the group is sealed, at the latest:
+//!      nothing of it is committed.
 
 use super::finished::Boundary;
 use super::{GroupBuilder, Mark};
 use crate::event::{CHECKSUM_LEN, EventHeader};
 use crate::log::{LargeFile, LogError};
 
-/// Events of a group that has a file already are moved when they are this many bytes; and when a group is cut to less, it
-/// needs no file.
+/// Events of a group that has a file already are moved when they are this many bytes; and when a
+/// group is cut to less, it needs no file.
 const PIECE: usize = 1 << 20;
 
 /// What was moved, and where to.
@@ -40,8 +41,8 @@ impl Spilled {
         &mut self.file
     }
 
-    /// Moves `bytes`, finished events with these ends in the group, behind those that are there. After an error they are as
-    /// they were, but for being stamped.
+    /// Moves `bytes`, finished events with these ends in the group, behind those that are there.
+    /// After an error they are as they were, but for being stamped.
     pub(super) fn take(&mut self, bytes: &mut [u8], events: &[Boundary]) -> Result<(), LogError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -64,8 +65,8 @@ impl Spilled {
 }
 
 impl GroupBuilder {
-    /// True if finished events are to leave memory: there are more than `threshold` bytes, or a piece for the file that the
-    /// group has.
+    /// True if finished events are to leave memory: there are more than `threshold` bytes, or a
+    /// piece for the file that the group has.
     pub(crate) fn is_due(&self, threshold: u64) -> bool {
         match &self.spilled {
             None => self.bytes.len() as u64 > threshold,
@@ -73,8 +74,8 @@ impl GroupBuilder {
         }
     }
 
-    /// Moves the finished events out of memory, to the group's file or to the one that `begin` makes. After an error the
-    /// group is as it was.
+    /// Moves the finished events out of memory, to the group's file or to the one that `begin`
+    /// makes. After an error the group is as it was.
     pub(crate) fn spill(
         &mut self,
         begin: impl FnOnce() -> Result<LargeFile, LogError>,
@@ -132,8 +133,8 @@ fn ends(events: &[u8]) -> Vec<Boundary> {
     ends
 }
 
-/// Sets `end_log_pos` and checksum of events whose first one begins at `base` in the group, for a file whose groups' events
-/// begin at `body_start`.
+/// Sets `end_log_pos` and checksum of events whose first one begins at `base` in the group, for a
+/// file whose groups' events begin at `body_start`.
 fn stamp(bytes: &mut [u8], base: usize, ends: &[Boundary], body_start: u64) {
     let mut from = 0;
     for &Boundary { end, .. } in ends {

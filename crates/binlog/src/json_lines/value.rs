@@ -99,7 +99,8 @@ fn write_value(names: &Names<'_>, field: &Field<'_>, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// A stored document. Strings in it that are no UTF-8, which no server writes, get the replacement character.
+/// A stored document. Strings in it that are no UTF-8, which no server writes, get the replacement
+/// character.
 fn write_document(document: &[u8], out: &mut Vec<u8>) -> Result<(), EventError> {
     let start = out.len();
     json::write_text(document, out)?;

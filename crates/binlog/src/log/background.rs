@@ -1,14 +1,13 @@
-//! What the log does beside the commits: flushes when they don't wait, writes the index, fills the pool; and leads where no
-//! session is left that could.
+//! What the log does beside the commits: flushes when they don't wait, writes the index, fills the
+//! pool; and leads where no session is left that could.
 //!
-//! Four threads, so that making a file never delays a flush, a flush no leader, and the durable mark nobody. Without them
-//! ([`super::LogOptions::background`] is false) [`super::Log::maintain`] does the work of all but the leader when called, for
-//! tests that want to know what happens when.
+//! Four threads, so that making a file never delays a flush, a flush no leader, and the durable
+//! mark nobody. Without them ([`super::LogOptions::background`] is false) [`super::Log::maintain`]
+//! does the work of all but the leader when called, for tests that want to know what happens when.
 
 use super::Shared;
 use super::mark::MARK_DELAY;
 use super::pool::StopOrRest;
-use crate::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
 use std::cell::Cell;
 use std::io;
@@ -22,8 +21,8 @@ pub const FLUSH_DELAY: Duration = Duration::from_millis(2);
 /// When what failed (a full disk, mostly) is tried again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// While commits come in, the pool rests for this many times what its last piece of zeros took, so that it has a tenth
-/// of the disk's time.
+/// While commits come in, the pool rests for this many times what its last piece of zeros took, so
+/// that it has a tenth of the disk's time.
 const REST: u32 = 9;
 /// But never longer, which a shutdown might have to wait for.
 const REST_MAX: Duration = Duration::from_millis(200);
@@ -38,7 +37,8 @@ pub(super) struct Background {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// A flag to wait for. The flag is set before the latch is taken, so ringing a rung bell costs one swap.
+/// A flag to wait for. The flag is set before the latch is taken, so ringing a rung bell costs one
+/// swap.
 #[derive(Default)]
 struct Bell {
     rung: AtomicBool,
@@ -185,12 +185,6 @@ impl Shared {
 
     pub(super) fn write_mark(&self) {
         self.mark.write(self.progress.durable.get());
-    }
-
-    /// This is flushed: readers may go so far, and the mark says so before long.
-    pub(super) fn advance_durable(&self, to: LogPosition) {
-        self.progress.advance(&self.progress.durable, to);
-        self.background.mark_soon();
     }
 
     /// Brings the index and the pool up to date.

@@ -1,41 +1,50 @@
-//! Group commit: how an event group becomes durable.
+//! Group commit: how an event group becomes durable, and what the group commit leader does.
 //!
-//! 1. **enqueue** A session puts its event group into the queue, and gets a [`Ticket`] that it waits for.
-//! 2. **order** Whoever finds nobody at it takes the whole queue and fixes its order. Each transaction gets its GTID,
-//!    `sequence_number` and position, and its `last_committed` by the keys that it wrote (`dependencies.rs`). This does not
-//!    wait for the flush before.
+//! 1. **enqueue** A session puts its event group into the queue, and gets a [`Ticket`] that it
+//!    waits for.
+//! 2. **order** Whoever finds nobody at it takes the whole queue and fixes its order. Each
+//!    transaction gets its GTID, `sequence_number` and position, and its `last_committed` by the
+//!    keys that it wrote (`dependencies.rs`). This does not wait for the flush before.
 //! 3. **stamp** Their bytes are stamped into one buffer, for which the file has room already.
-//! 4. **release** The hooks are called in order: row versions enter the memtables, row locks are released, so that
-//!    whoever waits for a row goes on at once, and may join the same flush.
-//! 5. **lead** A session whose flush has not begun leads: at once if no other flush is in flight, else when that pays
-//!    (`pace.rs`), or when the last one ends. All that is ordered by then is the group, whose size finds itself. (Only
-//!    `binlog_group_commit_sync_delay` makes a commit wait that might go on.)
+//! 4. **release** The hooks are called in order: row versions enter the memtables, row locks are
+//!    released, so that whoever waits for a row goes on at once, and may join the same flush.
+//! 5. **lead** A session whose flush has not begun leads: at once if no other flush is in flight,
+//!    else when that pays (`pace.rs`), or when the last one ends. All that is ordered by then is
+//!    the group, whose size finds itself. (Only `binlog_group_commit_sync_delay` makes a commit
+//!    wait that might go on.)
 //! 6. **write** The buffer is written at once.
-//! 7. **flush** One `fdatasync`, if `sync_binlog` and `innodb_flush_log_at_trx_commit` ask for it; else the background
-//!    flushes within milliseconds.
-//! 8. **publish** The visible position moves behind the group, unless it has to wait at the [`gate`](super::gate).
-//! 9. **wake** The leader of the next group is called first, then the members of this one are woken. Those whose sessions
-//!    have left to wait for their client's next command ([`Ticket::leave`]) are told right here, which spares two switches
-//!    between threads for each.
+//! 7. **flush** One `fdatasync`, if `sync_binlog` and `innodb_flush_log_at_trx_commit` ask for it;
+//!    else the background flushes within milliseconds.
+//! 8. **publish** The visible position moves behind the group, unless it has to wait at the
+//!    [`gate`](super::gate).
+//! 9. **wake** The leader of the next group is called first, then the members of this one are
+//!    woken. Those whose sessions have left to wait for their client's next command
+//!    ([`Ticket::leave`]) are told right here, which spares two switches between threads for each.
 //!
-//! A transaction with a file of its own is ordered by itself, and published at once: joining it is a rotation (`large.rs`).
+//! A transaction with a file of its own is ordered by itself, and published at once: joining it is
+//! a rotation (`large.rs`).
 //!
 //! (G1) Log order is the order of the hooks, of the bytes, and of visibility.
 //! (G2) Nothing is visible or acknowledged before it is as durable as the settings ask.
-//! (G3) What the disk has no room for is refused before any hook saw it. What is refused is not in the log, or its bytes
-//!      are cut off durably; its transaction numbers are given to others. It never reappears.
-//! (G4) A failed flush is never retried: nothing of its group is published, and the log takes no more until a restart.
-//!      So is a failed write of what was ordered: it overwrites zeros of the file, so no full disk makes it fail.
-//!      Flushes take turns, so that a failure is known before another flush begins: the system tells it only once.
-//! (G5) Whoever holds `leader` owns the end of the log; whoever has the write turn owns the end of what is written. A
-//!      group is written with the write turn alone, and flushed without either, so that ordering goes on meanwhile.
-//! (G6) Readers go as far as `durable`, which is always the end of a group, a file header, or a closed file.
+//! (G3) What the disk has no room for is refused before any hook saw it. What is refused is not in
+//!      the log, or its bytes are cut off durably; its transaction numbers are given to others. It
+//!      never reappears.
+//! (G4) A failed flush is never retried: nothing of its group is published, and the log takes no
+//!      more until a restart. So is a failed write of what was ordered: it overwrites zeros of the
+//!      file, so no full disk makes it fail. Flushes take turns, so that a failure is known before
+//!      another flush begins: the system tells it only once.
+//! (G5) Whoever holds `leader` owns the end of the log; whoever has the write turn owns the end of
+//!      what is written. A group is written with the write turn alone, and flushed without either,
+//!      so that ordering goes on meanwhile.
+//! (G6) Readers go as far as `durable`, which is always the end of a group, a file header, or a
+//!      closed file.
 //!
-//! Latch order: `leader`, write turn, flush turn, `written`; the queue's latch, `published` below it, and those of
-//! [`super::progress`] are leaves.
+//! Latch order: `leader`, write turn, flush turn, `written`; the queue's latch, `published` below
+//! it, and those of [`super::progress`] are leaves.
 //!
-//! Elsewhere: waiting for what is not here (`gate.rs`), who takes which role (`queue.rs`), steps 2 to 4 (`order.rs`), 6 and 7 (`flush.rs`), rotation
-//! (`rotate.rs`), when flushes overlap (`pace.rs`), what a crash leaves (`files.rs`, `recovery.rs`).
+//! Elsewhere: waiting for what is not here (`gate.rs`), who takes which role (`queue.rs`), steps 2
+//! to 4 (`order.rs`), 6 and 7 (`flush.rs`), rotation (`rotate.rs`), when flushes overlap
+//! (`pace.rs`), what a crash leaves (`files.rs`, `recovery.rs`).
 
 use super::Shared;
 use super::dependencies::Dependencies;
@@ -56,9 +65,9 @@ const ORDER_ROUNDS: usize = 8;
 
 /// What the engine does when a transaction's place in the log is fixed, or refused.
 pub trait CommitHook: Send {
-    /// Called exactly once, in log order, one at a time, when the transaction's bytes and place are fixed, before they
-    /// are written and flushed. Must not block, fail or panic. Puts row versions into the memtables and releases row
-    /// locks.
+    /// Called exactly once, in log order, one at a time, when the transaction's bytes and place are
+    /// fixed, before they are written and flushed. Must not block, fail or panic. Puts row versions
+    /// into the memtables and releases row locks.
     fn ordered(&mut self, position: LogPosition);
 
     /// Called instead when the log refuses the transaction.
@@ -78,7 +87,8 @@ pub struct Committed {
     pub gtid: Gtid,
 }
 
-/// A transaction's place in the queue. Dropping it waits for it: the transaction is committed or refused, whoever looks.
+/// A transaction's place in the queue. Dropping it waits for it: the transaction is committed or
+/// refused, whoever looks.
 #[must_use = "a commit is acknowledged by waiting for its ticket"]
 pub struct Ticket {
     shared: Arc<Shared>,
@@ -130,9 +140,9 @@ impl Ticket {
         settle(&self.shared, &seat)
     }
 
-    /// As [`Ticket::wait`], for a session that has something else to do: it works as long as there is work for it, but
-    /// does not sleep. `witness` is called once, here or by whoever finishes the transaction, in the middle of the log's
-    /// work: it must neither block nor panic.
+    /// As [`Ticket::wait`], for a session that has something else to do: it works as long as there
+    /// is work for it, but does not sleep. `witness` is called once, here or by whoever finishes
+    /// the transaction, in the middle of the log's work: it must neither block nor panic.
     pub fn leave(mut self, witness: impl FnOnce(Result<Committed, CommitError>) + Send + 'static) {
         let seat = self.seat.take().expect("a ticket is used once");
         seat.set_witness(Box::new(witness));
@@ -201,6 +211,8 @@ impl Shared {
         match turn {
             Turn::Lead(since) => self.lead(since),
             Turn::Order => self.order(),
+            // A park may end for no reason.
+            Turn::Park(_) if env::rarely(&*self.env, 8) => thread::yield_now(),
             Turn::Park(None) => thread::park(),
             Turn::Park(Some(timeout)) => thread::park_timeout(timeout),
             Turn::Done | Turn::Leave => {}
@@ -222,7 +234,7 @@ impl Shared {
         loop {
             self.order_queued(&mut self.leader.lock());
             rounds += 1;
-            if self.queue.stop_ordering(rounds == ORDER_ROUNDS) {
+            if self.queue.stop_ordering(rounds == ORDER_ROUNDS || env::rarely(&*self.env, 4)) {
                 break;
             }
         }
@@ -240,7 +252,8 @@ impl Shared {
         std::mem::forget(guard);
     }
 
-    /// Step 5: all that is ordered. It may be nothing, if what the leader ordered was refused, or published by a rotation.
+    /// Step 5: all that is ordered. It may be nothing, if what the leader ordered was refused, or
+    /// published by a rotation.
     fn take_group(&self, leader: &mut Leader) -> Group<'_> {
         let flight = self.queue.begin();
         // What others in flight have promised must not be published without their flush.
@@ -291,18 +304,22 @@ impl Shared {
         self.tell(self.show(end, ended));
     }
 
-    /// Step 8, with the first part of step 9: those who are told that it is visible can wait longer than the next flush.
+    /// Step 8, with the first part of step 9: those who are told that it is visible can wait longer
+    /// than the next flush.
     fn show(&self, end: LogPosition, ended: Option<Flight>) -> Wake {
         let to = self.gate.arrive(end);
         let mut wake = self.queue.publish(to, &self.published, ended);
         wake.call_leader();
-        self.progress.advance(&self.progress.visible, to);
+        self.show_up_to(to);
         wake
     }
 
     /// The members need not wait for it.
     fn rotate_if_full(&self, end: LogPosition) {
-        let limit = self.settings.max_binlog_size();
+        let limit = match env::rarely(&*self.env, 64) {
+            true => 0,
+            false => self.settings.max_binlog_size(),
+        };
         if end.offset() < limit {
             return;
         }
@@ -316,8 +333,8 @@ impl Shared {
     }
 }
 
-/// Ends the process unless it is forgotten, so when its holder panics: a group half written or half applied is for
-/// recovery to judge, and the other members would wait for ever.
+/// Ends the process unless it is forgotten, so when its holder panics: a group half written or half
+/// applied is for recovery to judge, and the other members would wait for ever.
 struct NoHalfGroup;
 
 impl Drop for NoHalfGroup {

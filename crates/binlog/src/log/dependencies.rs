@@ -1,14 +1,16 @@
 //! What a transaction depends on: which of those before it in the file wrote a key that it writes.
 //!
-//! A replica applies two transactions beside each other unless the later one's `last_committed` names the earlier one or one
-//! behind it. Sessions say which keys they wrote, as hashes ([`crate::group::GroupBuilder::writes_key`]). A history of them
-//! tells whoever orders the newest transaction that wrote one of these; as MySQL's `WRITESET` does, whose history forgets
-//! everything when it is full. This one forgets the oldest key of a bucket, which is a cache line, and keeps for each
-//! bucket the newest transaction that it forgot: that is what a key depends on which is not found.
+//! A replica applies two transactions beside each other unless the later one's `last_committed`
+//! names the earlier one or one behind it. Sessions say which keys they wrote, as hashes
+//! ([`crate::group::GroupBuilder::writes_key`]). A history of them tells whoever orders the newest
+//! transaction that wrote one of these; as MySQL's `WRITESET` does, whose history forgets
+//! everything when it is full. This one forgets the oldest key of a bucket, which is a cache line,
+//! and keeps for each bucket the newest transaction that it forgot: that is what a key depends on
+//! which is not found.
 //!
-//! (W1) A transaction's dependency is not older than the last one that wrote a key of its own, nor than the last one that
-//!      did not tell its keys (DDL, a transaction of very many rows), nor newer than the last one ordered before those that
-//!      held their locks beside it.
+//! (W1) A transaction's dependency is not older than the last one that wrote a key of its own, nor
+//!      than the last one that did not tell its keys (DDL, a transaction of very many rows), nor
+//!      newer than the last one ordered before those that held their locks beside it.
 //! (W2) Two keys of one hash are taken for one key, which only makes a dependency newer.
 
 /// Keys that a bucket holds.
@@ -46,14 +48,15 @@ impl Dependencies {
         Self { buckets: vec![Bucket::default(); buckets].into(), barrier: 0, history_size }
     }
 
-    /// Forgets everything; what follows depends on the transaction `last`. For a new file, whose numbers begin again, and
-    /// for numbers that were taken back.
+    /// Forgets everything; what follows depends on the transaction `last`. For a new file, whose
+    /// numbers begin again, and for numbers that were taken back.
     pub(super) fn restart(&mut self, last: u64) {
         self.buckets.fill(Bucket::default());
         self.barrier = last;
     }
 
-    /// Follows a changed `binlog_transaction_dependency_history_size`; `last` is the last transaction so far.
+    /// Follows a changed `binlog_transaction_dependency_history_size`; `last` is the last
+    /// transaction so far.
     pub(super) fn resize(&mut self, history_size: usize, last: u64) {
         if history_size != self.history_size {
             *self = Self::new(history_size);
@@ -61,8 +64,9 @@ impl Dependencies {
         }
     }
 
-    /// The `last_committed` of the transaction `number`, which wrote these keys (none: it doesn't tell), and is ordered
-    /// together with all behind `ordered`: they held their locks at the same time.
+    /// The `last_committed` of the transaction `number`, which wrote these keys (none: it doesn't
+    /// tell), and is ordered together with all behind `ordered`: they held their locks at the same
+    /// time.
     pub(super) fn add(&mut self, keys: &[u64], number: u64, ordered: u64) -> u64 {
         if keys.is_empty() {
             self.barrier = number;
@@ -180,7 +184,8 @@ mod tests {
         }
     }
 
-    /// Keys that nobody wrote before, many times as many as there is room for: what they depend on lies far back.
+    /// Keys that nobody wrote before, many times as many as there is room for: what they depend on
+    /// lies far back.
     #[test]
     fn new_keys_depend_on_what_is_long_gone() {
         let mut history = Dependencies::new(25_000);

@@ -33,10 +33,28 @@ pub enum LogError {
     },
     /// A file that the log had is not there.
     #[error(
-        "binary log file {0} is missing. Nothing was changed. Put it back, restore a backup or a copy of a replica, or \
-         run `duramen repair --accept-loss`, which writes down what is lost"
+        "binary log file {file} is missing, though {proof}. Nothing was changed. Put it back, restore a backup or a copy of a \
+         replica, or run `duramen repair --accept-loss`, which writes down what is lost"
     )]
-    Missing(Arc<str>),
+    Missing {
+        /// Its name.
+        file: Arc<str>,
+        /// How it is known that it was there.
+        proof: Arc<str>,
+    },
+    /// There is no log of the name that was asked for, but one of another name.
+    #[error(
+        "there is no binary log named {wanted} here, but {file} is there: the log of this data directory has another name. \
+         Nothing was changed. Give --log-bin={there}; or, if that file has nothing to do with this server, move it away"
+    )]
+    OtherName {
+        /// The name that was asked for.
+        wanted: Arc<str>,
+        /// A file of the other log.
+        file: Arc<str>,
+        /// The other log's name.
+        there: Arc<str>,
+    },
     /// What was asked for was purged, or never existed.
     #[error("binary log file {} is not there (any more); the oldest is {}", .wanted.0, .oldest.0)]
     Purged {
@@ -86,10 +104,8 @@ impl fmt::Display for Remedy<'_> {
                 Some(gtid) => {
                     write!(f, ". The last good transaction is {gtid}, which ends at {file}:{offset}")?;
                 }
-                None => write!(
-                    f,
-                    ". No transaction is in front of it in this file, which is good up to {offset}"
-                )?,
+                // What is in front of the place where reading began was not read.
+                None => write!(f, ". The file is good up to {file}:{offset}")?,
             }
             match (loss.whole_behind, loss.last_behind) {
                 (0, _) => write!(f, "; no whole transaction lies behind the damage")?,
@@ -133,9 +149,10 @@ impl LogError {
         self
     }
 
-    /// True if a file, a place in one, or a whole file is not as the log left it: nothing that trying again would change.
+    /// True if a file, a place in one, or a whole file is not as the log left it: nothing that
+    /// trying again would change.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Corrupt { .. } | Self::Missing(_))
+        matches!(self, Self::Corrupt { .. } | Self::Missing { .. })
     }
 
     /// True when the disk is full: the same commit may succeed once there is room.
@@ -152,12 +169,12 @@ impl LogError {
 /// Why a commit was not acknowledged.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CommitError {
-    /// Nothing of it was written, or what was is cut off for good; [`super::CommitHook::refused`] was called. Nobody
-    /// will ever see the transaction.
+    /// Nothing of it was written, or what was is cut off for good; [`super::CommitHook::refused`]
+    /// was called. Nobody will ever see the transaction.
     #[error("the transaction was not written to the binary log: {0}")]
     Refused(LogError),
-    /// It was written but could not be flushed. The log takes no more; a restart may find the transaction or not, and
-    /// nobody was shown it until then.
+    /// It was written but could not be flushed. The log takes no more; a restart may find the
+    /// transaction or not, and nobody was shown it until then.
     #[error("the transaction's fate is unknown until a restart: {0}")]
     Unknown(LogError),
 }

@@ -1,18 +1,26 @@
-//! Examining a log before anything is changed: the first half of a start. The second is `recovery.rs`.
+//! Examining a log before anything is changed: the first half of a start. The second is
+//! `recovery.rs`.
 //!
-//! Reads the folder, the index, the durable mark, the headers that matter and all of the last file, and says what the log
-//! consists of, where it ends, and what a start would remove, cut and rewrite. Changes nothing, so that whoever opens the log
-//! can examine what else belongs to it (the tables) before the first byte moves, and tools can look at a log that is
-//! damaged.
+//! Reads the folder, the index, the durable mark, the headers that matter and all of the last file,
+//! and says what the log consists of, where it ends, and what a start would remove, cut and
+//! rewrite. Changes nothing, so that whoever opens the log can examine what else belongs to it (the
+//! tables) before the first byte moves, and tools can look at a log that is damaged.
 //!
-//! (X1) Which files make up the log is told by the files: from the last one back as far as numbers have no gap. The index
-//!      says where the log starts, but files in front of that which fit the others (a purge that was broken off, or an index
-//!      that lies) are taken back into the log; they can be purged again. Files that don't fit stay where they are, and are
-//!      told. **No start removes a log file**, but for those of a log that was reset (`binlog.reset` says so).
-//! (X2) An index that is damaged or missing is written anew if the files leave no doubt: no gap, each header whole and saying
-//!      that everything before it came before, all of the same reset. Else the start stops.
-//! (X3) The last file ends behind its last whole group, and what follows is a torn tail, unless something proves that the
-//!      log was flushed further: [`Examined::check`], [`Examined::require_durable`], `recovery.rs`. Then it is damage.
+//! (X1) Which files make up the log is told by the files: from the last one back as far as numbers
+//!      have no gap. The index says where the log starts, but files in front of that which fit the
+//!      others (a purge that was broken off, or an index that lies) are taken back into the log;
+//!      they can be purged again. Files that don't fit stay where they are, and are told. **No
+//!      start removes a log file**, but for those of a log that was reset (`binlog.reset` says so).
+//! (X2) An index that is damaged or missing is written anew if the files leave no doubt: no gap,
+//!      each header whole and saying that everything before it came before, all of the same reset.
+//!      Else the start stops.
+//! (X3) The last file ends behind its last whole group, and what follows is a torn tail, unless
+//!      something proves that the log was flushed further: [`Examined::check`],
+//!      [`Examined::require_durable`], `recovery.rs`. Then it is damage.
+//! (X4) A file that does not go on from the one before it, by what both say of earlier transactions
+//!      and of resets, is another log's, or in another's place: that stops the start, wherever it
+//!      is. That a file in front of what a start reads is cut, or has no header that can be read,
+//!      is told: the tables have what was in it.
 
 use super::error::{LogError, Loss};
 use super::mark::{self, MarkRead};
@@ -30,9 +38,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a log keeps no mark (a version that had none wrote it, or the mark was lost), commit times have to do: so long after
-/// it was written a group has been flushed. The log flushes within milliseconds, and a power cut that tears what was written
-/// so long ago would have followed a disk that was stuck all the time.
+/// Where a log keeps no mark (a version that had none wrote it, or the mark was lost), commit times
+/// have to do: so long after it was written a group has been flushed. The log flushes within
+/// milliseconds, and a power cut that tears what was written so long ago would have followed a disk
+/// that was stuck all the time.
 const FLUSHED_WITHIN: Duration = Duration::from_mins(10);
 
 /// In what state the index file was.
@@ -102,11 +111,13 @@ pub(super) struct LastFile {
     behind: Behind,
 }
 
-/// Examines the log of this name in `dir`; a log that is not there is a new one. No other process may have it open.
+/// Examines the log of this name in `dir`; a log that is not there is a new one. No other process
+/// may have it open.
 ///
 /// # Errors
-/// [`LogError::Corrupt`] or [`LogError::Missing`] if it can't even be said what the log consists of; [`LogError::Io`].
-/// Damage that leaves the rest known is in what is returned: see [`Examined::check`].
+/// [`LogError::Corrupt`] or [`LogError::Missing`] if it can't even be said what the log consists
+/// of; [`LogError::Io`]. Damage that leaves the rest known is in what is returned: see
+/// [`Examined::check`].
 pub fn examine(env: Arc<dyn Env>, dir: &Path, base_name: &str) -> Result<Examined, LogError> {
     let folder = Folder::new(env, dir, base_name);
     let mut examined = Examined {
@@ -139,7 +150,8 @@ pub fn examine(env: Arc<dyn Env>, dir: &Path, base_name: &str) -> Result<Examine
 }
 
 impl Examined {
-    /// An error if the log is damaged, so that it must not be opened: going on would take back what was flushed.
+    /// An error if the log is damaged, so that it must not be opened: going on would take back what
+    /// was flushed.
     ///
     /// # Errors
     /// [`LogError::Corrupt`], [`LogError::Missing`]
@@ -147,9 +159,10 @@ impl Examined {
         self.damage.clone().map_or(Ok(()), Err)
     }
 
-    /// Something else proves that the log was flushed up to `position` (`proof` says what, as in "the tables hold .."): an
-    /// error if bytes that are no whole group lie before it in the last file. `Ok` if the log reaches it, or belongs to
-    /// something else altogether, which is for the caller to tell.
+    /// Something else proves that the log was flushed up to `position` (`proof` says what, as in
+    /// "the tables hold .."): an error if bytes that are no whole group lie before it in the last
+    /// file. `Ok` if the log reaches it, or belongs to something else altogether, which is for the
+    /// caller to tell.
     ///
     /// # Errors
     /// [`LogError::Corrupt`]
@@ -163,11 +176,12 @@ impl Examined {
         }
     }
 
-    /// Reads all files that are closed, from `position` on, which is where a group ends: what is about to be replayed.
+    /// Reads all files that are closed, from `position` on, which is where a group ends: what is
+    /// about to be replayed.
     ///
     /// # Errors
-    /// [`LogError::Corrupt`] if one of them is not whole, or if its transactions are not those that the next one says came
-    /// before; [`LogError::Io`].
+    /// [`LogError::Corrupt`] if one of them is not whole, or if its transactions are not those that
+    /// the next one says came before; [`LogError::Io`].
     pub fn verify_from(&self, position: LogPosition) -> Result<(), LogError> {
         let Some((&(last, end), closed)) = self.files.split_last() else { return Ok(()) };
         if last == position.file() && (FIRST_EVENT..end).contains(&position.offset()) {
@@ -180,7 +194,8 @@ impl Examined {
         Ok(())
     }
 
-    /// Fails unless an event begins at this place of the last file: another file lies under its name.
+    /// Fails unless an event begins at this place of the last file: another file lies under its
+    /// name.
     fn check_boundary(&self, number: FileNumber, offset: u64) -> Result<(), LogError> {
         let scanned = scan::scan_from(open(&self.folder, number)?, offset);
         let scanned = scanned.map_err(|e| from_stream(&self.folder, number, offset, e))?;
@@ -197,9 +212,23 @@ impl Examined {
         self.folder.log_name(number)
     }
 
+    /// A position by its file's name, as in `binlog.000002:409`; in words if it is of the log of
+    /// before a reset.
+    pub fn place(&self, position: LogPosition) -> String {
+        let (number, offset) = (position.file(), position.offset());
+        match self.recovered.reset {
+            // Its file is gone, and names began anew.
+            Some(reset) if number < reset.first => {
+                format!("{position} of the log of before RESET BINARY LOGS AND GTIDS")
+            }
+            _ if number.0 == 0 => "the log's beginning".to_owned(),
+            _ => format!("{}:{offset}", self.folder.log_name(number)),
+        }
+    }
+
     fn all(&mut self) -> Result<(), LogError> {
         let logs = self.list()?;
-        self.read_mark()?;
+        self.read_mark(logs.is_empty())?;
         if !self.examine_reset(&logs)? {
             let numbers = self.log_files(&logs)?;
             self.examine_files(&numbers)?;
@@ -227,6 +256,12 @@ impl Examined {
             }
             // A start cut it at its end, or somebody else did: the next file's header tells.
             scanned = scan(0)?;
+        } else if scanned.end < len {
+            tracing::warn!(
+                file = %name, offset = scanned.end,
+                "the binary log: {} bytes behind the file's last event are no part of the log, and are not read",
+                len - scanned.end
+            );
         }
         let next = read_header(open(folder, number.next())?);
         let next = next.map_err(|e| from_stream(folder, number.next(), 0, e))?;
@@ -240,12 +275,35 @@ impl Examined {
             let why = format!("it does not say that {more} came before it, which are in {name}");
             return Err(LogError::corrupt(&next_name, FIRST_EVENT, why));
         }
-        let lacking = without(&without(&next.previous, &scanned.gtids), &next.purged_by_order);
-        if scanned.closed_by.is_none() && !lacking.is_empty() {
-            let why = format!("the file ends here, but {next_name} says that {lacking} came before it");
+        let lacking =
+            |scanned: &Scanned| without(&without(&next.previous, &scanned.gtids), &next.purged_by_order);
+        let mut lack = lacking(&scanned);
+        if scanned.closed_by.is_none() {
+            if lack.is_empty() {
+                return Ok(());
+            }
+            let why = format!("the file ends here, but {next_name} says that {lack} came before it");
             return damage(&scanned, &Behind::default(), why);
         }
-        Ok(())
+        // What was not read of a file that the tables have a part of: numbers in the file, which
+        // begin at 1, count it, so it is read only where they say that something is wrong. With
+        // nothing behind it nothing is replayed of the file.
+        let is_partial = from > scanned.header.end;
+        let is_unread = match scanned.first_sequence {
+            Some(first) => lack.count() == u128::from(first.saturating_sub(1)),
+            None => true,
+        };
+        if is_partial && !is_unread {
+            lack = lacking(&scan(0)?);
+        }
+        if lack.is_empty() || (is_partial && is_unread) {
+            return Ok(());
+        }
+        let why = format!(
+            "it says that {lack} came before it, which {name} does not have, nor any file before that: a file in front \
+             of it is missing, or is another log's"
+        );
+        Err(LogError::corrupt(&next_name, FIRST_EVENT, why))
     }
 
     /// Looks at the folder. Returns all files with a log file's name, by the number in it.
@@ -276,11 +334,18 @@ impl Examined {
         Ok(logs)
     }
 
-    fn read_mark(&mut self) -> Result<(), LogError> {
+    fn read_mark(&mut self, is_new: bool) -> Result<(), LogError> {
         let path = self.folder.durable_mark();
         match mark::read(&self.folder).map_err(|e| LogError::io(path.display().to_string(), e))? {
             MarkRead::At(position) => self.durable = Some(position),
-            MarkRead::Missing => {}
+            MarkRead::Missing if is_new => {}
+            MarkRead::Missing => self.find(
+                file_name(&path),
+                None,
+                "it is missing or empty, as in a copy of a running server's directory, or in one of a version that had \
+                 none; it is written anew. So nothing tells up to where the log was flushed: if the server was not \
+                 stopped cleanly, damage near the log's end may pass for the torn end that a power cut leaves",
+            ),
             MarkRead::Damaged => self.find(
                 file_name(&path),
                 Some(0),
@@ -290,12 +355,12 @@ impl Examined {
         Ok(())
     }
 
-    fn find(&mut self, file: String, offset: Option<u64>, what: impl Into<String>) {
+    pub(super) fn find(&mut self, file: String, offset: Option<u64>, what: impl Into<String>) {
         self.findings.push(Finding { file, offset, what: what.into(), is_damage: false });
     }
 
-    /// A reset that was broken off behind its point of no return: the log is the file that it begins with. False if there
-    /// is none.
+    /// A reset that was broken off behind its point of no return: the log is the file that it
+    /// begins with. False if there is none.
     fn examine_reset(&mut self, old: &[(u32, PathBuf)]) -> Result<bool, LogError> {
         let path = self.folder.reset_file();
         if !self.folder.env.exists(&path) {
@@ -340,14 +405,18 @@ impl Examined {
         let Some((&first, &last)) = together.first().zip(together.last()) else {
             return self.no_files(listed);
         };
-        let missing = |number: FileNumber| LogError::Missing(self.folder.log_name(number).into());
+        let gap = |number: FileNumber| {
+            self.missing(number, "there are files in front of it and behind it".to_owned())
+        };
         let start = match (listed, apart.last()) {
-            (Some((_, listed_last)), _) if last < listed_last => return Err(missing(listed_last)),
+            (Some((_, listed_last)), _) if last < listed_last => {
+                return Err(self.missing(listed_last, self.is_listed()));
+            }
             (Some((listed_first, _)), Some(&before)) if before >= listed_first => {
-                return Err(missing(FileNumber(first.0 - 1)));
+                return Err(gap(FileNumber(first.0 - 1)));
             }
             (Some((listed_first, _)), _) => self.take_back(first, listed_first)?,
-            (None, Some(_)) => return Err(missing(FileNumber(first.0 - 1))),
+            (None, Some(_)) => return Err(gap(FileNumber(first.0 - 1))),
             (None, None) => {
                 self.check_headers(together)?;
                 first
@@ -376,20 +445,49 @@ impl Examined {
         Ok(files)
     }
 
+    fn missing(&self, number: FileNumber, proof: String) -> LogError {
+        LogError::Missing { file: self.folder.log_name(number).into(), proof: proof.into() }
+    }
+
+    fn is_listed(&self) -> String {
+        let index = file_name(&self.folder.index());
+        format!(
+            "{index} lists it (if there never was such a file, {index} is damaged: move it away, and a start writes it anew \
+             from the files that are there)"
+        )
+    }
+
     /// What follows where no log file is there.
     fn no_files(&self, listed: Option<(FileNumber, FileNumber)>) -> Result<Vec<FileNumber>, LogError> {
         match (&self.index, listed, self.durable) {
-            (_, Some((_, last)), _) => Err(LogError::Missing(self.folder.log_name(last).into())),
-            (_, _, Some(durable)) => Err(LogError::Missing(self.folder.log_name(durable.file()).into())),
+            (_, Some((_, last)), _) => Err(self.missing(last, self.is_listed())),
+            (_, _, Some(durable)) => {
+                let mark = file_name(&self.folder.durable_mark());
+                Err(self.missing(durable.file(), format!("{mark} says that the log reached it")))
+            }
             (IndexState::Damaged(why), ..) => {
                 let why = format!("{why}, and no log file is there");
                 Err(LogError::corrupt(&file_name(&self.folder.index()), 0, why))
             }
-            _ => Ok(Vec::new()),
+            _ => self.no_other_name().map(|()| Vec::new()),
         }
     }
 
-    /// The first and the last number in the index file; `None` if it is not there or not as the log writes it.
+    /// An error if a log of another name is there: a server that began a new one beside it would be
+    /// empty, and give out the other's GTIDs again.
+    fn no_other_name(&self) -> Result<(), LogError> {
+        let folder = &self.folder;
+        let found = folder.other_log();
+        let found = found
+            .map_err(|e| LogError::io(format!("looking for log files in {}", folder.dir.display()), e))?;
+        found.map_or(Ok(()), |(file, there)| {
+            let wanted = folder.base().into();
+            Err(LogError::OtherName { wanted, file: file.into(), there: there.into() })
+        })
+    }
+
+    /// The first and the last number in the index file; `None` if it is not there or not as the log
+    /// writes it.
     fn read_index(&self) -> Result<(IndexState, Option<(FileNumber, FileNumber)>), LogError> {
         let path = self.folder.index();
         let text = match self.folder.env.read_file(&path) {
@@ -414,8 +512,8 @@ impl Examined {
         }
     }
 
-    /// Where the log starts if files without a gap start at `first` and those of the index at `listed`: as far in front of the
-    /// index as they fit (X1).
+    /// Where the log starts if files without a gap start at `first` and those of the index at
+    /// `listed`: as far in front of the index as they fit (X1).
     fn take_back(&mut self, first: FileNumber, listed: FileNumber) -> Result<FileNumber, LogError> {
         let mut start = first.max(listed);
         while start > first {
@@ -474,6 +572,7 @@ impl Examined {
         let (Some(&first), Some(&last)) = (numbers.first(), numbers.last()) else { return Ok(()) };
         self.examine_last(last, &self.folder.log_path(last))?;
         let oldest = self.header(first)?;
+        self.damage = self.check_chain(numbers)?;
         if oldest.reset != self.past.reset {
             let why =
                 format!("{} belongs to a log that was begun at another time", self.folder.log_name(last));
@@ -529,9 +628,9 @@ impl Examined {
         let waited = |(first, last): (u64, u64)| Duration::from_micros(last.saturating_sub(first));
         let damage = match self.durable {
             Some(durable) if durable.file() > last.number => Some(self.damage_at_end(&format!(
-                "it was flushed up to position {durable}, in {}: files are missing, or this one's header, which says how \
+                "it was flushed up to {}: files are missing, or this one's header, which says how \
                  files are numbered, was cut",
-                self.folder.log_name(durable.file())
+                self.place(durable)
             ))),
             Some(durable) if durable.file() == last.number && durable.offset() > last.end => {
                 Some(self.damage_at_end(&format!("the log was flushed up to {}", durable.offset())))
@@ -552,12 +651,12 @@ impl Examined {
         };
         let is_damage = damage.is_some();
         self.findings.push(Finding { file: name, offset: Some(last.end), what, is_damage });
-        self.damage = damage;
+        self.damage = self.damage.take().or(damage);
     }
 
     /// The last file must have been longer; `proof` says how that is known.
     fn damage_at_end(&self, proof: &str) -> LogError {
-        let Some(last) = &self.last else { return LogError::Missing("".into()) };
+        let Some(last) = &self.last else { return self.missing(FileNumber(0), String::new()) };
         let name = self.folder.log_name(last.number);
         let what = match self.recovered.cut_bytes {
             0 => "the log ends here",
@@ -577,7 +676,7 @@ impl Examined {
         self.last.as_ref().map_or((0, None), |last| (last.behind.whole, last.behind.last_gtid))
     }
 
-    fn header(&self, number: FileNumber) -> Result<FileHeader, LogError> {
+    pub(super) fn header(&self, number: FileNumber) -> Result<FileHeader, LogError> {
         read_header(open(&self.folder, number)?).map_err(|e| from_stream(&self.folder, number, 0, e))
     }
 
@@ -619,7 +718,7 @@ fn read_header_of(folder: &Folder, path: &Path) -> Result<FileHeader, LogError> 
 
 fn read_header(file: Arc<dyn File>) -> Result<FileHeader, StreamError> {
     let limit = file.len()?;
-    scan::read_file_header(&mut EventStream::new(file, FIRST_EVENT), limit)
+    scan::read_file_header(&mut EventStream::of_header(file), limit)
 }
 
 /// How many bytes there are from `end` to the file's last one that is not zero.
@@ -642,10 +741,10 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn open(folder: &Folder, number: FileNumber) -> Result<Arc<dyn File>, LogError> {
+pub(super) fn open(folder: &Folder, number: FileNumber) -> Result<Arc<dyn File>, LogError> {
     folder.env.open(&folder.log_path(number), OpenMode::Read).map_err(|e| on_file(folder, number, e))
 }
 
-fn on_file(folder: &Folder, number: FileNumber, error: io::Error) -> LogError {
+pub(super) fn on_file(folder: &Folder, number: FileNumber, error: io::Error) -> LogError {
     LogError::io(folder.log_path(number).display().to_string(), error)
 }

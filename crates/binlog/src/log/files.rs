@@ -1,20 +1,23 @@
 //! Which files the log consists of, and how one follows the other.
 //!
-//! The log is the files `first..=last`, numbered without gaps. The folder is the truth about where it ends, the index
-//! file about where it starts, as far as the files agree (X1 of `examine.rs`); everything else in the folder is an orphan.
+//! The log is the files `first..=last`, numbered without gaps. The folder is the truth about where
+//! it ends, the index file about where it starts, as far as the files agree (X1 of `examine.rs`);
+//! everything else in the folder is an orphan.
 //!
-//! (F1) A file gets its log name only when its header is durable and the file before it is complete and durable.
-//!      So only the last file can be torn, and never in its header.
-//! (F2) No group is written to a file before its name is durable, but for the large transaction that a file is named with,
-//!      of which nobody is told before. So a number whose file is lost in a power cut was never seen by a reader, and may
-//!      be used again.
-//! (F3) A file is removed only when the index that starts behind it is durable. What a purge that a power cut broke off has
-//!      left, whatever subset of the files, is a part of the log again as far as it joins the rest; no start removes it.
-//! (F4) Bytes behind the end of a closed file, and zeros behind the end of the active one, are nobody's: whoever opens
-//!      the log cuts the last file at its true end (R1), durably, before it names the next. What it cuts off and is not
-//!      zeros it keeps in a file beside the log first.
-//! (F5) A start changes nothing before it has examined all that a start reads: log and, where there are tables, their
-//!      manifest (`examine.rs`).
+//! (F1) A file gets its log name only when its header is durable and the file before it is complete
+//!      and durable. So only the last file can be torn, and never in its header.
+//! (F2) No group is written to a file before its name is durable, but for the large transaction
+//!      that a file is named with, of which nobody is told before. So a number whose file is lost
+//!      in a power cut was never seen by a reader, and may be used again.
+//! (F3) A file is removed only when the index that starts behind it is durable. What a purge that a
+//!      power cut broke off has left, whatever subset of the files, is a part of the log again as
+//!      far as it joins the rest; no start removes it.
+//! (F4) Bytes behind the end of a closed file, and zeros behind the end of the active one, are
+//!      nobody's: whoever opens the log cuts the last file at its true end (R1 of `scan.rs`),
+//!      durably, before it names the next. What it cuts off and is not zeros it keeps in a file
+//!      beside the log first.
+//! (F5) A start changes nothing before it has examined all that a start reads: log and, where there
+//!      are tables, their manifest (`examine.rs`).
 //!
 //! # Rotation from file N to N+1, and what a power cut leaves
 //!
@@ -27,12 +30,13 @@
 //! | e | folder flushed; the switch in memory | N and N+1, an index without N+1 | adds N+1 to the index |
 //! | f | index replaced (in the background) | the new state | none |
 //!
-//! A failure in a or b is taken back: N is cut to its end before the Rotate event, durably, and goes on (ENOSPC). So is
-//! one in d. A failed flush in c or e, or a failure to take back, latches the log.
+//! A failure in a or b is taken back: N is cut to its end before the Rotate event, durably, and
+//! goes on (ENOSPC). So is one in d. A failed flush in c or e, or a failure to take back, latches
+//! the log.
 //!
-//! A large transaction joins the log by the same steps (`large.rs`): its file is the one of step a, whole and flushed with
-//! the transaction in it, and an orphan until step d. Being taken back it is refused. A power cut behind step d leaves all
-//! of it or nothing.
+//! A large transaction joins the log by the same steps (`large.rs`): its file is the one of step a,
+//! whole and flushed with the transaction in it, and an orphan until step d. Being taken back it is
+//! refused. A power cut behind step d leaves all of it or nothing.
 //!
 //! # Purge of the files before K
 //!
@@ -43,7 +47,8 @@
 //!
 //! # Reset: the log begins anew, in a file that is named as the first
 //!
-//! All that the old log holds is in the tables, durably, and nobody orders anything meanwhile (`reset.rs`).
+//! All that the old log holds is in the tables, durably, and nobody orders anything meanwhile
+//! (`reset.rs`).
 //!
 //! | | step | a power cut before the next step leaves | recovery |
 //! | --- | --- | --- | --- |
@@ -54,7 +59,8 @@
 //! | q | index with the new file's name alone, flushed, the folder too | the old or the new index | goes on with p |
 //! | r | `binlog.reset` renamed to the first file, folder flushed; the switch in memory | the new log, with its name or not | goes on with p, or none |
 //!
-//! What fails in m or n leaves the old log as it was. What fails later latches the log; the next start goes on.
+//! What fails in m or n leaves the old log as it was. What fails later latches the log; the next
+//! start goes on.
 //!
 //! # Startup, after a power cut in any of these, or in the last startup
 //!
@@ -191,7 +197,8 @@ impl Files {
         Ok(())
     }
 
-    /// Removes the files before `keep` (steps g, h). What a failure after step g leaves is a part of the log again at the next start.
+    /// Removes the files before `keep` (steps g, h). What a failure after step g leaves is a part
+    /// of the log again at the next start.
     pub(super) fn purge(&self, keep: FileNumber) -> Result<Vec<FileNumber>, LogError> {
         let mut state = self.index_turn.lock();
         let (first, last) = (self.first(), self.last());

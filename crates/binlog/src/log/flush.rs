@@ -11,7 +11,8 @@ use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a leader has taken: the end of a group, and the bytes that lead to it, with the turn to write them.
+/// What a leader has taken: the end of a group, and the bytes that lead to it, with the turn to
+/// write them.
 pub(super) struct Group<'a> {
     pub(super) end: LogPosition,
     pub(super) file: Arc<dyn File>,
@@ -39,13 +40,13 @@ impl Shared {
             let written = file.write_at(&turn, start);
             written.map_err(|e| self.write_failed(LogError::io("writing the binary log", e)))?;
             turn.clear();
-            *self.written.lock() = Written { file, end };
+            self.written_up_to(Written { file, end });
         }
         Ok(())
     }
 
-    /// Step 7: one flush, of all that was written before it began; also in the rare case that a later group's has ended
-    /// before, so that groups and flushes count the same.
+    /// Step 7: one flush, of all that was written before it began; also in the rare case that a
+    /// later group's has ended before, so that groups and flushes count the same.
     pub(super) fn flush_group(
         &self,
         flight: &mut Flight,
@@ -60,8 +61,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes what is ordered and not taken yet. All up to the end is written then, and stays so as long as the caller
-    /// keeps the turn that it gets.
+    /// Writes what is ordered and not taken yet. All up to the end is written then, and stays so as
+    /// long as the caller keeps the turn that it gets.
     pub(super) fn write_ordered(&self, leader: &mut Leader) -> Result<MutexGuard<'_, Vec<u8>>, LogError> {
         let turn = self.write_turn.lock();
         if let Some(failure) = self.progress.failure() {
@@ -74,16 +75,18 @@ impl Shared {
         Ok(turn)
     }
 
-    /// Others hold positions behind these bytes and have read their rows: it is as if a flush had failed (G4).
+    /// Others hold positions behind these bytes and have read their rows: it is as if a flush had
+    /// failed (G4 of `commit.rs`).
     fn write_failed(&self, error: LogError) -> LogError {
         self.progress.latch_failure(&error)
     }
 
     pub(super) fn set_written(&self, active: &Active) {
-        *self.written.lock() = Written { file: active.file.clone(), end: active.position() };
+        self.written_up_to(Written { file: active.file.clone(), end: active.position() });
     }
 
-    /// Cuts the file at the end that the leader knows, durably; or latches. All up to there is written.
+    /// Cuts the file at the end that the leader knows, durably; or latches. All up to there is
+    /// written.
     pub(super) fn cut_back(&self, active: &mut Active) -> Result<(), LogError> {
         let _turn = self.flush_turn.lock();
         self.progress.check()?;
@@ -97,8 +100,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes the log durable up to `wanted` at least, in one flush or none; or latches (G4). Not for groups, which have
-    /// descriptors of their own.
+    /// Makes the log durable up to `wanted` at least, in one flush or none; or latches
+    /// (G4 of `commit.rs`). Not for groups, which have descriptors of their own.
     pub(super) fn flush_to(&self, wanted: LogPosition) -> Result<(), LogError> {
         if self.written.lock().end < wanted {
             drop(self.write_ordered(&mut self.leader.lock())?);
@@ -120,7 +123,8 @@ impl Shared {
         Ok(())
     }
 
-    /// One flush, counted and timed; latches if it fails. No two at a time may use one descriptor (G4).
+    /// One flush, counted and timed; latches if it fails. No two at a time may use one descriptor
+    /// (G4 of `commit.rs`).
     pub(super) fn flush_file(&self, file: &dyn File) -> Result<Duration, LogError> {
         let begun = self.env.monotonic();
         let result = file.sync_data();

@@ -1,5 +1,6 @@
-//! Telling the error log of a disk that is full. Each client whose commit is refused gets its own error; whoever runs the
-//! server is told once, again each minute as long as it lasts, and when commits work again.
+//! Telling the error log of a disk that is full. Each client whose commit is refused gets its own
+//! error; whoever runs the server is told once, again each minute as long as it lasts, and when
+//! commits work again.
 
 use super::error::LogError;
 use parking_lot::Mutex;

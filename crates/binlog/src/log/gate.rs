@@ -1,12 +1,14 @@
-//! The gate: whoever keeps it lets transactions pass that are as durable as the settings ask, when somebody else has them
-//! too, say.
+//! The gate: whoever keeps it lets transactions pass that are as durable as the settings ask, when
+//! somebody else has them too, say.
 //!
-//! It stands between steps 7 and 8 of [`super::commit`] for those whom nobody may see before, or behind step 8 for those
-//! of which only the reply has to wait. What waits there has been written and flushed, and nobody waits for it in turn: its
-//! leader has gone on, and later groups are ordered, written and flushed meanwhile.
+//! It stands between steps 7 and 8 of [`super::commit`] for those whom nobody may see before, or
+//! behind step 8 for those of which only the reply has to wait. What waits there has been written
+//! and flushed, and nobody waits for it in turn: its leader has gone on, and later groups are
+//! ordered, written and flushed meanwhile.
 //!
-//! (K1) What has come to the gate and lies at or before its position is published, by whoever moved either of the two last.
-//!      Both are `SeqCst`, each the other's partner: a mover stores its own, then looks at the other.
+//! (K1) What has come to the gate and lies at or before its position is published, by whoever moved
+//!      either of the two last. Both are `SeqCst`, each the other's partner: a mover stores its
+//!      own, then looks at the other.
 
 use super::queue::{Member, Wake};
 use super::{Counter, Log, Shared};
@@ -17,8 +19,9 @@ use std::sync::{Arc, OnceLock};
 
 /// Keeps the gate.
 pub trait GateKeeper: Send + Sync {
-    /// Transactions have come to the gate and wait there, the last one up to this position. Called by a thread that has
-    /// replies to send, maybe with the log's latches: must neither block nor call the log.
+    /// Transactions have come to the gate and wait there, the last one up to this position. Called
+    /// by a thread that has replies to send, maybe with the log's latches: must neither block nor
+    /// call the log.
     fn arrived(&self, position: LogPosition);
 }
 
@@ -64,7 +67,8 @@ impl Gate {
         }
     }
 
-    /// These are as durable as the settings ask; tells up to where all that has come may be published (K1).
+    /// These are as durable as the settings ask; tells up to where all that has come may be
+    /// published (K1).
     pub(super) fn arrive(&self, at: LogPosition) -> LogPosition {
         let arrived = self.arrived.fetch_max(at.to_u64(), SeqCst).max(at.to_u64());
         LogPosition::from_u64(arrived.min(self.visible.load(SeqCst)))
@@ -85,7 +89,8 @@ impl Gate {
     /// Leaves those to be woken whose sessions may be told.
     fn hold(&self, wake: &mut Wake) {
         let mut untold = self.untold.lock();
-        // Under the latch, so that what was put in before the gate moved is found by whoever moved it.
+        // Under the latch, so that what was put in before the gate moved is found by whoever moved
+        // it.
         let told = self.told();
         if told < LogPosition::MAX || !untold.is_empty() {
             untold.append(&mut wake.members);
@@ -133,13 +138,14 @@ impl Log {
         let _ = self.shared.gate.keeper.set(keeper);
     }
 
-    /// Moves the gate. [`Log::pass_gate`] lets those go on that it is open for by then; others come later.
+    /// Moves the gate. [`Log::pass_gate`] lets those go on that it is open for by then; others come
+    /// later.
     pub fn set_gate(&self, passing: Passing) {
         self.shared.gate.set(passing);
     }
 
-    /// Publishes what has come to the gate and may pass, and tells its sessions. To be called without latches that a
-    /// [`GateKeeper`] takes.
+    /// Publishes what has come to the gate and may pass, and tells its sessions. To be called
+    /// without latches that a [`GateKeeper`] takes.
     pub fn pass_gate(&self) {
         self.shared.publish(LogPosition::ZERO, None);
     }

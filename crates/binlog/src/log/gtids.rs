@@ -23,8 +23,9 @@ impl Log {
         self.shared.published.lock().clone()
     }
 
-    /// What was published when the visible position was this, where a snapshot stands, say; `before` is what was
-    /// published then or before. What lies between the two is read, and made durable for that.
+    /// What was published when the visible position was this, where a snapshot stands, say;
+    /// `before` is what was published then or before. What lies between the two is read, and made
+    /// durable for that.
     ///
     /// # Errors
     /// Those of [`Log::reader`]: `before` is too old, say.
@@ -51,7 +52,8 @@ impl Log {
         self.shared.leader.lock().gtids.clone()
     }
 
-    /// The GTIDs whose files are removed, which the oldest file says came before it, and those of [`Log::add_purged`].
+    /// The GTIDs whose files are removed, which the oldest file says came before it, and those of
+    /// [`Log::add_purged`].
     ///
     /// # Errors
     /// [`LogError::Io`], [`LogError::Corrupt`]
@@ -65,8 +67,8 @@ impl Log {
         Ok(purged)
     }
 
-    /// Declares GTIDs as executed and purged: a log file begins whose header says so. False, and nothing is done, if some
-    /// of them are in the log or reserved.
+    /// Declares GTIDs as executed and purged: a log file begins whose header says so. False, and
+    /// nothing is done, if some of them are in the log or reserved.
     ///
     /// # Errors
     /// Those of [`Log::rotate`]; nothing has changed then, unless the log takes no more commits.
@@ -90,8 +92,8 @@ impl Log {
         Ok(true)
     }
 
-    /// Keeps a GTID for a transaction to come, so that no other gets it. False if it is in the log. Two that ask for the
-    /// same are the caller's to keep apart.
+    /// Keeps a GTID for a transaction to come, so that no other gets it. False if it is in the log.
+    /// Two that ask for the same are the caller's to keep apart.
     pub fn reserve_gtid(&self, gtid: Gtid) -> bool {
         let mut leader = self.shared.leader.lock();
         let is_free = !leader.gtids.contains(gtid);

@@ -1,21 +1,26 @@
 //! Large transactions: written beside the log while they run, joined to it by a rename.
 //!
-//! 1. begin  A transaction's events have outgrown `binlog_large_commit_threshold`: its session makes a file beside the log,
-//!    laid out as a log file. In front of the events there is room for the header and for the GTID event.
-//! 2. write  The session writes events there as they come, each with its position and checksum as they will be, without
-//!    a flood of them in front of the commits' flushes ([`Trail`]). Rolling back to a savepoint cuts the file; rolling back altogether removes it.
-//! 3. seal   At commit the session writes the last events and flushes them, then joins the queue like any other.
-//! 4. join   Whoever orders orders it by itself: fills the room in (header, an ignorable event over what is left, the GTID
-//!    event), flushes that, and lets the file follow the active one as in any rotation. The next groups are written behind
-//!    it.
+//! 1. begin  A transaction's events have outgrown `binlog_large_commit_threshold`: its session
+//!    makes a file beside the log, laid out as a log file. In front of the events there is room for
+//!    the header and for the GTID event.
+//! 2. write  The session writes events there as they come, each with its position and checksum as
+//!    they will be, without a flood of them in front of the commits' flushes ([`Trail`]). Rolling
+//!    back to a savepoint cuts the file; rolling back altogether removes it.
+//! 3. seal   At commit the session writes the last events and flushes them, then joins the queue
+//!    like any other.
+//! 4. join   Whoever orders orders it by itself: fills the room in (header, an ignorable event over
+//!    what is left, the GTID event), flushes that, and lets the file follow the active one as in
+//!    any rotation. The next groups are written behind it.
 //!
-//! What is done there is the same for a gigabyte as for a kilobyte: its steps, and what a power cut leaves of them, are
-//! those of a rotation (`files.rs`), the file being the one of step a.
+//! What is done there is the same for a gigabyte as for a kilobyte: its steps, and what a power cut
+//! leaves of them, are those of a rotation (`files.rs`), the file being the one of step a.
 //!
-//! (H1) Before it is named the file is whole and durable, so that a name decides: the transaction is there with it, or not
-//!      at all. A file without a log name is an orphan, which the next start removes.
+//! (H1) Before it is named the file is whole and durable, so that a name decides: the transaction
+//!      is there with it, or not at all. A file without a log name is an orphan, which the next
+//!      start removes.
 //! (H2) What fails before the file is named refuses this transaction alone.
-//! (H3) After a flush that failed, or a write that was taken, the file is of no use, whatever later flushes say.
+//! (H3) After a flush that failed, or a write that was taken, the file is of no use, whatever later
+//!      flushes say.
 
 use super::Shared;
 use super::commit::Leader;
@@ -33,8 +38,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Room for header and GTID event, in bytes, beside twice what the GTIDs take when the file begins: enough for a thousand
-/// more intervals of them.
+/// Room for header and GTID event, in bytes, beside twice what the GTIDs take when the file begins:
+/// enough for a thousand more intervals of them.
 const HEADER_ROOM: u64 = 16 << 10;
 /// Room ends where a page does.
 const PAGE: u64 = 4096;
@@ -75,7 +80,8 @@ impl LargeFile {
         self.body_start + self.len
     }
 
-    /// Step 2: events behind those that are there. After an error the file holds what it held, or is of no use.
+    /// Step 2: events behind those that are there. After an error the file holds what it held, or
+    /// is of no use.
     pub(crate) fn append(&mut self, events: &[u8]) -> Result<(), LogError> {
         self.check()?;
         if self.end() + events.len() as u64 >= LogPosition::OFFSET_MAX {
@@ -174,16 +180,16 @@ impl Shared {
             failure: None,
             is_joined: false,
         };
-        // Flushed with the first events: filling the room in changes blocks that are there, which spares the leader's flush
-        // the journal's.
+        // Flushed with the first events: filling the room in changes blocks that are there, which
+        // spares the leader's flush the journal's.
         let room = vec![0; body_start as usize];
         large.file.write_at(&room, 0).map_err(|e| large.error("writing", e))?;
         self.status.large_files.add(1);
         Ok(large)
     }
 
-    /// Step 4. `ordered` is called when the transaction's place is fixed, before anybody can see it; what it adds to the
-    /// ordered members is published with the file.
+    /// Step 4. `ordered` is called when the transaction's place is fixed, before anybody can see
+    /// it; what it adds to the ordered members is published with the file.
     pub(super) fn join(
         &self,
         leader: &mut Leader,

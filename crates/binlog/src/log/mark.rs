@@ -1,15 +1,17 @@
 //! The durable mark: a small file that says up to where the log was flushed.
 //!
-//! After a power cut the log's bytes alone can't tell a torn tail from damage: writes that were not flushed survive in
-//! any order, so whole groups may lie behind a torn one, at `sync_binlog` = 0 any number of them. So the log notes down, when
-//! a flush has returned, how far it got. The next start knows then that whatever is bad before that place was whole on the disk
-//! once, and that what is missing there was there (`recovery.rs`).
+//! After a power cut the log's bytes alone can't tell a torn tail from damage: writes that were not
+//! flushed survive in any order, so whole groups may lie behind a torn one, at `sync_binlog` = 0
+//! any number of them. So the log notes down, when a flush has returned, how far it got. The next
+//! start knows then that whatever is bad before that place was whole on the disk once, and that
+//! what is missing there was there (`recovery.rs`).
 //!
-//! (D1) The mark never says more than is durable: it is written after the flush that it tells of. So it need not be
-//!      flushed itself: an older mark that a power cut leaves proves less, and nothing wrong.
-//! (D2) It costs commits nothing: a thread of its own overwrites the same sector of the same file, [`MARK_DELAY`] after a
-//!      flush at the earliest, and flushes it [`MARK_FLUSH`] after that. A process that dies leaves a mark that old; so does
-//!      a power cut, but for the flush.
+//! (D1) The mark never says more than is durable: it is written after the flush that it tells of.
+//!      So it need not be flushed itself: an older mark that a power cut leaves proves less, and
+//!      nothing wrong.
+//! (D2) It costs commits nothing: a thread of its own overwrites the same sector of the same file,
+//!      [`MARK_DELAY`] after a flush at the earliest, and flushes it [`MARK_FLUSH`] after that. A
+//!      process that dies leaves a mark that old; so does a power cut, but for the flush.
 //! (D3) One that can't be read proves nothing, and is told; one that can't be written while the log
 //!      is open stops nothing.
 //!
@@ -35,6 +37,7 @@ pub(super) const MARK_FLUSH: Duration = Duration::from_secs(5);
 
 /// Bytes of the file: less than a sector, so that a power cut leaves the old mark or the new one.
 const LEN: usize = 128;
+const _: () = assert!(LEN <= 512, "a power cut tears no sector (D2)");
 
 /// What the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +99,8 @@ struct State {
 }
 
 impl DurableMark {
-    /// Opens the file, making it if it is not there; its name is durable with the folder's next flush.
+    /// Opens the file, making it if it is not there; its name is durable with the folder's next
+    /// flush.
     pub(super) fn open(folder: &Folder) -> Result<Self, LogError> {
         let path = folder.durable_mark();
         let file = folder.env.open(&path, OpenMode::Create);
@@ -105,13 +109,15 @@ impl DurableMark {
         Ok(Self { folder: folder.clone(), file, state: Mutex::new(state) })
     }
 
-    /// As [`Self::write`], flushed, and told if that fails: at the start and the end of a log's life.
+    /// As [`Self::write`], flushed, and told if that fails: at the start and the end of a log's
+    /// life.
     pub(super) fn flush(&self, durable: LogPosition) -> Result<(), LogError> {
         let written = self.write_to(&mut self.state.lock(), durable, true);
         written.map_err(|e| LogError::io(format!("writing {}", self.folder.durable_mark().display()), e))
     }
 
-    /// The log is durable up to `durable` (D1). Flushes the mark too if that is due. Only the first failure is told (D3).
+    /// The log is durable up to `durable` (D1). Flushes the mark too if that is due. Only the first
+    /// failure is told (D3).
     pub(super) fn write(&self, durable: LogPosition) {
         let mut state = self.state.lock();
         if let Err(error) = self.write_to(&mut state, durable, false)

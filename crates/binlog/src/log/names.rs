@@ -1,7 +1,7 @@
 //! The names of the log's files in their folder.
 //!
-//! The number in a name is the file's number in positions, less a shift that a reset of the log has set (`reset.rs`): names begin
-//! anew then, while positions only grow.
+//! The number in a name is the file's number in positions, less a shift that a reset of the log has
+//! set (`reset.rs`): names begin anew then, while positions only grow.
 //!
 //! | name | what |
 //! | --- | --- |
@@ -16,9 +16,11 @@
 //! | `binlog.000008.cut`, `binlog.000008.cut-2` | what a start cut off the end of `binlog.000008` |
 //! | `binlog.cut.tmp` | the same, not yet complete |
 
+use crate::event::MAGIC;
 use crate::position::FileNumber;
-use env::Env;
+use env::{Env, OpenMode};
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -32,7 +34,8 @@ pub(super) struct Folder {
     pub(super) env: Arc<dyn Env>,
     pub(super) dir: PathBuf,
     base: String,
-    /// What is added to the number in a name. Set before other threads know of the log, and by a reset.
+    /// What is added to the number in a name. Set before other threads know of the log, and by a
+    /// reset.
     shift: Arc<AtomicI64>,
 }
 
@@ -55,6 +58,42 @@ impl Folder {
     /// The name of a file; one of before a reset has the number 0.
     pub(super) fn log_name(&self, number: FileNumber) -> String {
         self.numbered((i64::from(number.0) - self.shift.load(SeqCst)).max(0))
+    }
+
+    /// What the names of its log files start with.
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A file of a log in this folder that has another name, if there is one, and the name: a log
+    /// file or, where there is none, an index.
+    pub(super) fn other_log(&self) -> io::Result<Option<(String, String)>> {
+        if !self.env.exists(&self.dir) {
+            return Ok(None);
+        }
+        let mut paths = self.env.read_dir(&self.dir)?;
+        paths.sort_unstable();
+        let mut found = None;
+        for path in paths {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some((base, end)) = name.split_once('.') else { continue };
+            let other = Folder::new(self.env.clone(), &self.dir, base);
+            if base.is_empty() || base == self.base {
+                continue;
+            }
+            let begins_with = |bytes: &[u8]| -> io::Result<bool> {
+                let mut begin = vec![0; bytes.len()];
+                let n = self.env.open(&path, OpenMode::Read)?.read_at(&mut begin, 0)?;
+                Ok(begin[..n] == *bytes)
+            };
+            if other.named(&name).is_some() && begins_with(&MAGIC)? {
+                return Ok(Some((name.clone(), base.to_owned())));
+            }
+            if end == "index" && found.is_none() && begins_with(format!("./{base}.").as_bytes())? {
+                found = Some((name.clone(), base.to_owned()));
+            }
+        }
+        Ok(found)
     }
 
     /// The name with this number.

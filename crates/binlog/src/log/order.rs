@@ -10,13 +10,14 @@ use crate::gtid::{Gtid, Uuid};
 use crate::position::LogPosition;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Ordered bytes are written by whoever orders when they are this many; a transaction larger than this is written from
-/// its own buffer.
+/// Ordered bytes are written by whoever orders when they are this many; a transaction larger than
+/// this is written from its own buffer.
 const PIECE: usize = 1 << 20;
 /// Room is made by this many bytes of zeros at a time.
 const ROOM: u64 = 1 << 20;
 static ZEROS: [u8; ROOM as usize] = [0; ROOM as usize];
-/// What is larger than this, in bytes, is written when it is ordered: room for it would be its own size again.
+/// What is larger than this, in bytes, is written when it is ordered: room for it would be its own
+/// size again.
 const LARGE: u64 = ROOM / 8;
 
 impl Shared {
@@ -24,7 +25,10 @@ impl Shared {
     pub(super) fn order_queued(&self, leader: &mut Leader) {
         let mut entries = self.queue.take();
         while let Some(first) = entries.first() {
-            let alone = if first.is_large() { Some(1) } else { entries.iter().position(Entry::is_large) };
+            let alone = match first.is_large() || env::rarely(&*self.env, 4) {
+                true => Some(1),
+                false => entries.iter().position(Entry::is_large),
+            };
             let rest = alone.map_or_else(Vec::new, |at| entries.split_off(at));
             self.order_together(leader, std::mem::replace(&mut entries, rest));
         }
@@ -62,7 +66,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Steps 2 and 3, or nothing of them (G3).
+    /// Steps 2 and 3, or nothing of them (G3 of `commit.rs`).
     fn fix_places(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
         self.progress.check().map_err(CommitError::Refused)?;
         let lengths = entries.iter().filter_map(|entry| entry.group.as_ref()).map(EventGroup::stamped_len);
@@ -87,16 +91,14 @@ impl Shared {
         fixed.map_err(CommitError::Refused)
     }
 
-    /// Steps 2, 3 and 6 of large groups: they are written where they belong, and cut off again if they can't be.
+    /// Steps 2, 3 and 6 of large groups: they are written where they belong, and cut off again if
+    /// they can't be.
     fn write_through(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
         let _turn = self.write_ordered(leader).map_err(CommitError::Refused)?;
         let (end, sequence) = (leader.active.end, leader.active.sequence);
         let written =
             self.stamp(leader, entries, Leader::write_large).and_then(|()| leader.write_unwritten());
-        let Err(error) = written else {
-            self.set_written(&leader.active);
-            return Ok(());
-        };
+        let Err(error) = written else { return Ok(()) };
         leader.unwritten = Vec::new();
         (leader.active.end, leader.active.sequence) = (end, sequence);
         leader.gtids = self.queue.gtids(&self.published);
@@ -107,7 +109,8 @@ impl Shared {
         }
     }
 
-    /// Gives each its GTID, number and position, and its bytes to `unwritten`; `stamped` is called behind each.
+    /// Gives each its GTID, number and position, and its bytes to `unwritten`; `stamped` is called
+    /// behind each.
     fn stamp(
         &self,
         leader: &mut Leader,
@@ -149,7 +152,11 @@ impl Shared {
         for entry in entries.iter_mut() {
             entry.hook.ordered(entry.end);
         }
-        self.progress.advance(&self.progress.ordered, end);
+        self.order_up_to(end);
+        if leader.unwritten.is_empty() {
+            // Large groups are written by now. Not told before: what is written has its place.
+            self.set_written(&leader.active);
+        }
         self.full_disk.worked(&self.files.folder.dir);
         self.status.transactions.add(entries.len() as u64);
         self.status.bytes_written.add(end.offset() - start.offset());
@@ -217,9 +224,9 @@ impl Active {
         Ok(())
     }
 
-    /// Sees to it that so many bytes behind the end are zeros of the file (G3): [`ROOM`] of them, as far as `limit`, or
-    /// what is needed if the disk has not got that many. They also spare the next groups' flushes the journal write that
-    /// a changed length costs.
+    /// Sees to it that so many bytes behind the end are zeros of the file (G3 of `commit.rs`):
+    /// [`ROOM`] of them, as far as `limit`, or what is needed if the disk has not got that many.
+    /// They also spare the next groups' flushes the journal write that a changed length costs.
     fn make_room(&mut self, length: u64, limit: u64) -> Result<(), LogError> {
         let needed = self.end + length;
         if needed <= self.allocated {

@@ -1,34 +1,41 @@
 //! When a flush may begin while others are in flight.
 //!
-//! A commit that comes during a flush needs the next one. If that has to wait for the first to end, a client waits for one
-//! and a half to two flushes; if it may begin at once, for one. Most disks flush side by side in the time of one; some, and
-//! some file systems, take one after the other, and on these more flushes only make each of them longer. So it is measured:
-//! what a flush takes alone, and what it takes with others. A disk may also just have become slower, as network disks do
-//! that are given fewer requests than they are sent: before fewer flushes are allowed, some are timed alone again.
+//! A commit that comes during a flush needs the next one. If that has to wait for the first to end,
+//! a client waits for one and a half to two flushes; if it may begin at once, for one. Most disks
+//! flush side by side in the time of one; some, and some file systems, take one after the other,
+//! and on these more flushes only make each of them longer. So it is measured: what a flush takes
+//! alone, and what it takes with others. A disk may also just have become slower, as network disks
+//! do that are given fewer requests than they are sent: before fewer flushes are allowed, some are
+//! timed alone again.
 //!
-//! Flushes begin at least a sixteenth of a flush's time apart, so that commits still gather in groups. Where a flush takes
-//! hardly longer than the work of a group there is nothing to win, and they take turns.
+//! Flushes begin at least a sixteenth of a flush's time apart, so that commits still gather in
+//! groups. Where a flush takes hardly longer than the work of a group there is nothing to win, and
+//! they take turns.
 //!
-//! Where the processors are busy, whoever flushes also waits for one of them, often longer than for the disk. More flushes would
-//! make that worse. So what a flush takes is the time in which one of eight is over.
+//! Where the processors are busy, whoever flushes also waits for one of them, often longer than for
+//! the disk. More flushes would make that worse. So what a flush takes is the time in which one of
+//! eight is over.
 
 use smallvec::SmallVec;
 use std::time::Duration;
 
 /// The most flushes in flight.
 pub const SLOTS: usize = 16;
-/// The least time between the beginnings of two flushes, in microseconds: about what a group costs the processor.
+/// The least time between the beginnings of two flushes, in microseconds: about what a group costs
+/// the processor.
 const APART_MIN_US: u64 = 100;
 /// Flushes that take no longer than this take turns.
 pub const TURNS_UP_TO: Duration = Duration::from_micros(3 * APART_MIN_US);
-/// Overlapping pays as long as a flush takes less than this many halves of what it takes alone: taking turns, a commit
-/// waits for three halves of a flush on average.
+/// Overlapping pays as long as a flush takes less than this many halves of what it takes alone:
+/// taking turns, a commit waits for three halves of a flush on average.
 const PAYS_HALVES: u64 = 3;
-/// Flushes alone before overlapping is tried (again); doubled with each trial that fails, up to [`PATIENCE_MAX`]. A trial
-/// costs little: two flushes at a time on a disk that takes one after the other.
+/// Flushes alone before overlapping is tried (again); doubled with each trial that fails, up to
+/// [`PATIENCE_MAX`]. A trial costs little: two flushes at a time on a disk that takes one after the
+/// other.
 const PATIENCE: u32 = 16;
 const PATIENCE_MAX: u32 = 1024;
-/// Flushes that a judgement needs, at least, and those that are remembered: the times of a disk that others use too vary a lot.
+/// Flushes that a judgement needs, at least, and those that are remembered: the times of a disk
+/// that others use too vary a lot.
 const SAMPLE: usize = 16;
 /// Flushes alone that tell a disk that has become slower from one that takes one after the other.
 const CHECKS: usize = 5;
@@ -83,8 +90,8 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How long the next flush has to wait while `in_flight` others are: not at all (`None`), until one ends, or for
-    /// a time at the most.
+    /// How long the next flush has to wait while `in_flight` others are: not at all (`None`), until
+    /// one ends, or for a time at the most.
     pub(super) fn hold_back(&self, in_flight: usize, now: Duration) -> Option<Option<Duration>> {
         if in_flight == 0 {
             return None;
@@ -211,7 +218,8 @@ mod tests {
     use super::*;
     use stdx::random::Random;
 
-    /// Flushes a disk does, one begun as soon as it may; returns how many ended in `seconds`, and the limit then.
+    /// Flushes a disk does, one begun as soon as it may; returns how many ended in `seconds`, and
+    /// the limit then.
     fn run(pace: &mut Pace, flush: Duration, side_by_side: bool, seconds: u64) -> (usize, usize) {
         let (mut now, mut ended) = (Duration::ZERO, 0);
         // When each began and will end, and whether it has met another.
@@ -295,8 +303,8 @@ mod tests {
         assert_eq!(pace.limit, 1);
     }
 
-    /// A disk that was given fewer requests now and then was given less and less of them itself: each time flushes became
-    /// slower, that was taken for what they did to each other.
+    /// A disk that was given fewer requests now and then was given less and less of them itself:
+    /// each time flushes became slower, that was taken for what they did to each other.
     #[test]
     fn a_disk_that_becomes_slow_and_fast_again_is_given_many_soon() {
         let mut pace = Pace::default();

@@ -1,13 +1,15 @@
 //! Files made ahead (`binlog_prealloc_num`).
 //!
-//! A file of the pool has its whole length in zeros that were really written and flushed. A commit that overwrites them
-//! changes neither the file's length nor its blocks, so its flush writes data alone and no file system journal.
+//! A file of the pool has its whole length in zeros that were really written and flushed. A commit
+//! that overwrites them changes neither the file's length nor its blocks, so its flush writes data
+//! alone and no file system journal.
 //!
-//! The background makes them, one piece at a time, each waited for ([`Trail`]) so that it never builds up a flood of
-//! dirty pages in front of a commit's flush, and rests between pieces while commits come in: a disk that takes one
-//! flush at a time would otherwise give every second turn to the pool. A rotation takes a file if there is one, and
-//! never waits (P1). Files of an earlier run are taken over when they hold nothing but zeros: a rotation that a power
-//! cut broke off may have left a header in one.
+//! The background makes them, one piece at a time, each waited for ([`Trail`]) so that it never
+//! builds up a flood of dirty pages in front of a commit's flush, and rests between pieces while
+//! commits come in: a disk that takes one flush at a time would otherwise give every second turn to
+//! the pool. A rotation takes a file if there is one, and never waits (P1). Files of an earlier run
+//! are taken over when they hold nothing but zeros: a rotation that a power cut broke off may have
+//! left a header in one.
 //!
 //! (P1) Nothing here makes a commit wait: `take` holds the latch for a few instructions.
 //! (P2) A file in `ready` is all zeros and flushed; its name need not be durable.
@@ -78,7 +80,8 @@ impl Pool {
         if self.is_wanted() { self.state.lock().ready.pop_front() } else { None }
     }
 
-    /// Brings the pool to its wanted size. Called by one thread at a time; gives up soon after `stop` says so.
+    /// Brings the pool to its wanted size. Called by one thread at a time; gives up soon after
+    /// `stop` says so.
     pub(super) fn fill(&self, status: &LogStatus, stop: StopOrRest<'_>) -> io::Result<()> {
         loop {
             let (ready, left_over, serial) = {

@@ -1,7 +1,14 @@
 //! How far the log has come, and waiting for it.
+//!
+//! (A1) Marks only move forward.
+//! (A2) `durable` <= written <= `ordered`, and `visible` <= `ordered`. Each mark moves in one
+//!      place, which asserts it: [`Shared::order_up_to`], [`Shared::written_up_to`],
+//!      [`Shared::advance_durable`], [`Shared::show_up_to`]. A mark that is compared with may have
+//!      moved on meanwhile, which never makes a true answer false (A1).
 
-use super::Log;
+use super::commit::Written;
 use super::error::LogError;
+use super::{Log, Shared};
 use crate::gtid::GtidSet;
 use crate::position::LogPosition;
 use parking_lot::{Condvar, Mutex};
@@ -12,11 +19,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-/// A position that moves forward only, and those who wait for it: for any move, or for one past a position.
+/// A position that moves forward only, and those who wait for it: for any move, or for one past a
+/// position.
 ///
-/// Position and counts are `SeqCst`, each the other's partner: a mover stores the position, then looks for
-/// waiters; a waiter counts itself, then looks at the position. One of them sees the other, and nobody pays for waking when
-/// no one waits.
+/// Position and counts are `SeqCst`, each the other's partner: a mover stores the position, then
+/// looks for waiters; a waiter counts itself, then looks at the position. One of them sees the
+/// other, and nobody pays for waking when no one waits.
 pub(super) struct Mark {
     at: AtomicU64,
     waiters: AtomicUsize,
@@ -71,7 +79,8 @@ impl Mark {
         LogPosition::from_u64(self.at.load(SeqCst))
     }
 
-    /// Waits while `goes_on`, which is asked under the latch, for `timeout` at the most between two moves.
+    /// Waits while `goes_on`, which is asked under the latch, for `timeout` at the most between two
+    /// moves.
     fn wait_while(&self, timeout: Duration, mut goes_on: impl FnMut() -> bool) {
         let mut latch = self.latch.lock();
         self.waiters.fetch_add(1, SeqCst);
@@ -100,7 +109,8 @@ impl Mark {
     }
 }
 
-/// The transactions that may be seen: where the last one ends, and which they are. The two always agree.
+/// The transactions that may be seen: where the last one ends, and which they are. The two always
+/// agree.
 #[derive(Debug, Clone, Default)]
 pub struct Published {
     /// Behind the last of them.
@@ -109,8 +119,8 @@ pub struct Published {
     pub gtids: GtidSet,
 }
 
-/// Is called whenever more of the log is durable, by whoever made it so: must not block. Readers that wait for something else
-/// as well have one.
+/// Is called whenever more of the log is durable, by whoever made it so: must not block. Readers
+/// that wait for something else as well have one.
 pub type Bell = Arc<dyn Fn() + Send + Sync>;
 
 /// The log's marks, and its latch after a failure.
@@ -121,7 +131,8 @@ pub(super) struct Progress {
     pub(super) visible: Mark,
     /// Behind the last byte that is flushed, as far as readers may go.
     pub(super) durable: Mark,
-    /// Rung when `durable` moves. Their number is the mark's partner as the count of its waiters is.
+    /// Rung when `durable` moves. Their number is the mark's partner as the count of its waiters
+    /// is.
     bells: Mutex<Vec<Bell>>,
     bell_count: AtomicUsize,
     /// Who follows the log; only for their pace, ordering nothing.
@@ -161,7 +172,7 @@ impl Progress {
     }
 
     /// Moves a mark forward; a position behind it changes nothing.
-    pub(super) fn advance(&self, mark: &Mark, to: LogPosition) {
+    fn advance(&self, mark: &Mark, to: LogPosition) {
         if mark.at.fetch_max(to.to_u64(), SeqCst) < to.to_u64() {
             mark.wake();
             self.tell_watchers(mark);
@@ -171,7 +182,7 @@ impl Progress {
         }
     }
 
-    /// Refuses everything from now on (G4). The first failure stays.
+    /// Refuses everything from now on (G4 of `commit.rs`). The first failure stays.
     pub(super) fn latch_failure(&self, error: &LogError) -> LogError {
         let failure = self.failure.get_or_init(|| {
             tracing::error!(%error, "the binary log takes no more commits until a restart");
@@ -215,7 +226,8 @@ impl Progress {
         }
     }
 
-    /// Calls `tell` once `mark` is at `wanted` or behind it (`Ok`), or never will be: at once, or by whoever moves it.
+    /// Calls `tell` once `mark` is at `wanted` or behind it (`Ok`), or never will be: at once, or
+    /// by whoever moves it.
     pub(super) fn watch(
         &self,
         mark: &Mark,
@@ -241,8 +253,8 @@ impl Progress {
         }
     }
 
-    /// Waits until the durable mark is past `from`, for `timeout` at the most; tells whether it is. Returns at once
-    /// when the log is closed.
+    /// Waits until the durable mark is past `from`, for `timeout` at the most; tells whether it is.
+    /// Returns at once when the log is closed.
     pub(super) fn wait_past(&self, from: LogPosition, timeout: Duration) -> bool {
         if self.durable.get() <= from && !timeout.is_zero() {
             let is_open = || !self.closed.load(SeqCst);
@@ -279,13 +291,45 @@ impl Progress {
     }
 }
 
+/// Where the marks move (A2).
+impl Shared {
+    /// The places up to here are fixed. The caller holds `leader`.
+    pub(super) fn order_up_to(&self, to: LogPosition) {
+        assert!(to > self.progress.ordered.get(), "the log only grows (G1)");
+        self.progress.advance(&self.progress.ordered, to);
+    }
+
+    /// Bytes are with the operating system. The caller has the write turn, or holds `leader` while
+    /// no group is on its way to be written.
+    pub(super) fn written_up_to(&self, now: Written) {
+        assert!(now.end <= self.progress.ordered.get(), "what is written has its place (A2)");
+        let mut written = self.written.lock();
+        assert!(written.end <= now.end, "what was written stays so (A1)");
+        *written = now;
+    }
+
+    /// This is flushed: readers may go so far, and the mark says so before long.
+    pub(super) fn advance_durable(&self, to: LogPosition) {
+        assert!(to <= self.written.lock().end, "what is durable was written (A2)");
+        self.progress.advance(&self.progress.durable, to);
+        self.background.mark_soon();
+    }
+
+    /// Snapshots may see so far.
+    pub(super) fn show_up_to(&self, to: LogPosition) {
+        assert!(to <= self.progress.ordered.get(), "what is visible has its place (A2)");
+        self.progress.advance(&self.progress.visible, to);
+    }
+}
+
 impl Log {
     /// Waits until a transaction is durable; something flushes it within milliseconds.
     pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
         self.shared.progress.wait(&self.shared.progress.durable, position)
     }
 
-    /// Waits until something behind `from` is durable, for `timeout` at the most; tells whether it is.
+    /// Waits until something behind `from` is durable, for `timeout` at the most; tells whether it
+    /// is.
     pub fn wait_durable_past(&self, from: LogPosition, timeout: Duration) -> bool {
         self.shared.progress.wait_past(from, timeout)
     }
@@ -297,7 +341,8 @@ impl Log {
         Following(followers)
     }
 
-    /// Rings `bell` whenever more is durable, and when the log fails or is closed, until [`Log::remove_bell`].
+    /// Rings `bell` whenever more is durable, and when the log fails or is closed, until
+    /// [`Log::remove_bell`].
     pub fn add_bell(&self, bell: Bell) {
         self.shared.progress.add_bell(bell);
     }
@@ -307,8 +352,8 @@ impl Log {
         self.shared.progress.remove_bell(bell);
     }
 
-    /// Has `tell` called once when a transaction whose place is fixed is published, or never will be: at once, or in the
-    /// middle of the log's work, where it must neither block nor panic.
+    /// Has `tell` called once when a transaction whose place is fixed is published, or never will
+    /// be: at once, or in the middle of the log's work, where it must neither block nor panic.
     pub fn when_visible(
         &self,
         position: LogPosition,
@@ -320,5 +365,54 @@ impl Log {
     /// Waits until a transaction whose place is fixed is published.
     pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
         self.shared.progress.wait(&self.shared.progress.visible, position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::gtid::Uuid;
+    use crate::log::LogOptions;
+    use env::SimEnv;
+    use std::path::Path;
+
+    fn log() -> Arc<Log> {
+        let mut options = LogOptions::new(1, Uuid([1; 16]), "8.4.8");
+        options.background = false;
+        Log::open(Arc::new(SimEnv::new(1)), Path::new("/log"), options).unwrap().0
+    }
+
+    fn behind(log: &Log) -> LogPosition {
+        LogPosition::from_u64(log.ordered().to_u64() + 1)
+    }
+
+    #[test]
+    #[should_panic = "what is visible has its place"]
+    fn nothing_is_visible_before_it_is_ordered() {
+        let log = log();
+        log.shared.show_up_to(behind(&log));
+    }
+
+    #[test]
+    #[should_panic = "what is durable was written"]
+    fn nothing_is_durable_before_it_is_written() {
+        let log = log();
+        log.shared.advance_durable(behind(&log));
+    }
+
+    #[test]
+    #[should_panic = "what is written has its place"]
+    fn nothing_is_written_before_it_is_ordered() {
+        let log = log();
+        let file = log.shared.written.lock().file.clone();
+        log.shared.written_up_to(Written { file, end: behind(&log) });
+    }
+
+    #[test]
+    #[should_panic = "the log only grows"]
+    fn no_place_is_given_twice() {
+        let log = log();
+        log.shared.order_up_to(log.ordered());
     }
 }

@@ -1,15 +1,23 @@
-//! Who waits for a commit, and who does the work: the roles of [`super::commit`], given out under one latch.
+//! Who waits for a commit, and who does the work: the roles of [`super::commit`], given out under
+//! one latch.
 //!
-//! A waiting session asks [`Queue::turn`] what to do. It leads a flush, orders what is queued, or sleeps; whenever a role
-//! falls free while only sleepers are left to take it, one of them is called. Instead of sleeping a session may leave, and
-//! have its client told by whoever finishes its entry; if none but such are left, the log's own thread leads.
+//! A waiting session asks [`Queue::turn`] what to do. It leads a flush, orders what is queued, or
+//! sleeps; whenever a role falls free while only sleepers are left to take it, one of them is
+//! called. Instead of sleeping a session may leave, and have its client told by whoever finishes
+//! its entry; if none but such are left, the log's own thread leads.
 //!
-//! (Q1) An entry is in `entries`, or in the hands of whoever holds the log's `leader`, or a member in `ordered`, or
-//!      finished.
-//! (Q2) While `entries` is not empty somebody orders, leads, or is awake and about to ask for its turn.
-//! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake, or the stand-in is called.
+//! (Q1) An entry is in `entries`, or in the hands of whoever holds the log's `leader`, or a member
+//!      in `ordered`, or finished.
+//! (Q2) While `entries` is not empty somebody orders, leads, or is awake and about to ask for its
+//!      turn.
+//! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake, or
+//!      the stand-in is called.
 //! (Q4) A session that leads has an entry in the group: none does others' work after its own.
-//! (Q5) No two groups in flight have the same slot, and so the same descriptor to flush through (G4).
+//! (Q5) No two groups in flight have the same slot, and so the same descriptor to flush through
+//!      (G4 of `commit.rs`).
+//!
+//! [`QueueState::check_invariants`] walks over them in builds that do (`env::INVARIANTS`), whenever
+//! the latch is given back at a place where somebody may fall asleep for good.
 
 use super::commit::{CommitHook, Committed};
 use super::error::CommitError;
@@ -27,10 +35,11 @@ use std::time::Duration;
 
 /// Where a waiting session is found.
 pub(super) struct Seat {
-    /// `WAITING`, `PARKED`, `CALLED` or `DONE`. Changed under the queue's latch, but for `DONE`, which is stored after
-    /// `outcome` (release; the waiter's load acquires) and never overwritten.
+    /// `WAITING`, `PARKED`, `CALLED` or `DONE`. Changed under the queue's latch, but for `DONE`,
+    /// which is stored after `outcome` (release; the waiter's load acquires) and never overwritten.
     state: AtomicU8,
-    /// A flush for its entry was begun, or is needed no more. Read and written under the queue's latch.
+    /// A flush for its entry was begun, or is needed no more. Read and written under the queue's
+    /// latch.
     taken: AtomicBool,
     thread: OnceLock<Thread>,
     outcome: OnceLock<Outcome>,
@@ -41,8 +50,8 @@ pub(super) struct Seat {
     unparked: AtomicBool,
 }
 
-/// A sleeper that was chosen for a role: it wakes when this is dropped, which needs no latch. Nobody can be called and left
-/// asleep: it could not be called again.
+/// A sleeper that was chosen for a role: it wakes when this is dropped, which needs no latch.
+/// Nobody can be called and left asleep: it could not be called again.
 #[must_use]
 struct Called(Arc<Seat>);
 
@@ -161,7 +170,8 @@ pub(super) struct Wake {
 
 const _: () = assert!(SLOTS <= u32::BITS as usize);
 
-/// A group on its way: taken out of the queue with [`Queue::begin`], given back when it is published or has failed.
+/// A group on its way: taken out of the queue with [`Queue::begin`], given back when it is
+/// published or has failed.
 pub(super) struct Flight {
     /// How many members are in it, and in no earlier one.
     pub(super) members: usize,
@@ -240,7 +250,8 @@ impl Seat {
         }
     }
 
-    /// Its thread has nothing to do: from here on it sleeps, or is gone. An error if it is done by now.
+    /// Its thread has nothing to do: from here on it sleeps, or is gone. An error if it is done by
+    /// now.
     fn rest(&self, may_leave: bool) -> Result<u8, u8> {
         // Before the state says that there is someone to wake.
         self.thread.get_or_init(thread::current);
@@ -280,7 +291,8 @@ impl Queue {
 
     /// What the seat's thread does next.
     ///
-    /// It parks only once its state says so: a seat that is done by then was not woken, for nobody knew that it slept.
+    /// It parks only once its state says so: a seat that is done by then was not woken, for nobody
+    /// knew that it slept.
     pub(super) fn turn(&self, seat: &Arc<Seat>, moment: impl FnOnce() -> Moment) -> Turn {
         let mut queue = self.latch.lock();
         if !seat.is_awake() {
@@ -309,7 +321,9 @@ impl Queue {
             return Turn::Order;
         }
         let leads_next = queue.next_leader.as_ref().is_some_and(|next| Arc::ptr_eq(next, seat));
-        match seat.rest(!leads_next && queue.stand_in.is_some()) {
+        let rests = seat.rest(!leads_next && queue.stand_in.is_some());
+        queue.check_invariants();
+        match rests {
             Err(_) => Turn::Done,
             Ok(LEFT) => Turn::Leave,
             Ok(_) => Turn::Park(timeout),
@@ -332,10 +346,15 @@ impl Queue {
     pub(super) fn add_ordered(&self, members: impl ExactSizeIterator<Item = Member>) {
         let mut queue = self.latch.lock();
         queue.unbegun += members.len();
-        queue.ordered.extend(members);
+        for member in members {
+            let last = queue.ordered.back().map_or(LogPosition::ZERO, |last| last.committed.position);
+            assert!(last <= member.committed.position, "members are added in log order (G1)");
+            queue.ordered.push_back(member);
+        }
     }
 
-    /// Whoever ordered asks whether it may stop: when nothing is queued, or when it is tired and others can go on.
+    /// Whoever ordered asks whether it may stop: when nothing is queued, or when it is tired and
+    /// others can go on.
     pub(super) fn stop_ordering(&self, tired: bool) -> bool {
         let mut queue = self.latch.lock();
         let others_can = || queue.entries.iter().any(|entry| entry.seat.is_here());
@@ -346,6 +365,7 @@ impl Queue {
         let heir = queue.entries.iter().find_map(|entry| entry.seat.call());
         // What was in the caller's hands was not counted meanwhile.
         let leader = queue.end_delay().or_else(|| queue.call_a_leader());
+        queue.check_invariants();
         drop(queue);
         drop((heir, leader));
         true
@@ -358,6 +378,7 @@ impl Queue {
         entries.iter().for_each(|entry| entry.seat.taken.store(true, Ordering::Relaxed));
         queue.release_leader();
         let called = queue.call_a_leader();
+        queue.check_invariants();
         drop(queue);
         drop(called);
     }
@@ -378,8 +399,8 @@ impl Queue {
         Flight { members, slot, is_first, number: queue.flights, took: None }
     }
 
-    /// Takes the members up to a position, and adds their GTIDs to those published. `ended` is the caller's own
-    /// group, if it leads one.
+    /// Takes the members up to a position, and adds their GTIDs to those published. `ended` is the
+    /// caller's own group, if it leads one.
     pub(super) fn publish(
         &self,
         to: LogPosition,
@@ -394,6 +415,12 @@ impl Queue {
         members.iter().for_each(|member| published.gtids.add(member.committed.gtid));
         drop(published);
         queue.retire(members, ended)
+    }
+
+    /// Asserts Q1, which holds between any two steps.
+    #[cfg(test)]
+    fn check_members(&self) {
+        self.latch.lock().check_members();
     }
 
     /// Where the last member up to a position ends.
@@ -439,8 +466,8 @@ impl QueueState {
         self.stand_in.as_ref().is_some_and(|stand_in| Arc::ptr_eq(stand_in, seat))
     }
 
-    /// How long the next flush has to wait before it may begin, if it has to: for others in flight, or as
-    /// `binlog_group_commit_sync_delay` asks.
+    /// How long the next flush has to wait before it may begin, if it has to: for others in flight,
+    /// or as `binlog_group_commit_sync_delay` asks.
     fn hold_back(&mut self, moment: &Moment) -> Option<Option<Duration>> {
         let wait = if moment.is_strict {
             self.pace.hold_back(self.in_flight, moment.now)
@@ -471,6 +498,7 @@ impl QueueState {
     }
 
     fn land(&mut self, flight: &Flight) {
+        assert!(self.slots & (1 << flight.slot) != 0, "a group gives its own slot back (Q5)");
         self.in_flight -= 1;
         self.slots &= !(1 << flight.slot);
         if let Some(took) = flight.took {
@@ -478,7 +506,8 @@ impl QueueState {
         }
     }
 
-    /// Nobody is the next leader if whoever was is taken, or the stand-in, for whom it was called may be taken too.
+    /// Nobody is the next leader if whoever was is taken, or the stand-in, for whom it was called
+    /// may be taken too.
     fn release_leader(&mut self) {
         let stays = |next: &Arc<Seat>| !next.taken.load(Ordering::Relaxed) && !self.stands_in(next);
         if !self.next_leader.as_ref().is_some_and(stays) {
@@ -500,9 +529,11 @@ impl QueueState {
         self.stand_in.as_ref().and_then(Seat::call)
     }
 
-    /// After members were taken out of `ordered`, by a leader whose group ended or by somebody else.
+    /// After members were taken out of `ordered`, by a leader whose group ended or by somebody
+    /// else.
     fn retire(&mut self, members: Vec<Member>, ended: Option<Flight>) -> Wake {
-        // Who is taken out but not told yet must not wait to lead: nobody would lead once it is told (Q3).
+        // Who is taken out but not told yet must not wait to lead: nobody would lead once it is
+        // told (Q3).
         members.iter().for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
         let was_full = self.pace.is_full(self.in_flight);
         if let Some(flight) = ended {
@@ -516,10 +547,12 @@ impl QueueState {
         let may_begin = self.in_flight == 0 || was_full && !self.pace.is_full(self.in_flight);
         let next = if may_begin { self.call_next_leader() } else { None };
         let called = next.or_else(|| self.call_a_leader());
+        self.check_invariants();
         Wake { members, called }
     }
 }
 
+mod invariants;
 #[cfg(test)]
 mod schedules;
 
@@ -542,8 +575,8 @@ mod tests {
         Arc::new(Seat::new())
     }
 
-    /// A session looked for its outcome and found none; the leader then finished it, while a next leader was at work.
-    /// It once parked here, with nobody left to wake it.
+    /// A session looked for its outcome and found none; the leader then finished it, while a next
+    /// leader was at work. It once parked here, with nobody left to wake it.
     #[test]
     fn a_seat_that_was_done_before_it_parked_does_not_park() {
         let (queue, seat) = (Queue::default(), seat());
@@ -551,8 +584,8 @@ mod tests {
         assert_eq!(queue.turn(&seat, now), Turn::Done);
     }
 
-    /// Its group is about to be finished, and nobody leads the next one: it once led an empty group, with the delay of
-    /// `binlog_group_commit_sync_delay`.
+    /// Its group is about to be finished, and nobody leads the next one: it once led an empty
+    /// group, with the delay of `binlog_group_commit_sync_delay`.
     #[test]
     fn a_seat_in_a_group_does_not_lead_another() {
         let (queue, seat) = (Queue::default(), seat());
@@ -560,8 +593,8 @@ mod tests {
         assert_eq!(queue.turn(&seat, now), Turn::Park(None));
     }
 
-    /// The second session asked between the first one's turn and its group, which then took the second one's entry as well:
-    /// it once stayed the next leader for ever, and nobody led.
+    /// The second session asked between the first one's turn and its group, which then took the
+    /// second one's entry as well: it once stayed the next leader for ever, and nobody led.
     #[test]
     fn a_next_leader_that_is_taken_is_not_waited_for() {
         let (queue, first, second, third) = (Queue::default(), seat(), seat(), seat());
@@ -576,8 +609,8 @@ mod tests {
         assert_eq!(queue.turn(&third, now), LEAD);
     }
 
-    /// A rotation published what nobody had begun to flush. Its session asked once more before it was told, became the next
-    /// leader and left: nobody led again.
+    /// A rotation published what nobody had begun to flush. Its session asked once more before it
+    /// was told, became the next leader and left: nobody led again.
     #[test]
     fn who_is_published_and_not_told_yet_is_not_the_next_leader() {
         let (queue, first, second) = (Queue::default(), seat(), seat());
@@ -629,7 +662,8 @@ mod tests {
         assert_eq!(told.load(Ordering::Relaxed), 1, "once");
     }
 
-    /// The second left, for there was a next leader; that one was taken by the first one's group, the second was not.
+    /// The second left, for there was a next leader; that one was taken by the first one's group,
+    /// the second was not.
     #[test]
     fn the_stand_in_leads_where_all_have_left() {
         let (queue, first, next, (left, told)) = (Queue::default(), seat(), seat(), leaver());

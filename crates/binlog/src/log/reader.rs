@@ -1,7 +1,8 @@
 //! Reading the log while it is written: for replicas, change readers and recovery.
 //!
-//! A reader goes as far as the durable position (G6) and waits there. It reads from the files, whose tail the system
-//! has in memory. What it is given was verified: lengths, positions and checksums.
+//! A reader goes as far as the durable position (G6 of `commit.rs`) and waits there. It reads from
+//! the files, whose tail the system has in memory. What it is given was verified: lengths,
+//! positions and checksums.
 
 use super::Shared;
 use super::error::LogError;
@@ -22,6 +23,8 @@ pub struct LogReader {
     fde: FormatDescription,
     /// No event of this position was read yet: an error means that there is none.
     unproven: bool,
+    /// The event given last ends its file.
+    has_ended: bool,
 }
 
 /// An event as it is in its file.
@@ -60,8 +63,9 @@ pub struct ReplayedEvent<'a> {
 }
 
 impl LogReader {
-    /// Starts at `from`, which is the end of an event, or the start of a file (offset 0 or 4), of which the format
-    /// description is read first. [`LogPosition::ZERO`] is the start of the oldest file.
+    /// Starts at `from`, which is the end of an event, or the start of a file (offset 0 or 4), of
+    /// which the format description is read first. [`LogPosition::ZERO`] is the start of the oldest
+    /// file.
     pub(super) fn open(shared: Arc<Shared>, from: LogPosition) -> Result<Self, LogError> {
         let oldest = shared.files.first();
         let from = if from == LogPosition::ZERO { LogPosition::new(oldest, 0) } else { from };
@@ -94,14 +98,16 @@ impl LogReader {
             drop(shared.files.take_index_turn());
             open()
         });
-        // Looked at behind the opening: in a log that was begun anew meanwhile another file may have the name.
+        // Looked at behind the opening: in a log that was begun anew meanwhile another file may
+        // have the name.
         let oldest = shared.files.first();
         if number < oldest || file.is_err() && number > shared.files.last() {
             return Err(LogError::Purged { wanted: number, oldest });
         }
         let file = file?;
         let fde = FormatDescription::new(&shared.maker.server_version, 0);
-        Ok(Self { shared, number, stream: EventStream::new(file, FIRST_EVENT), fde, unproven: false })
+        let stream = EventStream::new(file, FIRST_EVENT);
+        Ok(Self { shared, number, stream, fde, unproven: false, has_ended: false })
     }
 
     /// What the file's first two events say; the reader stands behind them.
@@ -111,7 +117,8 @@ impl LogReader {
         header.map_err(|e| from_stream(&self.shared.files.folder, self.number, 0, e))
     }
 
-    /// Goes on at `end`, where a group ends that begins with the event given last. Its other events are not read.
+    /// Goes on at `end`, where a group ends that begins with the event given last. Its other events
+    /// are not read.
     ///
     /// # Errors
     /// [`LogError::BadPosition`] if this file's durable part does not reach as far.
@@ -128,20 +135,25 @@ impl LogReader {
         LogPosition::new(self.number, self.stream.at())
     }
 
-    /// The next event; at the end of what is durable, the next one that becomes so within `timeout`, or `None`.
+    /// The next event; at the end of what is durable, the next one that becomes so within
+    /// `timeout`, or `None`.
     ///
-    /// The end of a file leads to the next one without a word: its format description follows. (A closed file ends with
-    /// a Rotate or Stop event, unless the server crashed.)
+    /// The end of a file leads to the next one without a word: its format description follows. (A
+    /// closed file ends with a Rotate or Stop event, unless the server crashed.)
     ///
     /// # Errors
-    /// [`LogError::Purged`] once the reader's file is. [`LogError::Corrupt`] if the file is damaged.
+    /// [`LogError::Purged`] once the reader's file is. [`LogError::Corrupt`] if the file is
+    /// damaged.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<LogEvent<'_>>, LogError> {
         let limit = loop {
-            // One look: a limit of before a rotation and a file of after it would leave out what came between.
+            // One look: a limit of before a rotation and a file of after it would leave out what
+            // came between.
             let durable = self.shared.progress.durable.get();
             let limit = self.limit_at(durable)?;
             let here = self.position();
-            if here.offset() < limit {
+            // What lies behind the last event of a closed file is not the log's.
+            let is_over = self.has_ended && durable.file() > self.number;
+            if here.offset() < limit && !is_over {
                 break limit;
             }
             if durable.file() > self.number {
@@ -151,7 +163,7 @@ impl LogReader {
                 return Ok(None);
             }
         };
-        let Self { shared, number, stream, fde, unproven } = self;
+        let Self { shared, number, stream, fde, unproven, has_ended } = self;
         let (number, start, is_unproven) = (*number, stream.at(), *unproven);
         let error = |e| match (is_unproven, from_stream(&shared.files.folder, number, start, e)) {
             // A file that is purged is cut before its name goes.
@@ -172,6 +184,7 @@ impl LogReader {
         }
         let bytes = stream.event(&header, fde, limit).map_err(error)?;
         *unproven = false;
+        *has_ended = matches!(header.event_type, EventType::ROTATE | EventType::STOP);
         Ok(Some(LogEvent { file: number, start, header, bytes, fde }))
     }
 
@@ -192,7 +205,8 @@ impl LogReader {
     }
 }
 
-/// Gives every event of the complete groups behind `from`, as far as the log is durable now, to `visitor`.
+/// Gives every event of the complete groups behind `from`, as far as the log is durable now, to
+/// `visitor`.
 pub(super) fn replay<E: From<LogError>>(
     shared: &Arc<Shared>,
     from: LogPosition,
@@ -205,7 +219,7 @@ pub(super) fn replay<E: From<LogError>>(
     while reader.position() < until {
         let Some(event) = reader.next(Duration::ZERO)? else { return Ok(()) };
         if matches!(event.header.event_type, EventType::GTID | EventType::ANONYMOUS_GTID) {
-            let (gtid, length) = scan::decode_gtid(event.bytes, event.fde)
+            let scan::GtidHead { gtid, length, .. } = scan::decode_gtid(event.bytes, event.fde)
                 .map_err(|e| from_stream(&folder, event.file, event.start, e.into()))?;
             let end = event.start.saturating_add(length).min(LogPosition::OFFSET_MAX);
             group = Some((LogPosition::new(event.file, end), gtid));

@@ -1,28 +1,33 @@
-//! Adopting a log that was examined (`examine.rs`): what a crash left is put right before anything is written. The cases are
-//! in `files.rs`.
+//! Adopting a log that was examined (`examine.rs`): what a crash left is put right before anything
+//! is written. The cases are in `files.rs`.
 //!
 //! # Torn tail or damage
 //!
-//! The last file ends behind its last whole group (R1 of `scan.rs`). What follows may be what a power cut left of writes that
-//! were not flushed: that is cut off, for nobody was promised it. Or it may have been flushed, and be damaged: a flipped bit, a
-//! file that somebody cut. To cut the log there would take back what was acknowledged, and give its GTIDs to other
-//! transactions. The bytes alone don't tell the two apart. Up to sixteen flushes overlap, groups are written while earlier ones
-//! are in flight, and at `sync_binlog` = 0 any number is written in front of a flush that is slow; of all these writes a power
-//! cut leaves any subset, so that whole groups behind a torn one prove nothing. What proves that a place was flushed:
+//! The last file ends behind its last whole group (R1 of `scan.rs`). What follows may be what a
+//! power cut left of writes that were not flushed: that is cut off, for nobody was promised it. Or
+//! it may have been flushed, and be damaged: a flipped bit, a file that somebody cut. To cut the
+//! log there would take back what was acknowledged, and give its GTIDs to other transactions. The
+//! bytes alone don't tell the two apart. Up to sixteen flushes overlap, groups are written while
+//! earlier ones are in flight, and at `sync_binlog` = 0 any number is written in front of a flush
+//! that is slow; of all these writes a power cut leaves any subset, so that whole groups behind a
+//! torn one prove nothing. What proves that a place was flushed:
 //!
-//! (Z1) The durable mark (`mark.rs`) lies behind it. The mark is written after the flush that it tells of has returned, so
-//!      whatever a power cut leaves of mark and log, the log reaches at least to the mark, in whole groups: marks are ends of
-//!      groups, of headers and of closed files only (G6). This never refuses what a power cut can leave, at any setting.
-//!      It finds all damage up to some milliseconds before the end of a process that died, some seconds before a power cut.
+//! (Z1) The durable mark (`mark.rs`) lies behind it. The mark is written after the flush that it
+//!      tells of has returned, so whatever a power cut leaves of mark and log, the log reaches at
+//!      least to the mark, in whole groups: marks are ends of groups, of headers and of closed
+//!      files only (G6 of `commit.rs`). This never refuses what a power cut can leave, at any
+//!      setting. It finds all damage up to some milliseconds before the end of a process that died,
+//!      some seconds before a power cut.
 //! (Z2) The tables' checkpoint lies behind it: a checkpoint makes the log durable first
 //!      ([`super::Examined::require_durable`]).
-//! (Z3) It is in a file before the last one, which was flushed before its successor got a name (F1)
-//!      ([`super::Examined::verify_from`]).
-//! (Z4) Only where there is no mark: a whole group behind it was committed more than ten minutes after the first that can be
-//!      read there. A disk that was stuck so long makes this wrong; then a person has to say that the tail may go.
+//! (Z3) It is in a file before the last one, which was flushed before its successor got a name
+//!      (F1 of `files.rs`) ([`super::Examined::verify_from`]).
+//! (Z4) Only where there is no mark: a whole group behind it was committed more than ten minutes
+//!      after the first that can be read there. A disk that was stuck so long makes this wrong;
+//!      then a person has to say that the tail may go.
 //!
-//! Damage stops the start, with nothing changed. Behind the last proof a torn tail and damage look the same; that is cut off,
-//! and kept in a file, and told.
+//! Damage stops the start, with nothing changed. Behind the last proof a torn tail and damage look
+//! the same; that is cut off, and kept in a file, and told.
 
 use super::error::LogError;
 use super::examine::{Examined, LastFile};
@@ -49,7 +54,8 @@ pub struct Recovered {
     pub gtid_purged: GtidSet,
     /// False if the log does not end with a clean shutdown's Stop event.
     pub clean_shutdown: bool,
-    /// Bytes behind the last file's end that are no complete group, up to the last one that is not zero.
+    /// Bytes behind the last file's end that are no complete group, up to the last one that is not
+    /// zero.
     pub cut_bytes: u64,
     /// Where they were kept when they were cut off.
     pub cut_file: Option<PathBuf>,
@@ -121,8 +127,8 @@ fn tell_unclean(examined: &Examined, last: &LastFile, cut_file: Option<&Path>) {
     );
 }
 
-/// Cuts the last file at its true end and clears its flag, durably (step j). What is cut off and not zeros is kept first
-/// (step s), in the file that is returned.
+/// Cuts the last file at its true end and clears its flag, durably (step j). What is cut off and
+/// not zeros is kept first (step s), in the file that is returned.
 fn close_last(examined: &Examined, last: &LastFile) -> Result<Option<PathBuf>, LogError> {
     let folder = &examined.folder;
     let failed = |e| LogError::io(last.path.display().to_string(), e);
@@ -138,15 +144,16 @@ fn close_last(examined: &Examined, last: &LastFile) -> Result<Option<PathBuf>, L
         if last.in_use {
             clear_in_use(file.as_ref())?;
         }
-        // Also when nothing changed: a crash of the process alone left bytes that are complete, but never flushed.
+        // Also when nothing changed: a crash of the process alone left bytes that are complete, but
+        // never flushed.
         file.sync_all()
     };
     close().map_err(failed)?;
     Ok(kept)
 }
 
-/// Step s: copies `bytes` behind the end of the last file to a file beside it, durably. A start that was broken off may
-/// have done so already.
+/// Step s: copies `bytes` behind the end of the last file to a file beside it, durably. A start
+/// that was broken off may have done so already.
 fn keep(folder: &Folder, last: &LastFile, file: &dyn File, bytes: u64) -> Result<PathBuf, LogError> {
     let (source, temporary) = (Part { file, from: last.end, len: bytes }, folder.unfinished_cut_file());
     let failed = |path: &Path, e| {

@@ -1,4 +1,5 @@
-//! The active file, and how the next one follows it. The steps' letters are those of `files.rs`.
+//! Binlog rotation: the active file, and how the next one follows it. The steps' letters are those
+//! of `files.rs`.
 
 use super::LogOptions;
 use super::Shared;
@@ -26,11 +27,14 @@ use std::sync::Arc;
 /// Where the in-use flag's two bytes are in a file.
 const FLAGS_OFFSET: u64 = FIRST_EVENT + EventHeader::FLAGS_OFFSET as u64;
 
-/// The file that groups are written to; the leader's (G5).
+const _: () = assert!(FIRST_EVENT == 4, "a file begins with four bytes of magic");
+
+/// The file that groups are written to; the leader's (G5 of `commit.rs`).
 pub(super) struct Active {
     pub(super) number: FileNumber,
     pub(super) file: Arc<dyn File>,
-    /// It once more by other descriptors, one for each flush in flight (G4). Opened before the first group was written.
+    /// It once more by other descriptors, one for each flush in flight (G4 of `commit.rs`). Opened
+    /// before the first group was written.
     pub(super) flush_files: FlushFiles,
     /// The true end.
     pub(super) end: u64,
@@ -127,13 +131,15 @@ impl Shared {
         let ordered = leader.active.position();
         leader.active.end = end;
         self.files.set_last_size(end);
+        self.order_up_to(leader.active.position());
         self.set_written(&leader.active);
         self.advance_durable(leader.active.position());
         self.publish(ordered, None);
         Ok(())
     }
 
-    /// Step b: writes the last event and clears the flag; returns the closed file's end. The caller flushes.
+    /// Step b: writes the last event and clears the flag; returns the closed file's end. The caller
+    /// flushes.
     fn close_file(&self, active: &mut Active, last: &impl EncodeEvent) -> Result<u64, LogError> {
         let mut bytes = Vec::new();
         self.maker.append(&mut bytes, active.end, last, 0);
@@ -162,8 +168,9 @@ impl Shared {
         }
     }
 
-    /// Step e, in memory. The file list moves before the durable position that leads readers to it (G6). All that was
-    /// ordered is published: it is in the file that was flushed and closed.
+    /// Step e, in memory. The file list moves before the durable position that leads readers to it
+    /// (G6 of `commit.rs`). All that was ordered is published: it is in the file that was flushed
+    /// and closed.
     pub(super) fn switch_to(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
         self.files.push(number, next.end);
         self.go_on_in(leader, next, number);
@@ -176,8 +183,8 @@ impl Shared {
         leader.active = Active { number, file, flush_files, end, allocated, sequence };
         leader.dependencies.restart(sequence);
         let end = leader.active.position();
+        self.order_up_to(end);
         self.set_written(&leader.active);
-        self.progress.advance(&self.progress.ordered, end);
         self.advance_durable(end);
         self.publish(end, None);
         self.background.files_soon();
@@ -235,7 +242,8 @@ impl FileMaker {
         let header = self.file_header(previous, create_timestamp);
         let end = header.len() as u64;
         if let Err(e) = file.write_at(&header, 0).and_then(|()| file.sync_data()) {
-            // Not the log's data, so nothing is lost: an orphan, which the next start removes if this can't.
+            // Not the log's data, so nothing is lost: an orphan, which the next start removes if
+            // this can't.
             let _ = self.folder.env.remove_file(&path);
             return Err(LogError::io(format!("writing the header of {}", path.display()), e));
         }

@@ -1,10 +1,12 @@
 //! Reading a log file event by event.
 //!
-//! [`EventStream`] walks a file through a window of bounded size. [`scan`] finds the true end of a file that was not
-//! closed: checksums, positions and the length in each GTID event decide. [`resync`] finds whole groups behind a bad place.
+//! [`EventStream`] walks a file through a window of bounded size. [`scan`] finds the true end of a
+//! file that was not closed: checksums, positions and the length in each GTID event decide.
+//! [`resync`] finds whole groups behind a bad place.
 //!
-//! (R1) A group is complete when its events, each with the right checksum and `end_log_pos`, fill exactly the length
-//!      that its GTID event says. The true end is behind the last complete group that has only complete ones before it.
+//! (R1) A group is complete when its events, each with the right checksum and `end_log_pos`, fill
+//!      exactly the length that its GTID event says. The true end is behind the last complete group
+//!      that has only complete ones before it.
 
 use crate::event::{
     self, ChecksumAlgorithm, Event, EventError, EventHeader, EventType, FormatDescription, LogResetEvent,
@@ -19,6 +21,8 @@ use std::sync::Arc;
 pub(super) const FIRST_EVENT: u64 = MAGIC.len() as u64;
 /// How much is read at once, in bytes.
 const WINDOW: usize = 256 << 10;
+/// The same of a header: most are shorter.
+const HEADER_PIECE: usize = 4 << 10;
 
 /// A cursor over a file's events.
 pub(super) struct EventStream {
@@ -27,6 +31,8 @@ pub(super) struct EventStream {
     window: Vec<u8>,
     filled: usize,
     window_start: u64,
+    /// How much is read at once, in bytes.
+    piece: usize,
     at: u64,
 }
 
@@ -52,7 +58,12 @@ impl From<EventError> for StreamError {
 
 impl EventStream {
     pub(super) fn new(file: Arc<dyn File>, at: u64) -> Self {
-        Self { file, window: Vec::new(), filled: 0, window_start: at, at }
+        Self { file, window: Vec::new(), filled: 0, window_start: at, piece: WINDOW, at }
+    }
+
+    /// As [`Self::new`], for whoever reads no more than the header of a file.
+    pub(super) fn of_header(file: Arc<dyn File>) -> Self {
+        Self { piece: HEADER_PIECE, ..Self::new(file, FIRST_EVENT) }
     }
 
     /// The offset of the next event.
@@ -88,8 +99,8 @@ impl EventStream {
         Ok(Some(header))
     }
 
-    /// The whole of the event that `header` opens, its checksum verified, and steps behind it. Takes as much memory as
-    /// the event, which lies before `limit`.
+    /// The whole of the event that `header` opens, its checksum verified, and steps behind it.
+    /// Takes as much memory as the event, which lies before `limit`.
     pub(super) fn event(
         &mut self,
         header: &EventHeader,
@@ -105,7 +116,8 @@ impl EventStream {
         Ok(bytes)
     }
 
-    /// Verifies the event that `header` opens and steps behind it, in bounded memory however long it is.
+    /// Verifies the event that `header` opens and steps behind it, in bounded memory however long
+    /// it is.
     fn verify(
         &mut self,
         header: &EventHeader,
@@ -139,10 +151,11 @@ impl EventStream {
         Ok(&self.window[from..self.filled])
     }
 
-    /// Reads the window anew from the current offset on, `n` bytes at least. Its memory stays, for who follows a growing file
-    /// comes here for each little piece of it, and shrinks back behind a long event.
+    /// Reads the window anew from the current offset on, `n` bytes at least. Its memory stays, for
+    /// who follows a growing file comes here for each little piece of it, and shrinks back behind a
+    /// long event.
     fn refill(&mut self, n: usize, limit: u64) -> Result<(), StreamError> {
-        let want = ((n.max(WINDOW) as u64).min(limit - self.at) as usize).max(n);
+        let want = ((n.max(self.piece) as u64).min(limit - self.at) as usize).max(n);
         if self.window.len() < want {
             self.window.resize(want, 0);
         } else if self.window.len() > WINDOW.max(want) {
@@ -192,8 +205,9 @@ pub(super) fn read_file_header(stream: &mut EventStream, limit: u64) -> Result<F
     }
 }
 
-/// The next event of a header, if it is the ignorable one that `decode` knows; anything else is left where it is. A header
-/// is never torn, so an ignorable event that is damaged here is an error: what it says decides how files are numbered.
+/// The next event of a header, if it is the ignorable one that `decode` knows; anything else is
+/// left where it is. A header is never torn, so an ignorable event that is damaged here is an
+/// error: what it says decides how files are numbered.
 fn read_own<T>(
     stream: &mut EventStream,
     fde: &FormatDescription,
@@ -227,6 +241,8 @@ pub(super) struct Scanned {
     pub(super) gtids: GtidSet,
     /// The last of those in this file.
     pub(super) last_gtid: Option<Gtid>,
+    /// The `sequence_number` of the first group that was read: numbers begin at 1 in each file.
+    pub(super) first_sequence: Option<u64>,
     /// What its last event is, if that is one that ends a file.
     pub(super) closed_by: Option<ClosedBy>,
 }
@@ -252,10 +268,13 @@ pub(super) fn scan_from(file: Arc<dyn File>, from: u64) -> Result<Scanned, Strea
     let header = read_file_header(&mut stream, limit)?;
     let (end, gtids) = (header.end.max(from), header.previous.clone());
     stream.seek(end);
-    let mut scanned = Scanned { header, end, groups_end: end, gtids, last_gtid: None, closed_by: None };
+    let (last_gtid, first_sequence) = (None, None);
+    let mut scanned =
+        Scanned { header, end, groups_end: end, gtids, last_gtid, first_sequence, closed_by: None };
     loop {
         match step(&mut stream, &scanned.header.fde, limit) {
-            Ok(Step::Group(gtid)) => {
+            Ok(Step::Group(gtid, sequence)) => {
+                scanned.first_sequence.get_or_insert(sequence);
                 if let Some(gtid) = gtid {
                     scanned.gtids.add(gtid);
                     scanned.last_gtid = Some(gtid);
@@ -274,9 +293,38 @@ pub(super) fn scan_from(file: Arc<dyn File>, from: u64) -> Result<Scanned, Strea
     }
 }
 
+/// Longer is no Rotate event, in bytes: a file's name has no more.
+const ROTATE_MAX: u64 = 600;
+
+/// True if the last event of a file of `len` bytes is a Rotate.
+pub(super) fn ends_with_rotate(file: Arc<dyn File>, len: u64) -> io::Result<bool> {
+    let fde = FormatDescription::new("", 0);
+    let mut stream = EventStream::new(file, len);
+    for at in len.saturating_sub(ROTATE_MAX).max(FIRST_EVENT)..len.saturating_sub(EventHeader::LEN as u64) {
+        stream.seek(at);
+        let verified = match stream.header(len) {
+            Ok(Some(header))
+                if header.event_type == EventType::ROTATE && at + u64::from(header.event_length) == len =>
+            {
+                stream.verify(&header, &fde, len)
+            }
+            Ok(_) | Err(StreamError::Event(_)) => continue,
+            Err(StreamError::Io(e)) => return Err(e),
+        };
+        match verified {
+            Ok(()) => return Ok(true),
+            Err(StreamError::Event(_)) => {}
+            Err(StreamError::Io(e)) => return Err(e),
+        }
+    }
+    Ok(false)
+}
+
 enum Step {
-    Group(Option<Gtid>),
-    /// A whole event outside any group that this code has no use for; a later version may have written it.
+    /// A transaction, and its `sequence_number`.
+    Group(Option<Gtid>, u64),
+    /// A whole event outside any group that this code has no use for; a later version may have
+    /// written it.
     Other,
     Closed(ClosedBy),
     End,
@@ -294,12 +342,12 @@ fn step(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> Result
         _ => return stream.verify(&header, fde, limit).map(|()| Step::Other),
     }
     let start = stream.at();
-    let (gtid, length) = decode_gtid(stream.event(&header, fde, limit)?, fde)?;
+    let GtidHead { gtid, sequence, length } = decode_gtid(stream.event(&header, fde, limit)?, fde)?;
     let end = start.checked_add(length).filter(|&end| end <= limit).ok_or(EventError::Truncated)?;
     while let Some(header) = stream.header(end)? {
         stream.verify(&header, fde, end)?;
     }
-    Ok(Step::Group(gtid))
+    Ok(Step::Group(gtid, sequence))
 }
 
 /// Whole groups behind a place where no event is.
@@ -309,16 +357,18 @@ pub(super) struct Behind {
     pub(super) whole: u64,
     /// The last of them that has a GTID.
     pub(super) last_gtid: Option<Gtid>,
-    /// Commit times, in microseconds since 1970: of the first GTID event that is whole, and the latest of a whole group.
+    /// Commit times, in microseconds since 1970: of the first GTID event that is whole, and the
+    /// latest of a whole group.
     pub(super) committed: Option<(u64, u64)>,
 }
 
 /// GTID events are shorter, in bytes.
 const GTID_EVENT_MAX: u32 = 512;
 
-/// Finds the whole groups between `from` and `limit`, at any offset: a header that says where it is, checksums, and the
-/// length in the GTID event tell them from anything else (R1). Takes bounded memory, and reads each byte a few times at most:
-/// bytes that only pretend to be groups end the search when they have cost that.
+/// Finds the whole groups between `from` and `limit`, at any offset: a header that says where it
+/// is, checksums, and the length in the GTID event tell them from anything else (R1). Takes bounded
+/// memory, and reads each byte a few times at most: bytes that only pretend to be groups end the
+/// search when they have cost that.
 pub(super) fn resync(
     file: Arc<dyn File>,
     fde: &FormatDescription,
@@ -334,7 +384,7 @@ pub(super) fn resync(
         if let Some(committed) = committed {
             let (first, _) = *behind.committed.get_or_insert((committed, committed));
             stream.seek(start);
-            if let Some(Step::Group(gtid)) = whole(step(&mut stream, fde, limit))? {
+            if let Some(Step::Group(gtid, _)) = whole(step(&mut stream, fde, limit))? {
                 behind.whole += 1;
                 behind.last_gtid = gtid.or(behind.last_gtid);
                 let last = behind.committed.map_or(committed, |(_, last)| last.max(committed));
@@ -359,8 +409,9 @@ pub struct WholeGroups {
     pub last_gtid: Option<Gtid>,
 }
 
-/// Finds the whole transactions behind `from`, where no whole event is, in a file in MySQL's form whose format description is
-/// `format`: they say whether bytes are missing at the end, or damaged in the middle.
+/// Finds the whole transactions behind `from`, where no whole event is, in a file in MySQL's form
+/// whose format description is `format`: they say whether bytes are missing at the end, or damaged
+/// in the middle.
 ///
 /// # Errors
 /// The system's.
@@ -425,13 +476,24 @@ impl EventStream {
     }
 }
 
-/// What a GTID event says: the identifier, and how many bytes the group has.
-pub(super) fn decode_gtid(bytes: &[u8], fde: &FormatDescription) -> Result<(Option<Gtid>, u64), EventError> {
+/// What a GTID event says.
+pub(super) struct GtidHead {
+    pub(super) gtid: Option<Gtid>,
+    /// Its `sequence_number`.
+    pub(super) sequence: u64,
+    /// How many bytes the group has.
+    pub(super) length: u64,
+}
+
+/// Reads a GTID event. It fails if that does not say how long its group is.
+pub(super) fn decode_gtid(bytes: &[u8], fde: &FormatDescription) -> Result<GtidHead, EventError> {
     match event::decode(bytes, fde)? {
         Event::Gtid(gtid) => match gtid.commit {
-            Some(commit) if commit.transaction_length > bytes.len() as u64 => {
-                Ok((gtid.gtid, commit.transaction_length))
-            }
+            Some(commit) if commit.transaction_length > bytes.len() as u64 => Ok(GtidHead {
+                gtid: gtid.gtid,
+                sequence: gtid.sequence_number,
+                length: commit.transaction_length,
+            }),
             _ => Err(EventError::Malformed("GTID event does not say how long its group is")),
         },
         _ => Err(EventError::Malformed("not a GTID event")),

@@ -49,8 +49,8 @@ pub struct LogStatus {
     pub group_size: Histogram,
     /// Groups that took as long as a slow commit.
     pub slow_groups: Counter,
-    /// Microseconds from the queueing of a group's first transaction, or of the one that leads it, until its flush might
-    /// begin.
+    /// Microseconds from the queueing of a group's first transaction, or of the one that leads it,
+    /// until its flush might begin.
     pub queue_wait_us: Histogram,
     /// Microseconds of fixing a group's order and writing its bytes.
     pub write_us: Histogram,

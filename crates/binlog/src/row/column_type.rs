@@ -59,7 +59,8 @@ pub struct ColumnType {
     pub meta: u16,
     /// Integers, and nominally FLOAT, DOUBLE and DECIMAL.
     pub unsigned: bool,
-    /// Collation by number, for character types, ENUM and SET; [`BINARY`] for binary strings; 0 if not known.
+    /// Collation by number, for character types, ENUM and SET; [`BINARY`] for binary strings; 0 if
+    /// not known.
     pub charset: u16,
 }
 
@@ -95,7 +96,8 @@ impl ColumnType {
         )
     }
 
-    /// True for the types that a table map's character sets count: strings and texts, binary ones too.
+    /// True for the types that a table map's character sets count: strings and texts, binary ones
+    /// too.
     pub const fn is_character(&self) -> bool {
         matches!(self.code, code::STRING | code::VAR_STRING | code::VARCHAR | code::BLOB)
     }
@@ -172,7 +174,8 @@ impl ColumnType {
     }
 }
 
-/// What says how many bytes a column's value takes. Asked of the type once, it is known for all rows.
+/// What says how many bytes a column's value takes. Asked of the type once, it is known for all
+/// rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     /// The type: so many.

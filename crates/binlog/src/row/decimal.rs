@@ -1,8 +1,9 @@
 //! DECIMAL in its memory-comparable binary form.
 //!
-//! Digits are grouped by nine from the point outwards; a full group takes four bytes big-endian, a shorter one (first
-//! of the whole part, last of the fraction) 1 to 4. The sign flips the first bit, a negative number all bits, so that
-//! byte order is number order. Source: MySQL source documentation, `decimal2bin`.
+//! Digits are grouped by nine from the point outwards; a full group takes four bytes big-endian, a
+//! shorter one (first of the whole part, last of the fraction) 1 to 4. The sign flips the first
+//! bit, a negative number all bits, so that byte order is number order. Source: MySQL source
+//! documentation, `decimal2bin`.
 
 use std::fmt;
 
@@ -41,9 +42,9 @@ impl Decimal<'_> {
         self.bytes.first().is_some_and(|&b| b & 0x80 == 0)
     }
 
-    /// All digits, `precision` many, as ASCII into `out`: those of the whole part (leading zeros kept), then those of
-    /// the fraction. Returns how many were written; bytes that are no digits of a DECIMAL give other characters' counts
-    /// but never more than 9 for a group.
+    /// All digits, `precision` many, as ASCII into `out`: those of the whole part (leading zeros
+    /// kept), then those of the fraction. Returns how many were written; bytes that are no digits
+    /// of a DECIMAL give other characters' counts but never more than 9 for a group.
     fn digits(&self, out: &mut [u8; 9 * 16]) -> usize {
         let whole = usize::from(self.precision.saturating_sub(self.scale));
         let scale = usize::from(self.scale);
@@ -60,8 +61,8 @@ impl Decimal<'_> {
     /// Encodes a number from its text (`-12.5`), exactly.
     ///
     /// # Errors
-    /// If it has characters other than a sign, digits and a point, or does not fit precision and scale; trailing zeros
-    /// may be missing or more than `scale`.
+    /// If it has characters other than a sign, digits and a point, or does not fit precision and
+    /// scale; trailing zeros may be missing or more than `scale`.
     pub fn encode_text(text: &str, precision: u8, scale: u8, out: &mut Vec<u8>) -> Result<(), RowError> {
         let bad = RowError::OutOfRange("DECIMAL");
         let (negative, unsigned) = match text.as_bytes().first() {

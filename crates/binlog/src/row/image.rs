@@ -1,7 +1,8 @@
 //! Row images: a bitmap of NULLs, then the values that are not NULL.
 //!
-//! An image covers the columns that are *present* (all, in the images that this server writes and stores); the bitmap
-//! has a bit for each of those. Nothing here allocates: fields are slices of the image.
+//! An image covers the columns that are *present* (all, in the images that this server writes and
+//! stores); the bitmap has a bit for each of those. Nothing here allocates: fields are slices of
+//! the image.
 
 use super::column_type::{ColumnType, code};
 use super::value::Value;
@@ -25,8 +26,8 @@ impl<'a> RowImage<'a> {
         if rest.is_empty() { Ok(image) } else { Err(RowError::TrailingBytes) }
     }
 
-    /// Takes the image at the start of `bytes`, and returns what is behind it. `present` has a bit for each column;
-    /// bits beyond it count as clear.
+    /// Takes the image at the start of `bytes`, and returns what is behind it. `present` has a bit
+    /// for each column; bits beyond it count as clear.
     pub fn split(
         types: &'a [ColumnType],
         present: Option<&'a [u8]>,

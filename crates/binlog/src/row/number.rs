@@ -76,7 +76,8 @@ impl Scientific {
     }
 }
 
-/// MySQL's form: the fewest digits that read back as the same number; an exponent (`1.5e20`) below 1e-15 and from 1e15.
+/// MySQL's form: the fewest digits that read back as the same number; an exponent (`1.5e20`) below
+/// 1e-15 and from 1e15.
 fn write_shortest(out: &mut impl Write, number: Option<Scientific>, zero_point: bool) -> fmt::Result {
     let Some(n) = number else { return out.write_str("0") };
     out.write_str(if n.negative { "-" } else { "" })?;
@@ -90,7 +91,8 @@ fn write_shortest(out: &mut impl Write, number: Option<Scientific>, zero_point: 
     write!(out, "e{}", n.exponent)
 }
 
-/// Writes a DOUBLE as MySQL's result sets have it. NaN and infinities, which no column holds, become 0.
+/// Writes a DOUBLE as MySQL's result sets have it. NaN and infinities, which no column holds,
+/// become 0.
 pub fn write_double(out: &mut impl Write, v: f64) -> fmt::Result {
     write_shortest(out, Scientific::new(format_args!("{v:e}")), false)
 }

@@ -1,8 +1,8 @@
 //! DATE, TIME, DATETIME and TIMESTAMP: packed bytes to parts and back.
 //!
-//! The forms since MySQL 5.6 are big-endian and memory-comparable, with up to three bytes of fraction. MySQL's zero
-//! dates and times beyond a day are values like others, so parts are not checked against a calendar.
-//! Source: MySQL Internals, "Date and Time Data Type Representation".
+//! The forms since MySQL 5.6 are big-endian and memory-comparable, with up to three bytes of
+//! fraction. MySQL's zero dates and times beyond a day are values like others, so parts are not
+//! checked against a calendar. Source: MySQL Internals, "Date and Time Data Type Representation".
 
 use std::fmt;
 
@@ -105,7 +105,8 @@ impl Date {
 }
 
 impl Time {
-    /// From the packed form (`MYSQL_TYPE_TIME2`): 3 bytes and the fraction, as a whole offset by half the range.
+    /// From the packed form (`MYSQL_TYPE_TIME2`): 3 bytes and the fraction, as a whole offset by
+    /// half the range.
     pub(super) fn from_packed(bytes: &[u8], digits: u8) -> Self {
         let bits = bytes.len() as u32 * 8;
         let half = 1_i64 << (bits - 1);
@@ -287,7 +288,8 @@ impl Timestamp {
     }
 }
 
-/// The date so many days behind 1970-01-01. Counts years from March, so that the leap day is a year's last.
+/// The date so many days behind 1970-01-01. Counts years from March, so that the leap day is a
+/// year's last.
 pub(crate) fn date_of_day(days: u32) -> Date {
     let days = u64::from(days) + 719_468; // since 0000-03-01
     let (era, day_of_era) = (days / 146_097, days % 146_097);

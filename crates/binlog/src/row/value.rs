@@ -162,10 +162,11 @@ impl<'a> Value<'a> {
         put(out, &value.to_le_bytes()[..len])
     }
 
-    /// Appends the value as a result set's text: shortest floats, `2026-11-20 01:02:03.50`, JSON as text.
+    /// Appends the value as a result set's text: shortest floats, `2026-11-20 01:02:03.50`, JSON as
+    /// text.
     ///
-    /// ENUM and SET are given as their numbers (the names are the table's), BIT as its number, TIMESTAMP in UTC, NULL
-    /// as `NULL`. A damaged JSON document ends where the damage is.
+    /// ENUM and SET are given as their numbers (the names are the table's), BIT as its number,
+    /// TIMESTAMP in UTC, NULL as `NULL`. A damaged JSON document ends where the damage is.
     pub fn write_text(&self, out: &mut Vec<u8>) {
         match *self {
             Value::Bytes(b) | Value::Geometry(b) | Value::JsonDiffs(b) => out.extend_from_slice(b),

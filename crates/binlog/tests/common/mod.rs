@@ -24,8 +24,8 @@ pub fn group(id: u64, padding: usize) -> EventGroup {
     builder.finish_xid(id)
 }
 
-/// As [`group`], with its rows in events of about 100 bytes, so that it gets a file of its own if the log has it so; on the
-/// way some rows are taken back.
+/// As [`group`], with its rows in events of about 100 bytes, so that it gets a file of its own if
+/// the log has it so; on the way some rows are taken back.
 pub fn large_group(log: &Log, id: u64, padding: usize) -> Result<EventGroup, LogError> {
     let mut context = GroupContext::new(1, 1_767_225_600, 80408);
     context.row_event_max_size = 80;

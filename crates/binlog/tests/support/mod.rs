@@ -13,15 +13,19 @@ pub struct Golden {
 }
 
 macro_rules! golden {
-    ($name:literal) => {
-        golden!($name, "bulk", "child", "docs", "gen", "ints", "nopk", "part", "reals", "strs", "times", "wide")
+    ($name:literal, $family:literal) => {
+        golden!(
+            $name,
+            "rows/" => "child", "gen", "ints", "nopk", "part", "reals", "strs", "times", "wide";
+            concat!("rows/", $family, "/") => "bulk", "docs"
+        )
     };
-    ($name:literal, $($table:literal),*) => {
+    ($name:literal, $($folder:expr => $($table:literal),*);*) => {
         Golden {
             name: $name,
             binlog: include_bytes!(concat!("../golden/", $name, "/binlog")),
             events: text_of(include_bytes!(concat!("../golden/", $name, "/events.txt"))),
-            tables: &[$(($table, include_str!(concat!("../golden/", $name, "/", $table, ".tsv")))),*],
+            tables: &[$($(($table, include_str!(concat!("../golden/", $folder, $table, ".tsv")))),*),*],
         }
     };
 }
@@ -32,11 +36,11 @@ fn text_of(bytes: &'static [u8]) -> &'static str {
 }
 
 pub fn mysql() -> [Golden; 3] {
-    [golden!("mysql97-full"), golden!("mysql97-minimal"), golden!("mysql97-zstd")]
+    [golden!("mysql97-full", "mysql"), golden!("mysql97-minimal", "mysql"), golden!("mysql97-zstd", "mysql")]
 }
 
 pub fn mariadb() -> [Golden; 2] {
-    [golden!("mariadb118"), golden!("mariadb1011-comp")]
+    [golden!("mariadb118", "mariadb"), golden!("mariadb1011-comp", "mariadb")]
 }
 
 pub fn all() -> Vec<Golden> {

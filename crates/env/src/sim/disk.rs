@@ -1,13 +1,14 @@
-//! What a simulated disk remembers of a file and of a folder: what everybody reads now, what a power cut would leave
-//! for certain, and the operations in between.
+//! What a simulated disk remembers of a file and of a folder: what everybody reads now, what a
+//! power cut would leave for certain, and the operations in between.
 //!
-//! A file is its `durable` content and a list of unflushed changes. A sync applies the list to the durable content. A
-//! power cut applies, for each 512-byte sector, the changes up to one chosen at random: a page cache writes a sector as
-//! it is at some moment, so a sector never shows a later change without the earlier ones, while two sectors of one
-//! write have nothing to do with each other. The length is one more such thing.
+//! A file is its `durable` content and a list of unflushed changes. A sync applies the list to the
+//! durable content. A power cut applies, for each 512-byte sector, the changes up to one chosen at
+//! random: a page cache writes a sector as it is at some moment, so a sector never shows a later
+//! change without the earlier ones, while two sectors of one write have nothing to do with each
+//! other. The length is one more such thing.
 //!
-//! A folder is its `durable` names and a list of unflushed operations, of which a power cut keeps any subset, each as a
-//! whole.
+//! A folder is its `durable` names and a list of unflushed operations, of which a power cut keeps
+//! any subset, each as a whole.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -37,7 +38,8 @@ enum Fate {
     Whole,
     /// Each sector decides for itself.
     Torn,
-    /// Those before one of them survive, it is torn, the rest vanish: what an ordered journal or a busy device leaves.
+    /// Those before one of them survive, it is torn, the rest vanish: what an ordered journal or a
+    /// busy device leaves.
     Prefix(usize),
 }
 
@@ -142,8 +144,8 @@ impl FileState {
         }
     }
 
-    /// A sync failed: some unflushed changes reached the disk, the others never will (E4), yet everybody still reads
-    /// them.
+    /// A sync failed: some unflushed changes reached the disk, the others never will (E4), yet
+    /// everybody still reads them.
     pub(super) fn fail_sync(&mut self, random: &mut Random) {
         self.durable = self.after_power_cut(random);
         self.unflushed.clear();
@@ -158,6 +160,11 @@ impl FileState {
     pub(super) fn reboot(&self, random: &mut Random) -> FileState {
         let durable = self.after_power_cut(random);
         FileState { live: durable.as_ref().clone(), durable, ..FileState::default() }
+    }
+
+    /// Another disk's file, as everybody reads this one now.
+    fn copy(&self) -> FileState {
+        FileState { live: self.live.clone(), durable: Arc::new(self.live.clone()), ..FileState::default() }
     }
 
     fn after_power_cut(&self, random: &mut Random) -> Arc<Vec<u8>> {
@@ -317,7 +324,8 @@ impl NameChange {
     }
 }
 
-/// Removes a name if it still stands for `node`: another operation's survival may have given it away.
+/// Removes a name if it still stands for `node`: another operation's survival may have given it
+/// away.
 fn remove(names: &mut Names, name: &OsString, node: &Node) {
     if names.get(name).is_some_and(|found| found.is(node)) {
         names.remove(name);
@@ -382,6 +390,16 @@ impl FolderState {
             })
             .collect();
         Arc::new(Mutex::new(FolderState { live: durable.clone(), durable, unflushed: Vec::new() }))
+    }
+
+    /// This folder and everything in it, as everybody reads them now.
+    pub(super) fn copy(&self) -> Folder {
+        let copy = |node: &Node| match node {
+            Node::File(inode) => Node::File(Arc::new(Mutex::new(inode.lock().copy()))),
+            Node::Folder(folder) => Node::Folder(folder.lock().copy()),
+        };
+        let live: Names = self.live.iter().map(|(name, node)| (name.clone(), copy(node))).collect();
+        Arc::new(Mutex::new(FolderState { live: live.clone(), durable: live, unflushed: Vec::new() }))
     }
 
     /// Bytes in all files below.

@@ -297,3 +297,16 @@ fn a_tree_is_removed_whole_and_a_folder_only_when_empty() {
     env.remove_tree(Path::new("/tree")).unwrap();
     assert!(!env.exists(Path::new("/tree")));
 }
+
+#[test]
+fn a_copy_has_what_was_written_and_not_flushed() {
+    let env = SimEnv::new(1);
+    env.create_dir_all(Path::new("/a")).unwrap();
+    let file = env.open(Path::new("/a/b"), OpenMode::Create).unwrap();
+    file.write_at(b"one", 0).unwrap();
+    let copy = env.copy(2);
+    file.write_at(b"two", 0).unwrap();
+    assert_eq!(copy.read_file(Path::new("/a/b")).unwrap(), b"one");
+    assert_eq!(copy.reboot().read_file(Path::new("/a/b")).unwrap(), b"one", "it is flushed there");
+    assert_eq!(env.read_file(Path::new("/a/b")).unwrap(), b"two");
+}

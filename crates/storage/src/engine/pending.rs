@@ -1,5 +1,5 @@
-//! A commit between the log's queue and its outcome: what the log's leader does for it, and what its session does then. The
-//! steps are those of the engine's story.
+//! A commit between the log's queue and its outcome: what the log's leader does for it, and what
+//! its session does then. The steps are those of the engine's story.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,8 @@ use crate::store::{GapsDue, Store};
 use crate::temporary::Temporary;
 use crate::transaction::TransactionError;
 
-/// A transaction on its way through the log's queue. Its place is fixed when it, or one behind it, is waited for.
+/// A transaction on its way through the log's queue. Its place is fixed when it, or one behind it,
+/// is waited for.
 #[must_use = "a commit is acknowledged by waiting for it"]
 pub struct PendingCommit {
     pub(super) ticket: Ticket,
@@ -50,8 +51,8 @@ impl PendingCommit {
         Ok(committed)
     }
 
-    /// As [`PendingCommit::wait`], but without sleeping: `witness` is called once, here or by whoever makes the transaction
-    /// durable. See [`Ticket::leave`].
+    /// As [`PendingCommit::wait`], but without sleeping: `witness` is called once, here or by
+    /// whoever makes the transaction durable. See [`Ticket::leave`].
     pub fn leave(self, witness: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static) {
         if self.late_locks.is_some() || self.learn.is_some() || self.temporary.is_some() {
             // Work that nobody should do in the middle of the log's.

@@ -1,15 +1,17 @@
 //! How strings become bytes that compare as their collation says, and end where they end.
 //!
-//! A key part must be followed by others without disturbing the order, so a string's encoding is *prefix-free*: none is
-//! the beginning of another. Three orders:
+//! A key part must be followed by others without disturbing the order, so a string's encoding is
+//! *prefix-free*: none is the beginning of another. Three orders:
 //!
-//! - `Bytes` (`binary`, NO PAD `_bin` collations): the bytes, with 00 written as `00 FF`, and `00 00` at the end. What
-//!   ends first sorts first.
-//! - `PadSpace` (other `_bin` collations): strings compare as if padded with endless spaces, so `'a' = 'a '` and
-//!   `'a\t' < 'a'`. Trailing spaces are cut. What a space, or the end, sorts against depends on what follows the run of
-//!   spaces it begins, so that is written behind it: `20 01` if the run is followed by a byte below 20, `20 02` at the
-//!   end, `20 03` if by a byte above. (Padding in fixed chunks, as others do it, makes short strings long.)
-//! - `Weights`: a collation's weights, in a form without zeros that whoever has the tables defines, and a 00 at the end.
+//! - `Bytes` (`binary`, NO PAD `_bin` collations): the bytes, with 00 written as `00 FF`, and
+//!   `00 00` at the end. What ends first sorts first.
+//! - `PadSpace` (other `_bin` collations): strings compare as if padded with endless spaces, so
+//!   `'a' = 'a '` and `'a\t' < 'a'`. Trailing spaces are cut. What a space, or the end, sorts
+//!   against depends on what follows the run of spaces it begins, so that is written behind it:
+//!   `20 01` if the run is followed by a byte below 20, `20 02` at the end, `20 03` if by a byte
+//!   above. (Padding in fixed chunks, as others do it, makes short strings long.)
+//! - `Weights`: a collation's weights, in a form without zeros that whoever has the tables defines,
+//!   and a 00 at the end.
 
 use std::fmt;
 
@@ -47,8 +49,8 @@ impl fmt::Debug for Order {
 
 /// A collation's weight function.
 pub trait Weights: Send + Sync {
-    /// Appends the weights of `text` as bytes other than zero: two texts compare as these compare byte by byte, the
-    /// shorter first. A PAD SPACE collation takes care of trailing spaces itself.
+    /// Appends the weights of `text` as bytes other than zero: two texts compare as these compare
+    /// byte by byte, the shorter first. A PAD SPACE collation takes care of trailing spaces itself.
     fn append(&self, text: &[u8], out: &mut Vec<u8>);
 }
 
@@ -67,13 +69,14 @@ pub trait Collations {
     fn get(&self, id: u16) -> Option<Collation>;
 }
 
-/// The collations that need no tables: `binary` and `_bin` ones of single-byte character sets and UTF-8.
+/// The collations that need no tables: `binary` and `_bin` ones of single-byte character sets and
+/// UTF-8.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BinaryCollations;
 
-/// `_bin` of the single-byte character sets, by the numbers of `information_schema.COLLATIONS`: macce, latin1, cp1251,
-/// macroman, cp1257, armscii8, ascii, cp1250, cp1256, cp866, dec8, greek, hebrew, hp8, keybcs2, koi8r, koi8u, latin2,
-/// latin5, latin7, cp850, cp852, swe7, tis620, geostd8.
+/// `_bin` of the single-byte character sets, by the numbers of `information_schema.COLLATIONS`:
+/// macce, latin1, cp1251, macroman, cp1257, armscii8, ascii, cp1250, cp1256, cp866, dec8, greek,
+/// hebrew, hp8, keybcs2, koi8r, koi8u, latin2, latin5, latin7, cp850, cp852, swe7, tis620, geostd8.
 const SINGLE_BYTE: [u16; 25] =
     [43, 47, 50, 53, 58, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 77, 78, 79, 80, 81, 82, 89, 93];
 const UTF8MB4_BIN: u16 = 46;
@@ -111,7 +114,8 @@ impl Order {
 }
 
 impl Collation {
-    /// The length of the encoded string that `key` begins with; `inverted` if its bytes are (descending parts).
+    /// The length of the encoded string that `key` begins with; `inverted` if its bytes are
+    /// (descending parts).
     pub(super) fn skip(&self, key: &[u8], inverted: bool) -> Result<usize, KeyError> {
         let flip = if inverted { 0xff } else { 0 };
         let (marker, end) = match self.order {

@@ -1,16 +1,18 @@
 //! The wait-for graph, walked when a wait begins.
 //!
-//! Nodes are transactions; the graph itself only remembers where each waiting one waits. Its edges are read from the
-//! lock table: a waiter waits for the key's holders, be it directly or through those who stand before it in the queue,
-//! and these wait for nothing but the same key (L4). So a walk goes from a key to its holders, and from each holder
-//! that waits to the key it waits for: a hot row with hundreds of waiters costs one step.
+//! Nodes are transactions; the graph itself only remembers where each waiting one waits. Its edges
+//! are read from the lock table: a waiter waits for the key's holders, be it directly or through
+//! those who stand before it in the queue, and these wait for nothing but the same key (L4). So a
+//! walk goes from a key to its holders, and from each holder that waits to the key it waits for: a
+//! hot row with hundreds of waiters costs one step.
 //!
-//! The victim is the lightest transaction of the circle, by number of row changes, and among equals the one that closed
-//! it. That is InnoDB's rule. Always taking the requester would be simpler, but a batch job that changed a million rows
-//! would lose to each single-row update that waits for it.
+//! The victim is the lightest transaction of the circle, by number of row changes, and among equals
+//! the one that closed it. That is InnoDB's rule. Always taking the requester would be simpler, but
+//! a batch job that changed a million rows would lose to each single-row update that waits for it.
 //!
-//! A walk holds the graph's latch, so that no wait begins meanwhile; locks may be released under it, which only removes
-//! edges (L4). A circle seen was there when the walk began, and only a timeout or KILL can have broken it since.
+//! A walk holds the graph's latch, so that no wait begins meanwhile; locks may be released under
+//! it, which only removes edges (L4). A circle seen was there when the walk began, and only a
+//! timeout or KILL can have broken it since.
 
 use hashbrown::HashMap;
 
@@ -24,7 +26,8 @@ use crate::TreeId;
 pub struct Deadlock {
     /// When.
     pub at: UnixMicros,
-    /// Its transactions, the one that closed it first; each waits for the next, the last for the first.
+    /// Its transactions, the one that closed it first; each waits for the next, the last for the
+    /// first.
     pub waits: Vec<BlockedWait>,
     /// Who had to give way.
     pub victim: OwnerId,
@@ -61,16 +64,37 @@ pub(super) struct WaitGraph {
 struct Wait {
     place: WaitPlace,
     weight: u64,
+    since: UnixMicros,
 }
 
 impl WaitGraph {
-    pub(super) fn insert(&mut self, owner: OwnerId, place: WaitPlace, weight: u64) {
-        let before = self.waits.insert(owner, Wait { place, weight });
+    pub(super) fn insert(&mut self, owner: OwnerId, place: WaitPlace, weight: u64, since: UnixMicros) {
+        let before = self.waits.insert(owner, Wait { place, weight, since });
         assert!(before.is_none(), "{owner:?} waits twice");
     }
 
     pub(super) fn remove(&mut self, owner: OwnerId) -> Option<WaitPlace> {
         self.waits.remove(&owner).map(|w| w.place)
+    }
+
+    /// Asserts that this wait is known (L4): it began under the graph's latch, which the caller
+    /// holds.
+    pub(super) fn check_wait(&self, owner: OwnerId, place: WaitPlace) {
+        let known = self.waits.get(&owner).map(|wait| wait.place);
+        assert_eq!(known, Some(place), "L4: {owner:?} waits for one key, and the graph knows which");
+    }
+
+    /// Asserts that nobody waits for itself, through others.
+    pub(super) fn check_no_cycle(&self, shards: &[Slot]) {
+        for &owner in self.waits.keys() {
+            let cycle = self.circle(owner, shards);
+            assert!(cycle.is_none(), "L4: a cycle is broken by the wait that closes it: {cycle:?}");
+        }
+    }
+
+    /// Those that wait, and since when.
+    pub(super) fn since(&self) -> Vec<(OwnerId, UnixMicros)> {
+        self.waits.iter().map(|(owner, wait)| (*owner, wait.since)).collect()
     }
 
     /// True if nobody waits.
@@ -97,7 +121,8 @@ impl WaitGraph {
         Some((waits.collect(), victim))
     }
 
-    /// A circle through `requester`, which comes first, then the others in the order in which the first is waited for.
+    /// A circle through `requester`, which comes first, then the others in the order in which the
+    /// first is waited for.
     fn circle(&self, requester: OwnerId, shards: &[Slot]) -> Option<Vec<OwnerId>> {
         let mut walk = Walk { reached: vec![Step { owner: requester, from: 0 }], holders: Vec::new() };
         let mut next = 0;

@@ -1,22 +1,26 @@
 //! Sessions that change one row over and over gather on one processor.
 //!
-//! They go from hand to hand, each for some microseconds. Most of an update's time would be the way to the next session:
-//! another processor has to be woken, or is busy, and finds what the row's changes touch in the first one's cache. On one
-//! processor the next in line runs as soon as the one before waits for its client
-//! (`docs/decisions/2026-11-22-hot-rows-gather.md`).
+//! They go from hand to hand, each for some microseconds. Most of an update's time would be the way
+//! to the next session: another processor has to be woken, or is busy, and finds what the row's
+//! changes touch in the first one's cache. On one processor the next in line runs as soon as the
+//! one before waits for its client (`docs/decisions/2026-11-22-hot-row-sessions-on-one-cpu.md`).
 //!
-//! (G1) A thread gathers if its transactions' first lock was the same one [`OFTEN`] times one after the other, others waited for it
-//!      too, and each handed it on within [`QUICK`]: so they do nothing of length while they hold it, and little before.
-//! (G2) All who wait for that lock gather where the first of them happened to run. The system moves others away from there.
-//! (G3) A thread is free again when [`IDLE`] statements came without such a wait, when one turns out to be long, when it waits
-//!      for another lock, and at its end. Nothing but time depends on where it runs.
+//! (G1) A thread gathers if its transactions' first lock was the same one [`OFTEN`] times one after
+//!      the other, others waited for it too, and each handed it on within [`QUICK`]: so they do
+//!      nothing of length while they hold it, and little before.
+//! (G2) All who wait for that lock gather where the first of them happened to run. The system moves
+//!      others away from there.
+//! (G3) A thread is free again when [`IDLE`] statements came without such a wait, when one turns
+//!      out to be long, when it waits for another lock, and at its end. Nothing but time depends on
+//!      where it runs.
 
 use env::processor::{self, Stay};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Waits for the same lock before a thread stays. It is moved once then, which costs as much as a few waits.
+/// Waits for the same lock before a thread stays. It is moved once then, which costs as much as a
+/// few waits.
 const OFTEN: u32 = 4;
 /// Statements without a wait for it before it is free again.
 const IDLE: u32 = 32;
@@ -138,7 +142,8 @@ pub(super) fn statement_ended() {
     }
 }
 
-/// The statement of this thread's session was asked whether it goes on, as it is after some hundreds of rows.
+/// The statement of this thread's session was asked whether it goes on, as it is after some
+/// hundreds of rows.
 pub(super) fn goes_on() {
     if STAYS.get() {
         HABIT.with_borrow_mut(|habit| {

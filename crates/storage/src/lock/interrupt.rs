@@ -1,7 +1,8 @@
-//! A session's sleep, and everything that may end it: a lock handed over, a deadlock, KILL, an applier's abort.
+//! A session's sleep, and everything that may end it: a lock handed over, a deadlock, KILL, an
+//! applier's abort.
 //!
-//! Each session has one [`Interrupt`] for its whole life. KILL sets its mark from another thread and wakes it; every
-//! long wait and long loop of the session asks for the mark.
+//! Each session has one [`Interrupt`] for its whole life. KILL sets its mark from another thread
+//! and wakes it; every long wait and long loop of the session asks for the mark.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -37,7 +38,8 @@ const KILL_CONNECTION: u8 = 2;
 /// A session's interrupt handle.
 #[derive(Debug, Default)]
 pub struct Interrupt {
-    /// Written under `wait`, so that a sleeper that tests it under `wait` misses no wake-up; read anywhere.
+    /// Written under `wait`, so that a sleeper that tests it under `wait` misses no wake-up; read
+    /// anywhere.
     kill: AtomicU8,
     /// The [`OwnerId`] of the transaction that must abort, 0 for none. Guarded as `kill`.
     abort: AtomicU64,
@@ -73,8 +75,8 @@ impl Interrupt {
         }
     }
 
-    /// As [`Interrupt::killed`], for the session's own thread to ask now and then while a statement goes on: it leaves the
-    /// processor of a hot row's sessions (`gather.rs`).
+    /// As [`Interrupt::killed`], for the session's own thread to ask now and then while a statement
+    /// goes on: it leaves the processor of a hot row's sessions (`gather.rs`).
     pub fn killed_at_work(&self) -> Option<Killed> {
         gather::goes_on();
         self.killed()
@@ -87,9 +89,16 @@ impl Interrupt {
         let _ = self.kill.compare_exchange(KILL_QUERY, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Makes the transaction `owner` of this session fail with [`super::LockError::Aborted`] at its next lock request
-    /// or at its commit, and wakes it if it waits for a lock. It rolls back then, and so gives its locks free.
-    /// Nothing happens if that transaction's place in the log is fixed, or it has ended.
+    /// Takes back a `KILL QUERY` that came while no statement ran, as MySQL does: the next one is
+    /// not its statement. On the session's own thread.
+    pub fn statement_begins(&self) {
+        let _ = self.kill.compare_exchange(KILL_QUERY, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Makes the transaction `owner` of this session fail with [`super::LockError::Aborted`] at its
+    /// next lock request or at its commit, and wakes it if it waits for a lock. It rolls back then,
+    /// and so gives its locks free. Nothing happens if that transaction's place in the log is
+    /// fixed, or it has ended.
     pub fn abort(&self, owner: OwnerId) {
         let guard = self.wait.lock();
         self.abort.store(owner.0, Ordering::Release); // pairs with the load in `is_aborted`
@@ -114,7 +123,8 @@ impl Interrupt {
         *self.wait.lock() = None;
     }
 
-    /// Tells the outcome; by whoever takes the waiter out of its queue, exactly once a wait. Wakes nobody yet.
+    /// Tells the outcome; by whoever takes the waiter out of its queue, exactly once a wait. Wakes
+    /// nobody yet.
     pub(super) fn resolve(&self, outcome: Outcome) {
         let before = self.wait.lock().replace(outcome);
         assert_eq!(before, None, "a lock wait ended twice");

@@ -1,25 +1,31 @@
 //! Range locks: what keeps new rows out of a range that was read under locks.
 //!
-//! 1. read    A locking scan lists the range that it is going to read under its transaction, and learns who has put a key
-//!    there already and not ended: it waits for them, for theirs are the rows that it would miss. Only then it reads.
-//! 2. insert  Whoever is about to put a row, or an index entry, to a key looks whether the key lies in another's range. If
-//!    so it waits for that transaction's end, without the key's lock, and tries again; else it notes the key. While nobody
-//!    has a range in the tree that is the load of a counter and the note.
-//! 3. wait    Every transaction that has a range or a note holds a key of its own, its *name*, exclusively. To wait for
-//!    its end is to ask for that key: so these waits are waits for row locks, with their queue, timeout, circles and KILL.
+//! 1. read    A locking scan lists the range that it is going to read under its transaction, and
+//!    learns who has put a key there already and not ended: it waits for them, for theirs are the
+//!    rows that it would miss. Only then it reads.
+//! 2. insert  Whoever is about to put a row, or an index entry, to a key looks whether the key lies
+//!    in another's range. If so it waits for that transaction's end, without the key's lock, and
+//!    tries again; else it notes the key. While nobody has a range in the tree that is the load of
+//!    a counter and the note.
+//! 3. wait    Every transaction that has a range or a note holds a key of its own, its *name*,
+//!    exclusively. To wait for its end is to ask for that key: so these waits are waits for row
+//!    locks, with their queue, timeout, circles and KILL.
 //! 4. release Ranges and notes go before the locks do, all together.
 //!
-//! Ranges exclude inserts only: any number of transactions may have the same one. If two of them insert into it, each waits
-//! for the other, and one gives way (1213), as with InnoDB's gap locks.
+//! Ranges exclude inserts only: any number of transactions may have the same one. If two of them
+//! insert into it, each waits for the other, and one gives way (1213), as with InnoDB's gap locks.
 //!
-//! (R1) Of a range and an insert into it exactly one is told of the other. The reader raises the tree's counter before it
-//!      looks into a transaction's notes, and notes are written under the latch under which the counter was read as zero.
-//!      With a counter above zero both sides work under the latch of the tree's ranges.
-//! (R2) A key is noted before its row is in the write set, and the note stays until the row is in the store or the
-//!      transaction is rolled back. So who finds neither note nor row, having listed the range, will never find the row.
-//! (R3) Latch order: a tree's ranges, then a shard of writers, then one writer's notes. No lock is asked for under these.
-//! (R4) A transaction's ranges of a tree are disjoint, in order, and at most [`SPANS_MAX`]: beyond that neighbours become
-//!      one, with what lies between them.
+//! (R1) Of a range and an insert into it exactly one is told of the other. The reader raises the
+//!      tree's counter before it looks into a transaction's notes, and notes are written under the
+//!      latch under which the counter was read as zero. With a counter above zero both sides work
+//!      under the latch of the tree's ranges.
+//! (R2) A key is noted before its row is in the write set, and the note stays until the row is in
+//!      the store or the transaction is rolled back. So who finds neither note nor row, having
+//!      listed the range, will never find the row.
+//! (R3) Latch order: a tree's ranges, then a shard of writers, then one writer's notes. No lock is
+//!      asked for under these.
+//! (R4) A transaction's ranges of a tree are disjoint, in order, and at most [`SPANS_MAX`]: beyond
+//!      that neighbours become one, with what lies between them.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -32,7 +38,8 @@ use smallvec::SmallVec;
 use super::{Acquired, LockError, LockMode, OwnerId, TransactionLocks, WaitPolicy};
 use crate::TreeId;
 
-/// The tree of the keys by which transactions wait for each other's ends: an owner's number, big-endian. No index has it.
+/// The tree of the keys by which transactions wait for each other's ends: an owner's number,
+/// big-endian. No index has it.
 pub const NAMES: TreeId = TreeId(u32::MAX);
 /// The most ranges that a transaction has in a tree.
 const SPANS_MAX: usize = 64;
@@ -137,8 +144,8 @@ impl Spans {
     }
 }
 
-/// The keys at which a transaction has put rows or entries: sorted in runs when they are looked into. A few need no memory
-/// of their own.
+/// The keys at which a transaction has put rows or entries: sorted in runs when they are looked
+/// into. A few need no memory of their own.
 #[derive(Debug, Default)]
 struct Notes {
     bytes: SmallVec<[u8; 96]>,
@@ -229,7 +236,8 @@ impl Ranges {
         &self.writers[owner.0 as usize % WRITER_SHARDS]
     }
 
-    /// Lists a range; the others who have put keys into it. True if it is the owner's first of the tree.
+    /// Lists a range; the others who have put keys into it. True if it is the owner's first of the
+    /// tree.
     fn add(&self, owner: OwnerId, tree: TreeId, span: Span) -> (bool, Vec<OwnerId>) {
         let trees = self.trees(tree);
         let mut held = trees.held.lock();
@@ -288,6 +296,17 @@ impl Ranges {
         }
     }
 
+    /// The ranges of a tree, and whose they are.
+    pub(super) fn list(&self, tree: TreeId) -> Vec<(OwnerId, Span)> {
+        let trees = self.trees(tree);
+        if trees.count.load(Relaxed) == 0 {
+            return Vec::new();
+        }
+        let held = trees.held.lock();
+        let all = held.get(&tree).into_iter().flatten();
+        all.flat_map(|(owner, spans)| spans.0.iter().map(|span| (*owner, span.clone()))).collect()
+    }
+
     /// True if nobody has a range or writes.
     pub(super) fn is_empty(&self) -> bool {
         let none = |trees: &Trees| trees.count.load(Relaxed) == 0 && trees.held.lock().is_empty();
@@ -296,8 +315,9 @@ impl Ranges {
 }
 
 impl TransactionLocks {
-    /// Keeps others from inserting into a range of a tree until the transaction ends, and waits for those who have, so
-    /// that the range can be read. With [`WaitPolicy::NoWait`] it is kept too, but they are not waited for.
+    /// Keeps others from inserting into a range of a tree until the transaction ends, and waits for
+    /// those who have, so that the range can be read. With [`WaitPolicy::NoWait`] it is kept too,
+    /// but they are not waited for.
     pub fn lock_range(&mut self, tree: TreeId, span: Span, policy: WaitPolicy) -> Result<(), LockError> {
         self.take_name()?;
         let (first, writers) = self.manager.ranges.add(self.owner, tree, span);
@@ -307,8 +327,9 @@ impl TransactionLocks {
         writers.into_iter().try_for_each(|writer| self.wait_for_end(writer, policy))
     }
 
-    /// Keeps others from inserting at a key where nothing is. Only right after a [`TransactionLocks::lock`] of the key,
-    /// which it gives back if that returned [`Acquired::New`]: others may read there too.
+    /// Keeps others from inserting at a key where nothing is. Only right after a
+    /// [`TransactionLocks::lock`] of the key, which it gives back if that returned
+    /// [`Acquired::New`]: others may read there too.
     pub fn lock_gap(&mut self, tree: TreeId, key: &[u8], acquired: Acquired) -> Result<(), LockError> {
         let place = self.held.len().saturating_sub(1);
         // With the key's lock held nobody has put anything there.
@@ -330,7 +351,8 @@ impl TransactionLocks {
         Ok(())
     }
 
-    /// Before a row or an entry is put to a key, whose lock is held if it has one. Neither waits nor locks anything.
+    /// Before a row or an entry is put to a key, whose lock is held if it has one. Neither waits
+    /// nor locks anything.
     ///
     /// # Errors
     /// Another has a range with this key; it is to be tried again when that one has ended.
@@ -352,7 +374,8 @@ impl TransactionLocks {
         Ok(())
     }
 
-    /// Takes the key by which others wait for the transaction's end. Nobody else asks for it before.
+    /// Takes the key by which others wait for the transaction's end. Nobody else asks for it
+    /// before.
     fn take_name(&mut self) -> Result<(), LockError> {
         if self.writer.is_none() && self.range_trees.is_empty() {
             self.lock(NAMES, &self.owner.0.to_be_bytes(), LockMode::Exclusive, WaitPolicy::NoWait)?;

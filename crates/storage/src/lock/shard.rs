@@ -1,8 +1,9 @@
-//! One shard of the lock table: entries, their holders and queues. Pure data, guarded by the shard's latch.
+//! One shard of the lock table: entries, their holders and queues. Pure data, guarded by the
+//! shard's latch.
 //!
-//! Entries lie in a slab, so that a transaction remembers a held lock in 8 bytes and releases it without hashing.
-//! Short keys and single holders lie in the entry itself, and a freed entry keeps what it allocated for others, so that
-//! nearly nothing is allocated for a lock.
+//! Entries lie in a slab, so that a transaction remembers a held lock in 8 bytes and releases it
+//! without hashing. Short keys and single holders lie in the entry itself, and a freed entry keeps
+//! what it allocated for others, so that nearly nothing is allocated for a lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use super::interrupt::{Interrupt, Outcome};
-use super::{Acquired, LockMode, OwnerId};
+use super::listing::{KEY_LISTED_MAX, LISTED_AT_ONCE, ListedLock};
+use super::{Acquired, LockMode, NAMES, OwnerId};
 use crate::TreeId;
 
 /// Keys up to this length, in bytes, lie in the entry: integers and dates, two or three of them.
@@ -93,7 +95,8 @@ impl Shard {
         Request::Granted { slot, acquired: Acquired::New }
     }
 
-    /// Joins the queue after a [`Request::Conflict`] (L2); tells how many hold the lock or waited already.
+    /// Joins the queue after a [`Request::Conflict`] (L2); tells how many hold the lock or waited
+    /// already.
     pub(super) fn enqueue(&mut self, slot: u32, waiting: Waiting) -> usize {
         let Entry { holders, queue, .. } = &mut self.entries[slot as usize];
         let ahead = holders.len() + queue.len();
@@ -103,6 +106,7 @@ impl Shard {
         } else {
             queue.push_back(waiting);
         }
+        self.entries[slot as usize].check_served();
         ahead
     }
 
@@ -113,7 +117,9 @@ impl Shard {
         let held = held.expect("a lock that a transaction remembers is held by it");
         entry.holders.swap_remove(held);
         entry.serve(woken);
+        entry.check_served();
         if entry.holders.is_empty() {
+            assert!(entry.queue.is_empty(), "L3: nobody waits for a key that nobody holds");
             self.remove(slot);
         }
     }
@@ -132,6 +138,7 @@ impl Shard {
         waiting.session.resolve(outcome);
         woken.push(waiting.session);
         entry.serve(woken);
+        entry.check_served();
         true
     }
 
@@ -164,6 +171,38 @@ impl Shard {
         slot.map_or(Vec::new(), |s| {
             self.entries[s as usize].holders.iter().map(|h| (h.owner, h.mode)).collect()
         })
+    }
+
+    /// Copies the locks of some entries, from the slot `from` on; the slot where the next call goes
+    /// on, unless these were the last.
+    pub(super) fn list(&self, shard: usize, from: usize, out: &mut Vec<ListedLock>) -> Option<usize> {
+        let until = (from + LISTED_AT_ONCE).min(self.entries.len());
+        for (at, entry) in self.entries.get(from..until)?.iter().enumerate() {
+            if entry.tree == NAMES && entry.queue.is_empty() {
+                continue; // each transaction that writes holds its name
+            }
+            let key = &entry.key[..entry.key.len().min(KEY_LISTED_MAX)];
+            let listed = |owner, mode, waits_for| {
+                let place = (shard, from + at);
+                ListedLock { owner, tree: entry.tree, key: key.to_vec(), mode, place, waits_for }
+            };
+            out.extend(entry.holders.iter().map(|holder| listed(holder.owner, holder.mode, None)));
+            for (number, waiting) in entry.queue.iter().enumerate() {
+                let excludes = |(owner, mode): &(OwnerId, LockMode)| {
+                    let shared = *mode == LockMode::Shared && waiting.mode == LockMode::Shared;
+                    *owner != waiting.owner && !shared
+                };
+                let holders = entry.holders.iter().map(|h| (h.owner, h.mode));
+                let mut others: Vec<_> = holders.filter(excludes).collect();
+                if others.is_empty() {
+                    // The holders would admit it, but for one that came first (L2).
+                    let mut before = entry.queue.iter().take(number).map(|w| (w.owner, w.mode));
+                    others.extend(before.find(excludes));
+                }
+                out.push(listed(waiting.owner, waiting.mode, Some(others)));
+            }
+        }
+        (until < self.entries.len()).then_some(until)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -214,19 +253,15 @@ impl Shard {
     pub(super) fn check_invariants(&self) {
         assert_eq!(self.index.len() + self.free.len(), self.entries.len());
         for &slot in &self.index {
-            let entry = &self.entries[slot as usize];
-            assert!(!entry.holders.is_empty(), "an entry without holders is freed");
-            let exclusive = entry.holders.iter().any(|h| h.mode == LockMode::Exclusive);
-            assert!(!exclusive || entry.holders.len() == 1, "L1");
-            if let Some(front) = entry.queue.front() {
-                assert!(!entry.admits(front.owner, front.mode), "L3");
-            }
-            for w in &entry.queue {
-                assert_eq!(w.upgrade, entry.holders.iter().any(|h| h.owner == w.owner));
-            }
-            let upgrades = entry.queue.iter().take_while(|w| w.upgrade).count();
-            assert!(entry.queue.iter().skip(upgrades).all(|w| !w.upgrade), "L2");
+            self.entries[slot as usize].check_invariants();
         }
+    }
+
+    /// Those that wait, and for which slot.
+    pub(super) fn waiters(&self) -> impl Iterator<Item = (u32, OwnerId)> {
+        self.index.iter().flat_map(|&slot| {
+            self.entries[slot as usize].queue.iter().map(move |waiting| (slot, waiting.owner))
+        })
     }
 }
 
@@ -239,6 +274,36 @@ impl Entry {
     fn admits(&self, owner: OwnerId, mode: LockMode) -> bool {
         let shared = mode == LockMode::Shared;
         self.holders.iter().all(|h| h.owner == owner || (shared && h.mode == LockMode::Shared))
+    }
+
+    /// What holds whenever the shard's latch is given back, in builds that check it.
+    fn check_served(&self) {
+        if env::INVARIANTS && !self.holders.is_empty() {
+            self.check_invariants();
+        }
+    }
+
+    /// Asserts L1 to L3 of a key that is held.
+    fn check_invariants(&self) {
+        assert!(!self.holders.is_empty(), "an entry without holders is freed");
+        let exclusive = self.holders.iter().any(|h| h.mode == LockMode::Exclusive);
+        assert!(!exclusive || self.holders.len() == 1, "L1: an exclusive holder is alone");
+        for (at, holder) in self.holders.iter().enumerate() {
+            let again = self.holders[..at].iter().any(|other| other.owner == holder.owner);
+            assert!(!again, "L1: a transaction holds a key once");
+        }
+        if let Some(front) = self.queue.front() {
+            assert!(!self.admits(front.owner, front.mode), "L3: who can be granted the key does not wait");
+        }
+        for w in &self.queue {
+            let holds = self.holders.iter().any(|h| h.owner == w.owner);
+            assert_eq!(w.upgrade, holds, "L2: who holds the key and waits wants more of it");
+        }
+        let upgrades = self.queue.iter().take_while(|w| w.upgrade).count();
+        assert!(
+            self.queue.iter().skip(upgrades).all(|w| !w.upgrade),
+            "L2: only holders go before the others"
+        );
     }
 
     /// Grants from the front while the holders admit it (L3).

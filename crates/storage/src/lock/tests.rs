@@ -26,6 +26,22 @@ fn begin(manager: &Arc<LockManager>) -> TransactionLocks {
 use LockMode::{Exclusive, Shared};
 
 #[test]
+#[should_panic = "L3"]
+fn a_waiter_that_could_be_granted_its_key_is_noticed() {
+    let mut shard = Shard::default();
+    let granted = shard.request(1, TREE, b"k", OwnerId(1), Shared);
+    let Request::Granted { slot, .. } = granted else { panic!("{granted:?}") };
+    let session = Arc::new(Interrupt::new());
+    shard.enqueue(slot, Waiting { owner: OwnerId(2), mode: Shared, upgrade: false, session });
+}
+
+#[test]
+#[should_panic = "L4"]
+fn a_wait_that_the_graph_does_not_know_is_noticed() {
+    WaitGraph::default().check_wait(OwnerId(1), WaitPlace { shard: 0, slot: 0 });
+}
+
+#[test]
 fn shared_admits_shared_and_exclusive_admits_none() {
     let m = manager();
     let (mut a, mut b) = (begin(&m), begin(&m));

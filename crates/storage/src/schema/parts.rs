@@ -1,20 +1,22 @@
 //! Reading keys: where their parts end, and the values of columns that they hold.
 //!
-//! A key of a secondary index is its own parts, then those of the primary key. Numbers and times can be read back from it, so
-//! that a query which asks for nothing else needs no row (a *covering* index).
+//! A key of a secondary index is its own parts, then those of the primary key. Numbers and times
+//! can be read back from it, so that a query which asks for nothing else needs no row (a *covering*
+//! index).
 
 use super::{Index, TableSchema, bitmap};
 use crate::key::{KeyError, PARTS_MAX, PartCodec};
 use crate::schema::KeyPart;
 
 impl TableSchema {
-    /// True if a column's value can be read from the keys of an index, numbered as by [`Self::index`].
+    /// True if a column's value can be read from the keys of an index, numbered as by
+    /// [`Self::index`].
     pub fn key_holds(&self, index: usize, column: usize) -> bool {
         self.index(index).is_some_and(|index| index.holds(column)) || self.primary.holds(column)
     }
 
-    /// Appends a row image that has these columns (ascending, each held by the keys: [`Self::key_holds`]) as a key of a
-    /// secondary index has them, and NULL for all others.
+    /// Appends a row image that has these columns (ascending, each held by the keys:
+    /// [`Self::key_holds`]) as a key of a secondary index has them, and NULL for all others.
     pub fn decode_key(
         &self,
         index: &Index,

@@ -1,16 +1,19 @@
 //! Fetching ahead of a long walk.
 //!
-//! Where rows came at random, each step of a walk is a miss of the cache, and the next one can't begin before it: a node's
-//! address is known from the node in front only. But the links of the second level know, a few nodes ahead, where
-//! *stretches* begin (a node that is taller than one level, and the low ones behind it). So a few *scouts* walk the stretches
-//! to come, each its own, a step for each step of the walk: their misses overlap, and the walk meets nodes that are
-//! there already.
+//! Where rows came at random, each step of a walk is a miss of the cache, and the next one can't
+//! begin before it: a node's address is known from the node in front only. But the links of the
+//! second level know, a few nodes ahead, where *stretches* begin (a node that is taller than one
+//! level, and the low ones behind it). So a few *scouts* walk the stretches to come, each its own,
+//! a step for each step of the walk: their misses overlap, and the walk meets nodes that are there
+//! already.
 //!
-//! What scouts meet may be out of date by the time that the walk is there: nothing depends on it but time.
+//! What scouts meet may be out of date by the time that the walk is there: nothing depends on it
+//! but time.
 
 use super::Node;
 
-/// Stretches that are scouted at a time. More of them hide nothing more: a stretch is four nodes long on average.
+/// Stretches that are scouted at a time. More of them hide nothing more: a stretch is four nodes
+/// long on average.
 const SCOUTS: usize = 4;
 /// A walk is long after so many steps; a short range is not worth the start.
 const LONG: u32 = 24;
@@ -18,10 +21,12 @@ const LONG: u32 = 24;
 /// The scouts of one walk forward.
 pub(super) struct Ahead {
     steps: u32,
-    /// One for each of the next stretches, the nearest at `first`: the node that it stands on, or none at its stretch's end.
+    /// One for each of the next stretches, the nearest at `first`: the node that it stands on, or
+    /// none at its stretch's end.
     scouts: [Node; SCOUTS],
     first: usize,
-    /// The beginning of the first stretch that has no scout yet; `None` while there are no scouts at all.
+    /// The beginning of the first stretch that has no scout yet; `None` while there are no scouts
+    /// at all.
     far: Option<Node>,
 }
 
@@ -36,7 +41,8 @@ impl Ahead {
     /// `node` is a linked node of a list that lives as long as the walk.
     pub(super) unsafe fn step(&mut self, node: Node) {
         self.steps = self.steps.saturating_add(1);
-        // SAFETY: a living node, asked for the levels that it has; so are all that its links lead to.
+        // SAFETY: a living node, asked for the levels that it has; so are all that its links lead
+        // to.
         unsafe {
             if node.height() > 1 {
                 if let Some(far) = self.far {
@@ -67,7 +73,8 @@ impl Ahead {
         }
     }
 
-    /// The walk is in the nearest scout's stretch now: that scout goes to the first stretch without one.
+    /// The walk is in the nearest scout's stretch now: that scout goes to the first stretch without
+    /// one.
     ///
     /// # Safety
     /// `far` is none or a living node of two levels.

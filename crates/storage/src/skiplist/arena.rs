@@ -19,8 +19,8 @@ pub(super) struct Arena {
     free: *mut u8,
     left: usize,
     random: u32,
-    /// The nodes in front of the place of the last insertion that was searched for, per level: the next one is often right
-    /// behind it.
+    /// The nodes in front of the place of the last insertion that was searched for, per level: the
+    /// next one is often right behind it.
     pub(super) before: [Node; HEIGHT_MAX],
 }
 
@@ -79,7 +79,8 @@ impl Arena {
         let (tower, older) = (height * ALIGN, oldest.map_or(0, |_| OLDER));
         let links = tower + oldest.map_or(0, |_| ALIGN);
         let place = self.allocate(HEADER + links + key.len() + value.len(), bytes);
-        // SAFETY: the allocation is fresh, aligned and as long as the sum of the parts written here.
+        // SAFETY: the allocation is fresh, aligned and as long as the sum of the parts written
+        // here.
         unsafe {
             place.cast::<u64>().write(position.to_u64());
             place.add(8).cast::<*mut u8>().write(null_mut());

@@ -46,8 +46,8 @@ impl ListCursor {
         }
     }
 
-    /// Moves on by one entry or more, if the cursor stands on one: past all versions of its key that are known to be older
-    /// (S5).
+    /// Moves on by one entry or more, if the cursor stands on one: past all versions of its key
+    /// that are known to be older (S5).
     pub(crate) fn leave_key(&mut self) {
         if !self.node.is_none() {
             // SAFETY: a linked node of the list.

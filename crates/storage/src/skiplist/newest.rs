@@ -1,11 +1,12 @@
 //! Which node is the newest version of a key: a table by the key's hash, beside a list.
 //!
-//! Most that is looked for in a memtable is one key, by who reads its row or puts a version in front of the newest; a search
-//! for it misses the processor's cache at each level.
+//! Most that is looked for in a memtable is one key, by who reads its row or puts a version in
+//! front of the newest; a search for it misses the processor's cache at each level.
 //!
-//! A slot has the node that was inserted last of all keys with its hash, so it may have lost a key, but one that is empty has
-//! never had any. It is stored when the node is linked (S1). So who has seen a position or a lock that was given free behind an
-//! insertion finds that insertion here, as in the list; who has seen neither may find it a moment later.
+//! A slot has the node that was inserted last of all keys with its hash, so it may have lost a key,
+//! but one that is empty has never had any. It is stored when the node is linked (S1). So who has
+//! seen a position or a lock that was given free behind an insertion finds that insertion here, as
+//! in the list; who has seen neither may find it a moment later.
 
 use super::Node;
 use binlog::position::LogPosition;

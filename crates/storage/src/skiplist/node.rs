@@ -32,8 +32,8 @@ impl Node {
     /// # Safety
     /// `self` is a node of a living list, and `level` is below its height.
     pub(super) unsafe fn link<'a>(self, level: usize) -> &'a AtomicPtr<u8> {
-        // SAFETY: the tower starts behind the header and holds `height` aligned pointers that are only ever accessed
-        // as atomics once the node is linked.
+        // SAFETY: the tower starts behind the header and holds `height` aligned pointers that are
+        // only ever accessed as atomics once the node is linked.
         unsafe { &*self.0.add(HEADER + level * ALIGN).cast::<AtomicPtr<u8>>() }
     }
 
@@ -47,7 +47,8 @@ impl Node {
     /// # Safety
     /// As [`Self::link`].
     pub(super) unsafe fn next(self, level: usize) -> Node {
-        // SAFETY: passed on to the caller. `Acquire` pairs with the `Release` of `Writer::insert` (S1).
+        // SAFETY: passed on to the caller. `Acquire` pairs with the `Release` of `Writer::insert`
+        // (S1).
         Node(unsafe { self.link(level) }.load(Ordering::Acquire))
     }
 
@@ -63,8 +64,8 @@ impl Node {
     /// # Safety
     /// As [`Self::entry`].
     pub(super) unsafe fn oldest(self) -> Option<Node> {
-        // SAFETY: the header and this link were written before the node was linked (S1) and never change; the link lies
-        // behind the tower where the header says that there is one.
+        // SAFETY: the header and this link were written before the node was linked (S1) and never
+        // change; the link lies behind the tower where the header says that there is one.
         unsafe {
             let lengths = self.0.add(16).cast::<u32>().read();
             let link = self.0.add(HEADER + height_in(lengths) * ALIGN).cast::<*mut u8>();
@@ -77,8 +78,8 @@ impl Node {
     /// # Safety
     /// `self` is a linked node (not the head) of a list that lives for `'a`.
     pub(super) unsafe fn entry<'a>(self, stamped: LogPosition) -> Entry<'a> {
-        // SAFETY: the header was written before the node was linked (S1) and never changes (S2); key and value lie
-        // where the header says, inside the node's allocation.
+        // SAFETY: the header was written before the node was linked (S1) and never changes (S2);
+        // key and value lie where the header says, inside the node's allocation.
         unsafe {
             let position = LogPosition::from_u64(self.0.cast::<u64>().read());
             let lengths = self.0.add(16).cast::<u32>().read();
@@ -93,8 +94,9 @@ impl Node {
         }
     }
 
-    /// Asks the processor to fetch the node's header, key and the value's beginning: a walk's next node is known while
-    /// the present one is still looked at, and a miss of the cache costs more than everything else in a step.
+    /// Asks the processor to fetch the node's header, key and the value's beginning: a walk's next
+    /// node is known while the present one is still looked at, and a miss of the cache costs more
+    /// than everything else in a step.
     pub(super) fn prefetch(self) {
         self.prefetch_lines(PREFETCH_LINES);
     }
@@ -104,19 +106,21 @@ impl Node {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         for line in 0..lines {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch reads nothing, whatever the address; `wrapping_add` makes no promise about it either.
+            // SAFETY: a prefetch reads nothing, whatever the address; `wrapping_add` makes no
+            // promise about it either.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.0.wrapping_add(line * 64).cast()) };
         }
     }
 
-    /// Asks the processor to fetch what a search compares: while the last node of one level is still looked at, the first
-    /// one of the level below is on its way.
+    /// Asks the processor to fetch what a search compares: while the last node of one level is
+    /// still looked at, the first one of the level below is on its way.
     ///
     /// # Safety
     /// As [`Self::link`].
     pub(super) unsafe fn prefetch_below(self, level: usize) {
         if level > 0 {
-            // SAFETY: passed on to the caller. Nothing is read through the link, so that its order does not matter.
+            // SAFETY: passed on to the caller. Nothing is read through the link, so that its order
+            // does not matter.
             Node(unsafe { self.link(level - 1) }.load(Ordering::Relaxed)).prefetch_lines(SEARCH_LINES);
         }
     }

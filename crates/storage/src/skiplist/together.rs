@@ -1,7 +1,9 @@
-//! Several insertions at a time: a search waits for memory at each step, so those of a transaction's keys wait side by side.
+//! Several insertions at a time: a search waits for memory at each step, so those of a
+//! transaction's keys wait side by side.
 //!
-//! All places are looked for first, a step of each in turn; each step asks for what the next one reads. Then the entries are
-//! linked one after another. What was linked meanwhile is met by going on from where the search ended.
+//! All places are looked for first, a step of each in turn; each step asks for what the next one
+//! reads. Then the entries are linked one after another. What was linked meanwhile is met by going
+//! on from where the search ended.
 
 use super::node::SEARCH_LINES;
 use super::{HEIGHT_MAX, Node, Writer};
@@ -9,8 +11,8 @@ use binlog::position::LogPosition;
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 
-/// As many searches at a time. More entries are likely those of one statement, whose keys ascend: each place is right behind
-/// the one before then.
+/// As many searches at a time. More entries are likely those of one statement, whose keys ascend:
+/// each place is right behind the one before then.
 const TOGETHER: usize = 16;
 
 /// An entry on its way to its place.
@@ -20,7 +22,8 @@ struct Search<'k> {
     height: usize,
     node: Node,
     level: usize,
-    /// The last nodes in front of the place, and those that followed them when they were found, per level.
+    /// The last nodes in front of the place, and those that followed them when they were found, per
+    /// level.
     before: [Node; HEIGHT_MAX],
     behind: [Node; HEIGHT_MAX],
     /// True once `before` is complete.
@@ -30,7 +33,8 @@ struct Search<'k> {
 impl Search<'_> {
     /// One comparison; on the next one's way to the processor.
     fn step(&mut self, position: LogPosition) {
-        // SAFETY: `node` is the head or a linked node that was reached on this level or a higher one.
+        // SAFETY: `node` is the head or a linked node that was reached on this level or a higher
+        // one.
         unsafe {
             let next = self.node.next(self.level);
             let known = self.behind.get(self.level + 1) == Some(&next);

@@ -13,8 +13,8 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Adds an entry. It stands in front of one with the same key and position, so that readers meet the last one
-    /// inserted and skip the older one as an older version.
+    /// Adds an entry. It stands in front of one with the same key and position, so that readers
+    /// meet the last one inserted and skip the older one as an older version.
     pub(crate) fn insert(&mut self, key: &[u8], position: LogPosition, value: Option<&[u8]>) {
         let height = self.arena.random_height();
         match self.newest_version(key, position) {
@@ -26,15 +26,16 @@ impl Writer<'_> {
         }
     }
 
-    /// The newest version of the key, if it is known without a search and `position` belongs in front of it.
+    /// The newest version of the key, if it is known without a search and `position` belongs in
+    /// front of it.
     pub(super) fn newest_version(&self, key: &[u8], position: LogPosition) -> Option<Node> {
         let Known::Newest(node) = self.list.newest.as_ref()?.find(key) else { return None };
         // SAFETY: a linked node of this list.
         (unsafe { node.entry(LogPosition::ZERO) }.position <= position).then_some(node)
     }
 
-    /// Adds a version with a tower of one level: all that has to be known is the node in front, to which the newest one so far
-    /// has an exact link back while nobody inserts.
+    /// Adds a version with a tower of one level: all that has to be known is the node in front, to
+    /// which the newest one so far has an exact link back while nobody inserts.
     pub(super) fn insert_in_front_of(
         &mut self,
         newest: Node,
@@ -72,8 +73,9 @@ impl Writer<'_> {
             list.height.store(height, Ordering::Relaxed);
         }
         let before = &mut self.arena.before;
-        // SAFETY: `before[level]` is the head or a node of at least `level + 1` levels; the new node is not linked yet,
-        // and each link to it is stored with `Release` after everything in it (S1). Its own link back is set before.
+        // SAFETY: `before[level]` is the head or a node of at least `level + 1` levels; the new
+        // node is not linked yet, and each link to it is stored with `Release` after everything in
+        // it (S1). Its own link back is set before.
         unsafe {
             node.link_back().store(before[0].0, Ordering::Relaxed);
             for (level, before) in before.iter_mut().enumerate().take(height) {
@@ -97,7 +99,8 @@ impl Writer<'_> {
         self.list.len.fetch_add(1, Ordering::Release);
     }
 
-    /// True if a version of the key is in front of the place: it did not come in the order of the log.
+    /// True if a version of the key is in front of the place: it did not come in the order of the
+    /// log.
     pub(super) fn is_behind_a_version_of(&self, key: &[u8]) -> bool {
         let before = self.arena.before[0];
         // SAFETY: `before` is the head or a linked node.

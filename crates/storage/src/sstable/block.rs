@@ -1,9 +1,10 @@
 //! Entries in a block, and searching it.
 //!
-//! What all keys of the block start with is kept once, in front; each entry then holds the rest of its key. A table of
-//! offsets leads to every entry, so a search is a plain binary search over slices, and going backward costs the same as
-//! going forward. Restart points with prefixes shared between neighbours lost: they save a few bytes more on long
-//! textual keys, which lz4 finds as well, but every search ends in a linear decode, and every step back is one.
+//! What all keys of the block start with is kept once, in front; each entry then holds the rest of
+//! its key. A table of offsets leads to every entry, so a search is a plain binary search over
+//! slices, and going backward costs the same as going forward. Restart points with prefixes shared
+//! between neighbours lost: they save a few bytes more on long textual keys, which lz4 finds as
+//! well, but every search ends in a linear decode, and every step back is one.
 //!
 //! | part | content |
 //! | --- | --- |
@@ -12,12 +13,14 @@
 //! | offsets | u32 each: where the entry starts, counted from the block's start |
 //! | entries | position (u64); rest length × 2, plus 1 for a deletion (varint); rest of the key; value |
 //!
-//! In memory, a block that stays there has a *head* of each entry behind it (u64 each): the first eight bytes of the rest
-//! of its key, filled up with zeros, so that heads are in order where keys are. A search looks at those first, which lie
-//! side by side: an entry that is only looked at and left again costs two misses of the processor's cache.
+//! In memory, a block that stays there has a *head* of each entry behind it (u64 each): the first
+//! eight bytes of the rest of its key, filled up with zeros, so that heads are in order where keys
+//! are. A search looks at those first, which lie side by side: an entry that is only looked at and
+//! left again costs two misses of the processor's cache.
 //!
-//! An entry ends where the next one starts. All integers are little-endian. The index of a table has the same form: key
-//! and position of a block's last entry, and the block's handle as the value.
+//! An entry ends where the next one starts. All integers are little-endian. The index of a table
+//! has the same form: key and position of a block's last entry, and the block's handle as the
+//! value.
 //!
 //! Nothing here trusts the bytes: a block that does not hold together reads as [`Damaged`].
 
@@ -30,6 +33,9 @@ use std::sync::Arc;
 const HEAD: usize = 8;
 /// Length of an entry's head.
 const ENTRY_HEAD: usize = 8;
+
+const _: () = assert!(HEAD == 2 * size_of::<u32>());
+const _: () = assert!(ENTRY_HEAD == size_of::<u64>());
 
 /// The block's bytes contradict themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,8 +135,8 @@ impl Block {
         Ok(low)
     }
 
-    /// From where and to where the first entry lies that is not in front of a key with this head: one place only, unless
-    /// several entries have the head.
+    /// From where and to where the first entry lies that is not in front of a key with this head:
+    /// one place only, unless several entries have the head.
     fn with_head(&self, head: u64) -> (usize, usize) {
         let heads = self.bytes[self.len..].as_chunks::<ENTRY_HEAD>().0;
         let low = heads.partition_point(|&other| u64::from_le_bytes(other) < head);
@@ -138,8 +144,8 @@ impl Block {
         (low, if is_one { self.count.min(low + 1) } else { self.count })
     }
 
-    /// The first entry at or behind `(key, position)`, if it is a version of `key`: its position and where its value
-    /// lies in [`Self::bytes`].
+    /// The first entry at or behind `(key, position)`, if it is a version of `key`: its position
+    /// and where its value lies in [`Self::bytes`].
     #[allow(clippy::type_complexity, reason = "position and value, each of which may be missing")]
     pub(crate) fn get(
         &self,
@@ -155,8 +161,8 @@ impl Block {
         Ok(is_same.then_some((parts.position, parts.value)))
     }
 
-    /// Where the value of the first entry at or behind `(key, position)` lies, if there is such an entry: how an index
-    /// is asked.
+    /// Where the value of the first entry at or behind `(key, position)` lies, if there is such an
+    /// entry: how an index is asked.
     pub(crate) fn get_behind(
         &self,
         key: &[u8],
@@ -418,7 +424,8 @@ mod tests {
         assert_eq!(block.get(b"key_", at(2)), Ok(None));
     }
 
-    /// Rests shorter than a head, as long, longer, and such that only zeros tell from what fills them up.
+    /// Rests shorter than a head, as long, longer, and such that only zeros tell from what fills
+    /// them up.
     #[test]
     fn heads_change_no_search() {
         let mut keys: Vec<Vec<u8>> = Vec::new();

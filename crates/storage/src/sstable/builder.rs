@@ -17,8 +17,9 @@ const WRITE_SIZE: usize = env::PIECE;
 /// How blocks are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
-    /// Only blocks of a large row or a few: for tables that are soon merged again. Writing 35 kB of text costs the file
-    /// system more than lz4 takes to make it small; many small rows are better written at once.
+    /// Only blocks of a large row or a few: for tables that are soon merged again. Writing 35 kB of
+    /// text costs the file system more than lz4 takes to make it small; many small rows are better
+    /// written at once.
     LargeRows,
     /// Every block, where it saves at least an eighth.
     All,

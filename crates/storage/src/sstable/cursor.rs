@@ -6,6 +6,7 @@ use super::table::Table;
 use crate::entry::Entry;
 use crate::error::StoreError;
 use binlog::position::LogPosition;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A place in a table.
@@ -146,6 +147,8 @@ impl TableCursor {
 /// A place in a level whose tables follow each other without overlap.
 pub(crate) struct LevelCursor {
     tables: Arc<[Arc<Table>]>,
+    /// It stays in these, by their places.
+    range: Range<usize>,
     /// Which table `cursor` is in.
     table: usize,
     cursor: Option<TableCursor>,
@@ -155,7 +158,12 @@ pub(crate) struct LevelCursor {
 impl LevelCursor {
     /// A cursor that stands nowhere yet, over tables in key order.
     pub(crate) fn new(tables: Arc<[Arc<Table>]>, fill: bool) -> LevelCursor {
-        LevelCursor { tables, table: usize::MAX, cursor: None, fill }
+        LevelCursor { range: 0..tables.len(), tables, table: usize::MAX, cursor: None, fill }
+    }
+
+    /// The same in the tables of a range alone: the ones beside it are not even opened.
+    pub(crate) fn within(tables: Arc<[Arc<Table>]>, range: Range<usize>, fill: bool) -> LevelCursor {
+        LevelCursor { range, ..LevelCursor::new(tables, fill) }
     }
 
     pub(crate) fn entry(&self) -> Option<Entry<'_>> {
@@ -169,7 +177,7 @@ impl LevelCursor {
 
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         let table = self.tables.partition_point(|t| t.meta.largest.as_slice() < key);
-        self.enter(table);
+        self.enter(table.max(self.range.start));
         if let Some(cursor) = &mut self.cursor {
             cursor.seek(key, position)?;
         }
@@ -178,7 +186,7 @@ impl LevelCursor {
 
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         let behind = self.tables.partition_point(|t| t.meta.smallest.as_slice() <= key);
-        self.enter(behind.wrapping_sub(1));
+        self.enter(behind.min(self.range.end).wrapping_sub(1));
         if let Some(cursor) = &mut self.cursor {
             cursor.seek_before(key, position)?;
         }
@@ -203,7 +211,8 @@ impl LevelCursor {
     fn enter(&mut self, table: usize) {
         if table != self.table || self.cursor.is_none() {
             self.table = table;
-            self.cursor = self.tables.get(table).map(|t| TableCursor::new(t.clone(), self.fill));
+            let table = self.range.contains(&table).then(|| self.tables[table].clone());
+            self.cursor = table.map(|table| TableCursor::new(table, self.fill));
         }
     }
 

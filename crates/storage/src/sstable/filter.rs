@@ -1,8 +1,9 @@
 //! Says "surely not here" for most keys that a table lacks.
 //!
-//! A blocked Bloom filter: the upper half of a key's hash picks a line of 64 bytes, the lower half six bits in it. With
-//! ten bits a key about one lookup in a hundred goes to the table for nothing, and a question touches one cache line. A
-//! plain Bloom filter would err a little less often, for six cache misses.
+//! A blocked Bloom filter: the upper half of a key's hash picks a line of 64 bytes, the lower half
+//! six bits in it. With ten bits a key about one lookup in a hundred goes to the table for nothing,
+//! and a question touches one cache line. A plain Bloom filter would err a little less often, for
+//! six cache misses.
 
 const LINE: usize = 64;
 const BITS_PER_KEY: usize = 10;
@@ -22,7 +23,8 @@ pub(crate) fn build(hashes: &[u64]) -> Vec<u8> {
     filter
 }
 
-/// False if no key with this hash went into the filter. A filter that makes no sense knows nothing: true.
+/// False if no key with this hash went into the filter. A filter that makes no sense knows nothing:
+/// true.
 pub(crate) fn may_contain(filter: &[u8], hash: u64) -> bool {
     let lines = filter.len() / LINE;
     if lines == 0 {

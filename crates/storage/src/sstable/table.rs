@@ -27,8 +27,8 @@ pub(crate) struct TableContext {
     pub(crate) graveyard: Graveyard,
 }
 
-/// Numbers of tables that nobody names or reads any more: their files can go. Readers only leave a note here, so that
-/// no session ever waits for the removal of a file.
+/// Numbers of tables that nobody names or reads any more: their files can go. Readers only leave a
+/// note here, so that no session ever waits for the removal of a file.
 #[derive(Default)]
 pub(crate) struct Graveyard(Mutex<Vec<u64>>);
 
@@ -62,8 +62,8 @@ pub(crate) fn table_number(path: &Path) -> Option<u64> {
     path.file_stem()?.to_str()?.parse().ok()
 }
 
-/// An immutable table. Its file is opened by the first read and stays open; it is removed once the manifest does not
-/// name the table any more ([`Table::retire`]) and the last reader let go of it.
+/// An immutable table. Its file is opened by the first read and stays open; it is removed once the
+/// manifest does not name the table any more ([`Table::retire`]) and the last reader let go of it.
 pub(crate) struct Table {
     pub(crate) meta: TableMeta,
     context: Arc<TableContext>,
@@ -89,8 +89,8 @@ impl Table {
         self.is_retired.store(true, AtomicOrdering::Release);
     }
 
-    /// The newest version of `key` at or below `at`. A key that is not in any table before is `expected`: its filter is asked
-    /// only before a block has to be read from disk.
+    /// The newest version of `key` at or below `at`. A key that is not in any table before is
+    /// `expected`: its filter is asked only before a block has to be read from disk.
     pub(crate) fn get(
         &self,
         key: &[u8],
@@ -144,9 +144,9 @@ impl Table {
         self.corrupt(0, "index contradicts itself")
     }
 
-    /// Reads the whole file, past the cache: every block by its checksum (T3), what the properties say, the order of the
-    /// entries (T1), and that the filter lets every key through. `go_on` is asked between blocks; after a no the rest is left
-    /// out.
+    /// Reads the whole file, past the cache: every block by its checksum (T3), what the properties
+    /// say, the order of the entries (T1), and that the filter lets every key through. `go_on` is
+    /// asked between blocks; after a no the rest is left out.
     pub(crate) fn verify(&self, go_on: &mut dyn FnMut() -> bool) -> Result<(), StoreError> {
         let opened = self.open()?;
         let (bytes, len) = self.read(&opened, opened.properties)?;

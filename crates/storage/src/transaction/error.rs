@@ -35,7 +35,8 @@ pub enum TransactionError {
     /// The row was changed without having been read under its lock: an error of the caller's (X3).
     #[error("a row was changed without having been locked")]
     NotLocked,
-    /// The row is not any more what the caller takes it for; the transaction itself has changed it since (X2).
+    /// The row is not any more what the caller takes it for; the transaction itself has changed it
+    /// since (X2).
     #[error("a row was changed by way of an outdated image")]
     Stale,
     /// The row image or a key does not fit the schema.

@@ -1,14 +1,16 @@
-//! How a locking scan keeps the range that it reads free of new rows (`lock/range.rs` has the locks).
+//! How a locking scan keeps the range that it reads free of new rows (`lock/range.rs` has the
+//! locks).
 //!
 //! 1. ahead  The cursor finds a key some way ahead, or the end of the range.
-//! 2. lock   The piece up to there is locked as a range. Who has put a row into it before has ended when that returns.
-//! 3. read   If anything was committed since the cursor's position, the cursor is made again at the newest one; and in any
-//!    case brought back to where the piece begins.
+//! 2. lock   The piece up to there is locked as a range. Who has put a row into it before has ended
+//!    when that returns.
+//! 3. read   If anything was committed since the cursor's position, the cursor is made again at the
+//!    newest one; and in any case brought back to where the piece begins.
 //!
-//! The first piece ends with the first key, and each further one is four times as long, so that one that stops early
-//! (`LIMIT`) has locked little more than it has read. Behind the first thousand keys the rest is locked at once: a long scan
-//! is not to walk twice. Queues are read with `SKIP LOCKED`,
-//! row by row: who takes a row should not keep others from adding some.
+//! The first piece ends with the first key, and each further one is four times as long, so that one
+//! that stops early (`LIMIT`) has locked little more than it has read. Behind the first thousand
+//! keys the rest is locked at once: a long scan is not to walk twice. Queues are read with
+//! `SKIP LOCKED`, row by row: who takes a row should not keep others from adding some.
 //!
 //! A whole primary key needs no range: where its row is, no other can be put.
 
@@ -42,7 +44,8 @@ impl Guard {
 }
 
 impl Scan {
-    /// Locks as much of the range that where the cursor stands is within. The cursor may stand on another key then.
+    /// Locks as much of the range that where the cursor stands is within. The cursor may stand on
+    /// another key then.
     pub(super) fn keep_range(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
         while let Some(guard) = self.guard.as_mut().filter(|guard| !guard.done) {
             if self.cursor.valid() && guard.reaches(self.cursor.key(), self.direction) {
@@ -127,7 +130,8 @@ impl Guard {
     }
 }
 
-/// True if the range is that of one key, which is this one: keys of an index are no prefixes of each other.
+/// True if the range is that of one key, which is this one: keys of an index are no prefixes of
+/// each other.
 fn is_whole_key(range: &super::scan::KeyRange, key: &[u8]) -> bool {
     matches!(&range.lower, Bound::Included(lower) if lower.as_slice() == key)
         && match &range.upper {

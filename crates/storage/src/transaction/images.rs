@@ -1,8 +1,8 @@
 //! How much of a changed row the log has (`binlog_row_image`).
 //!
-//! The log is the database, and rows are whole there: replay finds what an image leaves out in the row as it was, which it
-//! has under the primary key (`replay.rs`). So an image before always has the primary key; a row that is new is logged as
-//! a whole, whatever is asked for.
+//! The log is the database, and rows are whole there: replay finds what an image leaves out in the
+//! row as it was, which it has under the primary key (`replay.rs`). So an image before always has
+//! the primary key; a row that is new is logged as a whole, whatever is asked for.
 
 use binlog::row::{ColumnType, Fields, RowError, RowImageBuilder, code};
 
@@ -13,7 +13,8 @@ use crate::schema::TableSchema;
 pub enum RowImages {
     /// Before: the primary key. After: what has changed.
     Minimal,
-    /// All but those BLOBs that are neither in the primary key nor changed; TEXT, JSON and the like are BLOBs too.
+    /// All but those BLOBs that are neither in the primary key nor changed; TEXT, JSON and the like
+    /// are BLOBs too.
     NoBlob,
     /// All.
     #[default]

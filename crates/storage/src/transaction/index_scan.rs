@@ -1,4 +1,5 @@
-//! A table's rows in the order of one of its indexes: a scan of that index's tree, and the rows that its entries lead to.
+//! A table's rows in the order of one of its indexes: a scan of that index's tree, and the rows
+//! that its entries lead to.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use super::scan::{Direction, KeyRange, Scan};
 use super::{Transaction, TransactionError};
 
 impl Transaction {
-    /// A scan of the rows of a table in the order of one of its indexes, numbered as by `TableSchema::index`.
+    /// A scan of the rows of a table in the order of one of its indexes, numbered as by
+    /// `TableSchema::index`.
     pub fn scan_index(
         &mut self,
         schema: &Arc<TableSchema>,
@@ -47,15 +49,16 @@ pub struct IndexScan {
 }
 
 impl IndexScan {
-    /// Ends it, and leaves its memory to the transaction's next one. Who drops a scan instead gives its memory back.
+    /// Ends it, and leaves its memory to the transaction's next one. Who drops a scan instead gives
+    /// its memory back.
     pub fn end(self, transaction: &mut Transaction) {
         self.scan.end(transaction);
     }
 
     /// Moves to the next row; false behind the last one.
     ///
-    /// A locking scan by a secondary index finds its entries first and reads the rows' newest versions later: whether
-    /// the row is still in the range is the caller's to test.
+    /// A locking scan by a secondary index finds its entries first and reads the rows' newest
+    /// versions later: whether the row is still in the range is the caller's to test.
     #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         if self.index == 0 {
@@ -73,8 +76,8 @@ impl IndexScan {
         Ok(true)
     }
 
-    /// Moves to the next entry without reading its row, for a consistent read of what is in the entries themselves; false
-    /// behind the last one. [`Self::row`] is not to be asked then.
+    /// Moves to the next entry without reading its row, for a consistent read of what is in the
+    /// entries themselves; false behind the last one. [`Self::row`] is not to be asked then.
     pub fn next_entry(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         while self.scan.next(transaction)? {
             if self.index == 0 || transaction.writes.is_empty() || self.is_of_now(transaction)? {
@@ -84,7 +87,8 @@ impl IndexScan {
         Ok(false)
     }
 
-    /// False for an entry of a row that the transaction has changed since: the snapshot still has it (X6).
+    /// False for an entry of a row that the transaction has changed since: the snapshot still has
+    /// it (X6).
     fn is_of_now(&self, transaction: &Transaction) -> Result<bool, TransactionError> {
         let key = self.schema.secondary[self.index - 1].primary_key_in(self.scan.key())?;
         match transaction.writes.get(self.schema.primary.tree(), key, self.scan.mark) {
@@ -93,12 +97,14 @@ impl IndexScan {
         }
     }
 
-    /// False if somebody else has the row locked, which is as it was committed last ([`OnLocked::LookFirst`]).
+    /// False if somebody else has the row locked, which is as it was committed last
+    /// ([`OnLocked::LookFirst`]).
     pub fn is_locked(&self) -> bool {
         self.scan.is_locked()
     }
 
-    /// Waits for the lock that [`Self::is_locked`] says is missing, and reads the row again; false if it is gone then.
+    /// Waits for the lock that [`Self::is_locked`] says is missing, and reads the row again; false
+    /// if it is gone then.
     pub fn wait_for_row(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         self.scan.wait_for_row(transaction)
     }
@@ -149,8 +155,8 @@ impl IndexScan {
         }
     }
 
-    /// A row that was changed after the entry was found is met by its new entry, if that is in the range: nobody can put
-    /// one to where the scan has been. Without such a guard it is met here.
+    /// A row that was changed after the entry was found is met by its new entry, if that is in the
+    /// range: nobody can put one to where the scan has been. Without such a guard it is met here.
     fn if_current(&self, position: LogPosition, row: Value) -> Result<Option<Value>, TransactionError> {
         let is_current = self.scan.guard.is_none()
             || position <= self.scan.position()

@@ -44,9 +44,9 @@ impl Locking {
 pub enum OnLocked {
     /// Wait for it, as long as the session's timeout allows.
     Wait,
-    /// A scan by the primary key under READ COMMITTED gives the row as it was committed last, without its lock
-    /// ([`super::IndexScan::is_locked`]): only if that one matches the condition is it worth a wait. InnoDB calls this
-    /// semi-consistent. Elsewhere: wait.
+    /// A scan by the primary key under READ COMMITTED gives the row as it was committed last,
+    /// without its lock ([`super::IndexScan::is_locked`]): only if that one matches the condition
+    /// is it worth a wait. InnoDB calls this semi-consistent. Elsewhere: wait.
     LookFirst,
     /// `NOWAIT`: fail.
     Fail,
@@ -57,7 +57,8 @@ pub enum OnLocked {
 /// A row read under a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockedRow {
-    /// It is locked, and this is its newest version; `None` if there is none (the key is locked nevertheless).
+    /// It is locked, and this is its newest version; `None` if there is none (the key is locked
+    /// nevertheless).
     Locked {
         /// The row.
         row: Option<Value>,
@@ -72,8 +73,8 @@ pub enum LockedRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowLock(usize);
 
-/// The key of the row that was locked last, exclusively: that which is changed next, nearly always. It need not be asked of
-/// the lock table again.
+/// The key of the row that was locked last, exclusively: that which is changed next, nearly always.
+/// It need not be asked of the lock table again.
 #[derive(Debug, Default)]
 pub(super) struct LockedKey {
     tree: Option<TreeId>,
@@ -101,7 +102,8 @@ impl LockedKey {
 pub(super) type Version = (LogPosition, Value);
 
 impl Transaction {
-    /// How a plain SELECT reads: by the snapshot, but with shared locks under SERIALIZABLE outside of autocommit.
+    /// How a plain SELECT reads: by the snapshot, but with shared locks under SERIALIZABLE outside
+    /// of autocommit.
     pub fn plain_access(&self, autocommit: bool) -> Access {
         match self.options.isolation {
             Isolation::Serializable if !autocommit => Access::Locking(Locking::SHARE),
@@ -109,7 +111,8 @@ impl Transaction {
         }
     }
 
-    /// A consistent read of one key: own changes made before the running statement, or what the snapshot has.
+    /// A consistent read of one key: own changes made before the running statement, or what the
+    /// snapshot has.
     pub fn get(&mut self, tree: TreeId, key: &[u8]) -> Result<Option<Value>, TransactionError> {
         if let Some(own) = self.writes.get(tree, key, self.read_mark()) {
             return Ok(own.map(Value::copied));
@@ -133,9 +136,9 @@ impl Transaction {
         }
     }
 
-    /// Locks one key and reads its newest version: own changes made before the running statement, or what was
-    /// committed last, though it may not be durable yet (X4). If there is no row, nobody may put one there from now on;
-    /// under READ COMMITTED the key stays locked instead.
+    /// Locks one key and reads its newest version: own changes made before the running statement,
+    /// or what was committed last, though it may not be durable yet (X4). If there is no row,
+    /// nobody may put one there from now on; under READ COMMITTED the key stays locked instead.
     pub fn get_locked(
         &mut self,
         tree: TreeId,
@@ -159,7 +162,8 @@ impl Transaction {
         self.options.isolation != Isolation::ReadCommitted
     }
 
-    /// Keeps a range that is about to be read free of new rows, as far as those are not to be skipped.
+    /// Keeps a range that is about to be read free of new rows, as far as those are not to be
+    /// skipped.
     pub(super) fn lock_range(
         &mut self,
         tree: TreeId,
@@ -215,8 +219,8 @@ impl Transaction {
         }
     }
 
-    /// As [`Self::get_for_update`], but with the changes of the running statement too: for REPLACE and ON DUPLICATE KEY
-    /// UPDATE, whose rows may meet rows of the same statement.
+    /// As [`Self::get_for_update`], but with the changes of the running statement too: for REPLACE
+    /// and ON DUPLICATE KEY UPDATE, whose rows may meet rows of the same statement.
     pub fn get_newest_for_update(
         &mut self,
         tree: TreeId,
@@ -233,8 +237,8 @@ impl Transaction {
         self.row_lock
     }
 
-    /// Under READ COMMITTED, gives back the lock of a row that the statement's condition rejects, if it is the newest of
-    /// all. Under other levels the lock stays, as InnoDB has it.
+    /// Under READ COMMITTED, gives back the lock of a row that the statement's condition rejects,
+    /// if it is the newest of all. Under other levels the lock stays, as InnoDB has it.
     pub fn reject_row(&mut self, lock: Option<RowLock>) {
         if lock == Some(RowLock(self.locks.len())) && self.options.isolation == Isolation::ReadCommitted {
             self.unlock_newest();

@@ -1,8 +1,9 @@
 //! Changing rows: locks, duplicates, then write set and event group together (X2).
 //!
-//! A unique secondary key is locked as the part of the index key that no other row may have. It is locked by who takes
-//! it *and* by who gives it up: until a deleting transaction has committed nobody can know whether the key is free, so
-//! an insert of it waits. With the lock held, the newest versions under that prefix are the truth.
+//! A unique secondary key is locked as the part of the index key that no other row may have. It is
+//! locked by who takes it *and* by who gives it up: until a deleting transaction has committed
+//! nobody can know whether the key is free, so an insert of it waits. With the lock held, the
+//! newest versions under that prefix are the truth.
 
 use std::mem::take;
 
@@ -22,8 +23,9 @@ impl Transaction {
     /// Inserts a row, given as its full image.
     ///
     /// # Errors
-    /// [`TransactionError::DuplicateKey`] for the first index that has one of its unique keys already. After any error
-    /// but [`TransactionError::TooLarge`] and [`TransactionError::Log`] nothing is changed; locks stay.
+    /// [`TransactionError::DuplicateKey`] for the first index that has one of its unique keys
+    /// already. After any error but [`TransactionError::TooLarge`] and [`TransactionError::Log`]
+    /// nothing is changed; locks stay.
     pub fn insert_row(&mut self, schema: &TableSchema, after: &[u8]) -> Result<(), TransactionError> {
         let keys = schema.keys_in(take(&mut self.key_buffers[0]), after)?;
         self.begin_writing()?;
@@ -41,8 +43,8 @@ impl Transaction {
     /// Changes a row, given as its full images. `before` must be what a locking read returned.
     ///
     /// # Errors
-    /// As [`Self::insert_row`], if the change gives the row another key; [`TransactionError::NotLocked`] and
-    /// [`TransactionError::Stale`].
+    /// As [`Self::insert_row`], if the change gives the row another key;
+    /// [`TransactionError::NotLocked`] and [`TransactionError::Stale`].
     pub fn update_row(
         &mut self,
         schema: &TableSchema,
@@ -77,7 +79,8 @@ impl Transaction {
     /// Deletes a row, given as its full image, which must be what a locking read returned.
     ///
     /// # Errors
-    /// [`TransactionError::NotLocked`], [`TransactionError::Stale`], or a lock on a unique key of it is not granted.
+    /// [`TransactionError::NotLocked`], [`TransactionError::Stale`], or a lock on a unique key of
+    /// it is not granted.
     pub fn delete_row(&mut self, schema: &TableSchema, before: &[u8]) -> Result<(), TransactionError> {
         let keys = schema.keys_in(take(&mut self.key_buffers[0]), before)?;
         self.assert_locked(schema, Row { image: before, keys: &keys })?;
@@ -91,8 +94,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Logs a statement that makes tables, before their rows: `records` is what the catalog keeps of it, which becomes
-    /// visible with the rows.
+    /// Logs a statement that makes tables, before their rows: `records` is what the catalog keeps
+    /// of it, which becomes visible with the rows.
     pub fn define(&mut self, query: &QueryEvent<'_>, records: &WriteBatch) {
         self.begin_rows();
         self.group.define(query);
@@ -105,8 +108,9 @@ impl Transaction {
         }
     }
 
-    /// Names tables that the running statement may change, so that their maps precede its first row. A statement that
-    /// changes several tables in turn should; otherwise each newly met table splits its part of the log in two.
+    /// Names tables that the running statement may change, so that their maps precede its first
+    /// row. A statement that changes several tables in turn should; otherwise each newly met table
+    /// splits its part of the log in two.
     pub fn declare_tables<'a>(&mut self, schemas: impl IntoIterator<Item = &'a TableSchema>) {
         let mut schemas = schemas.into_iter().filter(|schema| !schema.is_temporary()).peekable();
         if schemas.peek().is_some() {
@@ -162,8 +166,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Tells the log which keys a row has and had: a replica applies what has one in common in this order. A unique key that
-    /// the row keeps is left out: who takes it waits for whoever gives it up, which changes this row.
+    /// Tells the log which keys a row has and had: a replica applies what has one in common in this
+    /// order. A unique key that the row keeps is left out: who takes it waits for whoever gives it
+    /// up, which changes this row.
     fn note_keys<'k>(&mut self, schema: &TableSchema, old: Option<&'k RowKeys>, new: Option<&'k RowKeys>) {
         for (number, index) in schema.indexes().enumerate().filter(|(_, index)| index.unique()) {
             let key = |keys: Option<&'k RowKeys>| keys.and_then(|keys| keys.unique(number));
@@ -176,8 +181,8 @@ impl Transaction {
         }
     }
 
-    /// Makes sure that the row's events come behind `BEGIN` and a map of its table; false if it has none, because the
-    /// table is temporary.
+    /// Makes sure that the row's events come behind `BEGIN` and a map of its table; false if it has
+    /// none, because the table is temporary.
     fn map_table(&mut self, schema: &TableSchema) -> bool {
         if schema.is_temporary() {
             return false;
@@ -185,7 +190,8 @@ impl Transaction {
         if self.mapped.contains(&schema.id) {
             return true;
         }
-        // A replica locks the tables mapped so far when the statement's first row comes: no map may follow it.
+        // A replica locks the tables mapped so far when the statement's first row comes: no map may
+        // follow it.
         self.group.end_statement();
         self.mapped.clear();
         self.begin_rows();
@@ -204,8 +210,8 @@ impl Transaction {
         }
     }
 
-    /// The row must have been locked before it was read; here its lock becomes exclusive if it was shared (X3). Nor may
-    /// the transaction have changed it since.
+    /// The row must have been locked before it was read; here its lock becomes exclusive if it was
+    /// shared (X3). Nor may the transaction have changed it since.
     fn assert_locked(&mut self, schema: &TableSchema, row: Row<'_>) -> Result<(), TransactionError> {
         let (tree, key) = (schema.primary.tree(), row.keys.primary());
         if !self.locked_row.is(tree, key) {
@@ -240,15 +246,17 @@ impl Transaction {
         self.locks.begin_writing().map_err(|error| self.lock_failed(error))
     }
 
-    /// Makes it known that a row is to have this key, unless it lies in a range that another has read, who is returned.
+    /// Makes it known that a row is to have this key, unless it lies in a range that another has
+    /// read, who is returned.
     fn enter_ranges(&mut self, tree: TreeId, key: &[u8]) -> Option<OwnerId> {
         let reader = self.locks.enter_ranges(tree, key).err()?;
-        // Where the transaction itself has deleted the key, whoever reads the range waits for it anyway.
+        // Where the transaction itself has deleted the key, whoever reads the range waits for it
+        // anyway.
         self.writes.get(tree, key, Mark::NOW).is_none().then_some(reader)
     }
 
-    /// Waits for the end of one who has read a range, without a lock that was taken to insert into it: the other might
-    /// want to insert there too.
+    /// Waits for the end of one who has read a range, without a lock that was taken to insert into
+    /// it: the other might want to insert there too.
     fn wait_for_reader(
         &mut self,
         reader: OwnerId,
@@ -262,8 +270,8 @@ impl Transaction {
         self.locks.wait_for_end(reader, policy).map_err(|error| self.lock_failed(error))
     }
 
-    /// Locks the unique keys that a row gives up, or keeps under another primary key: whoever asks for one of them meanwhile
-    /// would find the entry gone, and not yet the other one.
+    /// Locks the unique keys that a row gives up, or keeps under another primary key: whoever asks
+    /// for one of them meanwhile would find the entry gone, and not yet the other one.
     fn lock_unique(
         &mut self,
         schema: &TableSchema,
@@ -280,7 +288,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks the keys that a row gives up and those that it takes, and makes sure that it may take them.
+    /// Locks the keys that a row gives up and those that it takes, and makes sure that it may take
+    /// them.
     fn take_keys(
         &mut self,
         schema: &TableSchema,
@@ -298,8 +307,8 @@ impl Transaction {
         self.take_secondary(schema, Some(old), new, image)
     }
 
-    /// Makes sure that a row's new entries in secondary indexes lie in nobody's range; locks the unique keys that it takes
-    /// and makes sure that no other row has them.
+    /// Makes sure that a row's new entries in secondary indexes lie in nobody's range; locks the
+    /// unique keys that it takes and makes sure that no other row has them.
     fn take_secondary(
         &mut self,
         schema: &TableSchema,
@@ -346,8 +355,8 @@ impl Transaction {
         }
     }
 
-    /// The primary key of the row that has the locked unique key `prefix`. Newest versions are never dropped, so that
-    /// this needs no snapshot.
+    /// The primary key of the row that has the locked unique key `prefix`. Newest versions are
+    /// never dropped, so that this needs no snapshot.
     fn row_with(&self, index: &Index, prefix: &[u8]) -> Result<Option<Vec<u8>>, TransactionError> {
         let tree = index.tree();
         let mut from = std::ops::Bound::Included(prefix);

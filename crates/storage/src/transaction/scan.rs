@@ -1,16 +1,18 @@
-//! Walking over a tree: what the store has, merged with the transaction's own changes, in key order, either way.
+//! Walking over a tree: what the store has, merged with the transaction's own changes, in key
+//! order, either way.
 //!
-//! A scan belongs to a statement, which may change rows between its steps. It goes by the changes made before the
-//! statement began and by one position of the store, so that it never meets what the statement itself does: an UPDATE
-//! that moves rows ahead changes each of them once.
+//! A scan belongs to a statement, which may change rows between its steps. It goes by the changes
+//! made before the statement began and by one position of the store, so that it never meets what
+//! the statement itself does: an UPDATE that moves rows ahead changes each of them once.
 //!
-//! A locking scan finds its keys at the newest position of the moment it begins. It locks each, and then reads its
-//! newest version, which may be another one, or gone. The caller has to test every row again, for it may not be the row
-//! that the index led to. Except under READ COMMITTED it keeps the range free of new rows, piece by piece, each from where
-//! the one before ended to a key some way ahead (`guard.rs`): a scan that ends early leaves the rest to others.
+//! A locking scan finds its keys at the newest position of the moment it begins. It locks each, and
+//! then reads its newest version, which may be another one, or gone. The caller has to test every
+//! row again, for it may not be the row that the index led to. Except under READ COMMITTED it keeps
+//! the range free of new rows, piece by piece, each from where the one before ended to a key some
+//! way ahead (`guard.rs`): a scan that ends early leaves the rest to others.
 //!
-//! (N1) `own` is the nearest own change not yet passed, looked up once: what the statement adds ahead is not looked at
-//!      again and again.
+//! (N1) `own` is the nearest own change not yet passed, looked up once: what the statement adds
+//!      ahead is not looked at again and again.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -146,7 +148,8 @@ enum Current {
     Stored,
     /// An own change.
     Own(Vec<u8>, Value),
-    /// Another version of the cursor's key: the newest, read under its lock, or one with the columns of now.
+    /// Another version of the cursor's key: the newest, read under its lock, or one with the
+    /// columns of now.
     Newest(Value),
     /// The newest version of the cursor's key, which somebody else has locked.
     Foreign(Value),
@@ -250,7 +253,8 @@ impl Scan {
         Ok(())
     }
 
-    /// Locks the row if that needs no wait, else reads what was committed last of it; false if there is none.
+    /// Locks the row if that needs no wait, else reads what was committed last of it; false if
+    /// there is none.
     fn look_first(
         &mut self,
         transaction: &mut Transaction,
@@ -356,7 +360,8 @@ impl Scan {
         }
     }
 
-    /// Whether the cursor's row and the own change are the nearest one; both if they have the same key.
+    /// Whether the cursor's row and the own change are the nearest one; both if they have the same
+    /// key.
     fn nearest(&self) -> (bool, bool) {
         let stored = self.cursor.valid().then(|| self.cursor.key());
         let stored = stored.filter(|key| self.range.contains(key, self.direction));

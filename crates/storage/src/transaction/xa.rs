@@ -1,4 +1,5 @@
-//! The ends of an XA transaction: prepared, or committed in one phase. The story is in [`crate::prepared`].
+//! The ends of an XA transaction: prepared, or committed in one phase. The story is in
+//! [`crate::prepared`].
 
 use binlog::event::{QueryEvent, XaPrepareEvent};
 use binlog::group::EventGroup;
@@ -19,12 +20,16 @@ pub(super) struct Branch {
 }
 
 impl Transaction {
-    /// Makes it an XA transaction; before its first change. Its `BEGIN` is `XA START`; `end` is its `XA END`.
+    /// Makes it an XA transaction; before its first change. Its `BEGIN` is `XA START`; `end` is its
+    /// `XA END`.
     pub fn set_xa(&mut self, xid: Xid, end: QueryEvent<'static>) {
         self.branch = Some(Box::new(Branch { xid, end, tables: Vec::new() }));
     }
 
     pub(super) fn note_table(&mut self, schema: &TableSchema) {
+        if !self.changed.contains(&schema.id) {
+            self.changed.push(schema.id);
+        }
         if let Some(branch) = &mut self.branch {
             let same =
                 |(database, name): &(String, String)| *database == schema.database && *name == schema.name;
@@ -73,7 +78,8 @@ impl Transaction {
         let group = Self::finish_branch(self.group, &branch, false);
         drop(self.snapshot);
         let pending = self.engine.enqueue(group, records, None, self.options.gtid);
-        // Its changes are in nobody's way until they are in the store: the locks stay with it whatever happens.
+        // Its changes are in nobody's way until they are in the store: the locks stay with it
+        // whatever happens.
         let prepared = pending.wait()?;
         self.engine.keep_prepared(branch.xid, Prepared { content, locks: self.locks });
         Ok(Some(prepared))

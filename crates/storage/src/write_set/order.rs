@@ -1,7 +1,8 @@
 //! Changes in the order of their keys: their numbers, in blocks.
 //!
-//! A tree of two levels. A small transaction has one block, which is one allocation; one of millions of changes moves a few
-//! kilobytes for an insertion. What the order is only the callers know, who have the keys.
+//! A tree of two levels. A small transaction has one block, which is one allocation; one of
+//! millions of changes moves a few kilobytes for an insertion. What the order is only the callers
+//! know, who have the keys.
 
 use smallvec::SmallVec;
 

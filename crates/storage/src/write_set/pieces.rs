@@ -1,11 +1,12 @@
-//! Bytes that are only added at the end, in pieces: what a large transaction leaves is given back a piece at a time, not by
-//! one call to the system during which nobody else can map memory.
+//! Bytes that are only added at the end, in pieces: what a large transaction leaves is given back a
+//! piece at a time, not by one call to the system during which nobody else can map memory.
 
 use smallvec::SmallVec;
 
 /// A piece is at most so long, but for bytes that are longer themselves.
 const PIECE: usize = 1 << 20;
-/// Room that the first piece begins with: a transaction of a few small rows needs no more, and does not grow step by step.
+/// Room that the first piece begins with: a transaction of a few small rows needs no more, and does
+/// not grow step by step.
 const SMALL: usize = 1024;
 /// A longer piece is not kept for others.
 const KEPT: usize = 4 * SMALL;

@@ -1,4 +1,5 @@
-//! What the tests of transactions share: a small table, a catalog that DDL changes, and engines over any disk.
+//! What the tests of transactions share: a small table, a catalog that DDL changes, and engines
+//! over any disk.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use binlog::gtid::Uuid;
 use binlog::log::LogOptions;
 use binlog::position::LogPosition;
 use binlog::row::{ColumnType, Fields, RowImageBuilder, Value, code};
-use env::Env;
+use env::{Env, SimEnv};
 use parking_lot::Mutex;
 use storage::engine::{Engine, EngineError, EngineOptions};
 use storage::key::collation::BinaryCollations;
@@ -30,7 +31,8 @@ use storage::{Store, StoreError, TreeId, WriteBatch};
 pub const UUID: Uuid = Uuid([7; 16]);
 pub const DIR: &str = "/data";
 
-/// A row of `CREATE TABLE t (id BIGINT PRIMARY KEY, u INT UNIQUE, v INT NOT NULL, s BLOB NOT NULL, KEY (v))`.
+/// A row of
+/// `CREATE TABLE t (id BIGINT PRIMARY KEY, u INT UNIQUE, v INT NOT NULL, s BLOB NOT NULL, KEY (v))`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     pub id: i64,
@@ -337,6 +339,12 @@ pub fn id_range(schema: &TableSchema, from: i64, to: i64) -> KeyRange {
         lower: Bound::Included(primary_key(schema, from).into()),
         upper: Bound::Excluded(primary_key(schema, to).into()),
     }
+}
+
+/// A new machine; every other one takes rare paths.
+pub fn machine(seed: u64) -> SimEnv {
+    let env = SimEnv::new(seed);
+    if seed.is_multiple_of(2) { env.with_rare_paths() } else { env }
 }
 
 /// How many seeds to run: `DURAMEN_SEEDS`, or `default`.

@@ -12,12 +12,19 @@ use std::sync::Arc;
 use stdx::random::Random;
 use storage::{LogDurability, Snapshot, Store, StoreError, StoreOptions, TreeId, WriteBatch};
 
-/// `n` seeds, or the one that `SEED` names. Each test prints the seed of a failure through the panics below.
+/// `n` seeds, or the one that `SEED` names. Each test prints the seed of a failure through the
+/// panics below.
 pub(crate) fn seeds(n: u64) -> impl Iterator<Item = u64> {
     let chosen = std::env::var("SEED").ok().map(|s| s.parse().unwrap());
     let count = std::env::var("SEEDS").ok().map_or(n, |s| s.parse().unwrap());
     let range = chosen.map_or(0..count, |seed| seed..seed + 1);
     range.inspect(|seed| eprintln!("seed {seed}"))
+}
+
+/// A new machine; every other one takes rare paths.
+pub(crate) fn machine(seed: u64) -> SimEnv {
+    let env = SimEnv::new(seed);
+    if seed.is_multiple_of(2) { env } else { env.with_rare_paths() }
 }
 
 type Row = (Vec<u8>, Vec<u8>);
@@ -384,6 +391,7 @@ impl Harness {
     }
 
     fn try_check_everything(&mut self) -> Result<(), StoreError> {
+        self.store().check_invariants()?;
         let mut snapshots = self.snapshots.clone();
         snapshots.push(self.store().snapshot_visible());
         for snapshot in snapshots {
@@ -445,7 +453,8 @@ impl Harness {
                 file.write_at(&[byte[0] ^ 1 << self.random.below(8)], offset).unwrap();
             }
         }
-        // A damaged last record of the manifest looks like a torn one: the checkpoint before it counts again.
+        // A damaged last record of the manifest looks like a torn one: the checkpoint before it
+        // counts again.
         let outcome = self.open().and_then(|()| {
             self.model.cut(self.store().checkpoint_position());
             self.try_check_everything()

@@ -1,5 +1,5 @@
-//! A database, a model of it, and random steps for both, on one thread: sessions take turns, and several commits are
-//! queued before the first of them is waited for, so that they share a group.
+//! A database, a model of it, and random steps for both, on one thread: sessions take turns, and
+//! several commits are queued before the first of them is waited for, so that they share a group.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 mod session;
@@ -43,7 +43,8 @@ pub struct World {
     pub env: SimEnv,
     pub random: Random,
     pub database: Database,
-    /// The state behind each transaction in commit order, the empty database first; the last ones are pending.
+    /// The state behind each transaction in commit order, the empty database first; the last ones
+    /// are pending.
     pub history: Vec<State>,
     /// The position of each of them that was acknowledged.
     pub positions: Vec<LogPosition>,
@@ -54,7 +55,8 @@ pub struct World {
     memory: Memory,
     sessions: Vec<Option<Session>>,
     snapshots: Vec<(Snapshot, usize)>,
-    /// Attempts to begin the log anew: its first file then, and how many transactions are in front of that.
+    /// Attempts to begin the log anew: its first file then, and how many transactions are in front
+    /// of that.
     resets: BTreeMap<FileNumber, usize>,
     /// How many transactions are in front of the log.
     before_log: usize,
@@ -118,7 +120,7 @@ impl World {
         }
     }
 
-    /// What the log says is durable is certain: replicas may have it (C3).
+    /// What the log says is durable is certain: replicas may have it (C3 of ARCHITECTURE.md).
     fn learn_durable(&mut self) {
         let durable = self.database.engine.log().durable();
         self.certain = self.certain.max(self.positions.partition_point(|&p| p <= durable) - 1);
@@ -387,7 +389,8 @@ impl World {
         assert!(found < history.len(), "{found} transactions are left of {}", history.len() - 1);
         history.truncate(found + 1);
         let mut positions = positions;
-        // Those that were queued when the power went have no known position; any below the new file will do.
+        // Those that were queued when the power went have no known position; any below the new file
+        // will do.
         positions.resize(found + 1, database.engine.log().visible());
         positions.truncate(found + 1);
         let world = World {
@@ -431,6 +434,8 @@ impl World {
 
     /// C2: tables and log hold exactly the same transactions.
     fn check(&self, clean: bool) {
+        self.database.engine.store().check_invariants().unwrap();
+        self.database.engine.locks().check_invariants();
         let expected = self.history.last().expect("the empty state is there");
         let tables = self.database.catalog.lock().tables.clone();
         assert_eq!(tables.keys().collect::<Vec<_>>(), expected.tables.keys().collect::<Vec<_>>());

@@ -1,6 +1,7 @@
-//! The roles under random schedules: sessions and the stand-in take the steps that `commit.rs` takes, one at a time, in any
-//! order that the latches allow, on one thread. Who sleeps goes on when it was woken, not when its state says that it was
-//! called. Whatever the order, all that is queued is told in the end.
+//! The roles under random schedules: sessions and the stand-in take the steps that `commit.rs`
+//! takes, one at a time, in any order that the latches allow, on one thread. Who sleeps goes on
+//! when it was woken, not when its state says that it was called. Whatever the order, all that is
+//! queued is told in the end.
 
 use super::*;
 use crate::gtid::Uuid;
@@ -110,6 +111,7 @@ impl World {
     }
 
     fn take_step(&mut self, at: usize) {
+        self.queue.check_members();
         self.now += Duration::from_micros(self.random.below(30));
         let step = std::mem::replace(&mut self.sessions[at].step, Step::Ask);
         self.sessions[at].step = match step {

@@ -11,19 +11,24 @@ use crate::row::number::write_json_double;
 use crate::row::temporal::{DateTime, Time};
 use crate::row::value::ByteWriter;
 
-/// Appends the document's text as MySQL prints it: `{"a": 1, "b": [true, null]}`. No bytes at all are JSON null.
+/// Appends the document's text as MySQL prints it: `{"a": 1, "b": [true, null]}`. No bytes at all
+/// are JSON null.
 pub fn write_text(document: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {
-    print(document, false, out)
+    print(document, false, usize::MAX, out)
 }
 
-/// Appends the document's text with a line for each member and element, indented by two spaces a level.
-pub fn write_pretty(document: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {
-    print(document, true, out)
+/// Appends the document's text with a line for each member and element, indented by two spaces a
+/// level. Fails once `out` has more than `max` bytes, soon after.
+pub fn write_pretty(document: &[u8], max: usize, out: &mut Vec<u8>) -> Result<(), RowError> {
+    print(document, true, max, out)?;
+    if out.len() > max { Err(TOO_LONG) } else { Ok(()) }
 }
 
-fn print(document: &[u8], pretty: bool, out: &mut Vec<u8>) -> Result<(), RowError> {
+const TOO_LONG: RowError = RowError::Malformed("JSON document whose text is too long");
+
+fn print(document: &[u8], pretty: bool, max: usize, out: &mut Vec<u8>) -> Result<(), RowError> {
     let value = Json::document(document)?;
-    Printer { out, budget: document.len().max(1), depth: 0, pretty }.value(value)
+    Printer { out, budget: document.len().max(1), depth: 0, pretty, max }.value(value)
 }
 
 struct Printer<'a> {
@@ -32,6 +37,8 @@ struct Printer<'a> {
     budget: usize,
     depth: usize,
     pretty: bool,
+    /// The most bytes that are wanted.
+    max: usize,
 }
 
 impl Printer<'_> {
@@ -42,6 +49,9 @@ impl Printer<'_> {
 
     fn value(&mut self, value: Json<'_>) -> Result<(), RowError> {
         self.spend(1)?;
+        if self.out.len() > self.max {
+            return Err(TOO_LONG);
+        }
         match value.node()? {
             Node::Null => self.out.extend_from_slice(b"null"),
             Node::Bool(true) => self.out.extend_from_slice(b"true"),
@@ -51,6 +61,10 @@ impl Printer<'_> {
             Node::Double(v) => write_json_double(&mut ByteWriter(self.out), v).unwrap_or_default(),
             Node::String(text) => {
                 self.spend(text.len())?;
+                if self.out.len().saturating_add(text.len()) > self.max {
+                    self.out.extend_from_slice(text);
+                    return Err(TOO_LONG);
+                }
                 write_quoted(text, self.out);
             }
             Node::Opaque(field_type, bytes) => {
@@ -102,7 +116,8 @@ impl Printer<'_> {
         write!(ByteWriter(self.out), "{v}").unwrap_or_default();
     }
 
-    /// Values of SQL types. Dates and times are strings, decimals numbers, the rest base64 with its type's number.
+    /// Values of SQL types. Dates and times are strings, decimals numbers, the rest base64 with its
+    /// type's number.
     fn opaque(&mut self, field_type: u8, bytes: &[u8]) -> Result<(), RowError> {
         let packed = || bytes.first_chunk::<8>().map(|b| i64::from_le_bytes(*b)).ok_or(DAMAGED);
         match field_type {

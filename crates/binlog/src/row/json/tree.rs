@@ -1,8 +1,8 @@
 //! Documents being made, and their encoding.
 //!
-//! A [`Tree`] may hold values of existing documents as they lie ([`Tree::Stored`]): what a change doesn't touch is
-//! copied, not decoded. Encoding tries the small form of each container first and falls back to the large one, as MySQL
-//! does, so that equal documents have equal bytes.
+//! A [`Tree`] may hold values of existing documents as they lie ([`Tree::Stored`]): what a change
+//! doesn't touch is copied, not decoded. Encoding tries the small form of each container first and
+//! falls back to the large one, as MySQL does, so that equal documents have equal bytes.
 
 use std::borrow::Cow;
 
@@ -52,9 +52,21 @@ pub enum EncodeError {
     /// A document of 4 GiB or more.
     #[error("the document is too big")]
     TooBig,
+    /// The document is longer than it may be, or the caller does not want it any more.
+    #[error("the document was given up")]
+    GivenUp,
     /// A stored part is damaged.
     #[error(transparent)]
     Damaged(#[from] RowError),
+}
+
+/// How far an encoding may go.
+#[derive(Clone, Copy)]
+struct Bounds<'b> {
+    /// Bytes of the document, at most.
+    max: usize,
+    /// False once the caller does not want it any more.
+    goes_on: &'b dyn Fn() -> bool,
 }
 
 impl<'a> Tree<'a> {
@@ -169,22 +181,32 @@ impl<'a> Tree<'a> {
 
     /// The document's bytes.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
-        self.check_depth(DEPTH_MAX)?;
-        let mut out = vec![0];
-        out[0] = self.write(false, &mut out)?;
-        Ok(out)
+        self.encode_within(usize::MAX, &|| true)
     }
 
-    fn check_depth(&self, levels: usize) -> Result<(), EncodeError> {
+    /// The same for a document of at most `max` bytes, as long as `goes_on` says so: asked for each
+    /// value.
+    pub fn encode_within(&self, max: usize, goes_on: &dyn Fn() -> bool) -> Result<Vec<u8>, EncodeError> {
+        let bounds = Bounds { max, goes_on };
+        self.check_depth(DEPTH_MAX, bounds)?;
+        let mut out = vec![0];
+        out[0] = self.write(false, bounds, &mut out)?;
+        if out.len() > max { Err(EncodeError::GivenUp) } else { Ok(out) }
+    }
+
+    fn check_depth(&self, levels: usize, bounds: Bounds<'_>) -> Result<(), EncodeError> {
+        if !(bounds.goes_on)() {
+            return Err(EncodeError::GivenUp);
+        }
         let inner = || levels.checked_sub(1).ok_or(EncodeError::TooDeep);
         match self {
             Tree::Array(elements) => {
                 let levels = inner()?;
-                elements.iter().try_for_each(|e| e.check_depth(levels))
+                elements.iter().try_for_each(|e| e.check_depth(levels, bounds))
             }
             Tree::Object(members) => {
                 let levels = inner()?;
-                members.iter().try_for_each(|(_, v)| v.check_depth(levels))
+                members.iter().try_for_each(|(_, v)| v.check_depth(levels, bounds))
             }
             Tree::Stored(_) | Tree::Document(_) => match self.as_stored() {
                 Some(value) if value.nesting()? > levels => Err(EncodeError::TooDeep),
@@ -194,9 +216,9 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Appends the value's data and returns its type. `in_small`: inside a container of the small form, which fails with
-    /// [`EncodeError::TooBig`] where this value has no small form.
-    fn write(&self, in_small: bool, out: &mut Vec<u8>) -> Result<u8, EncodeError> {
+    /// Appends the value's data and returns its type. `in_small`: inside a container of the small
+    /// form, which fails with [`EncodeError::TooBig`] where this value has no small form.
+    fn write(&self, in_small: bool, bounds: Bounds<'_>, out: &mut Vec<u8>) -> Result<u8, EncodeError> {
         match self {
             Tree::Null => out.push(0),
             Tree::Bool(v) => out.push(if *v { 1 } else { 2 }),
@@ -215,39 +237,50 @@ impl<'a> Tree<'a> {
                 write_variable(bytes, out)?;
                 return Ok(OPAQUE);
             }
-            Tree::Array(_) | Tree::Object(_) => return self.write_container(in_small, out),
-            Tree::Document(document) => return Tree::Stored(Json::document(document)?).write(in_small, out),
+            Tree::Array(_) | Tree::Object(_) => return self.write_container(in_small, bounds, out),
+            Tree::Document(document) => {
+                return Tree::Stored(Json::document(document)?).write(in_small, bounds, out);
+            }
             Tree::Stored(value) => {
                 if value.container().is_some_and(|c| c.is_large()) {
                     // It may fit the small form by now.
                     let mut opened = self.clone();
                     opened.open()?;
-                    return opened.write(in_small, out);
+                    return opened.write(in_small, bounds, out);
                 }
-                out.extend_from_slice(value.data()?);
+                let data = value.data()?;
+                if data.len() > bounds.max {
+                    return Err(EncodeError::GivenUp);
+                }
+                out.extend_from_slice(data);
                 return Ok(value.kind());
             }
         }
         Ok(LITERAL)
     }
 
-    fn write_container(&self, in_small: bool, out: &mut Vec<u8>) -> Result<u8, EncodeError> {
+    fn write_container(
+        &self,
+        in_small: bool,
+        bounds: Bounds<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<u8, EncodeError> {
         let start = out.len();
         let (small, large) = if matches!(self, Tree::Object(_)) {
             (SMALL_OBJECT, LARGE_OBJECT)
         } else {
             (SMALL_ARRAY, LARGE_ARRAY)
         };
-        match self.write_entries(false, out) {
+        match self.write_entries(false, bounds, out) {
             Ok(()) => return Ok(small),
             Err(EncodeError::TooBig) if !in_small => out.truncate(start),
             Err(e) => return Err(e),
         }
-        self.write_entries(true, out)?;
+        self.write_entries(true, bounds, out)?;
         Ok(large)
     }
 
-    fn write_entries(&self, large: bool, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    fn write_entries(&self, large: bool, bounds: Bounds<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         let width = if large { 4 } else { 2 };
         let empty: &[(Cow<'_, [u8]>, Tree<'_>)] = &[];
@@ -270,7 +303,10 @@ impl<'a> Tree<'a> {
         }
         for value in members.iter().map(|(_, v)| v).chain(elements) {
             let at = out.len();
-            let kind = value.write(!large, out)?;
+            if at > bounds.max || !(bounds.goes_on)() {
+                return Err(EncodeError::GivenUp);
+            }
+            let kind = value.write(!large, bounds, out)?;
             out[entry] = kind;
             if is_inlined(kind, large) {
                 let len = out.len() - at;

@@ -139,8 +139,8 @@ impl<'a> Json<'a> {
         self.depth_within(DEPTH_MAX + 1, 1, &mut budget)
     }
 
-    /// Checks a whole document that comes from elsewhere: what passes names nothing twice and keeps the limit of levels, so
-    /// that every walk over it ends soon.
+    /// Checks a whole document that comes from elsewhere: what passes names nothing twice and keeps
+    /// the limit of levels, so that every walk over it ends soon.
     pub fn check(&self) -> Result<(), RowError> {
         if self.nesting()? > DEPTH_MAX {
             return Err(RowError::Malformed("JSON document is nested too deeply"));
@@ -303,7 +303,8 @@ fn variable_len(c: &mut Cursor<'_>) -> Result<usize, RowError> {
     Err(DAMAGED)
 }
 
-/// Bytes that the length before a text of `len` bytes takes: what stands there, which need not be the shortest form.
+/// Bytes that the length before a text of `len` bytes takes: what stands there, which need not be
+/// the shortest form.
 fn variable_len_bytes(len: usize, data: &[u8]) -> usize {
     let shortest = (usize::BITS - len.leading_zeros()).div_ceil(7).max(1) as usize;
     data.iter().position(|b| b & 0x80 == 0).map_or(shortest, |i| i + 1)

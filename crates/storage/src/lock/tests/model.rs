@@ -1,4 +1,5 @@
-//! Many transactions driven from one thread, each step compared with a model that follows the rules word by word.
+//! Many transactions driven from one thread, each step compared with a model that follows the rules
+//! word by word.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

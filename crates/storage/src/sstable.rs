@@ -1,7 +1,8 @@
 //! Tables on disk: sorted, immutable, each block checksummed.
 //!
-//! A file holds data blocks, a filter over its keys, an index of its data blocks, its properties and a footer; the byte
-//! tables are in `docs/formats/tables.md`. It is written once, front to back, flushed, then named by the manifest.
+//! A file holds data blocks, a filter over its keys, an index of its data blocks, its properties
+//! and a footer; the byte tables are in `docs/formats/tables.md`. It is written once, front to
+//! back, flushed, then named by the manifest.
 //!
 //! - [`block`]: entries in a block, and searching it.
 //! - [`filter`]: says "surely not here" for most keys that a table lacks.
@@ -9,9 +10,11 @@
 //! - [`table`]: opening it, reading blocks, gets.
 //! - [`cursor`]: moving over one table, and over a whole level.
 //!
-//! (T1) Entries of a file stand in the store's order (O1), no place twice.
-//! (T2) All versions of a key that a file holds are all that its level holds (beyond level 0): keys are never split.
-//! (T3) Bytes are used only after their checksum, seeded with the file's number and the block's place, was found right.
+//! (T1) Entries of a file stand in the store's order (O1 of `entry.rs`), no place twice.
+//! (T2) All versions of a key that a file holds are all that its level holds (beyond level 0): keys
+//!      are never split.
+//! (T3) Bytes are used only after their checksum, seeded with the file's number and the block's
+//!      place, was found right.
 
 pub(crate) mod block;
 pub(crate) mod builder;
@@ -113,7 +116,8 @@ impl Handle {
     }
 }
 
-/// Behind each block: how it is packed (1), its unpacked length (4), checksum (8) of block and trailer so far.
+/// Behind each block: how it is packed (1), its unpacked length (4), checksum (8) of block and
+/// trailer so far.
 pub(crate) const TRAILER_LEN: usize = 13;
 pub(crate) const PACKED_NOT: u8 = 0;
 pub(crate) const PACKED_LZ4: u8 = 1;
@@ -123,9 +127,12 @@ pub(crate) const FOOTER_LEN: usize = 56;
 pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) const MAGIC: [u8; 8] = *b"DURAMEN\x01";
 
+const _: () = assert!(Handle::LEN == size_of::<u64>() + size_of::<u32>());
+const _: () = assert!(TRAILER_LEN == 1 + size_of::<u32>() + size_of::<u64>());
 const _: () = assert!(FOOTER_LEN == 3 * Handle::LEN + 4 + 8 + 8);
 
-/// The checksum of bytes at `offset` of file `number` (T3): bytes in the wrong place count as damaged, too.
+/// The checksum of bytes at `offset` of file `number` (T3): bytes in the wrong place count as
+/// damaged, too.
 pub(crate) fn checksum(number: u64, offset: u64, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, number.rotate_left(40) ^ offset)
 }

@@ -2,11 +2,13 @@
 //!
 //! 1. [`ColumnType`] is what a table map says of a column.
 //! 2. [`RowImage`] finds the columns' bytes inside an image, without decoding or allocating.
-//! 3. [`Value`] is one of them decoded; [`RowImageBuilder`] writes an image from values or from raw bytes.
+//! 3. [`Value`] is one of them decoded; [`RowImageBuilder`] writes an image from values or from raw
+//!    bytes.
 //!
-//! (R1) An image that this server writes is full: a NULL bitmap over all columns, then the values. Unused bits of the
-//!      bitmap are 0.
-//! (R2) Decoding a value and encoding it again gives the same bytes, for every byte string that MySQL writes.
+//! (R1) An image that this server writes is full: a NULL bitmap over all columns, then the values.
+//!      Unused bits of the bitmap are 0.
+//! (R2) Decoding a value and encoding it again gives the same bytes, for every byte string that
+//!      MySQL writes.
 //! (R3) Damage is a [`RowError`], never a panic; nothing is read outside the image.
 
 pub mod column_type;

@@ -1,16 +1,20 @@
 //! Binary log events: bytes to structures and back.
 //!
-//! An event is a 19-byte header, a body, and (as the file's format description says) a CRC-32 of both. [`decode`] takes
-//! the bytes of exactly one event, checks length and CRC, and borrows from them. [`append_event`] writes one.
+//! An event is a 19-byte header, a body, and (as the file's format description says) a CRC-32 of
+//! both. [`decode`] takes the bytes of exactly one event, checks length and CRC, and borrows from
+//! them. [`append_event`] writes one.
 //!
-//! (V1) No input panics or makes more memory than a small multiple of its own size be taken; what can expand
-//!      (transaction payloads, MariaDB's compressed events) does so only when asked, within a limit.
-//! (V2) What MySQL 8.4 and later wrote in row format and this code decoded is encoded to the same bytes again.
-//! (V3) An event type that is not known keeps its bytes ([`Event::Unknown`]); an event of a known type that breaks its
-//!      own format is an [`EventError`].
+//! (V1) No input panics or makes more memory than a small multiple of its own size be taken; what
+//!      can expand (transaction payloads, MariaDB's compressed events) does so only when asked,
+//!      within a limit.
+//! (V2) What MySQL 8.4 and later wrote in row format and this code decoded is encoded to the same
+//!      bytes again.
+//! (V3) An event type that is not known keeps its bytes ([`Event::Unknown`]); an event of a known
+//!      type that breaks its own format is an [`EventError`].
 //!
-//! Reading order: [`header`], [`format_description`], then one file for each kind. Elsewhere: values inside rows
-//! (`row`), a whole transaction's events ahead of their positions (`group`), text (`text`).
+//! Reading order: [`header`], [`format_description`], then one file for each kind. Elsewhere:
+//! values inside rows (`row`), a whole transaction's events ahead of their positions (`group`),
+//! text (`text`).
 
 pub(crate) mod checksum;
 pub mod compressed;
@@ -55,7 +59,8 @@ pub const MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 /// Bytes of a CRC-32.
 pub const CHECKSUM_LEN: usize = 4;
 
-/// No event is longer: the largest `max_allowed_packet`, 1 GiB, and room for what surrounds one row of that size.
+/// No event is longer: the largest `max_allowed_packet`, 1 GiB, and room for what surrounds one row
+/// of that size.
 pub const EVENT_LENGTH_MAX: u32 = (1 << 30) + (1 << 20);
 
 /// Why bytes are no event.
@@ -168,8 +173,8 @@ pub struct EventOrigin {
     pub flags: u16,
 }
 
-/// Appends a whole event that starts at offset `start` of its file: header, body, and the CRC-32 if `checksum` says so
-/// (a format description always has one).
+/// Appends a whole event that starts at offset `start` of its file: header, body, and the CRC-32 if
+/// `checksum` says so (a format description always has one).
 ///
 /// # Panics
 /// If the event would be longer than 4 GiB.
@@ -203,7 +208,8 @@ pub fn append_event(
     }
 }
 
-/// Gives an event another place: `end_log_pos` for `start` (left as it is where there is none), and the checksum.
+/// Gives an event another place: `end_log_pos` for `start` (left as it is where there is none), and
+/// the checksum.
 pub fn move_event(event: &mut [u8], start: u64, checksum: ChecksumAlgorithm) -> Result<(), EventError> {
     let header = EventHeader::decode(event)?;
     if header.end_log_pos != 0 {
@@ -221,8 +227,8 @@ pub fn move_event(event: &mut [u8], start: u64, checksum: ChecksumAlgorithm) -> 
     Ok(())
 }
 
-/// The CRC-32 of an event's header and body. The in-use flag of a format description counts as clear, so that closing a
-/// file changes that bit alone.
+/// The CRC-32 of an event's header and body. The in-use flag of a format description counts as
+/// clear, so that closing a file changes that bit alone.
 fn event_crc(event: &[u8]) -> u32 {
     const TYPE_OFFSET: usize = 4;
     let in_use = flags::BINLOG_IN_USE as u8;

@@ -1,10 +1,11 @@
 //! MySQL's binary JSON: documents read where they lie, written, and printed.
 //!
-//! A value is a type byte and its data. Objects and arrays hold offsets to their members (2 bytes each in the small
-//! form, 4 in the large one), or small values in the offset's place; an object's keys are sorted by length, then by
-//! bytes. Offsets may point anywhere, so a hostile document could name one member a thousand times at a thousand
-//! levels: what walks a whole document stops when it has looked at more values than a document of that length has, and
-//! at MySQL's own limit of 100 levels.
+//! A value is a type byte and its data. Objects and arrays hold offsets to their members (2 bytes
+//! each in the small form, 4 in the large one), or small values in the offset's place; an object's
+//! keys are sorted by length, then by bytes. Offsets may point anywhere, so a hostile document
+//! could name one member a thousand times at a thousand levels: what walks a whole document stops
+//! when it has looked at more values than a document of that length has, and at MySQL's own limit
+//! of 100 levels.
 //!
 //! | type | data |
 //! | --- | --- |
@@ -15,8 +16,8 @@
 //! | 12 string | length in groups of 7 bits, bytes in utf8mb4 |
 //! | 15 opaque | column type, length, bytes |
 //!
-//! - [`view`]: navigation without decoding. [`tree`]: documents being made, and their encoding. [`print`]: text.
-//!   [`diff`]: partial updates.
+//! - [`view`]: navigation without decoding. [`tree`]: documents being made, and their encoding.
+//!   [`print`]: text. [`diff`]: partial updates.
 //!
 //! Source: MySQL source documentation, `json_binary.h`.
 
