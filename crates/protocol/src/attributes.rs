@@ -1,4 +1,5 @@
-//! The named attributes that COM_QUERY may carry before its text, and COM_STMT_EXECUTE behind its parameters.
+//! The named attributes that COM_QUERY may carry before its text, and COM_STMT_EXECUTE behind its
+//! parameters.
 //!
 //! ```text
 //! lenenc   number of attributes k

@@ -1,9 +1,11 @@
 //! Who is there: the conversation between a handshake response and "you are in" or 1045.
 //!
-//! 1. find      the account for user and host; nobody gets a decoy, whose password no one knows (P4).
-//! 2. switch    if the client answered for another plugin than the account's, a new challenge for the right one.
-//! 3. prove     by the plugin: [`native`] in one answer; [`caching_sha2`] in one answer when this server has seen the
-//!    password before, else with the password itself, over a safe way (P5).
+//! 1. find      the account for user and host; a name without one gets a decoy, whose password no
+//!    one knows (P4).
+//! 2. switch    if the client answered for another plugin than the account's, a new challenge for
+//!    the right one.
+//! 3. prove     by the plugin: [`native`] in one answer; [`caching_sha2`] in one answer when this
+//!    server has seen the password before, else with the password itself, over a safe way (P5).
 //! 4. judge     password wrong, account locked, TLS missing.
 //!
 //! The public part of an account lives in the server's catalog, behind [`AccountSource`].
@@ -18,7 +20,9 @@ use crate::identity::Identity;
 use crate::packet::Packets;
 use crate::socket::Wait;
 use caching_sha2::DigestCache;
+use crypt::sha256;
 use env::Env;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The random bytes that an answer is computed over.
@@ -54,8 +58,8 @@ impl Plugin {
         }
     }
 
-    /// The `authentication_string` to store for a password; empty for an empty one, `None` if the plugin is not known
-    /// or the password longer than [`caching_sha2::PASSWORD_MAX`].
+    /// The `authentication_string` to store for a password; empty for an empty one, `None` if the
+    /// plugin is not known or the password longer than [`caching_sha2::PASSWORD_MAX`].
     pub fn hash_password(&self, password: &[u8], env: &dyn Env) -> Option<Vec<u8>> {
         match self {
             Self::CachingSha2 => caching_sha2::hash_password(password, env),
@@ -64,7 +68,8 @@ impl Plugin {
         }
     }
 
-    /// True if `stored` has the form of this plugin's `authentication_string` (`IDENTIFIED WITH .. AS '..'`).
+    /// True if `stored` has the form of this plugin's `authentication_string`
+    /// (`IDENTIFIED WITH .. AS '..'`).
     pub fn is_valid_hash(&self, stored: &[u8]) -> bool {
         stored.is_empty()
             || match self {
@@ -94,9 +99,42 @@ pub struct Account {
 
 /// Where accounts are looked up: the server's catalog.
 pub trait AccountSource {
-    /// The account that MySQL's matching picks for a user name and a client's host (most specific host first).
-    /// Called once per login, from any thread.
+    /// The account that MySQL's matching picks for a user name and a client's host (most specific
+    /// host first). Called once per login, from any thread.
     fn find(&self, user: &[u8], host: &str) -> Option<Account>;
+
+    /// A name in the server's own character set, which a client has sent in that of this collation.
+    fn name<'a>(&self, name: &'a [u8], _collation: Option<u16>) -> Cow<'a, [u8]> {
+        name.into()
+    }
+
+    /// What decoys are made of, for a user that has no account.
+    fn decoys(&self) -> Decoys {
+        Decoys::default()
+    }
+}
+
+/// How accounts that do not exist look: as if they were some of those that do (P4).
+#[derive(Debug, Clone, Default)]
+pub struct Decoys {
+    /// How many accounts there are.
+    pub accounts: u64,
+    /// How many of them have `mysql_native_password`: so many names in proportion are answered as
+    /// if they had.
+    pub native: u64,
+    /// What strangers do not know, and the same from start to start: it says which names those are.
+    pub secret: Vec<u8>,
+}
+
+impl Decoys {
+    fn plugin(&self, user: &[u8]) -> Plugin {
+        let digest = sha256(&[&self.secret, &[0], user]);
+        let (number, _) =
+            digest.split_first_chunk().map_or((0, &[][..]), |(n, rest)| (u64::from_le_bytes(*n), rest));
+        // Taken as a fraction of one, the number is below the share of such accounts.
+        let below = (u128::from(number) * u128::from(self.accounts.max(1))) >> 64;
+        if below < u128::from(self.native) { Plugin::Native } else { Plugin::CachingSha2 }
+    }
 }
 
 /// What all connections of a server share for authentication.
@@ -133,7 +171,13 @@ impl Authenticator {
         Self { env, identity, digests: DigestCache::default() }
     }
 
-    /// Forgets which passwords were seen: `FLUSH PRIVILEGES`. After it each client's next login is a full one.
+    /// The server's certificate and keys.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.identity.as_deref()
+    }
+
+    /// Forgets which passwords were seen: `FLUSH PRIVILEGES`. After it each client's next login is
+    /// a full one.
     pub fn forget_digests(&self) {
         self.digests.clear();
     }
@@ -143,12 +187,13 @@ impl Authenticator {
         self.digests.forget(user, host);
     }
 
-    /// The plugin that the greeting proposes and that decoys have.
+    /// The plugin that the greeting proposes.
     pub(crate) fn default_plugin(&self) -> Plugin {
         Plugin::CachingSha2
     }
 
-    /// New random bytes for an answer: no NUL, which ends strings, and no `$`, which divides stored passwords.
+    /// New random bytes for an answer: no NUL, which ends strings, and no `$`, which divides stored
+    /// passwords.
     pub(crate) fn new_challenge(&self) -> Challenge {
         let mut challenge = Challenge::default();
         caching_sha2::random_text(&*self.env, &mut challenge);
@@ -164,7 +209,8 @@ impl Authenticator {
         accounts: &dyn AccountSource,
     ) -> Result<Account, HandshakeError> {
         let found = accounts.find(candidate.user, candidate.host);
-        let account = found.clone().unwrap_or_else(|| decoy(self.default_plugin(), candidate.user));
+        let account =
+            found.clone().unwrap_or_else(|| decoy(accounts.decoys().plugin(candidate.user), candidate.user));
         if let Plugin::Other(name) = &account.plugin {
             return Err(deny(candidate, ErrorReply::plugin_not_loaded(name.as_bytes())));
         }
@@ -213,9 +259,9 @@ impl Authenticator {
     }
 }
 
-/// True for an empty answer to an account with a password. MariaDB's servers give it, as replicas, where the greeting proposes
-/// a plugin that they do not know: its challenge is not for the one they answer with. MySQL asks any client of such an
-/// account again.
+/// True for an empty answer to an account with a password. MariaDB's servers give it, as replicas,
+/// where the greeting proposes a plugin that they do not know: its challenge is not for the one
+/// they answer with. MySQL asks any client of such an account again.
 fn waits_for_its_challenge(candidate: &Candidate<'_>, account: &Account) -> bool {
     account.plugin == Plugin::Native
         && candidate.plugin.is_some()
@@ -223,13 +269,18 @@ fn waits_for_its_challenge(candidate: &Candidate<'_>, account: &Account) -> bool
         && !account.authentication_string.is_empty()
 }
 
-/// An account for a user there is none for: whatever the client answers is wrong, at the usual cost.
+/// An account for a user there is none for: whatever the client answers is wrong, at the usual
+/// cost.
 fn decoy(plugin: Plugin, user: &[u8]) -> Account {
+    // Most accounts have a password, and one with the old plugin is asked again where the client
+    // sends none.
+    let native = [&b"*"[..], &[b'0'; 40]].concat();
+    let authentication_string = if plugin == Plugin::Native { native } else { Vec::new() };
     Account {
         user: user.to_vec(),
         host: String::new(),
         plugin,
-        authentication_string: Vec::new(),
+        authentication_string,
         locked: true,
         require_tls: false,
     }
@@ -247,4 +298,42 @@ fn put_switch(out: &mut Vec<u8>, plugin: &str, challenge: &Challenge) {
     out.push(0);
     out.extend_from_slice(challenge);
     out.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_an_account_look_like_those_with_one() {
+        let native = |accounts, native, secret: &[u8]| {
+            let decoys = Decoys { accounts, native, secret: secret.to_vec() };
+            let names = (0..1000).map(|n| format!("user{n}"));
+            names.map(|name| decoys.plugin(name.as_bytes()) == Plugin::Native).collect::<Vec<_>>()
+        };
+        let count = |list: Vec<bool>| list.into_iter().filter(|is| *is).count();
+        assert_eq!(count(native(0, 0, b"a")), 0);
+        assert_eq!(count(native(7, 0, b"a")), 0);
+        assert_eq!(count(native(7, 7, b"a")), 1000);
+        let quarter = count(native(8, 2, b"a"));
+        assert!((200..300).contains(&quarter), "{quarter}");
+        // The same names each time, others by another secret.
+        assert_eq!(native(8, 2, b"a"), native(8, 2, b"a"));
+        assert_ne!(native(8, 2, b"a"), native(8, 2, b"b"));
+    }
+
+    #[test]
+    fn a_decoy_with_the_old_plugin_is_asked_as_an_account_with_a_password_is() {
+        let candidate = Candidate {
+            user: b"nobody",
+            host: "h",
+            plugin: Some(b"mysql_native_password"),
+            answer: Some(b""),
+            safe_way: false,
+            tls: false,
+        };
+        assert!(waits_for_its_challenge(&candidate, &decoy(Plugin::Native, b"nobody")));
+        let stored = decoy(Plugin::Native, b"nobody").authentication_string;
+        assert!(Plugin::Native.is_valid_hash(&stored));
+    }
 }

@@ -202,7 +202,8 @@ impl BinaryTime {
     }
 }
 
-/// A row being appended to a buffer: one call per column, in order. Nothing is allocated but the buffer itself.
+/// A row being appended to a buffer: one call per column, in order. Nothing is allocated but the
+/// buffer itself.
 pub struct BinaryRow<'a> {
     out: &'a mut Vec<u8>,
     /// Where the NULL bitmap is in `out`.

@@ -2,8 +2,36 @@
 
 use crate::compression::{Algorithm, Compressed};
 use crate::socket::Line;
-use rustls::{ClientConnection, ServerConnection, StreamOwned};
+use rustls::{CipherSuite, ClientConnection, HandshakeKind, ServerConnection, StreamOwned};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
+
+/// What client and server agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TlsSession {
+    /// `Ssl_version`
+    pub version: &'static str,
+    /// `Ssl_cipher`, by OpenSSL's name.
+    pub cipher: &'static str,
+    /// An earlier session was resumed.
+    pub resumed: bool,
+}
+
+/// OpenSSL's name of a cipher suite, which MySQL shows; IANA's if it is none that rustls has.
+pub(crate) fn openssl_name(suite: CipherSuite) -> &'static str {
+    use CipherSuite as S;
+    match suite {
+        S::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+        S::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+        S::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+        S::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "ECDHE-ECDSA-AES128-GCM-SHA256",
+        S::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => "ECDHE-ECDSA-AES256-GCM-SHA384",
+        S::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-ECDSA-CHACHA20-POLY1305",
+        S::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "ECDHE-RSA-AES128-GCM-SHA256",
+        S::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "ECDHE-RSA-AES256-GCM-SHA384",
+        S::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-RSA-CHACHA20-POLY1305",
+        other => other.as_str().unwrap_or(""),
+    }
+}
 
 /// A line, and what its bytes go through.
 pub(crate) enum Channel {
@@ -11,7 +39,8 @@ pub(crate) enum Channel {
     TlsServer(Box<StreamOwned<ServerConnection, Line>>),
     TlsClient(Box<StreamOwned<ClientConnection, Line>>),
     Compressed(Box<Compressed>),
-    /// The place of a channel that is being changed; a failed change leaves it behind, and nothing can be read from it.
+    /// The place of a channel that is being changed; a failed change leaves it behind, and nothing
+    /// can be read from it.
     Gone,
 }
 
@@ -37,20 +66,27 @@ impl Channel {
         }
     }
 
-    /// The protocol version and cipher suite, if this is TLS.
-    pub(crate) fn tls(&self) -> Option<(&'static str, &'static str)> {
-        let (version, suite) = match self {
+    /// What was agreed on, if this is TLS.
+    pub(crate) fn tls(&self) -> Option<TlsSession> {
+        let (version, suite, kind) = match self {
             Self::Plain(_) | Self::Gone => return None,
             Self::Compressed(layer) => return layer.inner.tls(),
-            Self::TlsServer(tls) => (tls.conn.protocol_version(), tls.conn.negotiated_cipher_suite()),
-            Self::TlsClient(tls) => (tls.conn.protocol_version(), tls.conn.negotiated_cipher_suite()),
+            Self::TlsServer(tls) => {
+                let c = &tls.conn;
+                (c.protocol_version(), c.negotiated_cipher_suite(), c.handshake_kind())
+            }
+            Self::TlsClient(tls) => {
+                let c = &tls.conn;
+                (c.protocol_version(), c.negotiated_cipher_suite(), c.handshake_kind())
+            }
         };
         let version = match version {
             Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
             Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
             _ => "",
         };
-        Some((version, suite.and_then(|s| s.suite().as_str()).unwrap_or("")))
+        let cipher = suite.map_or("", |suite| openssl_name(suite.suite()));
+        Some(TlsSession { version, cipher, resumed: kind == Some(HandshakeKind::Resumed) })
     }
 
     /// Ends both directions; TLS says goodbye first.
@@ -95,7 +131,8 @@ impl Channel {
             Self::TlsClient(tls) => tls.conn.complete_io(&mut tls.sock),
             Self::Plain(_) | Self::Compressed(_) | Self::Gone => Err(ErrorKind::NotConnected.into()),
         };
-        // Half a TLS handshake carries no error message: writing one would only wait for the other half.
+        // Half a TLS handshake carries no error message: writing one would only wait for the other
+        // half.
         completed.map(drop).inspect_err(|_| *self = Self::Gone)
     }
 }

@@ -1,9 +1,10 @@
-//! The client's side: enough of one to log in by every way, run text queries, and read what a server streams.
+//! The client's side: enough of one to log in by every way, run text queries, and read what a
+//! server streams.
 //!
 //! Tests talk to the server with it, and a replica to its source.
 
 use crate::auth::{Challenge, caching_sha2, native};
-use crate::channel::Channel;
+use crate::channel::{Channel, TlsSession};
 use crate::compression::Algorithm;
 use crate::error::{ErrorReply, ReadError};
 use crate::flags::Capabilities;
@@ -266,7 +267,8 @@ impl Client {
         self.prove(password, Challenge::default())
     }
 
-    /// Runs one statement, or the first of several; the others' results are read by [`Client::next_result`].
+    /// Runs one statement, or the first of several; the others' results are read by
+    /// [`Client::next_result`].
     pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<QueryResult, ClientError> {
         self.send_query(sql)?;
         self.next_result()
@@ -283,6 +285,13 @@ impl Client {
     pub fn next_pipelined_result(&mut self) -> Result<QueryResult, ClientError> {
         self.packets.continue_sequence(1);
         self.next_result()
+    }
+
+    /// Reads a packet that answers no command, such as the reason why the server ends the
+    /// connection.
+    pub fn read_unasked(&mut self) -> Result<&[u8], ClientError> {
+        self.packets.continue_sequence(0);
+        self.read_packet()
     }
 
     /// Reads a result: the reply to [`Client::send_query`], or the next one after one with
@@ -355,7 +364,7 @@ impl Client {
     }
 
     /// TLS version and cipher.
-    pub fn tls(&self) -> Option<(&'static str, &'static str)> {
+    pub fn tls(&self) -> Option<TlsSession> {
         self.packets.channel.tls()
     }
 

@@ -1,7 +1,7 @@
 //! What a client asks for: the command packet, taken apart but not judged.
 //!
-//! A command byte, then the command's own fields up to the packet's end. Nothing is copied: a [`Command`] borrows from
-//! the packet's buffer.
+//! A command byte, then the command's own fields up to the packet's end. Nothing is copied: a
+//! [`Command`] borrows from the packet's buffer.
 
 use crate::attributes::{Attribute, read_attributes};
 use crate::error::ErrorReply;
@@ -111,8 +111,9 @@ pub struct ChangeUser<'a> {
 /// COM_BINLOG_DUMP and COM_BINLOG_DUMP_GTID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BinlogDump<'a> {
-    /// 1: send EOF at the log's end instead of waiting for more; 2: heartbeats of the second version are understood (from
-    /// MariaDB's replicas: annotations are wanted); 4: `gtids` are to be used, as they always are.
+    /// 1: send EOF at the log's end instead of waiting for more; 2: heartbeats of the second
+    /// version are understood (from MariaDB's replicas: annotations are wanted); 4: `gtids` are to
+    /// be used, as they always are.
     pub flags: u16,
     /// The replica's server id.
     pub server_id: u32,
@@ -152,7 +153,8 @@ pub struct RegisterReplica<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Takes a command's packet apart. `capabilities` are those of the connection. The error is what to reply.
+    /// Takes a command's packet apart. `capabilities` are those of the connection. The error is
+    /// what to reply.
     pub fn parse(packet: &'a [u8], capabilities: Capabilities) -> Result<Self, ErrorReply> {
         let mut c = Cursor::new(packet);
         Self::read(&mut c, capabilities).map_err(|Truncated| ErrorReply::malformed_packet())
@@ -227,7 +229,8 @@ fn read_binlog_dump_gtid<'a>(c: &mut Cursor<'a>) -> Result<BinlogDump<'a>, Trunc
     Ok(BinlogDump { flags, server_id, file, offset, gtids })
 }
 
-/// Some readers send a file's name as C has it, with a NUL behind, and some nothing but NULs for none.
+/// Some readers send a file's name as C has it, with a NUL behind, and some nothing but NULs for
+/// none.
 fn until_nul(name: &[u8]) -> &[u8] {
     name.split(|&byte| byte == 0).next().unwrap_or_default()
 }

@@ -7,7 +7,8 @@
 //! n bytes  content: any piece of the stream of packets, which may begin and end in the middle of one
 //! ```
 //!
-//! (C1) A frame unpacks to as many bytes as it says, below 16 MiB; memory is taken as they come out, and shrinks back.
+//! (C1) A frame unpacks to as many bytes as it says, below 16 MiB; memory is taken as they come
+//!      out, and shrinks back.
 //! (C2) Frames are counted as packets are without compression; the packets inside are not.
 
 use crate::channel::Channel;
@@ -24,6 +25,8 @@ const HEADER: usize = 7;
 const PACK_MIN: usize = 50;
 /// The most that goes into one frame.
 const PIECE_MAX: usize = 0xff_ffff;
+const _: () = assert!(HEADER == 3 + 1 + 3, "packed length, sequence number, length");
+const _: () = assert!(PIECE_MAX == (1 << 24) - 1, "what three bytes can say");
 /// Buffers that grew beyond this are given back once they are empty.
 const KEEP: usize = 64 << 10;
 /// No frame's content needs a larger window.
@@ -175,7 +178,8 @@ impl Compressed {
     }
 }
 
-/// Apart, for it takes 160 KiB of stack: inlined, whoever writes a packet would touch each page of that, packed or not.
+/// Apart, for it takes 160 KiB of stack: inlined, whoever writes a packet would touch each page of
+/// that, packed or not.
 #[inline(never)]
 fn pack_zstd(piece: &[u8], out: &mut Vec<u8>) {
     ruzstd::encoding::compress(piece, out, CompressionLevel::Fastest);
@@ -231,7 +235,8 @@ fn give_back(buffer: &mut Vec<u8>) {
     }
 }
 
-/// The memory that a Zstandard frame asks its reader for: the window, or all of the content (RFC 8878, 3.1.1.1).
+/// The memory that a Zstandard frame asks its reader for: the window, or all of the content (RFC
+/// 8878, 3.1.1.1).
 fn zstd_window(frame: &[u8]) -> Option<u64> {
     let (descriptor, rest) = frame.strip_prefix(&0xfd2f_b528_u32.to_le_bytes())?.split_first()?;
     if descriptor & 0x20 == 0 {

@@ -2,12 +2,13 @@
 
 use crate::auth::{AccountSource, Authenticator, Candidate, Challenge};
 use crate::binary::code;
-use crate::channel::Channel;
+use crate::channel::{Channel, TlsSession};
 use crate::command::ChangeUser;
 use crate::compression::Algorithm;
 use crate::error::{ErrorReply, HandshakeError, ReadError};
 use crate::flags::{Capabilities, Status};
 use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, own_attributes};
+use crate::identity::{Identity, TlsCounters};
 use crate::packet::Packets;
 use crate::reply::{LateReply, OkReply, put_eof, put_error, put_ok};
 use crate::result_set::{ColumnDefinition, RowWriter, column_flags};
@@ -17,6 +18,7 @@ use env::Env;
 use rustls::{ServerConnection, StreamOwned};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use stdx::cursor::put_lenenc;
 
 /// What a connection may take.
@@ -47,8 +49,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Takes over a socket that was just accepted. `host` is what accounts are matched with: an address, or
-    /// `localhost`. For TCP, set `TCP_NODELAY` first: replies are whole writes already.
+    /// Takes over a socket that was just accepted. `host` is what accounts are matched with: an
+    /// address, or `localhost`. For TCP, set `TCP_NODELAY` first: replies are whole writes already.
     pub fn new(
         socket: Box<dyn Socket>,
         host: impl Into<String>,
@@ -67,8 +69,9 @@ impl Connection {
         self.flush()
     }
 
-    /// Greets the client, goes over to TLS if it asks, and finds out who it is. A refusal has been sent when this
-    /// returns an error. After `Ok` the client waits for an OK, or for an error if the server refuses it after all.
+    /// Greets the client, goes over to TLS if it asks, and finds out who it is. A refusal has been
+    /// sent when this returns an error. After `Ok` the client waits for an OK, or for an error if
+    /// the server refuses it after all.
     pub fn handshake(
         &mut self,
         greeting: &Greeting<'_>,
@@ -105,7 +108,7 @@ impl Connection {
         self.packets.read(&mut packet, Wait::Rest)?;
         let mut response = Response::parse(&packet, offered)?;
         if response.login.is_none() {
-            self.start_tls(identity.and_then(|identity| identity.tls()).ok_or(HandshakeError::Malformed)?)?;
+            self.start_tls(identity.ok_or(HandshakeError::Malformed)?)?;
             self.packets.read(&mut packet, Wait::Rest)?;
             response = Response::parse(&packet, offered)?;
         }
@@ -126,7 +129,12 @@ impl Connection {
         )
     }
 
-    fn start_tls(&mut self, config: &Arc<rustls::ServerConfig>) -> Result<(), HandshakeError> {
+    fn start_tls(&mut self, identity: &Identity) -> Result<(), HandshakeError> {
+        let config = identity.tls().ok_or(HandshakeError::Malformed)?;
+        let count = |which: fn(&TlsCounters) -> &AtomicU64| {
+            identity.tls_facts().map(|facts| which(&facts.counters).fetch_add(1, Relaxed));
+        };
+        count(|counters| &counters.accepts);
         let session = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
         let unread = self.packets.take_unread();
         self.packets
@@ -136,6 +144,7 @@ impl Connection {
                 Channel::TlsServer(Box::new(StreamOwned::new(session, line)))
             })
             .map_err(ReadError::from)?;
+        count(|counters| &counters.finished_accepts);
         Ok(())
     }
 
@@ -148,8 +157,9 @@ impl Connection {
         accounts: &dyn AccountSource,
     ) -> Result<Login, HandshakeError> {
         let host = self.host.clone();
+        let user = accounts.name(login.user, collation);
         let candidate = Candidate {
-            user: login.user,
+            user: &user,
             host: &host,
             plugin: login.plugin,
             answer,
@@ -158,17 +168,18 @@ impl Connection {
         };
         let account = authenticator.authenticate(&mut self.packets, self.challenge, &candidate, accounts)?;
         Ok(Login {
-            user: login.user.to_vec(),
+            user: user.to_vec(),
             account,
-            database: login.database.map(<[u8]>::to_vec),
+            database: login.database.map(|name| accounts.name(name, collation).into_owned()),
             collation,
             attributes: own_attributes(&login.attributes),
             interactive: self.capabilities.has(Capabilities::INTERACTIVE),
         })
     }
 
-    /// Answers COM_CHANGE_USER: the same conversation over again, with a new challenge where the client knows of plugins.
-    /// As after [`Connection::handshake`], the final OK is the caller's; after an error the connection is to be closed.
+    /// Answers COM_CHANGE_USER: the same conversation over again, with a new challenge where the
+    /// client knows of plugins. As after [`Connection::handshake`], the final OK is the caller's;
+    /// after an error the connection is to be closed.
     pub fn change_user(
         &mut self,
         request: &ChangeUser<'_>,
@@ -182,7 +193,8 @@ impl Connection {
             plugin: request.plugin,
             attributes: request.attributes.clone(),
         };
-        // Clients disagree about which challenge they answer here, so one that can be asked again always is.
+        // Clients disagree about which challenge they answer here, so one that can be asked again
+        // always is.
         let answer = if request.plugin.is_some() { None } else { Some(request.auth_response) };
         self.packets.payload_max = HANDSHAKE_PACKET_MAX;
         let login = self.log_in(&login, request.collation, answer, authenticator, accounts);
@@ -208,8 +220,8 @@ impl Connection {
         login
     }
 
-    /// Waits for the next command and reads it into `packet`, replacing its content. Every error ends the connection;
-    /// [`ReadError::reply`] says what to tell the client before.
+    /// Waits for the next command and reads it into `packet`, replacing its content. Every error
+    /// ends the connection; [`ReadError::reply`] says what to tell the client before.
     pub fn read_command(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
         // The login's OK was the last thing to go out as it is.
         if let Some(algorithm) = Algorithm::of(self.capabilities).filter(|_| !self.packets.channel.counts()) {
@@ -219,7 +231,8 @@ impl Connection {
         self.packets.read(packet, Wait::Command)
     }
 
-    /// Reads a packet of a local file that [`Connection::write_local_infile_request`] asked for; an empty one ends it.
+    /// Reads a packet of a local file that [`Connection::write_local_infile_request`] asked for; an
+    /// empty one ends it.
     pub fn read_local_infile(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
         self.packets.read(packet, Wait::Rest)
     }
@@ -245,8 +258,8 @@ impl Connection {
         &self.host
     }
 
-    /// TLS version and cipher, as `Ssl_version` and `Ssl_cipher` show them; `None` without TLS.
-    pub fn tls(&self) -> Option<(&'static str, &'static str)> {
+    /// What TLS is like on this connection; `None` without TLS.
+    pub fn tls(&self) -> Option<TlsSession> {
         self.packets.channel.tls()
     }
 
@@ -291,7 +304,8 @@ impl Connection {
         self.write_definitions(columns, status);
     }
 
-    /// Begins the reply of an execution that opened a cursor: its rows are asked for later. `ok`'s status says so.
+    /// Begins the reply of an execution that opened a cursor: its rows are asked for later. `ok`'s
+    /// status says so.
     pub fn write_cursor_opened(&mut self, columns: &[ColumnDefinition<'_>], ok: &OkReply<'_>) {
         self.write_column_count(columns.len());
         if self.full_metadata() {
@@ -372,7 +386,8 @@ impl Connection {
         self.without_metadata = without;
     }
 
-    /// Writes a row that `fill` appends to the buffer it is given, and sends what is buffered once it is much.
+    /// Writes a row that `fill` appends to the buffer it is given, and sends what is buffered once
+    /// it is much.
     pub fn write_row(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         fill(self.packets.begin_packet());
         self.packets.end_packet();
@@ -384,9 +399,9 @@ impl Connection {
         RowWriter::new(&mut self.packets)
     }
 
-    /// Ends a result set or the log's stream, and answers COM_SET_OPTION and COM_DEBUG. Of `ok`, clients without
-    /// [`Capabilities::DEPRECATE_EOF`] see only status and warnings. With [`Status::MORE_RESULTS_EXISTS`] another result
-    /// follows in the same reply.
+    /// Ends a result set or the log's stream, and answers COM_SET_OPTION and COM_DEBUG. Of `ok`,
+    /// clients without [`Capabilities::DEPRECATE_EOF`] see only status and warnings. With
+    /// [`Status::MORE_RESULTS_EXISTS`] another result follows in the same reply.
     pub fn write_eof(&mut self, ok: &OkReply<'_>) {
         let out = self.packets.begin_packet();
         if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
@@ -397,7 +412,8 @@ impl Connection {
         self.packets.end_packet();
     }
 
-    /// Answers COM_FIELD_LIST: column definitions, each with its default value (`None` for NULL), and the end.
+    /// Answers COM_FIELD_LIST: column definitions, each with its default value (`None` for NULL),
+    /// and the end.
     pub fn write_field_list(&mut self, columns: &[(ColumnDefinition<'_>, Option<&[u8]>)], status: Status) {
         for (column, default) in columns {
             let out = self.packets.begin_packet();
@@ -411,8 +427,9 @@ impl Connection {
         self.write_eof(&OkReply { status, ..OkReply::default() });
     }
 
-    /// Asks the client for a file of its machine and sends that at once; then comes [`Connection::read_local_infile`]
-    /// until an empty packet, then a reply. Only where [`Capabilities::LOCAL_FILES`] is agreed.
+    /// Asks the client for a file of its machine and sends that at once; then comes
+    /// [`Connection::read_local_infile`] until an empty packet, then a reply. Only where
+    /// [`Capabilities::LOCAL_FILES`] is agreed.
     pub fn write_local_infile_request(&mut self, file: &[u8]) -> io::Result<()> {
         let out = self.packets.begin_packet();
         out.push(0xfb);
@@ -421,14 +438,16 @@ impl Connection {
         self.packets.flush()
     }
 
-    /// Writes an event of the log's stream: 00, and the event as it is in the file. A large one is sent without being
-    /// copied; small ones gather until [`Connection::flush`], so flush before waiting for the log.
+    /// Writes an event of the log's stream: 00, and the event as it is in the file. A large one is
+    /// sent without being copied; small ones gather until [`Connection::flush`], so flush before
+    /// waiting for the log.
     pub fn write_event(&mut self, event: &[u8]) -> io::Result<()> {
         self.put_event(&[0], event)
     }
 
-    /// The same for a replica that acknowledges: 00, two bytes that say whether it is to answer, and the event. If it is, the
-    /// next packet has the number 1, and its answer is read with [`Connection::read_answer`].
+    /// The same for a replica that acknowledges: 00, two bytes that say whether it is to answer,
+    /// and the event. If it is, the next packet has the number 1, and its answer is read with
+    /// [`Connection::read_answer`].
     pub fn write_event_to_acknowledge(
         &mut self,
         prefix: [u8; 2],
@@ -442,13 +461,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what a replica says while it is sent the log: a packet with a sequence of its own. Of a packet longer than
-    /// `max` bytes nothing is kept.
+    /// Reads what a replica says while it is sent the log: a packet with a sequence of its own. Of
+    /// a packet longer than `max` bytes nothing is kept.
     pub fn read_answer(&mut self, packet: &mut Vec<u8>, max: usize) -> Result<(), ReadError> {
         self.packets.read_aside(packet, max)
     }
 
-    /// True if bytes of the client have come that nobody has read, as far as that can be told without asking the system.
+    /// True if bytes of the client have come that nobody has read, as far as that can be told
+    /// without asking the system.
     pub fn has_unread(&self) -> bool {
         self.packets.has_unread()
     }
@@ -463,7 +483,8 @@ impl Connection {
         if self.buffered() >= crate::packet::FLUSH_AT { self.packets.flush() } else { Ok(()) }
     }
 
-    /// The number of bytes written and not yet sent. Rows are sent on their own once it is some tens of KiB.
+    /// The number of bytes written and not yet sent. Rows are sent on their own once it is some
+    /// tens of KiB.
     pub fn buffered(&self) -> usize {
         self.packets.buffered()
     }
@@ -473,16 +494,20 @@ impl Connection {
         self.packets.flush()
     }
 
-    /// True if what is written is sent as it is, without TLS and compression, so that somebody else may send it.
+    /// True if what is written is sent as it is, without TLS and compression, so that somebody else
+    /// may send it.
     pub fn is_plain(&self) -> bool {
         self.packets.is_plain() && Algorithm::of(self.capabilities).is_none()
     }
 
-    /// Takes away the packet that was written, instead of flushing it, for somebody else to send; nothing may be written
-    /// before that is done. `reply` is empty, and lends its memory. False if it is not one packet, or not as it is sent.
+    /// Takes away what was written, instead of flushing it, for somebody else to send; nothing may
+    /// be written before that is done. `reply` is empty, and lends its memory. False if nothing was
+    /// written, or it is not sent as it is.
     pub fn take_reply(&mut self, reply: &mut LateReply) -> bool {
         reply.with_sqlstate = self.capabilities.has(Capabilities::PROTOCOL_41);
-        self.is_plain() && self.packets.take_packet(&mut reply.packet)
+        let last = if self.is_plain() { self.packets.take_output(&mut reply.bytes) } else { None };
+        reply.last_at = last.unwrap_or_default();
+        last.is_some()
     }
 
     /// Ends the connection in both directions, after what was flushed.

@@ -184,7 +184,8 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Why a connection did not get as far as its first command. The client was told already, if it could be.
+/// Why a connection did not get as far as its first command. The client was told already, if it
+/// could be.
 #[derive(Debug, Error)]
 pub enum HandshakeError {
     /// The connection failed.

@@ -46,10 +46,11 @@ macro_rules! flags {
 }
 
 flags! {
-    /// Capability flags (`CLIENT_*`): the server offers some in its greeting, the client answers with those it uses, and
-    /// the intersection rules the connection.
+    /// Capability flags (`CLIENT_*`): the server offers some in its greeting, the client answers
+    /// with those it uses, and the intersection rules the connection.
     Capabilities: u32 {
-        /// Set by MySQL since 4.1; MariaDB reads its absence as "this peer knows MariaDB's extensions".
+        /// Set by MySQL since 4.1; MariaDB reads its absence as "this peer knows MariaDB's
+        /// extensions".
         LONG_PASSWORD = 0;
         /// `affected_rows` counts rows found, not only those changed.
         FOUND_ROWS = 1;
@@ -115,7 +116,8 @@ flags! {
 }
 
 impl Capabilities {
-    /// What this crate can do on any connection; TLS comes with an identity, local files with the server's setting.
+    /// What this crate can do on any connection; TLS comes with an identity, local files with the
+    /// server's setting.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0

@@ -28,6 +28,8 @@ pub const HANDSHAKE_PACKET_MAX: usize = 128 * 1024;
 const ATTRIBUTES_MAX: usize = 64 * 1024;
 /// The length of a request for TLS: the response's fixed part.
 const SSL_REQUEST: usize = 32;
+const _: () = assert!(SSL_REQUEST == 4 + 4 + 1 + 23, "capabilities, largest packet, collation, filler");
+const _: () = assert!(ATTRIBUTES_MAX < HANDSHAKE_PACKET_MAX);
 
 /// A connection attribute's name and value, in its packet.
 pub type BorrowedAttribute<'a> = (&'a [u8], &'a [u8]);

@@ -1,18 +1,26 @@
 //! The server's certificate and keys, found in the data directory or made there.
 //!
-//! The names are MySQL's: `server-cert.pem` and `server-key.pem` for TLS, `ca.pem` for clients that verify,
-//! `private_key.pem` and `public_key.pem` for passwords sealed with RSA. What is missing is made: an ECDSA P-256 key, signed by a
-//! certificate authority whose own key is thrown away at once, and an RSA key of 2048 bits. That takes up to a second,
-//! so a background thread does it while the server is already there; a session that needs one of them before it is
-//! ready waits for it.
+//! The names are MySQL's: `server-cert.pem` and `server-key.pem` for TLS, `ca.pem` for clients that
+//! verify, `private_key.pem` and `public_key.pem` for passwords sealed with RSA. What is missing is
+//! made: an ECDSA P-256 key, signed by a certificate authority whose own key is thrown away at
+//! once, and an RSA key of 2048 bits. That takes up to a second, so a background thread does it
+//! while the server is already there; a session that needs one of them before it is ready waits for
+//! it.
 //!
-//! A certificate and its key may also be given (`--ssl-cert`, `--ssl-key`); then nothing is made in their place, and if they
-//! can't be used TLS is not offered.
+//! A certificate and its key may also be given (`--ssl-cert`, `--ssl-key`); then nothing is made in
+//! their place, and if they can't be used TLS is not offered.
 //!
-//! The certificate made here has no end (year 4096): the expiry of one that nobody renews is an outage, not a safeguard.
+//! The certificate made here has no end (year 4096): the expiry of one that nobody renews is an
+//! outage, not a safeguard.
 //!
-//! A private key is written before what proves it complete (`server-cert.pem`), and never replaced if it is there.
-//! Private keys are for the owner's eyes only (mode 0600).
+//! A private key is written before what proves it complete (`server-cert.pem`), and never replaced
+//! if it is there. Private keys are for the owner's eyes only (mode 0600).
+
+mod sessions;
+mod validity;
+
+pub use sessions::{SESSIONS_MAX, TlsCounters, TlsFacts};
+pub use validity::Validity;
 
 use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::rsa::{
@@ -67,13 +75,19 @@ pub struct Identity {
     env: Arc<dyn Env>,
     dir: PathBuf,
     given: Option<GivenFiles>,
-    tls: OnceLock<Option<Arc<rustls::ServerConfig>>>,
+    tls: OnceLock<Option<Tls>>,
     rsa: OnceLock<Option<RsaKey>>,
 }
 
+/// How TLS is done, and what is told of it.
+struct Tls {
+    config: Arc<rustls::ServerConfig>,
+    facts: TlsFacts,
+}
+
 impl Identity {
-    /// Looks after the files in `dir`, which exists, from a background thread, which is [`Ahead`]; for TLS those that are
-    /// `given` take their place. Fails only if there can be no thread.
+    /// Looks after the files in `dir`, which exists, from a background thread, which is [`Ahead`];
+    /// for TLS those that are `given` take their place. Fails only if there can be no thread.
     pub fn start(env: Arc<dyn Env>, dir: &Path, given: Option<GivenFiles>) -> io::Result<(Arc<Self>, Ahead)> {
         let identity = Arc::new(Self { given, ..Self::lazy(env, dir) });
         let ahead = Ahead::start(Arc::clone(&identity))?;
@@ -85,20 +99,26 @@ impl Identity {
         Self { env, dir: dir.to_owned(), given: None, tls: OnceLock::new(), rsa: OnceLock::new() }
     }
 
-    /// The TLS side, or `None` if its files can't be used, which was logged. Waits for it to be made.
+    /// The TLS side, or `None` if its files can't be used, which was logged. Waits for it to be
+    /// made.
     pub fn tls(&self) -> Option<&Arc<rustls::ServerConfig>> {
         let usable = self.tls.get_or_init(|| {
             let loaded = match &self.given {
                 Some(files) => self.load_given(files),
                 None => self.load_tls().or_else(|e| if e.is_missing() { self.make_tls() } else { Err(e) }),
             };
-            logged(loaded).map(Arc::new)
+            logged(loaded)
         });
-        usable.as_ref()
+        usable.as_ref().map(|tls| &tls.config)
     }
 
-    /// The key that passwords are sealed with, or `None` if its file can't be used, which was logged. Waits for it to
-    /// be made.
+    /// What there is to tell of TLS, once it was made.
+    pub fn tls_facts(&self) -> Option<&TlsFacts> {
+        Some(&self.tls.get()?.as_ref()?.facts)
+    }
+
+    /// The key that passwords are sealed with, or `None` if its file can't be used, which was
+    /// logged. Waits for it to be made.
     pub fn rsa(&self) -> Option<&RsaKey> {
         let usable = self.rsa.get_or_init(|| {
             logged(self.load_rsa().or_else(|e| if e.is_missing() { self.make_rsa() } else { Err(e) }))
@@ -111,19 +131,19 @@ impl Identity {
         self.tls.get().is_none_or(Option::is_some)
     }
 
-    fn load_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
+    fn load_tls(&self) -> Result<Tls, IdentityError> {
         let (chain, key) = (self.read("server-cert.pem")?, self.read("server-key.pem")?);
         from_pem(("server-cert.pem", &chain), ("server-key.pem", &key))
     }
 
-    fn load_given(&self, files: &GivenFiles) -> Result<rustls::ServerConfig, IdentityError> {
+    fn load_given(&self, files: &GivenFiles) -> Result<Tls, IdentityError> {
         let read =
             |file, path| self.env.read_file(path).map_err(|source| IdentityError::File { file, source });
         let (chain, key) = (read("ssl_cert", &files.certificate)?, read("ssl_key", &files.key)?);
         from_pem(("ssl_cert", &chain), ("ssl_key", &key))
     }
 
-    fn make_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
+    fn make_tls(&self) -> Result<Tls, IdentityError> {
         let failed = |_| IdentityError::Generate("server-cert.pem");
         let key = match self.read("server-key.pem") {
             Ok(pem) => {
@@ -175,8 +195,9 @@ impl Identity {
     }
 }
 
-/// The thread that loads or makes what sessions will need, ahead of them. Dropped, it begins nothing more and waits for what
-/// it is at: nothing is written into a data directory that was given back.
+/// The thread that loads or makes what sessions will need, ahead of them. Dropped, it begins
+/// nothing more and waits for what it is at: nothing is written into a data directory that was
+/// given back.
 pub struct Ahead {
     unwanted: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
@@ -225,7 +246,7 @@ impl IdentityError {
 fn from_pem(
     (cert_file, chain): (&'static str, &[u8]),
     (key_file, key): (&'static str, &[u8]),
-) -> Result<rustls::ServerConfig, IdentityError> {
+) -> Result<Tls, IdentityError> {
     let chain = CertificateDer::pem_slice_iter(chain)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| content(cert_file, e))?;
@@ -245,7 +266,8 @@ fn unix_lines() -> pem::EncodeConfig {
     pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF)
 }
 
-/// A new certificate authority, and the certificate for `key` that is the only one it will ever sign.
+/// A new certificate authority, and the certificate for `key` that is the only one it will ever
+/// sign.
 fn certify(key: &rcgen::KeyPair) -> Result<(rcgen::Certificate, rcgen::Certificate), rcgen::Error> {
     let mut authority = rcgen::CertificateParams::new(Vec::new())?;
     authority
@@ -269,14 +291,19 @@ fn certify(key: &rcgen::KeyPair) -> Result<(rcgen::Certificate, rcgen::Certifica
 fn server_config(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-) -> Result<rustls::ServerConfig, IdentityError> {
+) -> Result<Tls, IdentityError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    rustls::ServerConfig::builder_with_provider(provider)
+    let validity = chain.first().and_then(|certificate| validity::of_certificate(certificate));
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|e| content("server-cert.pem", e))?
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .map_err(|e| content("server-cert.pem", e))
+        .map_err(|e| content("server-cert.pem", e))?;
+    let counters = Arc::<TlsCounters>::default();
+    config.session_storage = Arc::new(sessions::SessionCache::new(Arc::clone(&counters)));
+    let facts = TlsFacts::new(&config, validity, counters);
+    Ok(Tls { config: Arc::new(config), facts })
 }
 
 /// The key pair for passwords over plain TCP.
@@ -330,7 +357,8 @@ pub(crate) fn encrypt(public_pem: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// PKCS #8 is PKCS #1 in an octet string, behind a version and the algorithm's name (RFC 5958, RFC 8017).
+/// PKCS #8 is PKCS #1 in an octet string, behind a version and the algorithm's name (RFC 5958, RFC
+/// 8017).
 fn pkcs8_around(pkcs1: &[u8]) -> Vec<u8> {
     const VERSION_AND_RSA: &[u8] =
         b"\x02\x01\x00\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";

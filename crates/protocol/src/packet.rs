@@ -6,9 +6,10 @@
 //! n bytes  payload; n = 2^24 - 1 says that the payload goes on in the next packet, which may be empty
 //! ```
 //!
-//! Reading takes whatever has arrived into a fixed buffer, so that a small command costs one read and pipelined ones
-//! none; a payload larger than the buffer is read straight into the caller's. Writing collects packets until
-//! [`Packets::flush`]. After a large packet either side's memory shrinks back (P2).
+//! Reading takes whatever has arrived into a fixed buffer, so that a small command costs one read
+//! and pipelined ones none; a payload larger than the buffer is read straight into the caller's.
+//! Writing collects packets until [`Packets::flush`]. After a large packet either side's memory
+//! shrinks back (P2).
 
 use crate::channel::Channel;
 use crate::compression::Algorithm;
@@ -20,14 +21,17 @@ use std::io::{self, ErrorKind, Read, Write};
 pub(crate) const HEADER: usize = 4;
 /// A payload of this length is continued in the next packet.
 pub(crate) const PAYLOAD_MAX: usize = 0xff_ffff;
+const _: () = assert!(HEADER == 3 + 1, "length and sequence number");
+const _: () = assert!(PAYLOAD_MAX == (1 << 24) - 1, "what three bytes can say");
+const _: () = assert!(BUFFER <= KEEP && FLUSH_AT <= KEEP, "buffers of ordinary packets are kept");
 /// Size of the read buffer, and what write and packet buffers shrink back to.
-const BUFFER: usize = 16 * 1024;
+pub(crate) const BUFFER: usize = 16 * 1024;
 /// Buffers that grew beyond this shrink back once they are empty.
-const KEEP: usize = 64 * 1024;
+pub(crate) const KEEP: usize = 64 * 1024;
 /// A row that is complete is sent on when this much is buffered.
 pub(crate) const FLUSH_AT: usize = 32 * 1024;
-/// How much of a packet that is too large is read and thrown away before the connection is simply dropped. Without
-/// reading it the close would be a reset, and the client would not see why.
+/// How much of a packet that is too large is read and thrown away before the connection is simply
+/// dropped. Without reading it the close would be a reset, and the client would not see why.
 const SKIP_MAX: usize = 1 << 30;
 
 /// Packets over a channel.
@@ -95,7 +99,8 @@ impl Packets {
         }
     }
 
-    /// Reads one payload of `max` bytes at the most that has a sequence of its own, beside that of what is written.
+    /// Reads one payload of `max` bytes at the most that has a sequence of its own, beside that of
+    /// what is written.
     pub(crate) fn read_aside(&mut self, payload: &mut Vec<u8>, max: usize) -> Result<(), ReadError> {
         let (sequence, payload_max) = (self.sequence, self.payload_max);
         (self.sequence, self.payload_max) = (0, max);
@@ -119,7 +124,7 @@ impl Packets {
                 Ok(0) => return Err(ReadError::Closed),
                 Ok(_) => {}
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Err(ReadError::Closed),
-                Err(e) => return Err(self.unanswered(e.into(), wait)),
+                Err(e) => return Err(Self::unanswered(e.into(), wait)),
             }
         }
         while self.end - self.start < 4 {
@@ -132,7 +137,8 @@ impl Packets {
         let found = header[3];
         self.start += 4;
         let expected = self.sequence;
-        // A reply is counted on from what the peer sent, right or wrong, so that it can read the complaint.
+        // A reply is counted on from what the peer sent, right or wrong, so that it can read the
+        // complaint.
         self.sequence = found.wrapping_add(1);
         if found == expected || self.channel.counts() {
             Ok(n)
@@ -141,14 +147,11 @@ impl Packets {
         }
     }
 
-    /// The error of a wait during which nothing arrived. If an idle client is told why it is left, it will read that as
-    /// the answer to its next command: as number 1.
-    fn unanswered(&mut self, e: ReadError, wait: Wait) -> ReadError {
+    /// The error of a wait during which nothing arrived. An idle client is told why it is left in a
+    /// packet that answers no command: it has number 0, by which drivers know it from an answer.
+    fn unanswered(e: ReadError, wait: Wait) -> ReadError {
         match (e, wait) {
-            (ReadError::Timeout, Wait::Command) => {
-                self.sequence = 1;
-                ReadError::IdleTimeout
-            }
+            (ReadError::Timeout, Wait::Command) => ReadError::IdleTimeout,
             (e, _) => e,
         }
     }
@@ -168,7 +171,8 @@ impl Packets {
         Ok(n)
     }
 
-    /// Appends `n` bytes to `payload`: what is buffered, then from the channel in steps that grow with what arrived.
+    /// Appends `n` bytes to `payload`: what is buffered, then from the channel in steps that grow
+    /// with what arrived.
     fn read_payload(&mut self, n: usize, payload: &mut Vec<u8>) -> Result<(), ReadError> {
         let mut missing = n;
         loop {
@@ -221,13 +225,15 @@ impl Packets {
         matches!(self.channel, Channel::Plain(_))
     }
 
-    /// Gives the output away, if it is one packet.
-    pub(crate) fn take_packet(&mut self, into: &mut Vec<u8>) -> bool {
-        let is_one = self.open_at == 0 && self.output.len() >= HEADER;
-        if is_one {
-            std::mem::swap(&mut self.output, into);
+    /// Gives away what is buffered, and tells where in it the last packet's header begins. `None`
+    /// if nothing is buffered.
+    pub(crate) fn take_output(&mut self, into: &mut Vec<u8>) -> Option<usize> {
+        if self.output.is_empty() {
+            return None;
         }
-        is_one
+        std::mem::swap(&mut self.output, into);
+        self.output.clear();
+        Some(self.open_at)
     }
 
     /// Opens a packet: append its payload to what is returned, then [`Packets::end_packet`].
@@ -284,7 +290,8 @@ impl Packets {
         [a, b, c, sequence]
     }
 
-    /// Writes a packet of `first`, a few bytes, and then `rest`; a large `rest` goes to the channel without being copied.
+    /// Writes a packet of `first`, a few bytes, and then `rest`; a large `rest` goes to the channel
+    /// without being copied.
     pub(crate) fn put(&mut self, first: &[u8], rest: &[u8]) -> io::Result<()> {
         if rest.len() < FLUSH_AT {
             let out = self.begin_packet();

@@ -11,7 +11,7 @@
 
 use crate::error::ErrorReply;
 use crate::flags::{Capabilities, Status};
-use crate::packet::HEADER;
+use crate::packet::{BUFFER, HEADER, KEEP};
 use stdx::cursor::{put_lenenc, put_lenenc_bytes};
 
 /// Longer messages are cut, as MySQL's own are.
@@ -46,7 +46,8 @@ pub enum SessionChange<'a> {
     },
     /// The default database is now this one.
     Schema(&'a [u8]),
-    /// `session_track_state_change`: something changed (true), so the session can't be moved elsewhere unseen.
+    /// `session_track_state_change`: something changed (true), so the session can't be moved
+    /// elsewhere unseen.
     State(bool),
     /// The GTIDs of the transaction that was committed.
     Gtids(&'a [u8]),
@@ -105,7 +106,8 @@ pub(crate) fn put_ok(out: &mut Vec<u8>, header: u8, ok: &OkReply<'_>, capabiliti
     put_lenenc(out, ok.last_insert_id);
     out.extend_from_slice(&status.0.to_le_bytes());
     out.extend_from_slice(&ok.warnings.to_le_bytes());
-    // Servers write the length without SESSION_TRACK too, whatever the manual's table says, and clients count on it.
+    // Servers write the length without SESSION_TRACK too, whatever the manual's table says, and
+    // clients count on it.
     if !ok.info.is_empty() || !changes.is_empty() {
         put_lenenc_bytes(out, ok.info);
     }
@@ -136,31 +138,42 @@ pub(crate) fn put_eof(out: &mut Vec<u8>, warnings: u16, status: Status) {
     out.extend_from_slice(&status.0.to_le_bytes());
 }
 
-/// A reply that is written, and sent by somebody else: the one packet that answers a statement that changes rows.
+/// A reply that is written, and sent by somebody else. Its last packet answers the statement whose
+/// outcome is not known yet; before it are results of statements that came earlier in the same
+/// command.
 #[derive(Debug, Default)]
 pub struct LateReply {
-    /// With its header.
-    pub(crate) packet: Vec<u8>,
+    /// Packets with their headers.
+    pub(crate) bytes: Vec<u8>,
+    /// Where the last packet's header begins.
+    pub(crate) last_at: usize,
     pub(crate) with_sqlstate: bool,
 }
 
 impl LateReply {
     /// What is to be sent, as it goes over the wire.
     pub fn bytes(&self) -> &[u8] {
-        &self.packet
+        &self.bytes
     }
 
-    /// It has become an error.
+    /// The last packet has become an error.
     pub fn replace(&mut self, error: &ErrorReply) {
-        self.packet.truncate(HEADER);
-        put_error(&mut self.packet, error, self.with_sqlstate);
-        let length = (self.packet.len() - HEADER) as u32;
-        self.packet[..HEADER - 1].copy_from_slice(&length.to_le_bytes()[..HEADER - 1]);
+        // A payload that was split goes with all its packets: an error is never that long, and
+        // keeps the first one's number.
+        let payload_at = self.last_at + HEADER;
+        self.bytes.truncate(payload_at);
+        put_error(&mut self.bytes, error, self.with_sqlstate);
+        let length = (self.bytes.len() - payload_at) as u32;
+        self.bytes[self.last_at..payload_at - 1].copy_from_slice(&length.to_le_bytes()[..HEADER - 1]);
     }
 
     /// It was sent.
     pub fn clear(&mut self) {
-        self.packet.clear();
+        self.bytes.clear();
+        // The memory goes back to the connection's buffer, which is as small while it idles.
+        if self.bytes.capacity() > KEEP {
+            self.bytes.shrink_to(BUFFER);
+        }
     }
 }
 
@@ -176,9 +189,15 @@ mod tests {
 
     #[test]
     fn a_reply_that_has_become_an_error() {
-        let mut reply = LateReply { packet: b"\x07\0\0\x01\0\0\0\x02\0\0\0".to_vec(), with_sqlstate: true };
-        reply.replace(&ErrorReply::new(1030, b"HY000", "no"));
+        let (first, second) = (b"\x07\0\0\x01\0\x01\0\x0a\0\0\0", b"\x07\0\0\x02\0\0\0\x02\0\0\0");
+        let error = ErrorReply::new(1030, b"HY000", "no");
+        let mut reply = LateReply { bytes: first.to_vec(), last_at: 0, with_sqlstate: true };
+        reply.replace(&error);
         assert_eq!(reply.bytes(), b"\x0b\0\0\x01\xff\x06\x04#HY000no");
+        let bytes = [&first[..], second].concat();
+        let mut reply = LateReply { bytes, last_at: first.len(), with_sqlstate: true };
+        reply.replace(&error);
+        assert_eq!(reply.bytes(), [&first[..], b"\x0b\0\0\x02\xff\x06\x04#HY000no"].concat());
     }
 
     #[test]

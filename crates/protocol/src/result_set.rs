@@ -9,7 +9,8 @@
 //! EOF, or OK with header fe
 //! ```
 //!
-//! Rows of prepared statements are [`BinaryRow`](crate::binary::BinaryRow)s; the rest of a result set is the same.
+//! Rows of prepared statements are [`BinaryRow`](crate::binary::BinaryRow)s; the rest of a result
+//! set is the same.
 
 use crate::packet::{FLUSH_AT, Packets};
 use std::io::{self, Write};
@@ -89,8 +90,8 @@ impl ColumnDefinition<'_> {
     }
 }
 
-/// A row being written: one call per column, in order, then [`RowWriter::end`]. Nothing is allocated but the reply's
-/// buffer itself. A row dropped before its end was never there.
+/// A row being written: one call per column, in order, then [`RowWriter::end`]. Nothing is
+/// allocated but the reply's buffer itself. A row dropped before its end was never there.
 pub struct RowWriter<'a> {
     packets: &'a mut Packets,
     ended: bool,
@@ -138,8 +139,8 @@ impl<'a> RowWriter<'a> {
         self.bytes(Digits::of(value).text());
     }
 
-    /// Whatever can be formatted, such as `format_args!(..)`, in at most 250 bytes; longer text is written all the
-    /// same, at the price of moving it once.
+    /// Whatever can be formatted, such as `format_args!(..)`, in at most 250 bytes; longer text is
+    /// written all the same, at the price of moving it once.
     pub fn display(&mut self, value: impl std::fmt::Display) {
         let out = self.packets.packet();
         let at = out.len();

@@ -1,8 +1,9 @@
 //! The bottom: a stream socket and its time limits.
 //!
-//! Between commands a client may be silent for `wait_timeout`, inside a packet for `net_read_timeout` only, and the whole
-//! handshake has to be over by a deadline, however slowly its bytes drip. All three are the one receive timeout of the
-//! kernel's socket, set anew only when it changes: a command that arrives in one piece never changes it (P1).
+//! Between commands a client may be silent for `wait_timeout`, inside a packet for
+//! `net_read_timeout` only, and the whole handshake has to be over by a deadline, however slowly
+//! its bytes drip. All three are the one receive timeout of the kernel's socket, set anew only when
+//! it changes: a command that arrives in one piece never changes it (P1).
 
 use env::Env;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -171,7 +172,8 @@ fn at_least_a_milli(limit: Duration) -> Duration {
     limit.max(Duration::from_millis(1))
 }
 
-/// A socket whose timeout ran out says that it would block, which TLS takes for an invitation to try something else.
+/// A socket whose timeout ran out says that it would block, which TLS takes for an invitation to
+/// try something else.
 fn would_block_is_timeout(e: io::Error) -> io::Error {
     if e.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { e }
 }

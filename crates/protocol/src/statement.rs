@@ -73,9 +73,9 @@ pub struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    /// Takes the fields behind the flags apart: `each` gets the statement's parameters, in order, and the query attributes
-    /// are what it returns. The error is what to reply: 1210 if the statement's types were never sent, 1835 for what can't
-    /// be read.
+    /// Takes the fields behind the flags apart: `each` gets the statement's parameters, in order,
+    /// and the query attributes are what it returns. The error is what to reply: 1210 if the
+    /// statement's types were never sent, 1835 for what can't be read.
     pub fn read<'a>(
         &mut self,
         packet: &'a [u8],

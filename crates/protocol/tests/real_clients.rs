@@ -1,5 +1,5 @@
-//! The `mariadb` command-line client, unchanged, by each of its ways in. Skipped, and said so, where it is not
-//! installed, or its plugin for `caching_sha2_password` is not.
+//! The `mariadb` command-line client, unchanged, by each of its ways in. Skipped, and said so,
+//! where it is not installed, or its plugin for `caching_sha2_password` is not.
 #![allow(clippy::unwrap_used)]
 
 mod common;

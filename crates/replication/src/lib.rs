@@ -1,7 +1,8 @@
 //! The log as a stream.
 //!
-//! [`source`] sends the log to replicas and to `mysqlbinlog`. No packets live here: `server` hands in a [`Stream`].
-//! [`semi_sync`] has commits wait until replicas have them. Not here yet: the replica's side.
+//! [`source`] sends the log to replicas and to `mysqlbinlog`. No packets live here: `server` hands
+//! in a [`Stream`]. [`semi_sync`] has commits wait until replicas have them. Not here yet: the
+//! replica's side.
 
 pub mod semi_sync;
 pub mod source;

@@ -1,17 +1,23 @@
-//! The semi-synchronous source: a commit is seen, or acknowledged, once enough replicas have said that they have it.
+//! The semi-synchronous source and its replicas' acks: a commit is seen, or acknowledged, once
+//! enough replicas have said that they have it.
 //!
 //! 1. attach    the dump to a replica that can (`@rpl_semi_sync_replica`) attaches a [`Follower`].
-//! 2. ask       each event that it is sent begins with two bytes; of the last transaction in each batch they ask for an
-//!    answer, which stands for all before.
-//! 3. wait      transactions that are durable here wait at the log's gate ([`GateKeeper`]): to be seen, or to be
-//!    acknowledged once they are seen, as `rpl_semi_sync_source_wait_point` says.
-//! 4. answer    the position that `rpl_semi_sync_source_wait_for_replica_count` replicas have reached moves the gate.
-//! 5. fall back when one waits longer than `rpl_semi_sync_source_timeout` the gate opens for all: the source is off.
+//! 2. ask       each event that it is sent begins with two bytes; of the last transaction in each
+//!    batch they ask for an answer, which stands for all before.
+//! 3. wait      transactions that are durable here wait at the log's gate ([`GateKeeper`]): to be
+//!    seen, or to be acknowledged once they are seen, as `rpl_semi_sync_source_wait_point` says.
+//! 4. answer    the position that `rpl_semi_sync_source_wait_for_replica_count` replicas have
+//!    reached moves the gate.
+//! 5. fall back when one waits longer than `rpl_semi_sync_source_timeout` the gate opens for all:
+//!    the source is off.
 //! 6. catch up  when as many replicas answer in time again, it is on again.
 //!
-//! (Y1) Only what a replica was asked for counts, and it is asked for nothing that this server could still lose (D1).
-//! (Y2) Who waits here is in nobody's way: the log orders, writes and flushes the next groups meanwhile.
-//! (Y3) Nobody waits longer than the timeout, whatever becomes of replicas, and nobody once the server stops.
+//! (Y1) Only what a replica was asked for counts, and it is asked for nothing that this server
+//!      could still lose (D1 of `source.rs`).
+//! (Y2) Who waits here is in nobody's way: the log orders, writes and flushes the next groups
+//!      meanwhile.
+//! (Y3) Nobody waits longer than the timeout, whatever becomes of replicas, and nobody once the
+//!      server stops.
 
 mod follower;
 
@@ -196,7 +202,8 @@ impl SemiSync {
         });
     }
 
-    /// A replica has all up to here; `lag` is how long ago that became durable here, if it says so in answer to a question.
+    /// A replica has all up to here; `lag` is how long ago that became durable here, if it says so
+    /// in answer to a question.
     fn acknowledge(&self, id: u64, position: LogPosition, lag: Option<Duration>) {
         let now = self.env.monotonic();
         let name = |at: LogPosition| self.name(at);
@@ -354,8 +361,8 @@ impl State {
         while let Some((_, since)) = self.waits.pop_front_if(|&mut (wait, _)| wait <= self.acked) {
             self.counts.tx_wait_time += now.saturating_sub(since).as_micros() as u64;
         }
-        // A commit of that moment would not have waited too long. Half of it, for it may have been durable before the
-        // stream came to it.
+        // A commit of that moment would not have waited too long. Half of it, for it may have been
+        // durable before the stream came to it.
         let in_time = lag.is_some_and(|lag| lag <= self.settings.timeout / 2);
         let may = self.settings.enabled && !self.on && !self.is_stopping;
         if may && in_time && position <= self.acked {

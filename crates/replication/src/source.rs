@@ -1,17 +1,22 @@
-//! Dump: a replica names a place in the log, or the transactions that it has, and is sent every event from there on.
+//! Dump: a replica names a place in the log, or the transactions that it has, and is sent every
+//! event from there on.
 //!
-//! 1. start     the file and the position must exist, or the files of all that the reader lacks; else error 1236 with the
-//!    words that MySQL's replicas know (`start.rs`).
-//! 2. preamble  for each file: an artificial Rotate (its name and where reading starts), then its format description
-//!    (`own.rs`).
-//! 3. events    as they are in the file, byte by byte, checksums and all, but for groups that the reader has (`skip.rs`).
-//! 4. the end   a reader that does not wait is told so; one that waits gets a heartbeat when nothing came for its period.
+//! 1. start     the file and the position must exist, or the files of all that the reader lacks;
+//!    else error 1236 with the words that MySQL's replicas know (`start.rs`).
+//! 2. preamble  for each file: an artificial Rotate (its name and where reading starts), then its
+//!    format description (`own.rs`).
+//! 3. events    as they are in the file, byte by byte, checksums and all, but for groups that the
+//!    reader has (`skip.rs`).
+//! 4. the end   a reader that does not wait is told so; one that waits gets a heartbeat when
+//!    nothing came for its period.
 //!
-//! (D1) Nothing is sent that this server could still lose: the reader below stops at the durable position (C3).
+//! (D1) Nothing is sent that this server could still lose: the reader below stops at the durable
+//!      position (C3 of ARCHITECTURE.md).
 //! (D2) The stream is flushed before it waits, so no event is held back.
-//! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's leaving, heartbeats or not.
-//! (D4) Followers are sent what is durable at once, unless they were just before: then a little later, together with what comes
-//!      meanwhile (`pace.rs`).
+//! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's leaving, heartbeats or
+//!      not.
+//! (D4) Followers are sent what is durable at once, unless they were just before: then a little
+//!      later, together with what comes meanwhile (`pace.rs`).
 
 pub mod mariadb;
 mod own;
@@ -55,7 +60,8 @@ pub struct Request<'a> {
     pub file: &'a [u8],
     /// Offset of the first event in it.
     pub offset: u64,
-    /// The transactions that the reader has, if it goes by these (auto-position): they are not sent.
+    /// The transactions that the reader has, if it goes by these (auto-position): they are not
+    /// sent.
     pub has: Option<GtidSet>,
     /// At the end: wait for more, or be done.
     pub wait: bool,
@@ -79,7 +85,8 @@ pub trait Stream {
     fn is_interrupted(&mut self) -> bool;
     /// True once the reader has left. Asked while there is nothing to send.
     fn is_gone(&mut self) -> bool;
-    /// True if somebody waits for the reader to have all that is durable: it is never sent later than it could be.
+    /// True if somebody waits for the reader to have all that is durable: it is never sent later
+    /// than it could be.
     fn is_awaited(&self) -> bool {
         false
     }
@@ -87,8 +94,8 @@ pub trait Stream {
     fn reaches(&mut self, _end: LogPosition) {}
     /// The reader said that it has all before this.
     fn holds(&mut self, _position: LogPosition) {}
-    /// Waits until more than `from` is durable, for `patience` at the most, or until the reader says something that this
-    /// stream listens to. False if nothing happened.
+    /// Waits until more than `from` is durable, for `patience` at the most, or until the reader
+    /// says something that this stream listens to. False if nothing happened.
     fn rest(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
         Ok(log.wait_durable_past(from, patience))
     }
@@ -111,7 +118,7 @@ pub enum DumpError {
 impl From<LogError> for DumpError {
     fn from(e: LogError) -> Self {
         Self::Fatal(match e {
-            LogError::Purged { .. } | LogError::Missing(_) => NO_SUCH_FILE.into(),
+            LogError::Purged { .. } | LogError::Missing { .. } => NO_SUCH_FILE.into(),
             LogError::BadPosition(_) => "bogus data in log event".into(),
             other => other.to_string(),
         })

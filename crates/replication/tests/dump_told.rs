@@ -1,9 +1,10 @@
-//! No follower holds what the source lacks after a power cut, at any setting: replicas read dumps while sessions commit,
-//! files rotate and flushes overlap, until the power goes; then they go on at the restarted source, and must end as it is. In
-//! half of the runs commits wait for one of them: then it has all that was acknowledged.
+//! No follower holds what the source lacks after a power cut, at any setting: replicas read dumps
+//! while sessions commit, files rotate and flushes overlap, until the power goes; then they go on
+//! at the restarted source, and must end as it is. In half of the runs commits wait for one of
+//! them: then it has all that was acknowledged.
 //!
-//! The schedule is the machine's, so a seed does not repeat a run; what must hold, holds for every schedule.
-//! `DUMP_SEEDS` is how many seeds to run.
+//! The schedule is the machine's, so a seed does not repeat a run; what must hold, holds for every
+//! schedule. `DUMP_SEEDS` is how many seeds to run.
 #![allow(clippy::unwrap_used)]
 
 use binlog::event::{Event, EventType, FormatDescription, QueryEvent, decode, decode_format_description};
@@ -290,7 +291,8 @@ fn no_follower_holds_what_a_power_cut_took_back() {
     println!("{seeds} seeds, {transactions} transactions");
 }
 
-/// While no flush passes nothing is sent at any setting, acknowledged or not; once it passes all of it is.
+/// While no flush passes nothing is sent at any setting, acknowledged or not; once it passes all of
+/// it is.
 #[test]
 fn a_paused_flush_holds_every_follower_back() {
     for (sync_binlog, trx_commit) in [(1, 1), (0, 1), (1, 0), (0, 2), (0, 0), (2, 2)] {
@@ -320,7 +322,8 @@ fn a_paused_flush_holds_every_follower_back() {
     }
 }
 
-/// What was acknowledged without a flush comes to a follower within milliseconds, not when the system writes it back.
+/// What was acknowledged without a flush comes to a follower within milliseconds, not when the
+/// system writes it back.
 #[test]
 fn the_background_shows_followers_what_nobody_waits_for() {
     let env = SimEnv::new(1);
@@ -333,7 +336,8 @@ fn the_background_shows_followers_what_nobody_waits_for() {
         let begun = clock.monotonic();
         log.wait_durable(committed).unwrap();
         let took = clock.monotonic() - begun;
-        // Milliseconds on a machine that has nothing else to do.
-        assert!(took < Duration::from_secs(1), "a follower waits {took:?} for transaction {id}");
+        // Milliseconds on a machine that has nothing else to do; half a minute if it is left to the
+        // system.
+        assert!(took < Duration::from_secs(10), "a follower waits {took:?} for transaction {id}");
     }
 }

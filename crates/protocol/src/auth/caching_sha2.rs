@@ -1,13 +1,14 @@
 //! `caching_sha2_password`: slow to check once, then fast.
 //!
-//! Stored is `$A$005$`, 20 bytes of salt and 43 of SHA-256 crypt; `005` is the number of rounds in thousands, hexadecimal.
+//! Stored is `$A$005$`, 20 bytes of salt and 43 of SHA-256 crypt; `005` is the number of rounds in
+//! thousands, hexadecimal.
 //!
 //! 1. answer   the client sends `SHA256(p) XOR SHA256(SHA256(SHA256(p)) . challenge)`.
-//! 2. fast     if this server keeps SHA256(SHA256(p)) since an earlier login, the answer is checked against it, and `01 03`
-//!    says that this was enough.
-//! 3. full     if not, or if it was wrong, `01 04` asks for the password: readable over a safe way; else sealed
-//!    with the server's RSA public key (OAEP, SHA-1) after XOR with the challenge. A client that does not
-//!    have the key asks for it by `02`.
+//! 2. fast     if this server keeps SHA256(SHA256(p)) since an earlier login, the answer is checked
+//!    against it, and `01 03` says that this was enough.
+//! 3. full     if not, or if it was wrong, `01 04` asks for the password: readable over a safe way;
+//!    else sealed with the server's RSA public key (OAEP, SHA-1) after XOR with the challenge. A
+//!    client that does not have the key asks for it by `02`.
 //! 4. keep     a password that was right leaves its double digest for the next time.
 
 use super::crypt::{SHA256_LEN, sha256, sha256_crypt};
@@ -54,7 +55,8 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// The stored form of a password; empty for an empty one, `None` for one longer than [`PASSWORD_MAX`].
+/// The stored form of a password; empty for an empty one, `None` for one longer than
+/// [`PASSWORD_MAX`].
 pub fn hash_password(password: &[u8], env: &dyn Env) -> Option<Vec<u8>> {
     if password.is_empty() {
         return Some(Vec::new());
@@ -95,8 +97,8 @@ pub(crate) fn mask(password: &mut [u8], challenge: &Challenge) {
     }
 }
 
-/// Double digests of passwords that were right, by account. Bounded by the number of accounts; an entry counts only as
-/// long as the account's stored form is the one it was made with.
+/// Double digests of passwords that were right, by account. Bounded by the number of accounts; an
+/// entry counts only as long as the account's stored form is the one it was made with.
 #[derive(Default)]
 pub(super) struct DigestCache(Mutex<HashMap<Vec<u8>, Entry>>);
 
@@ -142,7 +144,8 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Goes through the steps from the client's first answer on; `answer` is reused as the packet buffer.
+    /// Goes through the steps from the client's first answer on; `answer` is reused as the packet
+    /// buffer.
     pub(super) fn hold(mut self, account: &Account, mut answer: Vec<u8>) -> Result<Verdict, HandshakeError> {
         if matches!(answer[..], [] | [0]) {
             let right = account.authentication_string.is_empty();
@@ -201,7 +204,8 @@ impl Exchange<'_> {
     }
 }
 
-/// Checks at the full price even where the outcome is known: no password sent, none stored, or no such account (P4).
+/// Checks at the full price even where the outcome is known: no password sent, none stored, or no
+/// such account (P4).
 fn check_slowly(stored: &[u8], password: Option<&[u8]>) -> bool {
     let nobody = [&b"$A$005$"[..], &[b'x'; SALT], &[b'x'; 43]].concat();
     let real = Stored::parse(stored);

@@ -1,7 +1,8 @@
-//! The SHA-256 password hash of Unix `crypt` (Ulrich Drepper's specification), which `caching_sha2_password` stores.
+//! The SHA-256 password hash of Unix `crypt` (Ulrich Drepper's specification), which
+//! `caching_sha2_password` stores.
 //!
-//! Slow on purpose: thousands of rounds of SHA-256 over password and salt in changing order. MySQL's salt is 20 bytes long,
-//! where `crypt` itself would cut it to 16.
+//! Slow on purpose: thousands of rounds of SHA-256 over password and salt in changing order.
+//! MySQL's salt is 20 bytes long, where `crypt` itself would cut it to 16.
 
 use aws_lc_rs::digest::{Context, SHA256, digest};
 
@@ -43,8 +44,8 @@ pub(super) fn sha256_crypt(password: &[u8], salt: &[u8], rounds: u32) -> [u8; 43
     encode(&state)
 }
 
-/// Password and salt, then as much of a second digest as the password is long, then its length's bits, spelt out in
-/// that digest (1) and the password (0).
+/// Password and salt, then as much of a second digest as the password is long, then its length's
+/// bits, spelt out in that digest (1) and the password (0).
 fn first_digest(password: &[u8], salt: &[u8]) -> [u8; SHA256_LEN] {
     let inner = sha256(&[password, salt, password]);
     let mut context = Context::new(&SHA256);

@@ -1,8 +1,8 @@
 //! `mysql_native_password`: an answer over SHA-1.
 //!
 //! Stored is `*` and SHA1(SHA1(password)) in hexadecimal. The client answers
-//! `SHA1(password) XOR SHA1(challenge . SHA1(SHA1(password)))`; taking the XOR back gives a value whose SHA-1 must be the
-//! stored one. Kept for old clients: the stored form has no salt.
+//! `SHA1(password) XOR SHA1(challenge . SHA1(SHA1(password)))`; taking the XOR back gives a value
+//! whose SHA-1 must be the stored one. Kept for old clients: the stored form has no salt.
 
 use super::{Challenge, Verdict};
 use aws_lc_rs::constant_time::verify_slices_are_equal;

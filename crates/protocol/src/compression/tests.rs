@@ -72,7 +72,8 @@ fn what_unpacks_to_another_length_is_refused() {
 
 #[test]
 fn a_window_beyond_every_frame_is_refused() {
-    // Magic number, no content size, a window of 2^(10 + 31) bytes; then one that says its size: 2^63 bytes.
+    // Magic number, no content size, a window of 2^(10 + 31) bytes; then one that says its size:
+    // 2^63 bytes.
     let magic = 0xfd2f_b528_u32.to_le_bytes();
     let window = [&magic[..], &[0, 0xf8, 1, 0, 0]].concat();
     assert_eq!(zstd_window(&window), Some(1 << 41));

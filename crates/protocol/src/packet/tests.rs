@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A socket in memory: gives its input in the given pieces, then the end, and counts what is written.
+/// A socket in memory: gives its input in the given pieces, then the end, and counts what is
+/// written.
 #[derive(Default, Clone)]
 pub(crate) struct Memory(pub(crate) Arc<Mutex<State>>);
 
@@ -192,4 +193,22 @@ proptest! {
         }
         prop_assert!(matches!(packets.read(&mut read, Wait::Rest), Err(ReadError::Closed)));
     }
+}
+
+#[test]
+fn what_is_buffered_is_given_away_with_the_place_of_its_last_packet() {
+    let (mut packets, memory) = packets(vec![], 100);
+    let mut taken = Vec::new();
+    assert_eq!(packets.take_output(&mut taken), None);
+    packets.continue_sequence(1);
+    packets.begin_packet().extend_from_slice(b"a");
+    packets.end_packet();
+    let long = vec![b'b'; PAYLOAD_MAX + 1];
+    packets.begin_packet().extend_from_slice(&long);
+    packets.end_packet();
+    assert_eq!(packets.take_output(&mut taken), Some(HEADER + 1));
+    assert_eq!(taken.len(), HEADER + 1 + 2 * HEADER + long.len(), "it took two packets");
+    assert_eq!(packets.take_output(&mut Vec::new()), None);
+    packets.flush().unwrap();
+    assert!(memory.0.lock().written.is_empty());
 }

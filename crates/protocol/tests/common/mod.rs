@@ -44,6 +44,12 @@ impl AccountSource for Accounts {
     fn find(&self, user: &[u8], _host: &str) -> Option<Account> {
         self.0.lock().get(user).cloned()
     }
+
+    fn decoys(&self) -> Decoys {
+        let all = self.0.lock();
+        let native = all.values().filter(|account| account.plugin == Plugin::Native).count();
+        Decoys { accounts: all.len() as u64, native: native as u64, secret: b"secret".to_vec() }
+    }
 }
 
 /// How a session of the server ended.
@@ -230,8 +236,8 @@ impl Shared {
     }
 }
 
-/// `SELECT <n>` gives that number; `ROWS <n>` so many rows; `BYTES <n>` one long value; `TWO` two results; `FILE` the
-/// length of a file that the client sends; `FAIL` an error after some rows.
+/// `SELECT <n>` gives that number; `ROWS <n>` so many rows; `BYTES <n>` one long value; `TWO` two
+/// results; `FILE` the length of a file that the client sends; `FAIL` an error after some rows.
 fn answer(connection: &mut Connection, sql: &[u8]) -> io::Result<()> {
     let text = String::from_utf8_lossy(sql).trim().to_ascii_uppercase();
     let n: i64 = text.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(1);

@@ -5,8 +5,8 @@
 //! the answer:             ef, position (8 bytes, little-endian), file name
 //! ```
 //!
-//! MySQL's format, which MariaDB has too. An answer is a packet that begins a sequence of its own; the event behind one that asks
-//! has the number 1.
+//! MySQL's format, which MariaDB has too. An answer is a packet that begins a sequence of its own;
+//! the event behind one that asks has the number 1.
 
 use super::SemiSync;
 use binlog::LogPosition;
@@ -21,7 +21,8 @@ const MAGIC: u8 = 0xef;
 const NAME_AT: usize = 9;
 /// The longest answer: MySQL's longest file name behind magic and position.
 pub const ANSWER_MAX: usize = NAME_AT + 512;
-/// The most questions that wait for an answer. The replica is asked no more until it has answered some.
+/// The most questions that wait for an answer. The replica is asked no more until it has answered
+/// some.
 const ASKED_MAX: usize = 1024;
 
 /// A stream to a replica that acknowledges; detached when it is dropped.
@@ -50,7 +51,8 @@ impl Follower {
         }
     }
 
-    /// Whether to ask for an answer with the event that ends at `position`, which was found durable at `since` (monotonic).
+    /// Whether to ask for an answer with the event that ends at `position`, which was found durable
+    /// at `since` (monotonic).
     pub fn ask(&mut self, position: LogPosition, since: Duration) -> bool {
         let asks = self.asked.len() < ASKED_MAX;
         if asks {
@@ -68,7 +70,8 @@ impl Follower {
         let (at, file) = parse(packet).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidData, "a replica's acknowledgement is malformed")
         })?;
-        // One answer for one question, in their order. A replica that counts lengths itself may say a little more.
+        // One answer for one question, in their order. A replica that counts lengths itself may say
+        // a little more.
         let name = |position| self.semi_sync.name(position);
         let is_it = |position: LogPosition| position.offset() <= at && name(position).as_bytes() == file;
         if let Some(&(position, since)) = self.asked.front()

@@ -16,13 +16,15 @@
 //!
 //! Which GTID a transaction has there, and where one is, is told in [`position`].
 //!
-//! (M1) Each event's `end_log_pos` is a place in the log's file. A replica that finds it ahead of its own count, which adds up
-//!      events' lengths, goes there; so what is shorter on the stream than in the file does no harm.
-//! (M2) What is longer makes the replica's count run ahead. The stream says where it is, as at a file's start: Rotate and format
-//!      description, for which a replica begins a new relay log. So it does behind each such group where the replica goes by
-//!      file and offset; by GTID only in front of a heartbeat, which the replica compares with its count.
-//! (M3) Transactions have one commit id if none of them depends on another (`last_committed` is before the first of them):
-//!      what MariaDB applies side by side.
+//! (M1) Each event's `end_log_pos` is a place in the log's file. A replica that finds it ahead of
+//!      its own count, which adds up events' lengths, goes there; so what is shorter on the stream
+//!      than in the file does no harm.
+//! (M2) What is longer makes the replica's count run ahead. The stream says where it is, as at a
+//!      file's start: Rotate and format description, for which a replica begins a new relay log. So
+//!      it does behind each such group where the replica goes by file and offset; by GTID only in
+//!      front of a heartbeat, which the replica compares with its count.
+//! (M3) Transactions have one commit id if none of them depends on another (`last_committed` is
+//!      before the first of them): what MariaDB applies side by side.
 
 mod documents;
 mod events;
@@ -54,7 +56,8 @@ pub use position::{DOMAIN, gtid_at, parse};
 /// What a replica said of itself before it asked for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wishes {
-    /// Where it wants to begin, GTIDs with commas between them (`@slave_connect_state`); `None` if it goes by file and offset.
+    /// Where it wants to begin, GTIDs with commas between them (`@slave_connect_state`); `None` if
+    /// it goes by file and offset.
     pub state: Option<String>,
     /// It wants the statements that row events come from.
     pub annotations: bool,
@@ -106,7 +109,8 @@ struct Translator<'a> {
     /// How the payload ends that is under way: in one phase of XA or not.
     payload_in_one_phase: Option<bool>,
     documents: Documents,
-    /// The first of the transactions that have one commit id, by its number in the file; 0 for none.
+    /// The first of the transactions that have one commit id, by its number in the file; 0 for
+    /// none.
     batch: u64,
     /// The last wanted transaction is behind.
     ended: bool,
@@ -171,7 +175,8 @@ impl From<EventError> for Failure {
 }
 
 impl<'a> Translator<'a> {
-    /// Translates for `stream`. `before` is the number of transactions in front of the file that the stream begins in.
+    /// Translates for `stream`. `before` is the number of transactions in front of the file that
+    /// the stream begins in.
     fn new(
         log: &'a Log,
         stream: &'a mut dyn Stream,
@@ -290,7 +295,8 @@ impl<'a> Translator<'a> {
             && id.is_some_and(|id| self.documents.has(id.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b))))
     }
 
-    /// The file's format with MariaDB's types. It is longer than in the file, and so has no place there.
+    /// The file's format with MariaDB's types. It is longer than in the file, and so has no place
+    /// there.
     fn format_description(&mut self, header: &EventHeader, bytes: &[u8]) -> Result<(), Failure> {
         self.format = decode_format_description(bytes)?;
         let wide = self.format.clone().with_mariadb_types();
@@ -347,7 +353,8 @@ impl<'a> Translator<'a> {
         self.end_of_group(first)
     }
 
-    /// Looks at the last event of an XA transaction's group, whose first one this is. Where that is follows from the lengths.
+    /// Looks at the last event of an XA transaction's group, whose first one this is. Where that is
+    /// follows from the lengths.
     fn ends_in_one_phase(&self, header: &EventHeader, gtid: &GtidEvent, xid: &Xid) -> bool {
         let start = header.end_log_pos.wrapping_sub(header.event_length);
         // The count may lag behind by what was left out, or be ahead by what grew.
@@ -394,7 +401,8 @@ impl<'a> Translator<'a> {
         self.send(header, &statements::translated(query), header.end_log_pos)
     }
 
-    /// A payload's events. They have no places of their own in the file; the replica is told the payload's end.
+    /// A payload's events. They have no places of their own in the file; the replica is told the
+    /// payload's end.
     fn payload(
         &mut self,
         header: &EventHeader,

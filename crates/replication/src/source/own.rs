@@ -1,7 +1,9 @@
-//! Events that are in no file, or not as they are sent: artificial Rotates, heartbeats, format descriptions.
+//! Events that are in no file, or not as they are sent: artificial Rotates, heartbeats, format
+//! descriptions.
 //!
-//! Their form follows MySQL: artificial events have `end_log_pos` 0, so that a replica's own position does not move, and a
-//! format description that is sent in the middle of a file also says that no server started there.
+//! Their form follows MySQL: artificial events have `end_log_pos` 0, so that a replica's own
+//! position does not move, and a format description that is sent in the middle of a file also says
+//! that no server started there.
 
 use binlog::event::{ChecksumAlgorithm, EncodeEvent, EventHeader, HeartbeatEvent, RotateEvent, flags};
 
@@ -13,7 +15,8 @@ const CHECKSUM_LEN: usize = 4;
 pub(super) struct Own {
     /// In their headers.
     pub(super) server_id: u32,
-    /// The next one has a checksum: the reader's wish at first, then as the file's format description says.
+    /// The next one has a checksum: the reader's wish at first, then as the file's format
+    /// description says.
     pub(super) checksum: bool,
     /// Heartbeats have positions of 64 bits.
     pub(super) heartbeat_v2: bool,
@@ -31,7 +34,8 @@ impl Own {
         self.event(&event, position as u32)
     }
 
-    /// A file's format description as readers get it. Behind it the file's own setting of checksums rules.
+    /// A file's format description as readers get it. Behind it the file's own setting of checksums
+    /// rules.
     pub(super) fn format_description(
         &mut self,
         bytes: &[u8],

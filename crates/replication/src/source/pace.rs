@@ -1,11 +1,13 @@
 //! How soon after one batch a follower is sent the next.
 //!
-//! Each look at the log costs the machine some tens of microseconds, for each follower and each group of commits: two threads are
-//! woken, the server's and the follower's, to pass on a few hundred bytes. Where groups follow each other fast, followers that take
-//! them one by one take a noticeable part of the processors from those who commit. So behind each batch a follower rests, the longer
-//! the more of them there are, and gathers what comes meanwhile. It sleeps without waiting for the log, so that nobody who commits
-//! has to wake it, and all of them sleep until the same moment: the first look brings what is new into the processor's memory for
-//! all. After a rest in which nothing came a follower is sent what comes next at once.
+//! Each look at the log costs the machine some tens of microseconds, for each follower and each
+//! group of commits: two threads are woken, the server's and the follower's, to pass on a few
+//! hundred bytes. Where groups follow each other fast, followers that take them one by one take a
+//! noticeable part of the processors from those who commit. So behind each batch a follower rests,
+//! the longer the more of them there are, and gathers what comes meanwhile. It sleeps without
+//! waiting for the log, so that nobody who commits has to wake it, and all of them sleep until the
+//! same moment: the first look brings what is new into the processor's memory for all. After a rest
+//! in which nothing came a follower is sent what comes next at once.
 
 use binlog::log::{Following, Log};
 use std::thread;

@@ -1,7 +1,8 @@
 //! Transactions that the reader has: not sent, and not even read.
 //!
-//! A reader whose position should move all the same is told of the place behind them by a heartbeat: before the next event
-//! that it gets, at the end of what there is, and whenever its heartbeat period has passed.
+//! A reader whose position should move all the same is told of the place behind them by a
+//! heartbeat: before the next event that it gets, at the end of what there is, and whenever its
+//! heartbeat period has passed.
 
 use binlog::LogPosition;
 use binlog::event::{self, Event, EventError, EventType};
@@ -34,7 +35,8 @@ impl<'a> Skip<'a> {
         Ok(is_there.then(|| LogPosition::new(event.file, end)))
     }
 
-    /// A group was skipped. True if the reader has heard nothing for so long that it should be told at once.
+    /// A group was skipped. True if the reader has heard nothing for so long that it should be told
+    /// at once.
     pub(super) fn skipped(&mut self, end: LogPosition, now: Duration, heartbeat: Option<Duration>) -> bool {
         let since = self.untold.map_or(now, |(_, since)| since);
         self.untold = Some((end, since));

@@ -1,7 +1,8 @@
-//! Where a reader is to begin: at a place that it names, or at the first transaction that it has not got.
+//! Where a reader is to begin: at a place that it names, or at the first transaction that it has
+//! not got.
 //!
-//! By GTIDs the walk goes from the newest file back to the first one in front of which the reader has everything. Whatever
-//! it has of that file and later ones is skipped there (`skip.rs`).
+//! By GTIDs the walk goes from the newest file back to the first one in front of which the reader
+//! has everything. Whatever it has of that file and later ones is skipped there (`skip.rs`).
 
 use super::{ChecksumWish, DumpError, FIRST_EVENT, NO_SUCH_FILE, Request};
 use binlog::LogPosition;
@@ -14,7 +15,8 @@ const TEXT_MAX: usize = 1024;
 /// The place where a stream begins.
 pub(super) struct Start {
     pub(super) position: LogPosition,
-    /// The reader goes on in a file of which it has transactions, so that the file's own beginning is no news for it.
+    /// The reader goes on in a file of which it has transactions, so that the file's own beginning
+    /// is no news for it.
     pub(super) resumes: bool,
 }
 

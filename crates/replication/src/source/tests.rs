@@ -306,7 +306,8 @@ impl Stream for Outlived<'_> {
     }
 }
 
-/// The first transaction of the new log has the GTID of one that the replica has: it must not go on by itself.
+/// The first transaction of the new log has the GTID of one that the replica has: it must not go on
+/// by itself.
 #[test]
 fn a_replica_of_a_log_that_began_anew_is_told() {
     let log = log();

@@ -1,7 +1,8 @@
 //! JSON columns as MariaDB has them: a LONGTEXT with the document's text.
 //!
-//! MariaDB reads no binary JSON out of row events. For a table that has such columns the replica is told that they are BLOBs of
-//! four bytes' length, as its own are, and each row's documents become texts. Tables without them cost a look at their map.
+//! MariaDB reads no binary JSON out of row events. For a table that has such columns the replica is
+//! told that they are BLOBs of four bytes' length, as its own are, and each row's documents become
+//! texts. Tables without them cost a look at their map.
 
 use binlog::event::metadata::OptionalMetadata;
 use binlog::event::{EventError, RowsData, RowsEvent, TableMapEvent};
@@ -20,7 +21,8 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Notes a table for the row events behind its map. What the replica is to be told of it; `None` if that is the same.
+    /// Notes a table for the row events behind its map. What the replica is to be told of it;
+    /// `None` if that is the same.
     pub(super) fn map(&mut self, map: TableMapEvent) -> Option<TableMapEvent> {
         self.tables.retain(|(known, _)| known.table_id != map.table_id);
         if map.columns.iter().all(|ty| ty.code != code::JSON) {
@@ -28,7 +30,8 @@ impl Documents {
         }
         let as_text = |ty: &ColumnType| if ty.code == code::JSON { LONG_BLOB } else { *ty };
         let columns: Vec<ColumnType> = map.columns.iter().map(as_text).collect();
-        // The metadata counts columns by their kinds, of which there are others now; MariaDB applies rows without.
+        // The metadata counts columns by their kinds, of which there are others now; MariaDB
+        // applies rows without.
         let told =
             TableMapEvent { columns: columns.clone(), metadata: OptionalMetadata::default(), ..map.clone() };
         self.tables.push((map, columns));

@@ -2,7 +2,8 @@
 
 use binlog::event::{CHECKSUM_LEN, ChecksumAlgorithm, EventError, EventHeader, EventType, PayloadEvents};
 
-/// True if a payload's events are those of an XA transaction that commits in one phase. Others are known by their first.
+/// True if a payload's events are those of an XA transaction that commits in one phase. Others are
+/// known by their first.
 pub(super) fn ends_in_one_phase(events: &mut PayloadEvents<'_>) -> Result<bool, EventError> {
     let opens = |event: &[u8]| event.windows(XA_START.len()).any(|text| text == XA_START);
     if !events.next_event()?.is_some_and(opens) {

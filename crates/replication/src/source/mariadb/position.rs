@@ -1,11 +1,13 @@
 //! Which MariaDB GTID a transaction has, and where the transaction of a GTID is.
 //!
-//! All transactions are in one domain, for the log is one order. A transaction's sequence number is its place in that order:
-//! how many transactions the log's header counts in front of its file (Previous_gtids), and its number in the file. The
-//! server's number is that of its events' headers: the server that it was first committed on.
+//! All transactions are in one domain, for the log is one order. A transaction's sequence number is
+//! its place in that order: how many transactions the log's header counts in front of its file
+//! (Previous_gtids), and its number in the file. The server's number is that of its events'
+//! headers: the server that it was first committed on.
 //!
-//! So the number grows by one from transaction to transaction, whatever their MySQL GTIDs are, and follows from the files
-//! alone. On a server that has only transactions of its own it is the GTID's number, too.
+//! So the number grows by one from transaction to transaction, whatever their MySQL GTIDs are, and
+//! follows from the files alone. On a server that has only transactions of its own it is the GTID's
+//! number, too.
 
 use super::super::DumpError;
 use binlog::event::{Event, EventHeader, EventType, MariadbGtid, decode};
@@ -46,11 +48,12 @@ pub(super) fn by_position(log: &Log, file: &[u8], offset: u64) -> Result<Start, 
     Ok(Start { file: found.name.clone(), offset, before: before(log, found.number)? })
 }
 
-/// The start of a stream for a replica that has everything up to `state`, GTIDs with commas between them
-/// (`@slave_connect_state`). Those of other domains are of other sources.
+/// The start of a stream for a replica that has everything up to `state`, GTIDs with commas between
+/// them (`@slave_connect_state`). Those of other domains are of other sources.
 ///
 /// # Errors
-/// [`DumpError::Fatal`] if the text is none, or the place is not there (any more), in MariaDB's words.
+/// [`DumpError::Fatal`] if the text is none, or the place is not there (any more), in MariaDB's
+/// words.
 pub(super) fn by_gtid(log: &Log, state: &str) -> Result<Start, DumpError> {
     let malformed = || DumpError::Fatal(format!("Could not parse GTID list: '{state}'"));
     let mut wanted = None;
@@ -81,7 +84,8 @@ pub(super) fn by_gtid(log: &Log, state: &str) -> Result<Start, DumpError> {
     Err(DumpError::Fatal(TOO_OLD.into()))
 }
 
-/// The GTID of the last transaction in front of a place in the log: what `binlog_gtid_pos()` gives on MariaDB.
+/// The GTID of the last transaction in front of a place in the log: what `binlog_gtid_pos()` gives
+/// on MariaDB.
 ///
 /// # Errors
 /// As for [`by_position`].

@@ -1,23 +1,26 @@
 //! Statements as MariaDB understands them.
 //!
-//! Definitions are logged as their text, and MySQL's words are not all MariaDB's. What has the same meaning there gets
-//! MariaDB's word: the collations `utf8mb4_0900_*` are `utf8mb4_uca1400_nopad_*` (a later version of the same tables of the
-//! Unicode Collation Algorithm), `utf8mb4` without a collation gets the one that it has here, and invisible columns are so. `START TRANSACTION` behind a
-//! CREATE TABLE .. SELECT's definition is left out: the GTID event says as much. Accounts stay: privileges, plugins and
-//! hashes of the two servers are not the same.
+//! Definitions are logged as their text, and MySQL's words are not all MariaDB's. What has the same
+//! meaning there gets MariaDB's word: the collations `utf8mb4_0900_*` are `utf8mb4_uca1400_nopad_*`
+//! (a later version of the same tables of the Unicode Collation Algorithm), `utf8mb4` without a
+//! collation gets the one that it has here, and invisible columns are so. `START TRANSACTION`
+//! behind a CREATE TABLE .. SELECT's definition is left out: the GTID event says as much. Accounts
+//! stay: privileges, plugins and hashes of the two servers are not the same.
 
 use binlog::event::{EventError, QueryEvent, StatusVars};
 use std::borrow::Cow;
 use storage::prepared::Xid;
 
-/// MySQL's collations that MariaDB 10.11 has under other names: name and number here, name and number there.
+/// MySQL's collations that MariaDB 10.11 has under other names: name and number here, name and
+/// number there.
 const COLLATIONS: [(&[u8], u16, &[u8], u16); 4] = [
     (b"utf8mb4_0900_ai_ci", 255, b"utf8mb4_uca1400_nopad_ai_ci", 2308),
     (b"utf8mb4_0900_as_ci", 305, b"utf8mb4_uca1400_nopad_as_ci", 2310),
     (b"utf8mb4_0900_as_cs", 278, b"utf8mb4_uca1400_nopad_as_cs", 2311),
     (b"utf8mb4_0900_bin", 309, b"utf8mb4_nopad_bin", 1070),
 ];
-/// `sql_mode` bits that mean something else, or nothing, in MariaDB: TIME_TRUNCATE_FRACTIONAL and above.
+/// `sql_mode` bits that mean something else, or nothing, in MariaDB: TIME_TRUNCATE_FRACTIONAL and
+/// above.
 const COMMON_SQL_MODES: u64 = (1 << 32) - 1;
 
 /// Which phase of an XA transaction a statement opens or is.
@@ -255,8 +258,8 @@ fn line(rest: &[u8]) -> usize {
     rest.iter().position(|&c| c == b'\n').unwrap_or(rest.len())
 }
 
-/// The length of a quoted text. Doubled quotes are two texts for this purpose. A backslash hides what follows, as it does
-/// unless NO_BACKSLASH_ESCAPES is on.
+/// The length of a quoted text. Doubled quotes are two texts for this purpose. A backslash hides
+/// what follows, as it does unless NO_BACKSLASH_ESCAPES is on.
 fn quoted(rest: &[u8], quote: u8) -> usize {
     let mut at = 1;
     while let Some(&c) = rest.get(at) {
