@@ -1,4 +1,5 @@
-//! What a statement costs beside the disk: text in, rows out, over a simulated disk whose flushes take no time.
+//! What a statement costs beside the disk: text in, rows out, over a simulated disk whose flushes
+//! take no time.
 //!
 //! `cargo bench -p sql --bench statements`. Prints microseconds per statement, single session.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints")]

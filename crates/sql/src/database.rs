@@ -1,4 +1,5 @@
-//! What all sessions share: the engine, the catalog, the server's variables, and the list of sessions.
+//! What all sessions share: the engine, the catalog, the server's variables, and the list of
+//! sessions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,13 +17,14 @@ use storage::engine::STORE_FOLDER;
 use storage::lock::Killed;
 use storage::{Engine, Interrupt, TreeId, Xid};
 
+use crate::catalog::change_times::ChangeTimes;
 use crate::catalog::ddl::{self, Settings};
 use crate::catalog::metadata_lock::gate::Gate;
 use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
-use crate::catalog::{Catalog, Replay, State, parse_one, record};
+use crate::catalog::{Catalog, Rehearsal, Replay, State, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
@@ -30,8 +32,12 @@ use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
 use crate::session::gtid_next::OwnedGtids;
 use crate::session::named_locks::NamedLocks;
+use crate::session::open_transaction::OpenTransaction;
+use crate::session::read_only::may_stay_offline;
 use crate::session::xa::Branches;
-use crate::session::{Connection, Session};
+use crate::session::{Connection, Session, UserVariables};
+use crate::statement_digests::StatementDigests;
+use crate::statement_log::StatementLogs;
 use crate::status::{self, Status};
 use crate::types::{Charset, Collation};
 use crate::value::zone::Zone;
@@ -74,13 +80,16 @@ pub struct Process {
     /// User and host pattern.
     account: (String, String),
     interrupt: Arc<Interrupt>,
+    transaction: Arc<OpenTransaction>,
+    user_variables: Arc<UserVariables>,
     on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     running: Mutex<Running>,
 }
 
 /// What a session does, and since when (monotonic, coarse).
 struct Running {
-    /// The start of the text that runs, or ran last: its memory is kept from statement to statement.
+    /// The start of the text that runs, or ran last: its memory is kept from statement to
+    /// statement.
     statement: Vec<u8>,
     is_running: bool,
     since: Duration,
@@ -98,7 +107,7 @@ impl Process {
         id: u64,
         user: (String, String),
         account: (String, String),
-        interrupt: Arc<Interrupt>,
+        (interrupt, shared): (Arc<Interrupt>, (Arc<OpenTransaction>, Arc<UserVariables>)),
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
         let running = Mutex::new(Running {
@@ -108,21 +117,42 @@ impl Process {
             database: None,
             state: "",
         });
-        Self { id, user, account, interrupt, on_kill, running }
+        let (transaction, user_variables) = shared;
+        Self { id, user, account, interrupt, transaction, user_variables, on_kill, running }
     }
 
     /// Asks the session to stop.
     pub fn kill(&self, what: Kill) {
+        self.interrupt(what);
+        (self.on_kill)(what);
+    }
+
+    /// The same without a word to the connection, which finds out when its statement has ended.
+    pub(crate) fn interrupt(&self, what: Kill) {
         self.interrupt.kill(match what {
             Kill::Query => Killed::Query,
             Kill::Connection => Killed::Connection,
         });
-        (self.on_kill)(what);
     }
 
     /// Name and host.
     pub fn user(&self) -> &(String, String) {
         &self.user
+    }
+
+    /// The account that it was authenticated as: user and host pattern.
+    pub fn account(&self) -> &(String, String) {
+        &self.account
+    }
+
+    /// Its transaction.
+    pub fn transaction(&self) -> &OpenTransaction {
+        &self.transaction
+    }
+
+    /// Its variables.
+    pub(crate) fn user_variables(&self) -> &UserVariables {
+        &self.user_variables
     }
 
     /// What it runs, if anything, and since when it does or does not (monotonic, coarse).
@@ -184,11 +214,14 @@ pub struct Database {
     commits: Arc<Gate>,
     definitions: Arc<Gate>,
     metadata_waits: Waits,
+    change_times: ChangeTimes,
     named_locks: NamedLocks,
     uuids: uuid::Generator,
     branches: Mutex<Branches>,
     spill: Arc<Spill>,
     replicas: Replicas,
+    statement_logs: Arc<StatementLogs>,
+    statement_digests: StatementDigests,
     owned_gtids: OwnedGtids,
 }
 
@@ -237,7 +270,8 @@ impl Database {
         self.branches.lock().remove(xid);
     }
 
-    /// At the start: the tables of branches that are prepared are locked again, before anybody can ask for them.
+    /// At the start: the tables of branches that are prepared are locked again, before anybody can
+    /// ask for them.
     fn guard_prepared(&self) -> Result<()> {
         let (calm, held) = (Interrupt::new(), Vec::new);
         for (xid, tables) in self.engine.prepared() {
@@ -250,6 +284,7 @@ impl Database {
                     timeout: Duration::ZERO,
                     waits: &self.metadata_waits,
                     held: &held,
+                    on_wait: &|_| (),
                 };
                 guards.push(table.lock.lock(Kind::Write, true, &waiter)?);
             }
@@ -263,6 +298,11 @@ impl Database {
         &self.metadata_waits
     }
 
+    /// When rows of tables were changed last.
+    pub fn change_times(&self) -> &ChangeTimes {
+        &self.change_times
+    }
+
     /// What SHOW STATUS shows.
     pub fn status(&self) -> &Status {
         &self.status
@@ -271,6 +311,16 @@ impl Database {
     /// Who follows this server.
     pub fn replicas(&self) -> &Replicas {
         &self.replicas
+    }
+
+    /// What statements of each form have cost.
+    pub fn statement_digests(&self) -> &StatementDigests {
+        &self.statement_digests
+    }
+
+    /// The general log and the slow query log.
+    pub fn statement_logs(&self) -> &Arc<StatementLogs> {
+        &self.statement_logs
     }
 
     /// GTIDs that sessions have set as their next.
@@ -308,13 +358,21 @@ impl Database {
         &self.prepared
     }
 
-    /// Puts a session on the list. Error 1226 if its account has as many as it may (MAX_USER_CONNECTIONS), 1203 if it may have
-    /// as many as others and has them (`max_user_connections`).
+    /// Puts a session on the list. Error 1226 if its account has as many as it may
+    /// (MAX_USER_CONNECTIONS), 1203 if it may have as many as others and has them
+    /// (`max_user_connections`).
     pub(crate) fn register(&self, process: Arc<Process>) -> Result<()> {
         let own = self.catalog.state().users.get(&process.account).map_or(0, |u| u.options.connections_max);
         let limit = if own > 0 { own.into() } else { self.globals.uint(ids::MAX_USER_CONNECTIONS) };
+        let users = &self.catalog.state().users;
+        let may_stay = users.get(&process.account).is_some_and(|user| may_stay_offline(&user.grants));
         let mut processes = self.processes.lock();
-        // A session that takes another's place on the same connection (COM_CHANGE_USER) is none more.
+        // Under the latch of the list that `offline_mode` goes through when it was set.
+        if !may_stay && self.globals.bool(ids::OFFLINE_MODE) {
+            return Err(error::SERVER_OFFLINE_MODE.plain());
+        }
+        // A session that takes another's place on the same connection (COM_CHANGE_USER) is none
+        // more.
         let others = |p: &&Arc<Process>| p.id != process.id && p.account == process.account;
         if limit > 0 && processes.values().filter(others).count() as u64 >= limit {
             let name = &process.account.0;
@@ -327,7 +385,8 @@ impl Database {
         Ok(())
     }
 
-    /// Takes a session off the list; not one that took its place on the same connection (COM_CHANGE_USER).
+    /// Takes a session off the list; not one that took its place on the same connection
+    /// (COM_CHANGE_USER).
     pub(crate) fn unregister(&self, process: &Arc<Process>) {
         let mut processes = self.processes.lock();
         if processes.get(&process.id).is_some_and(|listed| Arc::ptr_eq(listed, process)) {
@@ -346,7 +405,8 @@ impl Database {
         Session::new(self.clone(), connection)
     }
 
-    /// Says how passwords become what the catalog keeps of them; without it `IDENTIFIED BY` is refused.
+    /// Says how passwords become what the catalog keeps of them; without it `IDENTIFIED BY` is
+    /// refused.
     pub fn set_password_hasher(&self, hasher: PasswordHasher) {
         *self.hasher.write() = Some(hasher);
     }
@@ -361,8 +421,8 @@ impl Database {
     }
 }
 
-/// Tells the engine what it has to know of the catalog's tables: what their rows were before, and which trees are in
-/// use; others that a crash left in the making go.
+/// Tells the engine what it has to know of the catalog's tables: what their rows were before, and
+/// which trees are in use; others that a crash left in the making go.
 fn take_up_tables(state: &State, engine: &Engine) -> Result<()> {
     let tables = || state.databases.values().flat_map(|d| d.tables.values());
     for table in tables().filter(|table| table.layouts.is_some()) {
@@ -383,15 +443,25 @@ fn take_up_tables(state: &State, engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the catalog's own blocks can't be read: nothing could be started from the rest, so nothing is changed (R2). Whatever
-/// else is wrong the engine's own examination says.
-fn check_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<()> {
-    let Ok(Some(files)) = StoreFiles::read(env, &datadir.join(STORE_FOLDER)) else { return Ok(()) };
-    let mut damage = Vec::new();
-    files.read_tree(record::TREE, &mut damage, &mut |_, _, _| {});
+/// The catalog's records as of the store's checkpoint; `None` if the store can't be read, which the
+/// engine's own examination says. Fails if the catalog's blocks can't be read: nothing could be
+/// started from the rest, so nothing is changed (R2 of ARCHITECTURE.md).
+fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<record::Record>>> {
+    let files = match StoreFiles::read(env, &datadir.join(STORE_FOLDER)) {
+        Ok(Some(files)) => files,
+        Ok(None) => return Ok(Some(Vec::new())),
+        Err(_) => return Ok(None),
+    };
+    let (mut records, mut damage) = (Vec::new(), Vec::new());
+    files.read_tree(record::TREE, &mut damage, &mut |key, value, position| {
+        records.push((key.to_vec(), value.to_vec(), position));
+    });
+    // One that is missing the engine's examination tells better: it knows which manifest names it.
+    let is_there = |d: &&Damage| env.exists(&d.file);
     let of_catalog = |d: &&Damage| d.trees().is_some_and(|trees| trees.contains(&record::TREE));
-    match damage.iter().find(of_catalog) {
-        None => Ok(()),
+    match damage.iter().filter(is_there).find(of_catalog) {
+        None if damage.iter().all(|d| env.exists(&d.file)) => Ok(Some(records)),
+        None => Ok(None),
         Some(Damage { file, offset, what, .. }) => Err(SqlError::internal(format_args!(
             "{} is damaged at byte {offset}: {what}. It holds the catalog, without which nothing can be started. Nothing \
              was changed. Restore a backup or a copy of a replica; `duramen check` tells what is there, `duramen repair` makes \
@@ -423,9 +493,13 @@ impl Database {
         let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
         let engine_options =
             variables::engine::engine_options(&options.globals, &options.log_base_name, uuid);
-        check_catalog(&env, &options.datadir)?;
-        let engine = Engine::open_without_replay(env.clone(), &options.datadir, engine_options)
+        let mut rehearsal = examine_catalog(&env, &options.datadir)?.map(Rehearsal::new);
+        let engine =
+            Engine::open_rehearsed(env.clone(), &options.datadir, engine_options, &mut |query, at, end| {
+                rehearsal.as_mut().map_or(Ok(()), |rehearsal| rehearsal.statement(query, at, end))
+            })
             .map_err(SqlError::internal)?;
+        drop(rehearsal);
         let prepared = Arc::<AtomicU64>::default();
         let count = prepared.clone();
         options
@@ -433,6 +507,10 @@ impl Database {
             .add_source(move |rows| rows.gauge("Prepared_stmt_count", count.load(Ordering::Relaxed)));
         let uuids = uuid::Generator::new(&*env);
         let spill = Spill::new(env.clone(), &options.datadir.join(SPILL_FOLDER), options.globals.clone())?;
+        let statement_logs = StatementLogs::new(env.clone(), options.globals.clone(), &options.datadir);
+        statement_logs.follow(&options.globals);
+        let digests = options.globals.uint(ids::PERFORMANCE_SCHEMA_DIGESTS_SIZE);
+        let statement_digests = StatementDigests::new(usize::try_from(digests).unwrap_or(usize::MAX));
         let database = Arc::new(Self {
             env,
             globals: options.globals,
@@ -448,12 +526,15 @@ impl Database {
             commits: Arc::default(),
             definitions: Arc::default(),
             metadata_waits: Waits::default(),
+            change_times: ChangeTimes::default(),
             named_locks: NamedLocks::default(),
             uuids,
             branches: Mutex::default(),
             spill,
             replicas: Replicas::default(),
             owned_gtids: OwnedGtids::default(),
+            statement_logs,
+            statement_digests,
         });
         database.replay()?;
         database.guard_prepared()?;
@@ -462,7 +543,8 @@ impl Database {
         Ok(database)
     }
 
-    /// The tables become what the log says, the catalog with them; from then on both follow what sessions do.
+    /// The tables become what the log says, the catalog with them; from then on both follow what
+    /// sessions do.
     fn replay(self: &Arc<Self>) -> Result<()> {
         let engine = &self.engine;
         engine.replay(&mut Replay::new(self)).map_err(SqlError::internal)?;
@@ -500,7 +582,8 @@ impl Database {
             tracing::error!("no administrator can log in: {} is set aside", object.key);
             return Ok(());
         }
-        // Without an administrator nobody could make one. The second may be missing after a crash between the two.
+        // Without an administrator nobody could make one. The second may be missing after a crash
+        // between the two.
         if self.catalog.state().users.values().any(|u| u.grants.is_administrator()) {
             return Ok(());
         }
@@ -509,6 +592,8 @@ impl Database {
         for sql in STATEMENTS {
             let settings = Settings {
                 generates_key: false,
+                requires_key: false,
+                from_client: false,
                 temporary: crate::catalog::temporary::TemporaryTables::default(),
                 database: None,
                 sql_mode: 0,
@@ -554,6 +639,13 @@ impl Database {
     pub fn has_expired_password(&self, user: &str, host: &str) -> bool {
         let state = self.catalog.state();
         state.users.get(&(user.to_owned(), host.to_owned())).is_some_and(|found| found.options.expired)
+    }
+
+    /// How many accounts there are, and how many of them have this authentication plugin.
+    pub fn count_accounts(&self, plugin: &str) -> (u64, u64) {
+        let state = self.catalog.state();
+        let of_plugin = state.users.values().filter(|user| user.plugin == plugin).count();
+        (state.users.len() as u64, of_plugin as u64)
     }
 
     /// The account that MySQL's matching picks for a user name and a client's host.

@@ -1,7 +1,9 @@
-//! Who follows this server: replicas that have introduced themselves, and connections that are sent the log.
+//! Who follows this server: replicas that have introduced themselves, and connections that are sent
+//! the log.
 //!
-//! A replica that lost its connection may come back before the server knows of the loss. Whoever comes with the UUID (or,
-//! having none, with the server id) of one that is sent the log takes its place: the older stream ends.
+//! A replica that lost its connection may come back before the server knows of the loss. Whoever
+//! comes with the UUID (or, having none, with the server id) of one that is sent the log takes its
+//! place: the older stream ends.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -53,8 +55,9 @@ impl Replicas {
         all
     }
 
-    /// A connection is sent the log from now on; `server_id` is 0 for a program that is no replica. Returns the mark by
-    /// which it learns that another took its place, and the connections whose place it takes.
+    /// A connection is sent the log from now on; `server_id` is 0 for a program that is no replica.
+    /// Returns the mark by which it learns that another took its place, and the connections whose
+    /// place it takes.
     pub fn begin_stream(
         &self,
         connection: u64,

@@ -1,10 +1,12 @@
 //! Stored functions: compiled once to a list of instructions, then run.
 //!
-//! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow becomes jumps, each
-//!    variable gets a place in the frame, and each instruction knows which variables are in scope.
-//! 2. call     A [`Frame`] with the arguments goes on the session's stack; instructions run until RETURN. SQL statements
-//!    inside are executed like others, as statements within the calling one: they fail together. What they and the
-//!    expressions are resolved to, the session keeps for its next call ([`plans`]).
+//! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow
+//!    becomes jumps, each variable gets a place in the frame, and each instruction knows which
+//!    variables are in scope.
+//! 2. call     A [`Frame`] with the arguments goes on the session's stack; instructions run until
+//!    RETURN. SQL statements inside are executed like others, as statements within the calling one:
+//!    they fail together. What they and the expressions are resolved to, the session keeps for its
+//!    next call ([`plans`]).
 //!
 //! (F1) A function neither commits nor sends rows: such statements are refused when it is created.
 //! (F2) A function does not call itself, directly or by others (error 1424).
@@ -14,18 +16,21 @@
 mod compile;
 mod plans;
 mod rights;
+mod variables;
 
 use std::sync::Arc;
 
 use plans::OfRoutine;
 pub use plans::RoutinePlans;
+pub use variables::Locals;
+use variables::Variables;
 
 use crate::ast;
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::executor;
-use crate::expression::resolve::Local;
 use crate::expression::{Expr, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
+use crate::privilege::Grants;
 use crate::session::Context;
 use crate::types::{Charset, Collation, DataType};
 use crate::value::zone::Zone;
@@ -35,11 +40,11 @@ use crate::value::{Datum, store};
 pub struct Routine {
     name: String,
     database: String,
-    parameters: Vec<DataType>,
+    /// How many of the variables are parameters; they are the first.
+    parameters: usize,
     returns: DataType,
-    /// Types of all places in the frame, parameters first.
-    places: Vec<DataType>,
-    code: Vec<Instruction>,
+    variables: Arc<Variables>,
+    code: Vec<Action>,
     /// What the statements' spans point into.
     text: Vec<u8>,
     sql_mode: u64,
@@ -54,17 +59,13 @@ impl std::fmt::Debug for Routine {
     }
 }
 
-/// A step, with the variables in scope.
-struct Instruction {
-    scope: Arc<[Local]>,
-    action: Action,
-}
-
+/// An instruction.
 enum Action {
     /// An SQL statement.
     Statement(Box<ast::Statement>),
-    /// A variable gets a value; NULL without an expression.
-    Assign(usize, Option<ast::Expr>),
+    /// A variable gets a value; NULL without an expression, which all variables of one DECLARE
+    /// share.
+    Assign(usize, Option<Arc<ast::Expr>>),
     /// Goes on elsewhere unless the condition is true.
     JumpUnless(ast::Expr, usize),
     /// Goes on elsewhere.
@@ -83,12 +84,19 @@ pub struct Frame {
     /// The instruction that runs.
     at: usize,
     kept: OfRoutine,
+    /// What it may do; `None` for what the session's account may.
+    grants: Option<Arc<Grants>>,
 }
 
 impl Frame {
     /// The database of the function that runs, in which its statements find their tables.
     pub fn database(&self) -> &str {
         &self.routine.database
+    }
+
+    /// What it may do, if that is not what the session's account may.
+    pub fn grants(&self) -> Option<&Arc<Grants>> {
+        self.grants.as_ref()
     }
 }
 
@@ -108,7 +116,7 @@ impl Routine {
 
     /// How many arguments it takes.
     pub fn parameters(&self) -> usize {
-        self.parameters.len()
+        self.parameters
     }
 
     /// What it returns.
@@ -123,18 +131,16 @@ pub fn scope(cx: &Context) -> Scope {
 }
 
 /// The variables in scope.
-pub fn locals(cx: &Context) -> Vec<Local> {
+pub fn locals(cx: &Context) -> Locals {
     match cx.frames.last() {
-        Some(frame) => frame.routine.code[frame.at].scope.to_vec(),
-        None => Vec::new(),
+        Some(frame) => Locals::at(&frame.routine.variables, frame.at),
+        None => Locals::default(),
     }
 }
 
 /// A variable by name: its place and type.
 pub fn find_local(cx: &Context, name: &str) -> Option<(usize, DataType)> {
-    let frame = cx.frames.last()?;
-    let scope = &frame.routine.code[frame.at].scope;
-    scope.iter().rev().find(|l| l.name.eq_ignore_ascii_case(name)).map(|l| (l.index, l.ty.clone()))
+    locals(cx).find(name).map(|(place, ty)| (place, ty.clone()))
 }
 
 /// Gives a variable a value, in its type.
@@ -145,13 +151,9 @@ pub fn assign(
     value: Datum<'static>,
     charset: Charset,
 ) -> Result<()> {
-    let name = match cx.frames.last() {
-        Some(frame) => {
-            frame.routine.code[frame.at].scope.iter().find(|l| l.index == index).map(|l| l.name.clone())
-        }
-        None => None,
-    };
-    let value = fit(cx, value, charset, ty, name.as_deref().unwrap_or_default())?;
+    let routine = cx.frames.last().map(|frame| frame.routine.clone());
+    let name = routine.as_ref().and_then(|routine| routine.variables.get(index)).map(|v| &*v.name);
+    let value = fit(cx, value, charset, ty, name.unwrap_or_default())?;
     if let Some(place) = cx.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
         *place = value;
     }
@@ -184,16 +186,17 @@ pub fn call(
         return Err(error::SP_NO_RECURSION.plain());
     }
     crate::stack::check()?;
-    let mut locals = Vec::with_capacity(routine.places.len());
+    let mut locals = Vec::with_capacity(routine.variables.len());
     let charset = cx.connection_collation().charset();
-    for (value, ty) in arguments.into_iter().zip(&routine.parameters) {
+    for (value, ty) in arguments.into_iter().zip(routine.variables.types()).take(routine.parameters) {
         locals.push(fit(cx, value, charset, ty, &routine.name)?);
     }
-    locals.resize(routine.places.len(), Datum::Null);
+    locals.resize(routine.variables.len(), Datum::Null);
+    let grants = rights::of_call(cx, routine)?;
     let mut kept = cx.routine_plans.take(routine);
     let around = plans::enter(cx, &mut kept);
     let status = cx.status.clone();
-    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0, kept });
+    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0, kept, grants });
     let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
     if let Some(frame) = cx.frames.pop() {
         cx.routine_plans.put(frame.kept);
@@ -208,33 +211,34 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
     let mut at = 0;
     loop {
         cx.check_interrupt()?;
-        let Some(instruction) = routine.code.get(at) else {
+        let Some(action) = routine.code.get(at) else {
             return Err(error::SP_NORETURNEND.with(&[&routine.name]));
         };
         if let Some(frame) = cx.frames.last_mut() {
             frame.at = at;
         }
         at += 1;
-        match &instruction.action {
+        match action {
             Action::Statement(statement) => {
                 with_kept(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
             }
             Action::Assign(index, value) => {
-                let ty = &routine.places[*index];
                 let (value, charset) = match value {
-                    Some(value) => evaluate(cx, instruction, value)?,
+                    Some(value) => evaluate(cx, value)?,
                     None => (Datum::Null, Charset::Binary),
                 };
-                assign(cx, *index, ty, value, charset)?;
+                let variable = routine.variables.get(*index);
+                let variable = variable.ok_or_else(|| SqlError::internal("a variable without a place"))?;
+                assign(cx, *index, &variable.ty, value, charset)?;
             }
             Action::JumpUnless(condition, target) => {
-                if resolved(cx, instruction, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
+                if resolved(cx, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
                     at = *target;
                 }
             }
             Action::Jump(target) => at = *target,
             Action::Return(value) => {
-                let (value, charset) = evaluate(cx, instruction, value)?;
+                let (value, charset) = evaluate(cx, value)?;
                 return fit(cx, value, charset, &routine.returns, &routine.name);
             }
             Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
@@ -242,15 +246,9 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
     }
 }
 
-impl Instruction {
-    fn scope(&self) -> Scope {
-        Scope { locals: self.scope.to_vec(), ..Scope::empty() }
-    }
-}
-
 /// A value, and the character set of its text.
-fn evaluate(cx: &mut Context, at: &Instruction, ast: &ast::Expr) -> Result<(Datum<'static>, Charset)> {
-    resolved(cx, at, ast, |cx, expr| {
+fn evaluate(cx: &mut Context, ast: &ast::Expr) -> Result<(Datum<'static>, Charset)> {
+    resolved(cx, ast, |cx, expr| {
         let value = expr.eval(cx, Row::None)?.into_owned();
         let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
         Ok((value, charset))
@@ -260,12 +258,12 @@ fn evaluate(cx: &mut Context, at: &Instruction, ast: &ast::Expr) -> Result<(Datu
 /// Resolves the expression of the instruction that runs, now or in an earlier call, and uses it.
 fn resolved<T>(
     cx: &mut Context,
-    at: &Instruction,
     ast: &ast::Expr,
     run: impl FnOnce(&mut Context, &Expr) -> Result<T>,
 ) -> Result<T> {
     let make = |cx: &mut Context, basis: &mut Basis| {
-        let mut resolver = Resolver::new(cx, at.scope());
+        let scope = scope(cx);
+        let mut resolver = Resolver::new(cx, scope);
         let expr = resolver.expr(ast)?;
         basis.reads(&mut resolver);
         basis.evaluates(&expr);
@@ -274,7 +272,8 @@ fn resolved<T>(
     with_kept(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
 }
 
-/// Runs the instruction by the plan that is kept of it; what its subqueries give is this execution's own.
+/// Runs the instruction by the plan that is kept of it; what its subqueries give is this
+/// execution's own.
 fn with_kept<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
     let plan = |cx: &mut Context| {
         let frame = cx.frames.last_mut()?;

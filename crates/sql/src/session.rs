@@ -1,20 +1,26 @@
 //! A session: one client's state, and the statements it runs.
 //!
 //! 1. [`Session::execute`] takes the statements off the text, one by one.
-//! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]), and ends: outside of a
-//!    longer transaction its changes are committed, or taken back if it failed.
-//! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not committed. A caller that has
-//!    to wait for more commands anyhow may take the wait for the log from the session ([`Session::take_unsettled`]).
+//! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]),
+//!    and ends: outside of a longer transaction its changes are committed, or taken back if it
+//!    failed.
+//! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not
+//!    committed. A caller that has to wait for more commands anyhow may take the wait for the log
+//!    from the session ([`Session::take_unsettled`]).
 //!
-//! A result set's rows go out as they are found, before the statement's end is known; the error comes behind them.
+//! A result set's rows go out as they are found, before the statement's end is known; the error
+//! comes behind them.
 
 mod context;
 pub(crate) mod deadline;
 mod grants;
 pub mod gtid_next;
+mod hints;
 mod logged;
 pub mod named_locks;
+pub mod open_transaction;
 mod prepared;
+pub(crate) mod read_only;
 pub mod series;
 mod statement_cache;
 pub mod table_locks;
@@ -31,14 +37,16 @@ use std::sync::Arc;
 use crate::ast::{Statement, StatementKind};
 use crate::catalog::metadata_lock;
 use crate::database::{Database, Kill, Process};
-use crate::error::{self, Level, Result, SqlError};
+use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::executor::spill::queue::Queue;
-use crate::parser::{ParseOptions, Parser};
+use crate::parser::{ParseOptions, Parser, client_text};
 use crate::planner::plan::Kept;
 use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
+use crate::statement_digests::{Found, StatementDigests};
+use crate::statement_log;
 use crate::status::Counter;
-use crate::types::Collation;
+use crate::types::{Charset, Collation};
 use crate::value::Datum;
 use crate::variables::{SessionVariables, ids};
 use deadline::Deadline;
@@ -46,8 +54,20 @@ use prepared::PreparedStatements;
 use statement_cache::{Noted, StatementCache};
 
 pub use context::{Context, Modes, StatementStatus};
+pub(crate) use context::{Examined, UserVariables};
 pub use prepared::{Description, Parameter};
 pub use unsettled::Unsettled;
+
+/// What a connection's TLS is like, for SHOW STATUS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TlsSession {
+    /// `Ssl_version`
+    pub version: &'static str,
+    /// `Ssl_cipher`
+    pub cipher: &'static str,
+    /// An earlier TLS session was resumed.
+    pub resumed: bool,
+}
 
 /// What is known of a client when it has authenticated.
 pub struct Connection {
@@ -65,12 +85,14 @@ pub struct Connection {
     pub database: Option<String>,
     /// The collation id of the client's character set.
     pub collation: u16,
+    /// What TLS is like on it, if it has TLS.
+    pub tls: Option<TlsSession>,
     /// CLIENT_FOUND_ROWS: UPDATE counts matched rows.
     pub found_rows: bool,
     /// CLIENT_MULTI_STATEMENTS: a text may hold several statements.
     pub multi_statements: bool,
-    /// Called from another thread when someone kills this session, after its interrupt flag was set. For
-    /// [`Kill::Connection`] it should wake a read that waits for the next command.
+    /// Called from another thread when someone kills this session, after its interrupt flag was
+    /// set. For [`Kill::Connection`] it should wake a read that waits for the next command.
     pub on_kill: Box<dyn Fn(Kill) + Send + Sync>,
 }
 
@@ -87,6 +109,10 @@ pub struct Session {
     interactive: bool,
     /// Replies that have to wait may be left to others.
     may_leave: bool,
+    /// What runs is a prepared statement.
+    executes_prepared: bool,
+    /// The tallies of statements that are not kept.
+    digests_found: Found,
 }
 
 impl Session {
@@ -96,8 +122,9 @@ impl Session {
         variables::put_charsets(&mut cx, collation.charset(), collation);
         cx.set_default_database(None);
         let user = (connection.user, connection.host);
-        let interrupt = cx.interrupt.clone();
-        let process = Process::new(connection.id, user, connection.account, interrupt, connection.on_kill);
+        let shared = (cx.open_transaction.clone(), cx.shared_user_variables().clone());
+        let handles = (cx.interrupt.clone(), shared);
+        let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
         database.register(process.clone())?;
         let prepared = PreparedStatements::new(database.prepared_count().clone());
@@ -111,11 +138,30 @@ impl Session {
             released: false,
             interactive: false,
             may_leave: false,
+            executes_prepared: false,
+            digests_found: Found::default(),
         };
         if let Some(name) = connection.database.filter(|name| !name.is_empty()) {
             session.use_database(&name)?;
         }
+        session.log_connect();
         Ok(session)
+    }
+
+    fn log_connect(&self) {
+        let logs = self.cx.database.statement_logs();
+        if logs.enabled() & statement_log::GENERAL == 0 {
+            return;
+        }
+        let (user, host) = &self.cx.user;
+        let way = if self.cx.tls.is_some() { " using SSL/TLS" } else { "" };
+        let database = self.cx.default_database().unwrap_or_default();
+        logs.command(&self.cx, "Connect", format!("{user}@{host} on {database}{way}").as_bytes());
+    }
+
+    /// A command that is no statement, for the general log.
+    pub fn log_command(&self, command: &'static str, text: &[u8]) {
+        self.cx.database.statement_logs().command(&self.cx, command, text);
     }
 
     /// The connection's id.
@@ -125,7 +171,10 @@ impl Session {
 
     /// Runs the statements of `text`, one after the other, until one fails.
     pub fn execute(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
-        self.process.begin(text, self.cx.database.env().monotonic_coarse());
+        let text = without_terminator(text);
+        let shown = client_text::shown(text, self.cx.client_charset());
+        self.cx.interrupt.statement_begins();
+        self.process.begin(&shown, self.cx.database.env().monotonic_coarse());
         let outcome = self.statements(text, sink);
         self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
@@ -134,29 +183,52 @@ impl Session {
 
     fn statements(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
         let mut at = 0;
+        // Where the bytes that are not ASCII end: looked for once for all statements, and only if
+        // it matters.
+        let mut ascii_from = None;
+        let mut bounded = None;
+        let find_ascii = || text.iter().rposition(|byte| !byte.is_ascii()).map_or(0, |last| last + 1);
         loop {
             // The settings may change from statement to statement, and the parser goes by them.
+            drop(bounded.take());
+            bounded = Some(self.cx.begin_bounds());
             let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+            let client = self.cx.client_charset();
             let rest = &text[at..];
-            let key = StatementCache::key(rest, sql_mode);
+            let converted =
+                client != client.of_statements() && at < *ascii_from.get_or_insert_with(find_ascii);
+            // What is kept is found by the client's bytes, which mean something else in another
+            // character set.
+            let key = if converted { None } else { StatementCache::key(rest, sql_mode) };
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
                 return self.kept_statement(&parsed, false, sink);
             }
             self.cx.kept_plan = None;
-            let options = ParseOptions { sql_mode, ..ParseOptions::default() };
-            let mut parser = Parser::new(rest, &options);
+            let options = ParseOptions { sql_mode, from_client: true, ..ParseOptions::default() };
+            let (own, converted_end) = match converted {
+                true => {
+                    let end = first_statement(rest, &options);
+                    match client_text::to_utf8(&rest[..end], client, sql_mode) {
+                        Ok(own) => (own, Some(end)),
+                        Err(e) => return self.fail(e.into()),
+                    }
+                }
+                false => (Cow::Borrowed(rest), None),
+            };
+            let mut parser = Parser::new(&own, &options);
             let parsed = parser.next_statement().map_err(SqlError::from);
-            let end = parser.position();
+            let end = converted_end.unwrap_or_else(|| parser.position());
             let last = rest[end..].iter().all(|b| b.is_ascii_whitespace() || *b == b';');
             let statement = match parsed {
                 Ok(Some(statement)) if statement.parameters > 0 => {
                     // Outside of a prepared statement `?` is no expression.
-                    let sign = rest.iter().position(|&b| b == b'?').unwrap_or(0);
-                    return self.fail(syntax_error(&String::from_utf8_lossy(&rest[sign..])));
+                    let sign = own.iter().position(|&b| b == b'?').unwrap_or(0);
+                    return self.fail(syntax_error(&String::from_utf8_lossy(&own[sign..])));
                 }
                 Ok(Some(statement)) if last || self.multi_statements => statement,
                 Ok(Some(_)) => {
-                    let near = String::from_utf8_lossy(&rest[end..]).trim().to_owned();
+                    let near = client_text::shown(&rest[end..], client);
+                    let near = String::from_utf8_lossy(&near).trim().to_owned();
                     return self.fail(syntax_error(&near));
                 }
                 Ok(None) if has_comment(rest) => return self.nothing(sink),
@@ -166,10 +238,10 @@ impl Session {
             if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
                 return match self.cache.note(key, rest, statement) {
                     Noted::Kept(parsed) => self.kept_statement(&parsed, false, sink),
-                    Noted::Seen(statement) => self.statement(&statement, rest, false, sink),
+                    Noted::Seen(statement) => self.statement(&statement, rest, None, false, sink),
                 };
             }
-            self.statement(&statement, rest, !last, sink)?;
+            self.statement(&statement, &own, None, !last, sink)?;
             if last {
                 return Ok(());
             }
@@ -177,7 +249,8 @@ impl Session {
         }
     }
 
-    /// A text of comments is a statement that does nothing: the `mysql` client sends those that it reads.
+    /// A text of comments is a statement that does nothing: the `mysql` client sends those that it
+    /// reads.
     fn nothing(&mut self, sink: &mut dyn ResultSink) -> Result<()> {
         self.cx.diagnostics.clear();
         self.cx.status =
@@ -189,7 +262,7 @@ impl Session {
     /// A statement that could not even begin.
     fn fail<T>(&mut self, e: SqlError) -> Result<T> {
         self.cx.diagnostics.clear();
-        self.cx.diagnostics.push(Level::Error, e.clone());
+        self.cx.diagnostics.fail(&e);
         self.cx.status.row_count = -1;
         Err(e)
     }
@@ -207,7 +280,7 @@ impl Session {
             false => std::mem::take(&mut *parsed.kept.lock()),
         };
         self.cx.kept_plan = Some(kept);
-        let outcome = self.statement(&parsed.statement, &parsed.text, more, sink);
+        let outcome = self.statement(&parsed.statement, &parsed.text, Some(parsed), more, sink);
         *parsed.kept.lock() = self.cx.kept_plan.take().unwrap_or_default();
         outcome
     }
@@ -216,18 +289,95 @@ impl Session {
         &mut self,
         statement: &Statement,
         text: &[u8],
+        kept: Option<&prepared::Parsed>,
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         if let StatementKind::Execute { name, using } = &statement.kind {
+            let own = statement.span.of(text);
+            self.cx.database.statement_logs().command(&self.cx, "Query", own);
             return self.execute_named(name, using, more, sink);
         }
+        let digests = self.cx.database.statement_digests();
+        if !digests.is_on() {
+            return self.uncounted_statement(statement, text, more, sink);
+        }
+        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let own = statement.span.of(text);
+        let tally = match kept {
+            Some(kept) => digests.of_kept(&self.cx, &mut kept.tally.lock(), own, sql_mode),
+            None => digests.of_text(&self.cx, &mut self.digests_found, own, sql_mode),
+        };
+        let begun = StatementDigests::begin(&self.cx);
+        let mut counted = statement_log::Counted { sink, rows: 0 };
+        let outcome = self.uncounted_statement(statement, text, more, &mut counted);
+        begun.end(&self.cx, &tally, own, &statement.kind, (counted.rows, outcome.is_err()));
+        outcome
+    }
+
+    fn uncounted_statement(
+        &mut self,
+        statement: &Statement,
+        text: &[u8],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        match self.cx.database.statement_logs().enabled() {
+            0 => self.unlogged_statement(statement, text, more, sink),
+            logs => self.logged_statement(logs, statement, text, more, sink),
+        }
+    }
+
+    /// For the general log and the slow query log.
+    fn logged_statement(
+        &mut self,
+        logs: u8,
+        statement: &Statement,
+        text: &[u8],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let own = statement.span.of(text);
+        let (command, own) = match self.executes_prepared {
+            true => {
+                let len_max = self.cx.max_allowed_packet();
+                ("Execute", statement_log::with_parameters(own, &self.cx.parameters, sql_mode, len_max))
+            }
+            false => ("Query", Cow::Borrowed(own)),
+        };
+        let own = statement_log::hidden(&statement.kind, &own, sql_mode);
+        self.cx.database.statement_logs().command(&self.cx, command, &own);
+        if logs & statement_log::SLOW == 0 {
+            return self.unlogged_statement(statement, text, more, sink);
+        }
+        let timing = statement_log::Timing::begin(&self.cx);
+        let mut counted = statement_log::Counted { sink, rows: 0 };
+        let outcome = self.unlogged_statement(statement, text, more, &mut counted);
+        timing.end(&self.cx, &statement.kind, &own, counted.rows);
+        outcome
+    }
+
+    fn unlogged_statement(
+        &mut self,
+        statement: &Statement,
+        text: &[u8],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
         let cx = &mut self.cx;
+        assert!(
+            cx.unsettled.is_none(),
+            "L1 of unsettled.rs: a statement runs once the one before is settled"
+        );
         cx.begin_moment();
         cx.count(Counter::Questions);
         if !executor::keeps_diagnostics(&statement.kind) {
             cx.diagnostics.clear();
         }
+        let remarks = &statement.remarks;
+        remarks.list.iter().for_each(|remark| cx.diagnostics.warn(remark.warning()));
+        let before = if remarks.hints.is_empty() { None } else { hints::apply(cx, &remarks.hints) };
         cx.status.affected = 0;
         cx.status.insert_id = 0;
         cx.status.info.clear();
@@ -235,12 +385,13 @@ impl Session {
         cx.strict_error();
         cx.tracker.statement_begins();
         cx.set_may_leave(self.may_leave && !more, &statement.kind);
-        let deadline = self.deadline(&statement.kind);
+        let deadline = self.deadline(statement);
         let outcome = self.run(statement, text, sink);
         let outcome = self.end_deadline(deadline, outcome);
         let cx = &mut self.cx;
         let outcome = finish_transaction(cx, outcome);
         cx.end_series();
+        hints::restore(cx, before);
         match outcome {
             Ok(done) => {
                 let cx = &mut self.cx;
@@ -249,6 +400,9 @@ impl Session {
                 let ended = !cx.in_transaction() && !matches!(statement.kind, StatementKind::Rollback(_));
                 cx.tracker.statement_ends(done.has_rows, ended);
                 let mut ok = self.ok(more);
+                if let StatementKind::DropDatabase { .. } = statement.kind {
+                    ok.status |= status_flag::DB_DROPPED;
+                }
                 if executor::keeps_diagnostics(&statement.kind) {
                     ok.warnings = 0; // those it showed are not its own
                 }
@@ -256,17 +410,18 @@ impl Session {
             }
             Err(e) => {
                 self.cx.status.row_count = -1;
-                self.cx.diagnostics.push(Level::Error, e.clone());
+                self.cx.diagnostics.fail(&e);
                 Err(e)
             }
         }
     }
 
-    /// `max_execution_time`, which is for queries only.
-    fn deadline(&self, kind: &StatementKind) -> Option<Deadline> {
-        let limit = self.cx.settled().max_execution_time;
+    /// `max_execution_time` and the hint of that name, which are for queries only.
+    fn deadline(&self, statement: &Statement) -> Option<Deadline> {
+        let hinted = hints::time_limit(&statement.remarks.hints).filter(|limit| !limit.is_zero());
+        let limit = hinted.unwrap_or(self.cx.settled().max_execution_time);
         let database = &self.cx.database;
-        let limited = !limit.is_zero() && matches!(kind, StatementKind::Query(_));
+        let limited = !limit.is_zero() && matches!(statement.kind, StatementKind::Query(_));
         limited.then(|| database.deadlines().set(database.env(), &self.cx.interrupt, limit))
     }
 
@@ -280,7 +435,8 @@ impl Session {
         outcome.map_err(|e| if e.is(error::QUERY_INTERRUPTED) { error::QUERY_TIMEOUT.plain() } else { e })
     }
 
-    /// The statements about prepared statements are the session's own; all others are the executor's.
+    /// The statements about prepared statements are the session's own; all others are the
+    /// executor's.
     fn run(
         &mut self,
         statement: &Statement,
@@ -311,13 +467,15 @@ impl Session {
         }
     }
 
-    /// From here on the caller asks for [`Session::take_unsettled`] after each command, before its client is told.
+    /// From here on the caller asks for [`Session::take_unsettled`] after each command, before its
+    /// client is told.
     pub fn let_replies_leave(&mut self) {
         self.may_leave = true;
     }
 
-    /// What the reply to the command that was just executed waits for, if that was left to the caller: what was written to
-    /// the sink holds once it is settled, and the session may run nothing before.
+    /// What the reply to the command that was just executed waits for, if that was left to the
+    /// caller: what was written to the sink holds once it is settled, and the session may run
+    /// nothing before.
     pub fn take_unsettled(&mut self) -> Option<Unsettled> {
         self.cx.unsettled.take()
     }
@@ -332,9 +490,21 @@ impl Session {
         tracking::take_changes(&mut self.cx)
     }
 
-    /// COM_INIT_DB, and USE.
+    /// USE.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
         executor::use_database(&mut self.cx, name)
+    }
+
+    /// COM_INIT_DB: the name comes in the client's character set.
+    pub fn use_database_of_client(&mut self, name: &[u8]) -> Result<()> {
+        let name = client_text::shown(name, self.cx.client_charset());
+        self.log_command("Init DB", &name);
+        self.use_database(&String::from_utf8_lossy(&name))
+    }
+
+    /// `character_set_results`; `None` if results are sent as they are.
+    pub fn results_charset(&self) -> Option<Charset> {
+        self.cx.results_charset()
     }
 
     /// COM_RESET_CONNECTION: rolls back, and makes everything as it was right after the connect.
@@ -460,15 +630,37 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
         }
         Ok(done) => {
             cx.await_or_leave_reads()?;
+            cx.forget_unused();
             Ok(done)
         }
         failed => failed,
     }
 }
 
+/// Where the first statement of a text ends whose character set is not UTF-8; the text's end if it
+/// can't be parsed.
+fn first_statement(text: &[u8], options: &ParseOptions) -> usize {
+    let decode_name = |bytes: &[u8]| Some(bytes.escape_ascii().to_string());
+    let options = ParseOptions { decode_name, from_client: false, ..*options };
+    let mut parser = Parser::new(text, &options);
+    match parser.next_statement() {
+        Ok(_) => parser.position(),
+        Err(_) => text.len(),
+    }
+}
+
 /// Definitions are seldom repeated, and may hold passwords.
 fn can_be_repeated(kind: &StatementKind) -> bool {
     !crate::catalog::ddl::is_ddl(kind) && !matches!(kind, StatementKind::Set(_))
+}
+
+/// A text may end with a NUL byte, which some clients send with their strings (`mysqlslap` does),
+/// and be followed by blanks. One such byte ends it; a second one, or one in the middle, is a
+/// character that no statement has.
+pub(crate) fn without_terminator(text: &[u8]) -> &[u8] {
+    let is_filler = |b: &u8| b.is_ascii_whitespace() || *b == b';';
+    let end = text.iter().rposition(|b| !is_filler(b)).unwrap_or(0);
+    if text.get(end) == Some(&0) { &text[..end] } else { text }
 }
 
 /// Where there is no statement, what is not space is a comment.
@@ -479,12 +671,13 @@ fn has_comment(text: &[u8]) -> bool {
 /// Error 1064 at `near`.
 pub(crate) fn syntax_error(near: &str) -> SqlError {
     let near: String = near.trim_start_matches(';').trim_start().chars().take(80).collect();
-    let what = "You have an error in your SQL syntax; check the manual that corresponds to your Duramen server \
+    let what = "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server \
                 version for the right syntax to use";
     error::PARSE_ERROR.with(&[&what, &near, &1])
 }
 
-/// The client does not read any more, or its rows cannot be kept for it, which an [`SqlError`] inside tells: the statement ends.
+/// The client does not read any more, or its rows cannot be kept for it, which an [`SqlError`]
+/// inside tells: the statement ends.
 pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
     if let Some(e) = e.get_ref().and_then(|e| e.downcast_ref::<SqlError>()) {
         return e.clone();

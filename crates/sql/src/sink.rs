@@ -1,13 +1,14 @@
 //! Where a statement's results go.
 //!
 //! For each statement of a text the session calls, in this order: [`ResultSink::columns`] and then
-//! [`ResultSink::row`] any number of times, if the statement has a result set; [`ResultSink::finish`] once, if it
-//! succeeded. An error ends the text: it is the return value of `execute`, and a result set that had begun is cut short
-//! there.
+//! [`ResultSink::row`] any number of times, if the statement has a result set;
+//! [`ResultSink::finish`] once, if it succeeded. An error ends the text: it is the return value of
+//! `execute`, and a result set that had begun is cut short there.
 
 use std::borrow::Cow;
 use std::io;
 
+use crate::types::Charset;
 use crate::value::Datum;
 
 /// A column of a result set, as the protocol describes it.
@@ -33,6 +34,37 @@ pub struct ColumnMeta {
     pub flags: u16,
     /// Digits behind the point; 31 if there is no fixed number of them.
     pub decimals: u8,
+    /// The character set that the client wants the names in, if that is not UTF-8.
+    pub names: Option<Charset>,
+}
+
+impl ColumnMeta {
+    /// A name of the column as the client wants it.
+    pub fn encoded<'a>(&self, name: &'a str) -> Cow<'a, [u8]> {
+        encoded(name, self.names)
+    }
+}
+
+/// A name for a client that wants its results in this character set.
+pub fn encoded(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
+    Charset::Utf8mb4.convert(name.as_bytes().into(), results.unwrap_or(Charset::Utf8mb4)).0
+}
+
+/// A message for a client that wants its results in this character set. A character that the set
+/// lacks is shown by its number, as MySQL does it.
+pub fn encoded_message(message: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
+    let results = results.filter(|to| !message.is_ascii() && *to != to.of_statements());
+    let Some(to) = results else { return message.as_bytes().into() };
+    let mut out = Vec::with_capacity(message.len());
+    for c in message.chars() {
+        let (bytes, lost) = Charset::Utf8mb4.convert(c.to_string().into_bytes().into(), to);
+        if lost {
+            out.extend_from_slice(format!("\\{:04X}", u32::from(c)).as_bytes());
+        } else {
+            out.extend_from_slice(&bytes);
+        }
+    }
+    out.into()
 }
 
 /// Bits of [`ColumnMeta::flags`], as in the protocol.
@@ -51,6 +83,8 @@ pub mod column_flag {
     pub const TIMESTAMP: u16 = 1024;
     pub const SET: u16 = 2048;
     pub const NO_DEFAULT_VALUE: u16 = 4096;
+    pub const ON_UPDATE_NOW: u16 = 8192;
+    pub const PART_KEY: u16 = 16384;
     pub const NUM: u16 = 32768;
 }
 
@@ -60,6 +94,7 @@ pub mod status_flag {
     pub const IN_TRANS: u16 = 1;
     pub const AUTOCOMMIT: u16 = 2;
     pub const MORE_RESULTS_EXISTS: u16 = 8;
+    pub const DB_DROPPED: u16 = 256;
     pub const NO_BACKSLASH_ESCAPES: u16 = 512;
     pub const SESSION_STATE_CHANGED: u16 = 0x4000;
     pub const IN_TRANS_READONLY: u16 = 0x2000;
@@ -99,7 +134,8 @@ pub enum StateChange {
     TransactionCharacteristics(String),
 }
 
-/// Takes one text's results; the server's side writes packets. An error means that the client is gone.
+/// Takes one text's results; the server's side writes packets. An error means that the client is
+/// gone.
 pub trait ResultSink {
     /// A result set begins.
     fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()>;
@@ -109,8 +145,8 @@ pub trait ResultSink {
     /// [`status_flag::MORE_RESULTS_EXISTS`] another statement of the same text follows.
     fn finish(&mut self, ok: &OkInfo<'_>) -> io::Result<()>;
 
-    /// LOAD DATA LOCAL: asks the client for a file of its machine, which [`ResultSink::read_file`] then reads to its end.
-    /// `Unsupported` where there is no client that would send one.
+    /// LOAD DATA LOCAL: asks the client for a file of its machine, which [`ResultSink::read_file`]
+    /// then reads to its end. `Unsupported` where there is no client that would send one.
     fn request_file(&mut self, _name: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -2,14 +2,15 @@
 //!
 //! 1. Each session counts into [`Counters`] of its own, so no two threads share a cache line.
 //! 2. When it ends, [`Status::leave`] adds them to those of all ended sessions.
-//! 3. `SHOW GLOBAL STATUS` sums the living and the ended, and asks each [`Source`] for what is counted elsewhere: the
-//!    log, the store, the list of connections.
+//! 3. `SHOW GLOBAL STATUS` sums the living and the ended, and asks each [`Source`] for what is
+//!    counted elsewhere: the log, the store, the list of connections.
 //!
-//! (S1) A counter never goes back: a session is in the sum either as living or as ended, under one latch.
+//! (S1) A counter never goes back: a session is in the sum either as living or as ended, under one
+//!      latch.
 //! (S2) Counters are statistics. Every access is relaxed and orders nothing.
-//! (S3) One thread at a time counts into one of a session's counters: its own, or whoever sends its reply while it sends
-//!      nothing itself. Those of all ended sessions are counted under the latch. So an addition need not be atomic, which
-//!      would cost more than all else about it.
+//! (S3) One thread at a time counts into one of a session's counters: its own, or whoever sends its
+//!      reply while it sends nothing itself. Those of all ended sessions are counted under the
+//!      latch. So an addition need not be atomic, which would cost more than all else about it.
 
 mod counter;
 pub mod engine;
@@ -90,12 +91,15 @@ impl Status {
         }
     }
 
-    /// A session counts from nothing again (FLUSH STATUS); what it counted stays in the sum (S1).
+    /// A session counts from nothing again (FLUSH STATUS); what it counted stays in the sum (S1),
+    /// if it was in it.
     pub fn restart(&self, counters: &Arc<Counters>) {
         let sessions = self.sessions.lock();
-        if sessions.living.iter().any(|c| Arc::ptr_eq(c, counters)) {
-            for (sum, n) in sessions.ended.0.iter().zip(&counters.0) {
-                sum.fetch_add(n.swap(0, Relaxed), Relaxed);
+        let is_living = sessions.living.iter().any(|c| Arc::ptr_eq(c, counters));
+        for (sum, n) in sessions.ended.0.iter().zip(&counters.0) {
+            let counted = n.swap(0, Relaxed);
+            if is_living {
+                sum.fetch_add(counted, Relaxed);
             }
         }
     }
@@ -121,7 +125,8 @@ impl Status {
         total
     }
 
-    /// The rows of `SHOW GLOBAL STATUS` (no session) or `SHOW SESSION STATUS`, in the order of their names.
+    /// The rows of `SHOW GLOBAL STATUS` (no session) or `SHOW SESSION STATUS`, in the order of
+    /// their names.
     ///
     /// What is only counted for the whole server is shown in both, as MySQL does.
     pub fn rows(&self, session: Option<&Counters>) -> Vec<(Cow<'static, str>, String)> {

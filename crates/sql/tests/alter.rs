@@ -1,6 +1,8 @@
-//! ALTER TABLE under way: power cuts in the middle, writers beside a build, every index against the rows.
+//! ALTER TABLE under way: power cuts in the middle, writers beside a build, every index against the
+//! rows.
 //!
-//! `DURAMEN_SEEDS=n` asks for a fifth of so many random runs, `DURAMEN_SEED_FIRST` says where to begin.
+//! `DURAMEN_SEEDS=n` asks for a fifth of so many random runs, `DURAMEN_SEED_FIRST` says where to
+//! begin.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -205,7 +207,7 @@ fn a_build_shows_in_the_process_list_and_can_be_killed() {
             scope.spawn(move || run(&mut builder, "CREATE INDEX i ON d.t (n)").err().map(|e| e.number));
         while !rows(&mut session, "SHOW PROCESSLIST")
             .iter()
-            .any(|p| p[0] == id.to_string() && p[6] == "altering table")
+            .any(|p| p[0] == id.to_string() && p[6] == "Waiting for table metadata lock")
         {
             thread::yield_now();
         }

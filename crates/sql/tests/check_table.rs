@@ -1,4 +1,5 @@
-//! CHECK TABLE finds what is wrong: entries are put into and taken out of an index behind the tables' backs.
+//! CHECK TABLE finds what is wrong: entries are put into and taken out of an index behind the
+//! tables' backs.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -60,7 +61,8 @@ fn entries_that_are_missing_or_too_many_or_others_are_found() {
     assert_eq!(checked(&[(20, 2)], &[(30, 2)]), corrupt(&twice));
 }
 
-/// A bit of a table's file, whichever it is: also of the filter, which CHECK TABLE did not read, and point reads did.
+/// A bit of a table's file, whichever it is: also of the filter, which CHECK TABLE did not read,
+/// and point reads did.
 #[test]
 fn any_damage_of_a_file_is_found() {
     let server = Server::new(2);

@@ -1,5 +1,5 @@
 //! Generated definitions at the edges under power cuts with concurrent DDL: the server starts from
-//! whatever it accepted, and shows it unchanged (R1).
+//! whatever it accepted, and shows it unchanged (R1 of ARCHITECTURE.md).
 //!
 //! Each round is a simulated machine of its own. Two or three sessions run generated cases
 //! (`definition_generator`), each case in a database of its own; another thread makes checkpoints
@@ -12,8 +12,8 @@
 //!    statement too;
 //! 3. after a clean stop and another start it shows the same again.
 //!
-//! `DURAMEN_DEFINITIONS=n` ends the test after so many accepted definitions; `DURAMEN_SEED=n` is the
-//! first round's seed. A seed repeats a round's statements, not the order of its threads.
+//! `DURAMEN_DEFINITIONS=n` ends the test after so many accepted definitions; `DURAMEN_SEED=n` is
+//! the first round's seed. A seed repeats a round's statements, not the order of its threads.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -78,7 +78,7 @@ const SCHEMA_QUERIES: [(&str, &str); 6] = [
     (
         "tables",
         "SELECT table_name, engine, row_format, CONCAT('counter:', auto_increment), table_collation, \
-         create_options, table_comment FROM information_schema.tables WHERE table_schema = ",
+         create_options, table_comment, create_time FROM information_schema.tables WHERE table_schema = ",
     ),
     (
         "check_constraints",
@@ -150,7 +150,8 @@ impl Snapshot {
             let is_counting = row.last().cloned().is_some_and(|extra| text(extra).contains("auto_increment"));
             let column = quote(&text(row.swap_remove(0)));
             if is_counting {
-                // Also where the counter itself may be lower than before: no row has the next value.
+                // Also where the counter itself may be lower than before: no row has the next
+                // value.
                 let next = format!(
                     "SELECT (SELECT auto_increment FROM information_schema.tables WHERE table_schema = {} \
                      AND table_name = {}) > (SELECT IFNULL(MAX({column}), 0) FROM {table})",

@@ -1,5 +1,6 @@
-//! What the log says beside the rows: table maps, byte for byte as MySQL wrote them; the settings that DDL depends on; and
-//! transactions whose events are compressed, which are there after a power cut like others.
+//! What the log says beside the rows: table maps, byte for byte as MySQL wrote them; the settings
+//! that DDL depends on; and transactions whose events are compressed, which are there after a power
+//! cut like others.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -13,6 +14,7 @@ use binlog::event::{
 use binlog::log::{LogError, ReplayedEvent};
 use binlog::position::LogPosition;
 use common::{Server, rows, run, value};
+use sql::Session;
 
 const GOLDEN: [(&[u8], bool); 2] = [
     (include_bytes!("../../binlog/tests/golden/mysql97-full/binlog"), true),
@@ -25,7 +27,8 @@ fn body(event: &impl EncodeEvent) -> Vec<u8> {
     body
 }
 
-/// Tables are made here by the statements of a MySQL's log. Returns those whose maps there were compared.
+/// Tables are made here by the statements of a MySQL's log. Returns those whose maps there were
+/// compared.
 fn compare_maps(log: &[u8], full: bool) -> BTreeSet<String> {
     let server = Server::new(1);
     let mut session = server.session();
@@ -43,6 +46,9 @@ fn compare_maps(log: &[u8], full: bool) -> BTreeSet<String> {
             Event::Query(query) if *query.sql != *b"BEGIN" && !query.sql.starts_with(b"XA ") => {
                 // Views and the like are refused here.
                 let _ = run(&mut session, std::str::from_utf8(&query.sql).unwrap());
+                if query.sql.ends_with(b"START TRANSACTION") {
+                    run(&mut session, "COMMIT").unwrap(); // its rows follow
+                }
             }
             Event::TableMap(mut map) => {
                 let name = String::from_utf8(map.table.clone()).unwrap();
@@ -81,14 +87,17 @@ fn events(server: &Server, from: LogPosition, mut visit: impl FnMut(EventHeader,
     server.database.log().replay(from, each).unwrap();
 }
 
-/// The events of the statement that a session of these settings runs, of the kind that `pick` wants.
+/// The events of the statement that a session of these settings runs, of the kind that `pick`
+/// wants.
 fn logged<T>(settings: &str, sql: &str, mut pick: impl FnMut(EventHeader, Event<'_>) -> Option<T>) -> Vec<T> {
     let server = Server::new(1);
     let mut session = server.session();
     for setup in ["CREATE DATABASE d", "USE d", "CREATE TABLE t (id INT PRIMARY KEY, name ENUM('a', 'b'))"] {
         run(&mut session, setup).unwrap();
     }
-    run(&mut session, settings).unwrap();
+    if !settings.is_empty() {
+        run(&mut session, settings).unwrap();
+    }
     let from = server.database.log().visible();
     run(&mut session, sql).unwrap();
     let mut picked = Vec::new();
@@ -136,7 +145,8 @@ fn ddl_says_all_that_its_meaning_depends_on() {
     let status = &event.status;
     assert_eq!((flags, &*event.database), (0, &b"d"[..]));
     assert_eq!((status.flags2, status.sql_mode), (Some(1 << 26), Some(4)));
-    assert_eq!(status.charset, Some([8, 8, 255]));
+    // The text is UTF-8, whatever the client's is.
+    assert_eq!(status.charset, Some([255, 8, 255]));
     assert_eq!(status.time_zone.as_deref(), Some(&b"+02:00"[..]));
     assert_eq!(status.explicit_defaults_for_timestamp, Some(true));
     assert_eq!(status.sql_require_primary_key, Some(0));
@@ -146,6 +156,20 @@ fn ddl_says_all_that_its_meaning_depends_on() {
     let (_, event) = statement("SET autocommit = 0", "DROP TABLE t");
     assert_eq!(event.status.time_zone.as_deref(), Some(&b"+00:00"[..]));
     assert_eq!((event.status.flags2, event.status.sql_require_primary_key), (Some(0), None));
+}
+
+#[test]
+fn how_a_table_is_altered_is_left_to_the_replica() {
+    let check = |sql: &str, expected: &str| {
+        assert_eq!(String::from_utf8_lossy(&statement("", sql).1.sql), expected);
+    };
+    check(
+        "ALTER TABLE t ADD x INT, ALGORITHM=INPLACE, LOCK NONE",
+        "ALTER TABLE t ADD x INT, ALGORITHM=DEFAULT, LOCK DEFAULT",
+    );
+    check("ALTER TABLE t ALGORITHM INSTANT, ADD x INT", "ALTER TABLE t ALGORITHM DEFAULT, ADD x INT");
+    check("ALTER TABLE t ADD x INT, ALGORITHM=COPY", "ALTER TABLE t ADD x INT, ALGORITHM=COPY");
+    check("CREATE INDEX i ON t (id) LOCK=SHARED", "CREATE INDEX i ON t (id) LOCK=DEFAULT");
 }
 
 #[test]
@@ -338,4 +362,277 @@ fn rows_whose_images_lack_columns_are_whole_after_a_power_cut() {
         let checked = rows(&mut session, "CHECK TABLE t, k");
         assert!(checked.iter().all(|row| row[3] == "OK"), "{image}: {checked:?}");
     }
+}
+
+/// The last statement in the log.
+fn last_logged(session: &mut Session) -> String {
+    let file = rows(session, "SHOW BINARY LOGS").pop().unwrap().swap_remove(0);
+    let mut events = rows(session, &format!("SHOW BINLOG EVENTS IN '{file}'"));
+    events.retain(|event| event[2] == "Query");
+    let logged = events.pop().unwrap().swap_remove(5);
+    logged.strip_prefix("use `d`; ").unwrap_or(&logged).replace("\\n", "\n")
+}
+
+fn columns(server: &Server) -> Vec<String> {
+    let table = server.database.catalog().table("d", "t").unwrap();
+    table.columns.iter().map(|c| format!("{} {} {:?} {}", c.name, c.ty, c.default, c.visible)).collect()
+}
+
+/// Replicas have the row id as a column. So the log names what a statement means for it, and a
+/// server that reads that makes the same table of it, as a client's statement too
+/// (`mysqlbinlog | mysql`).
+#[test]
+fn alter_tells_replicas_of_the_row_id() {
+    let added = "ADD COLUMN `my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT INVISIBLE \
+                 COMMENT 'row identity of a table without primary key' PRIMARY KEY,";
+    let dropped = "DROP PRIMARY KEY, DROP COLUMN `my_row_id`,";
+    let steps = [
+        ("CREATE TABLE t (a INT NOT NULL, v INT)", None),
+        ("INSERT INTO t VALUES (3, 1), (1, 2)", None),
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", Some(format!("ALTER TABLE t {dropped} ADD PRIMARY KEY (a)"))),
+        (
+            "ALTER TABLE `t` /*!50000 DROP PRIMARY KEY, ADD COLUMN w INT, ADD COLUMN z INT AFTER v */",
+            Some(format!(
+                "ALTER TABLE `t` {added} /*!50000 DROP PRIMARY KEY, ADD COLUMN w INT, ADD COLUMN z INT AFTER v */"
+            )),
+        ),
+        (
+            "ALTER TABLE d.t ADD COLUMN my_row_id INT DEFAULT 5",
+            Some("ALTER TABLE d.t RENAME COLUMN `my_row_id` TO `my_row_id_2`, ADD COLUMN my_row_id INT DEFAULT 5".into()),
+        ),
+        ("INSERT INTO t (a, v) VALUES (7, 7)", None),
+        ("ALTER TABLE t DROP COLUMN my_row_id, ALGORITHM=COPY", Some("ALTER TABLE t DROP COLUMN my_row_id, ALGORITHM=COPY".into())),
+        (
+            "ALTER TABLE t ADD COLUMN n INT AUTO_INCREMENT UNIQUE",
+            Some(
+                "ALTER TABLE t CHANGE COLUMN `my_row_id_2` `my_row_id_2` bigint unsigned NOT NULL DEFAULT 0 INVISIBLE \
+                 COMMENT 'row identity of a table without primary key', AUTO_INCREMENT = 1, \
+                 ADD COLUMN n INT AUTO_INCREMENT UNIQUE"
+                    .into(),
+            ),
+        ),
+        ("INSERT INTO t (a, v) VALUES (8, 8)", None),
+        (
+            "ALTER TABLE t ADD COLUMN k INT NOT NULL PRIMARY KEY DEFAULT 0, DROP COLUMN n, LIMIT",
+            None,
+        ),
+        ("DELETE FROM t WHERE a <> 8", None),
+        (
+            "ALTER TABLE t DROP COLUMN n, ADD COLUMN k INT NOT NULL AUTO_INCREMENT PRIMARY KEY FIRST",
+            Some(
+                "ALTER TABLE t DROP PRIMARY KEY, DROP COLUMN `my_row_id_2`, DROP COLUMN n, \
+                 ADD COLUMN k INT NOT NULL AUTO_INCREMENT PRIMARY KEY FIRST"
+                    .into(),
+            ),
+        ),
+        ("ALTER TABLE t MODIFY k INT NOT NULL", Some("ALTER TABLE t MODIFY k INT NOT NULL".into())),
+        ("DROP INDEX `PRIMARY` ON t", Some(format!("ALTER TABLE `d`.`t` {added} DROP PRIMARY KEY"))),
+        ("ALTER TABLE t DROP COLUMN k", Some("ALTER TABLE t DROP COLUMN k".into())),
+    ];
+    let (mut server, copy) = (Server::new(1), Server::new(2));
+    let mut copied = copy.session();
+    for sql in ["CREATE DATABASE d", "USE d"] {
+        run(&mut copied, sql).unwrap();
+        run(&mut server.session(), sql).unwrap();
+    }
+    for (sql, logged) in steps {
+        let mut session = server.session();
+        run(&mut session, "USE d").unwrap();
+        let outcome = run(&mut session, sql).map(|_| ());
+        assert_eq!(outcome.is_err(), sql.ends_with("LIMIT"), "{sql}: {outcome:?}");
+        if let Some(expected) = &logged {
+            assert_eq!(&last_logged(&mut session), expected, "{sql}");
+        }
+        let text = if sql.starts_with("CREATE") || logged.is_some() {
+            last_logged(&mut session)
+        } else {
+            sql.to_owned()
+        };
+        let again = run(&mut copied, &text).map(|_| ());
+        assert_eq!(again.is_err(), outcome.is_err(), "{text}: {again:?}");
+        let expected = columns(&server);
+        assert_eq!(columns(&copy), expected, "{text}");
+        let all = "SELECT * FROM t ORDER BY a";
+        let expected_rows = rows(&mut session, all);
+        assert_eq!(rows(&mut copied, all), expected_rows, "{text}");
+        drop(session);
+        server = server.power_cut();
+        assert_eq!(columns(&server), expected, "{sql}, recovered");
+        let mut session = server.session();
+        run(&mut session, "USE d").unwrap();
+        assert_eq!(rows(&mut session, all), expected_rows, "{sql}, recovered");
+    }
+}
+
+/// Where rows get numbers, the log says where they begin if a replica can't know: its counter has
+/// seen other numbers. As MySQL 9.7 numbers them, but for a row id's.
+#[test]
+fn alter_tells_replicas_where_numbers_begin() {
+    let row_id = "bigint unsigned NOT NULL";
+    let comment = "INVISIBLE COMMENT 'row identity of a table without primary key'";
+    let kept =
+        format!("CHANGE COLUMN `my_row_id` `my_row_id` {row_id} DEFAULT 0 {comment}, AUTO_INCREMENT = 1");
+    let added =
+        format!("ADD COLUMN `my_row_id` {row_id} AUTO_INCREMENT {comment} PRIMARY KEY, AUTO_INCREMENT = 1");
+    let counted = "(id INT AUTO_INCREMENT PRIMARY KEY, b INT NOT NULL, KEY (b))";
+    let plain = "(id INT NOT NULL, b INT NOT NULL, KEY (b))";
+    let check = |definition: &str, actions: &str, in_front: &str, expected: &[[&str; 2]]| {
+        let server = Server::new(1);
+        let mut session = server.session();
+        for sql in [
+            "CREATE DATABASE d",
+            "USE d",
+            // MySQL's numbers of a series depend on its way to alter: a replica is told of none.
+            "SET auto_increment_increment = 10, auto_increment_offset = 5",
+            &format!("CREATE TABLE t {definition}"),
+            "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)",
+            "BEGIN",
+            "INSERT INTO t VALUES (6, 0)",
+            "ROLLBACK",
+        ] {
+            run(&mut session, sql).unwrap();
+        }
+        run(&mut session, &format!("ALTER TABLE t {actions}")).unwrap();
+        assert_eq!(last_logged(&mut session), format!("ALTER TABLE t{in_front} {actions}"));
+        let all = "SELECT * FROM t ORDER BY id";
+        let found = rows(&mut session, all);
+        let ends: Vec<_> = found.iter().map(|row| [row[0].as_str(), row.last().unwrap()]).collect();
+        assert_eq!(ends, expected, "{actions}");
+        drop(session);
+        let server = server.power_cut();
+        let mut session = server.session();
+        run(&mut session, "USE d").unwrap();
+        assert_eq!(rows(&mut session, all), found, "{actions}, recovered");
+    };
+    let from =
+        |first: u64| [("1", first), ("2", first + 1), ("3", first + 2)].map(|(id, n)| (id, n.to_string()));
+    let number = |definition: &str, actions: &str, in_front: &str, first: u64| {
+        let expected = from(first);
+        let expected: Vec<[&str; 2]> = expected.iter().map(|(id, n)| [*id, n.as_str()]).collect();
+        check(definition, actions, in_front, &expected);
+    };
+    let next = " AUTO_INCREMENT = 7,";
+    number(counted, "MODIFY id INT NOT NULL, ADD c INT AUTO_INCREMENT UNIQUE", next, 7);
+    number(counted, "MODIFY id INT, MODIFY b INT AUTO_INCREMENT", next, 7);
+    number(counted, "MODIFY id INT, ADD c INT AUTO_INCREMENT UNIQUE, AUTO_INCREMENT 50", "", 50);
+    number(plain, "ADD c INT AUTO_INCREMENT UNIQUE", &format!(" {kept},"), 1);
+    number(plain, "MODIFY b INT AUTO_INCREMENT", &format!(" {kept},"), 1);
+    number(plain, "ADD c INT AUTO_INCREMENT KEY", " DROP PRIMARY KEY, DROP COLUMN `my_row_id`,", 1);
+    let zeros = [["1", "0"], ["2", "0"], ["3", "0"]];
+    check(counted, "MODIFY id INT, DROP PRIMARY KEY", &format!(" {added},"), &zeros);
+}
+
+/// As MySQL 9.7 places them, one by one in the order of the actions. The log's text says so, for
+/// older versions placed those that are changed first, and rows go by places.
+#[test]
+fn alter_places_columns_in_the_order_of_its_actions() {
+    for (actions, expected) in [
+        ("ADD c INT FIRST, MODIFY b INT FIRST", "b,c,a,d"),
+        ("MODIFY b INT FIRST, ADD c INT FIRST", "c,b,a,d"),
+        ("ADD c INT AFTER a, MODIFY d INT AFTER a", "a,d,c,b"),
+        ("MODIFY d INT FIRST, MODIFY b INT AFTER d, ADD c INT AFTER d", "d,c,b,a"),
+        ("CHANGE a z INT NOT NULL AFTER b, ADD y INT AFTER z", "b,z,y,d"),
+        ("ADD c INT, MODIFY a INT NOT NULL AFTER c", "b,d,c,a"),
+        ("ADD c INT, MODIFY a INT NOT NULL", "a,b,d,c"),
+        ("ADD COLUMN (x INT, y INT), MODIFY b INT AFTER x, ADD w INT FIRST", "w,a,d,x,b,y"),
+        ("DROP COLUMN b, ADD b INT AFTER a, MODIFY d INT AFTER a", "a,d,b"),
+        ("DROP PRIMARY KEY, ADD c INT FIRST, MODIFY b INT FIRST", "b,c,a,d,my_row_id"),
+        ("MODIFY a INT AFTER c, ADD c INT FIRST", "1054"),
+        ("MODIFY b INT AFTER d, MODIFY d INT FIRST", "d,a,b"),
+        ("ADD c INT AFTER b, MODIFY b INT FIRST", "b,a,c,d"),
+        ("ADD c INT, MODIFY a INT NOT NULL AFTER d, ADD e INT AFTER a", "b,d,a,e,c"),
+        ("MODIFY b INT AFTER b", "1054"),
+        ("CHANGE a z INT AFTER b, ADD y INT AFTER a", "1054"),
+    ] {
+        let server = Server::new(1);
+        let mut session = server.session();
+        for sql in [
+            "CREATE DATABASE d",
+            "USE d",
+            "CREATE TABLE t (a INT PRIMARY KEY, b INT, d INT)",
+            "INSERT INTO t VALUES (1, 2, 3)",
+        ] {
+            run(&mut session, sql).unwrap();
+        }
+        let outcome = run(&mut session, &format!("ALTER TABLE t {actions}"));
+        let names = |server: &Server| -> String {
+            let table = server.database.catalog().table("d", "t").unwrap();
+            table.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(",")
+        };
+        if let Err(e) = outcome {
+            assert_eq!(e.number.to_string(), expected, "{actions}");
+            continue;
+        }
+        assert_eq!(names(&server), expected, "{actions}");
+        let text = last_logged(&mut session);
+        let is_said = text.starts_with("ALTER TABLE t /* placed in order */ ");
+        let is_placed = actions.contains("FIRST") || actions.contains("AFTER");
+        assert_eq!(is_said, is_placed && actions.contains("ADD"), "{text}");
+        let before = rows(&mut session, "SELECT * FROM t");
+        drop(session);
+        let server = server.power_cut();
+        assert_eq!(names(&server), expected, "{actions}, recovered");
+        assert_eq!(rows(&mut server.session(), "SELECT * FROM d.t"), before, "{actions}, recovered");
+    }
+}
+
+/// The row id has a name of its own where a column called `my_row_id` goes in the same statement.
+#[test]
+fn a_row_id_is_not_taken_for_a_column_that_goes() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    for sql in ["CREATE DATABASE d", "USE d", "CREATE TABLE t (my_row_id INT PRIMARY KEY, x INT)"] {
+        run(&mut session, sql).unwrap();
+    }
+    run(&mut session, "ALTER TABLE t DROP COLUMN my_row_id").unwrap();
+    let expected = "ALTER TABLE t ADD COLUMN `my_row_id_2` bigint unsigned NOT NULL AUTO_INCREMENT INVISIBLE \
+                    COMMENT 'row identity of a table without primary key' PRIMARY KEY, DROP COLUMN my_row_id";
+    assert_eq!(last_logged(&mut session), expected);
+}
+
+/// Nobody changes the row id by its name, nor gets one that a replica would number otherwise.
+#[test]
+fn the_row_id_is_not_for_clients() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (a INT)",
+        "CREATE TABLE u (n INT AUTO_INCREMENT PRIMARY KEY)",
+    ] {
+        run(&mut session, sql).unwrap();
+    }
+    for (sql, error) in [
+        ("ALTER TABLE t DROP COLUMN my_row_id", 1091),
+        ("ALTER TABLE t DROP PRIMARY KEY, DROP COLUMN my_row_id", 1091),
+        ("ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (a)", 1091),
+        ("ALTER TABLE t MODIFY my_row_id INT", 1054),
+        ("ALTER TABLE t CHANGE my_row_id b INT", 1054),
+        ("ALTER TABLE t RENAME COLUMN my_row_id TO b", 1054),
+        ("ALTER TABLE t ALTER COLUMN my_row_id SET VISIBLE", 1054),
+        ("ALTER TABLE t ALTER COLUMN my_row_id SET DEFAULT 1", 1054),
+        ("ALTER TABLE u DROP PRIMARY KEY", 1075),
+        ("ALTER TABLE t ADD my_row_id INT FIRST", 1235),
+        ("ALTER TABLE u DROP PRIMARY KEY, ADD KEY (n)", 1235),
+    ] {
+        let outcome = run(&mut session, sql).map(|_| ());
+        assert_eq!(outcome.map_err(|e| e.number), Err(error), "{sql}");
+    }
+}
+
+/// `mysqlbinlog` prints settings as SET; this one can't be set within a transaction, where CREATE
+/// TABLE .. SELECT is logged.
+#[test]
+fn tables_of_a_query_are_logged_without_what_cannot_be_set_in_a_transaction() {
+    let setting = |sql: &str| {
+        logged("", sql, |_, event| match event {
+            Event::Query(query) if query.sql.starts_with(b"CREATE") => {
+                Some(query.status.explicit_defaults_for_timestamp)
+            }
+            _ => None,
+        })
+    };
+    assert_eq!(setting("CREATE TABLE u (a TIMESTAMP)"), [Some(true)]);
+    assert_eq!(setting("CREATE TABLE u AS SELECT NOW() AS a"), [None]);
 }

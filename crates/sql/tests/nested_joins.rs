@@ -1,5 +1,5 @@
-//! Planning nested outer joins takes time in proportion to their number. It once took twice as long for each level: 30 levels,
-//! which need no table and no privilege, would have taken days.
+//! Planning nested outer joins takes time in proportion to their number. It once took twice as long
+//! for each level: 30 levels, which need no table and no privilege, would have taken days.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,5 +1,6 @@
-//! Random queries give the same by whatever path: the planner's own choice against a walk over all rows, and against
-//! each index that is forced; in transactions whose snapshots others have overtaken, and who changed rows themselves.
+//! Random queries give the same by whatever path: the planner's own choice against a walk over all
+//! rows, and against each index that is forced; in transactions whose snapshots others have
+//! overtaken, and who changed rows themselves.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -145,7 +146,8 @@ impl Table {
     }
 }
 
-/// Texts that compare as equal may come in any order, and one of them stands for a group: they are told as one.
+/// Texts that compare as equal may come in any order, and one of them stands for a group: they are
+/// told as one.
 fn told(session: &mut Session, sql: &str, ordered: bool) -> Vec<Vec<String>> {
     let mut found = rows(session, sql);
     found.iter_mut().flatten().for_each(|value| *value = value.to_lowercase().trim_end().to_owned());

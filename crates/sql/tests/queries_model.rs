@@ -1,5 +1,6 @@
-//! Random joins, subqueries and groupings against a naive evaluator: every combination of rows, tested by the conditions
-//! as SQL's three-valued logic has them, whatever order, index, hash table or null complement the planner chose.
+//! Random joins, subqueries and groupings against a naive evaluator: every combination of rows,
+//! tested by the conditions as SQL's three-valued logic has them, whatever order, index, hash table
+//! or null complement the planner chose.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -216,7 +217,8 @@ fn check_join(session: &mut Session, model: &Model, query: &Query) {
     assert_eq!(sorted(rows(session, &straight)), expected, "{straight}");
 }
 
-/// GROUP BY and DISTINCT of some columns, as they come and ordered; indexes may have equal values side by side, or not.
+/// GROUP BY and DISTINCT of some columns, as they come and ordered; indexes may have equal values
+/// side by side, or not.
 fn check_groups(session: &mut Session, model: &mut Model, query: &Query) {
     let table = model.below(2) as usize;
     let count = 1 + model.below(2);

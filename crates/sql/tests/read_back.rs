@@ -1,5 +1,6 @@
-//! What DDL accepted is there after a restart, as it was (R1): after a clean stop, which reads the catalog's records, and
-//! after a power cut, which replays the statements from the log. What could not be read back is refused.
+//! What DDL accepted is there after a restart, as it was (R1 of ARCHITECTURE.md): after a clean
+//! stop, which reads the catalog's records, and after a power cut, which replays the statements
+//! from the log. What could not be read back is refused.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -7,7 +8,8 @@ mod common;
 use common::{Server, rows, run};
 use sql::Session;
 
-/// Everything that is shown of database `d`: definitions, counters, rows, functions; and the accounts but root.
+/// Everything that is shown of database `d`: definitions, counters, rows, functions; and the
+/// accounts but root.
 fn shown(session: &mut Session) -> Vec<String> {
     run(session, "SET SESSION sql_mode = DEFAULT, time_zone = '+00:00', NAMES utf8mb4").unwrap();
     let mut all = Vec::new();
@@ -43,7 +45,8 @@ fn with_large_stack(test: impl FnOnce() + Send) {
     });
 }
 
-/// Runs the statements, all of which must be accepted, and compares what is shown before and after each kind of restart.
+/// Runs the statements, all of which must be accepted, and compares what is shown before and after
+/// each kind of restart.
 fn survives(statements: &[&str]) {
     for (number, how) in ["clean stop", "power cut"].into_iter().enumerate() {
         let server = Server::new(7);
@@ -279,5 +282,30 @@ fn what_was_refused_without_need() {
         "ALTER TABLE l CONVERT TO CHARACTER SET latin1",
         "INSERT INTO l VALUES ('é', 'ö')",
         "ALTER TABLE l CONVERT TO CHARACTER SET utf8mb4",
+    ]);
+}
+
+#[test]
+fn defaults_of_float_keep_all_their_digits() {
+    survives(&[
+        "CREATE TABLE t (a FLOAT DEFAULT 3.402823466e38, b FLOAT DEFAULT -3.402823e38, c FLOAT DEFAULT 0.123456789, \
+         d FLOAT DEFAULT 1e-38, e DOUBLE DEFAULT 1.7976931348623157e308, f FLOAT(10, 4) DEFAULT 1.23456, k INT)",
+        "INSERT INTO t (k) VALUES (1)",
+        "ALTER TABLE t ADD g FLOAT DEFAULT 16777217.5, ADD PRIMARY KEY (k)",
+        "CREATE TABLE l LIKE t",
+        "INSERT INTO l (k) SELECT 2 FROM t WHERE a > 3.4028234e38 AND c = 0.123456789e0 + 0",
+        "INSERT INTO l (k) VALUES (3)",
+    ]);
+}
+
+/// The last value of a type, which the series of auto_increment_increment passes over, is given to
+/// a row: it counts.
+#[test]
+fn the_last_number_of_a_type_counts() {
+    survives(&[
+        "SET auto_increment_increment = 10, auto_increment_offset = 3",
+        "CREATE TABLE t (v INT, n INT UNSIGNED AUTO_INCREMENT UNIQUE)",
+        "INSERT INTO t VALUES (1, 4294967294)",
+        "INSERT IGNORE INTO t (v) VALUES (2)",
     ]);
 }

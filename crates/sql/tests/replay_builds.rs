@@ -1,8 +1,9 @@
-//! Replay of statements that build trees: with the trees that a checkpoint has, and where the store is older than that, as
-//! in a base that was copied from a running server, with trees that replay builds.
+//! Replay of statements that build trees: with the trees that a checkpoint has, and where the store
+//! is older than that, as in a base that was copied from a running server, with trees that replay
+//! builds.
 //!
-//! Each test keeps the store's files of some moment, lets the server go on, and starts from those files and the whole
-//! log. What the new server shows must be what the old one showed.
+//! Each test keeps the store's files of some moment, lets the server go on, and starts from those
+//! files and the whole log. What the new server shows must be what the old one showed.
 //!
 //! `DURAMEN_SEEDS=n` asks for a fifteenth of so many rounds with concurrent sessions.
 #![allow(clippy::unwrap_used)]
@@ -44,7 +45,8 @@ fn put_store(env: &SimEnv, base: &Base) {
     env.sync_dir(Path::new(STORE)).unwrap();
 }
 
-/// Everything that a client can see of database `d`: definitions with counters, and the rows by every index.
+/// Everything that a client can see of database `d`: definitions with counters, and the rows by
+/// every index.
 fn shown(session: &mut Session) -> Vec<String> {
     let mut all = Vec::new();
     run(session, "SET NAMES utf8mb4, time_zone = '+00:00', sql_mode = DEFAULT").unwrap();
@@ -160,7 +162,8 @@ fn a_log_alone_is_replayed_to_the_same_tables() {
     assert_eq!(shown(&mut Server::open(env).session()), expected);
 }
 
-/// The power goes in the middle of a replay that builds trees, and again in the middle of the next one.
+/// The power goes in the middle of a replay that builds trees, and again in the middle of the next
+/// one.
 #[test]
 fn a_replay_that_is_cut_short_is_done_again() {
     let (server, base) = server_and_base(3);
@@ -184,7 +187,8 @@ fn a_replay_that_is_cut_short_is_done_again() {
     assert!(cuts > 10, "{cuts} replays were cut short");
 }
 
-/// A checkpoint told of trees for a statement that was never logged; the statement that was is another one.
+/// A checkpoint told of trees for a statement that was never logged; the statement that was is
+/// another one.
 #[test]
 fn trees_of_another_statement_are_not_taken() {
     let create = "CREATE INDEX s ON d.a (s)";
@@ -238,7 +242,8 @@ fn trees_of_a_checkpoint_keep_their_values() {
     assert_eq!(shown(&mut server.power_cut().session()), expected);
 }
 
-/// After a kill the next INSERT failed with 1062: neither notes nor rows told the new table's counter.
+/// After a kill the next INSERT failed with 1062: neither notes nor rows told the new table's
+/// counter.
 #[test]
 fn counters_are_what_they_were_before_a_kill() {
     let statements: [&[&str]; 7] = [
@@ -282,7 +287,8 @@ fn counters_are_what_they_were_before_a_kill() {
     }
 }
 
-/// Several sessions alter tables of their own while the power goes: their checkpoints and flushes overlap.
+/// Several sessions alter tables of their own while the power goes: their checkpoints and flushes
+/// overlap.
 #[test]
 fn concurrent_rebuilds_and_a_power_cut() {
     let seeds = std::env::var("DURAMEN_SEEDS").ok().and_then(|n| n.parse::<u64>().ok()).unwrap_or(300) / 15;

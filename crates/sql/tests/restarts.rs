@@ -1,8 +1,10 @@
-//! What is there after a power cut: everything that was acknowledged, and of the statement that ran all or nothing.
+//! What is there after a power cut: everything that was acknowledged, and of the statement that ran
+//! all or nothing.
 //!
-//! A random run of changes and DDL is done against the database and against a plain model. The machine loses power in the
-//! middle of any operation on the disk; what the restarted database shows must be the model before or after the last
-//! statement. `DURAMEN_SEEDS=n` sets how many runs there are.
+//! A random run of changes and DDL is done against the database and against a plain model. The
+//! machine loses power in the middle of any operation on the disk; what the restarted database
+//! shows must be the model before or after the last statement. `DURAMEN_SEEDS=n` sets how many runs
+//! there are.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -86,7 +88,8 @@ fn one_run(seed: u64) {
     let server = Server::open(env.clone());
     let mut session = server.session();
     run(&mut session, "CREATE DATABASE d; USE d").unwrap();
-    // Logs of all kinds: with compressed transactions in every other run, and with rows that lack columns in most.
+    // Logs of all kinds: with compressed transactions in every other run, and with rows that lack
+    // columns in most.
     run(&mut session, &format!("SET binlog_transaction_compression = {}", seed % 2)).unwrap();
     let image = ["MINIMAL", "NOBLOB", "FULL"][random.below(3) as usize];
     run(&mut session, &format!("SET binlog_row_image = {image}")).unwrap();

@@ -1,9 +1,11 @@
-//! What can't be read is set aside: the server starts, everything else works, and all that a repair needs stays.
+//! What can't be read is set aside: the server starts, everything else works, and all that a repair
+//! needs stays.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use binlog::event::QueryEvent;
 use binlog::group::GroupContext;
@@ -21,6 +23,13 @@ fn damage(server: &Server, records: &[(&[u8], &[u8])]) {
     records.iter().for_each(|(key, value)| batch.put(CATALOG, key, value));
     let event = QueryEvent::new(0, b"", b"CREATE DATABASE IF NOT EXISTS d");
     server.database.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, None).unwrap();
+}
+
+/// What lies in the data directory.
+fn files(env: &SimEnv) -> BTreeMap<PathBuf, Vec<u8>> {
+    let folders = [Path::new("/data"), Path::new("/data/store")];
+    let paths = folders.into_iter().flat_map(|dir| env.read_dir(dir).unwrap());
+    paths.filter_map(|path| env.read_file(&path).ok().map(|bytes| (path, bytes))).collect()
 }
 
 fn number(session: &mut Session, sql: &str) -> u16 {
@@ -101,7 +110,8 @@ fn no_root_is_made_while_an_administrator_is_set_aside() {
     assert!(server.database.account("root", "localhost").is_none(), "nobody becomes root without a password");
 }
 
-/// Logs a statement that does nothing to the running catalog, as a version with a defect would have.
+/// Logs a statement that does nothing to the running catalog, as a version with a defect would
+/// have.
 fn log(server: &Server, sql: &str) {
     let event = QueryEvent::new(0, b"d", sql.as_bytes());
     let context = GroupContext::new(1, 0, 80408);
@@ -177,13 +187,6 @@ fn damage_of_the_catalog_itself_stops_the_start_and_changes_nothing() {
     file.read_exact_at(&mut byte, 30).unwrap();
     file.write_at(&[byte[0] ^ 4], 30).unwrap();
     file.sync_all().unwrap();
-    let files = |env: &SimEnv| {
-        let paths = [Path::new("/data"), Path::new("/data/store")]
-            .into_iter()
-            .flat_map(|dir| env.read_dir(dir).unwrap());
-        let content = |path: std::path::PathBuf| env.read_file(&path).ok().map(|bytes| (path, bytes));
-        paths.filter_map(content).collect::<std::collections::BTreeMap<_, _>>()
-    };
     let before = files(&env);
     let error = Server::try_open(env.clone()).map(|_| ()).unwrap_err();
     assert!(error.message.contains("It holds the catalog") && error.message.contains(".table"), "{error}");
@@ -207,4 +210,65 @@ fn tables_without_any_log_are_no_new_server() {
     assert!(Server::try_open(env.clone()).is_err(), "the tables' log is gone: a new server would hide them");
     let store = env.read_dir(Path::new("/data/store")).unwrap();
     assert!(store.iter().any(|path| path.extension().is_some_and(|e| e == "table")), "and they stay");
+}
+
+/// Logs a statement that no version of this server would have, with rows of other tables behind it;
+/// then the power is cut.
+fn with_statement_of_another_version(sql: &str) -> SimEnv {
+    let server = Server::new(3);
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE d; USE d; CREATE TABLE good (a INT PRIMARY KEY)").unwrap();
+    run(
+        &mut session,
+        "CREATE TABLE t (a INT PRIMARY KEY); CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN 1",
+    )
+    .unwrap();
+    log(&server, sql);
+    run(&mut session, "INSERT INTO good VALUES (1), (2)").unwrap();
+    drop(session);
+    server.env.power_cut();
+    let env = server.env.clone();
+    drop(server.database);
+    env.reboot()
+}
+
+#[test]
+fn a_text_that_no_parser_takes_sets_aside_what_it_names() {
+    for (sql, aside) in [
+        ("CREATE TABLE `new` (a NEWTYPE(3)) LATER = 5", "table d.new"),
+        ("ALTER TABLE t ADD b NEWTYPE", "table d.t"),
+        ("CREATE UNIQUE INDEX i ON d.t (a SIDEWAYS)", "table d.t"),
+        ("DROP INDEX i ON t LATER", "table d.t"),
+        ("CREATE DEFINER=`a`@`b` FUNCTION g() RETURNS NEWTYPE RETURN 1", "function d.g"),
+        ("CREATE USER u IDENTIFIED SOMEHOW", "account 'u'@'%'"),
+        ("GRANT LATER_PRIVILEGE ON *.* TO u", "account 'u'@'%'"),
+    ] {
+        let server =
+            Server::try_open(with_statement_of_another_version(sql)).unwrap_or_else(|e| panic!("{sql}: {e}"));
+        let mut session = server.session();
+        let report = &rows(&mut session, "SHOW ENGINE DURAMEN STATUS")[0][2];
+        let is_there = report.contains(&format!(": {aside}: a statement can't be replayed"));
+        assert!(is_there, "{sql}: {report}");
+        assert_eq!(rows(&mut session, "SELECT a FROM d.good").concat(), ["1", "2"], "{sql}");
+    }
+}
+
+#[test]
+fn a_text_that_names_nothing_stops_the_start_before_anything_is_changed() {
+    for sql in [
+        "CREATE DATABASE e LATER = 5",
+        "CREATE DATABASE e COLLATE utf9_later_ci",
+        "CREATE DATABASE d",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TABLE",
+        "LATER STATEMENT t",
+    ] {
+        let env = with_statement_of_another_version(sql);
+        let before = files(&env);
+        for _ in 0..2 {
+            let error = Server::try_open(env.clone()).map(|_| ()).expect_err(sql);
+            assert!(error.message.contains("Nothing was changed") && error.message.contains(sql), "{error}");
+            assert!(before == files(&env), "{sql}: a start that refuses changes nothing");
+        }
+    }
 }

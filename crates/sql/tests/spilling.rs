@@ -1,5 +1,5 @@
-//! Queries larger than their memory: random ones give what they give with memory enough, stay within their limits, leave
-//! no file, and fail as they should on a disk that does.
+//! Queries larger than their memory: random ones give what they give with memory enough, stay
+//! within their limits, leave no file, and fail as they should on a disk that does.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -34,8 +34,9 @@ pub fn files(cx: &Context) -> Listing {
     out
 }
 
-/// SHOW BINARY LOG STATUS: where the visible transactions end, and which these are. In a transaction that began WITH
-/// CONSISTENT SNAPSHOT these are the transactions that it sees, so that a dump needs no lock to know where it starts.
+/// SHOW BINARY LOG STATUS: where the visible transactions end, and which these are. In a
+/// transaction that began WITH CONSISTENT SNAPSHOT these are the transactions that it sees, so that
+/// a dump needs no lock to know where it starts.
 pub fn status(cx: &Context) -> Result<Listing> {
     let log = cx.database.log();
     let Published { position, gtids } = published(cx)?;
@@ -66,7 +67,8 @@ pub fn purged(log: &Log) -> GtidSet {
     })
 }
 
-/// What is assigned to `gtid_purged`, taken apart: true if it is to be added, as a `+` in front says. `None`: no set.
+/// What is assigned to `gtid_purged`, taken apart: true if it is to be added, as a `+` in front
+/// says. `None`: no set.
 pub fn parse_purged(text: &str) -> Option<(bool, GtidSet)> {
     let text = text.trim();
     let (adds, set) = match text.strip_prefix('+') {
@@ -94,7 +96,8 @@ pub fn set_purged(cx: &Context, adds: bool, set: &GtidSet) -> Result<()> {
     Err(cannot("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED"))
 }
 
-/// SHOW BINLOG EVENTS: the events of one file, the first unless one is named. Rows go out as they are read.
+/// SHOW BINLOG EVENTS: the events of one file, the first unless one is named. Rows go out as they
+/// are read.
 pub fn events(
     cx: &mut Context,
     which: &LogEvents,
@@ -200,7 +203,8 @@ fn check_nothing_aside(database: &Database) -> Result<()> {
     }
 }
 
-/// RESET BINARY LOGS AND GTIDS: commits, and the log begins anew in a file of this number. The tables keep everything.
+/// RESET BINARY LOGS AND GTIDS: commits, and the log begins anew in a file of this number. The
+/// tables keep everything.
 pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
     /// What MySQL leaves below the last number that a name may have.
     const NUMBER_MAX: u32 = 2_000_000_000;
@@ -217,8 +221,9 @@ pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// Removes the log files that were left for the next one more than `binlog_expire_logs_seconds` ago, as far as recovery
-/// can do without them; nothing where that is 0 or `binlog_expire_logs_auto_purge` is off.
+/// Removes the log files that were left for the next one more than `binlog_expire_logs_seconds`
+/// ago, as far as recovery can do without them; nothing where that is 0 or
+/// `binlog_expire_logs_auto_purge` is off.
 pub fn purge_expired(database: &Database) -> Result<()> {
     let globals = database.globals();
     let seconds = globals.uint(ids::BINLOG_EXPIRE_LOGS_SECONDS);
@@ -256,8 +261,8 @@ fn unix_micros(cx: &mut Context, moment: &crate::ast::Expr) -> Result<i64> {
     Ok(cx.zone().to_utc(local).micros)
 }
 
-/// The oldest file that was still written to at or after a moment. A file was left when the next one was begun, which
-/// the next one's first event tells.
+/// The oldest file that was still written to at or after a moment. A file was left when the next
+/// one was begun, which the next one's first event tells.
 fn first_since(log: &Log, moment: i64) -> Result<FileNumber> {
     let files = log.files();
     for pair in files.windows(2) {

@@ -12,12 +12,18 @@ pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
     let process = cx.database.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
     if process.user().0 != cx.user.0 {
         let may = cx.need_any(Privileges::SUPER, "CONNECTION_ADMIN", "CONNECTION_ADMIN");
+        let may = may.and_then(|()| cx.need_power_over(process.account()));
         may.map_err(|_| error::KILL_DENIED_ERROR.with(&[&id]))?;
     }
-    process.kill(match what {
+    let what = match what {
         KillWhat::Connection => Kill::Connection,
         KillWhat::Query => Kill::Query,
-    });
+    };
+    match id == cx.id {
+        // It is told before its connection ends.
+        true => process.interrupt(what),
+        false => process.kill(what),
+    }
     cx.check_interrupt()
 }
 
@@ -60,13 +66,26 @@ fn unsupported(option: &FlushOption) -> Option<&'static str> {
 fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
     let log = cx.database.log();
     match option {
-        FlushOption::BinaryLogs | FlushOption::Logs => log.rotate().map_err(SqlError::internal),
+        FlushOption::BinaryLogs => log.rotate().map_err(SqlError::internal),
+        FlushOption::Logs => {
+            cx.database.statement_logs().reopen_general();
+            cx.database.statement_logs().reopen_slow();
+            log.rotate().map_err(SqlError::internal)
+        }
+        FlushOption::GeneralLogs => {
+            cx.database.statement_logs().reopen_general();
+            Ok(())
+        }
+        FlushOption::SlowLogs => {
+            cx.database.statement_logs().reopen_slow();
+            Ok(())
+        }
         FlushOption::EngineLogs => log.ensure_durable(log.end()).map_err(SqlError::internal),
         FlushOption::Status => {
             cx.database.status().restart(&cx.counters);
             Ok(())
         }
-        // Messages go to standard error, there are no other logs, and accounts are always as they were last changed.
+        // Messages go to standard error, and accounts are always as they were last changed.
         _ => Ok(()),
     }
 }
@@ -87,7 +106,8 @@ pub fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
     })
 }
 
-/// INSTALL PLUGIN: the semi-synchronous source is there without, by either of MySQL's names; nothing else can be installed.
+/// INSTALL PLUGIN: the semi-synchronous source is there without, by either of MySQL's names;
+/// nothing else can be installed.
 pub fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
     const BUILT_IN: [(&str, &str); 2] =
         [("rpl_semi_sync_source", "semisync_source.so"), ("rpl_semi_sync_master", "semisync_master.so")];

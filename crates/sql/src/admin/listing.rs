@@ -1,8 +1,8 @@
 //! Listings: what SHOW shows, as a table that exists only for one statement.
 //!
-//! Each SHOW makes a [`Listing`], columns and rows; LIKE and WHERE are applied here, once for all of them. LIKE tests one
-//! column, the first unless the listing says otherwise; WHERE is an expression over all columns, by the names that the
-//! client sees.
+//! Each SHOW makes a [`Listing`], columns and rows; LIKE and WHERE are applied here, once for all
+//! of them. LIKE tests one column, the first unless the listing says otherwise; WHERE is an
+//! expression over all columns, by the names that the client sees.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -237,11 +237,11 @@ impl Listing {
     /// Sends the columns; the caller sends rows as it finds them.
     pub fn begin<'s>(&self, cx: &Context, sink: &'s mut dyn ResultSink) -> Result<Output<'s>> {
         let columns: Vec<_> = self.columns.iter().map(|c| OutputColumn::computed(&c.name, c.ty)).collect();
-        Output::begin(sink, Arc::new(Described::new(cx.results_charset(), &columns)))
+        Output::begin(sink, Arc::new(Described::new(cx.results_collation(), &columns)))
     }
 }
 
 /// LIKE under the column's collation.
 fn matches(value: &[u8], pattern: &[u8], ty: Type) -> bool {
-    like::matches(value, pattern, Some(b'\\'), ty.collation)
+    like::name_matches(value, pattern, Some(b'\\'), ty.collation)
 }

@@ -1,16 +1,16 @@
 //! SET: variables of the server, of the session, of the user, and of the next transaction.
 //!
-//! 1. check    Every item is evaluated and converted, without changing anything but a copy of the session's variables.
-//!    The first that fails fails the statement.
-//! 2. apply    Then all take effect: the server's first, whose hooks are the last that can refuse, then the session's,
-//!    then the user's.
+//! 1. check    Every item is evaluated and converted, without changing anything but a copy of the
+//!    session's variables. The first that fails fails the statement.
+//! 2. apply    Then all take effect: the server's first, whose hooks are the last that can refuse,
+//!    then the session's, then the user's.
 //!
 //! (A1) Values are those before the statement: `SET @a = 1, @b = @a` gives `@b` the old `@a`.
 
 use binlog::gtid::{Gtid, GtidSet};
 
 use super::binary_log;
-use crate::ast::{self, ExprKind, Isolation, SetItem, VariableName, VariableScope};
+use crate::ast::{self, ExprKind, Isolation, Remark, SetItem, VariableName, VariableScope};
 use crate::error::{self, Result, SqlError};
 use crate::expression::{Node, Resolver, Row};
 use crate::privilege::Privileges;
@@ -18,7 +18,7 @@ use crate::routine;
 use crate::session::{Context, gtid_next};
 use crate::types::{Charset, Collation, DataType, Type};
 use crate::value::Datum;
-use crate::variables::{self, Assigned, SessionVariables, VariableId, Warning, ids, sql_mode};
+use crate::variables::{self, Asks, Assigned, SessionVariables, Value, VariableId, Warning, ids, sql_mode};
 
 /// A checked item that is not of the session's variables.
 enum Step {
@@ -36,6 +36,8 @@ struct Plan<'t> {
     session: SessionVariables,
     steps: Vec<Step>,
     warnings: Vec<Warning>,
+    /// `sql_mode` behind each assignment.
+    modes: Vec<u64>,
     /// The session's variables that are assigned.
     assigned: Vec<VariableId>,
     /// The statement's text, for a transaction that a stored function opens.
@@ -47,7 +49,8 @@ struct Plan<'t> {
 pub fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
     let session = cx.variables().clone();
     let (steps, warnings, assigned) = (Vec::new(), Vec::new(), Vec::new());
-    let mut plan = Plan { session, steps, warnings, assigned, text, in_statement: false };
+    let modes = Vec::new();
+    let mut plan = Plan { session, steps, warnings, modes, assigned, text, in_statement: false };
     let checked = items.iter().try_for_each(|item| plan.check(cx, item));
     if plan.in_statement {
         cx.end_statement(checked.is_ok());
@@ -100,7 +103,8 @@ impl Plan<'_> {
         Ok((expr.eval(cx, Row::None)?.into_owned(), expr.ty))
     }
 
-    /// The right side of an assignment. A bare word that names nothing stands for itself: ON, utf8mb4.
+    /// The right side of an assignment. A bare word that names nothing stands for itself: ON,
+    /// utf8mb4.
     fn assigned(&mut self, cx: &mut Context, value: &ast::Expr) -> Result<Assigned> {
         let word = match &value.kind {
             ExprKind::Column(name) if name.table.is_none() => Some(&name.column),
@@ -135,6 +139,9 @@ impl Plan<'_> {
         id: VariableId,
         assigned: Assigned,
     ) -> Result<()> {
+        if let Assigned::Text(text) = &assigned {
+            self.warnings.extend(of_utf8mb3(id, text));
+        }
         match scope {
             Some(VariableScope::Global) => self.global(cx, id, assigned),
             Some(VariableScope::Persist | VariableScope::PersistOnly) => {
@@ -145,11 +152,7 @@ impl Plan<'_> {
     }
 
     fn session(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
-        if id.variable().needs_admin() {
-            let shown = "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
-            let any = cx.need_any(Privileges::SUPER, "SYSTEM_VARIABLES_ADMIN", shown);
-            any.or_else(|_| cx.need_any(Privileges::NONE, "SESSION_VARIABLES_ADMIN", shown))?;
-        }
+        may_set(cx, id.variable().asks())?;
         if id == ids::GTID_NEXT {
             return self.gtid_next(cx, &assigned);
         }
@@ -164,6 +167,9 @@ impl Plan<'_> {
         }
         let warning = self.session.set(cx.database.globals(), id, &assigned)?;
         self.warnings.extend(warning);
+        if id == ids::SQL_MODE {
+            self.modes.push(self.session.uint(id));
+        }
         self.assigned.push(id);
         if id == ids::LAST_INSERT_ID || id == ids::IDENTITY {
             self.steps.push(Step::LastInsertId(self.session.uint(id)));
@@ -172,21 +178,20 @@ impl Plan<'_> {
     }
 
     fn global(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
-        cx.need_any(Privileges::SUPER, "SYSTEM_VARIABLES_ADMIN", "SUPER or SYSTEM_VARIABLES_ADMIN")?;
+        may_set_global(cx, id)?;
         if id == ids::GTID_PURGED {
             return self.gtid_purged(cx, &assigned);
         }
-        cx.database.globals().check(id, &assigned, is_strict(cx))?;
+        let value = cx.database.globals().check(id, &assigned, is_strict(cx))?;
+        if id == ids::READ_ONLY || sets_read_only(cx, id, &value) {
+            cx.check_may_set_read_only()?;
+        }
         self.steps.push(Step::Global(id, assigned));
         Ok(())
     }
 
     fn gtid_next(&mut self, cx: &mut Context, assigned: &Assigned) -> Result<()> {
-        let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";
-        let names = ["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"];
-        if !names.iter().any(|name| cx.need_any(Privileges::SUPER, name, shown).is_ok()) {
-            return Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]));
-        }
+        may_set(cx, Asks::AdminOrApplier)?;
         cx.check_gtid_next_settable()?;
         let gtid = match assigned {
             Assigned::Default => None,
@@ -268,11 +273,19 @@ impl Plan<'_> {
             cx.commit()?;
         }
         let strict = is_strict(cx);
-        let mut warnings = self.warnings;
+        let (mut warnings, mut modes) = (self.warnings, self.modes);
         for step in &self.steps {
             match step {
                 Step::Global(id, assigned) => {
+                    let value = cx.database.globals().check(*id, assigned, strict)?;
+                    let _closed = if sets_read_only(cx, *id, &value) { cx.close_commits()? } else { None };
                     warnings.extend(cx.database.globals().set(*id, assigned, strict)?);
+                    if *id == ids::SQL_MODE {
+                        modes.push(cx.database.globals().uint(*id));
+                    }
+                    if *id == ids::OFFLINE_MODE && value == Value::Bool(true) {
+                        cx.end_others_for_offline_mode();
+                    }
                 }
                 Step::GtidPurged { adds, set } => binary_log::set_purged(cx, *adds, set)?,
                 Step::GtidNext(gtid) => cx.set_gtid_next(*gtid)?,
@@ -304,6 +317,7 @@ impl Plan<'_> {
                 ..error::NOT_SUPPORTED_YET.plain()
             });
         }
+        modes.into_iter().for_each(|modes| warn_of_modes(cx, modes));
         for warning in warnings {
             let Warning { number, message } = warning;
             cx.warn(SqlError { number, message, ..error::TRUNCATED_WRONG_VALUE.plain() });
@@ -311,6 +325,86 @@ impl Plan<'_> {
         Ok(())
     }
 }
+
+/// The warning for a variable that gets the name of utf8mb3, or of one of its collations.
+fn of_utf8mb3(id: VariableId, text: &str) -> Option<Warning> {
+    let text = text.to_ascii_lowercase();
+    let names_set = [ids::CHARACTER_SET_CLIENT, ids::CHARACTER_SET_CONNECTION, ids::CHARACTER_SET_RESULTS];
+    let remark = match text.as_str() {
+        "utf8" if names_set.contains(&id) => Remark::Utf8,
+        "utf8mb3" if names_set.contains(&id) => Remark::Instead("utf8mb3", "utf8mb4"),
+        name if id == ids::COLLATION_CONNECTION && name.starts_with("utf8mb3_") => {
+            Remark::Utf8Collation(name.into())
+        }
+        _ => return None,
+    };
+    let SqlError { number, message, .. } = remark.warning();
+    Some(Warning { number, message })
+}
+
+/// The warnings that a `sql_mode` is worth: its strict modes belong together, and some will be
+/// removed.
+fn warn_of_modes(cx: &mut Context, now: u64) {
+    let strict = sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES;
+    let dates = sql_mode::NO_ZERO_DATE | sql_mode::NO_ZERO_IN_DATE | sql_mode::ERROR_FOR_DIVISION_BY_ZERO;
+    let is_whole = now & strict != 0 && now & dates == dates;
+    if now & (strict | dates) != 0 && !is_whole {
+        cx.warn(error::SQL_MODE_MERGED.plain());
+    }
+    if now & sql_mode::PAD_CHAR_TO_FULL_LENGTH != 0 {
+        cx.warn(error::WARN_DEPRECATED_SQLMODE.with(&[&"PAD_CHAR_TO_FULL_LENGTH"]));
+    }
+}
+
+/// Error 1227 unless the account may change a session's variable that asks for this.
+fn may_set(cx: &Context, asks: Asks) -> Result<()> {
+    let (any, names, shown): (_, &[&str], _) = match asks {
+        Asks::Nothing => return Ok(()),
+        Asks::Admin => {
+            (Privileges::SUPER, &SESSION_ADMIN, "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN")
+        }
+        Asks::AdminButSuper => {
+            (Privileges::NONE, &SESSION_ADMIN, "SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN")
+        }
+        Asks::AdminOrApplier => (
+            Privileges::SUPER,
+            &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"],
+            "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER",
+        ),
+    };
+    match names.iter().any(|name| cx.need_any(any, name, shown).is_ok()) {
+        true => Ok(()),
+        false => Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown])),
+    }
+}
+
+/// The same for the server's value, which always asks for something.
+fn may_set_global(cx: &Context, id: VariableId) -> Result<()> {
+    let (one, also, shown): (_, Option<&str>, _) = match id.variable().name() {
+        "offline_mode" => (
+            "SYSTEM_VARIABLES_ADMIN",
+            Some("CONNECTION_ADMIN"),
+            "SUPER or SYSTEM_VARIABLES_ADMIN and CONNECTION_ADMIN",
+        ),
+        "binlog_encryption" => ("BINLOG_ENCRYPTION_ADMIN", None, "SUPER or BINLOG_ENCRYPTION_ADMIN"),
+        _ => ("SYSTEM_VARIABLES_ADMIN", None, "SUPER or SYSTEM_VARIABLES_ADMIN"),
+    };
+    let any = match id.variable().asks() {
+        Asks::AdminButSuper => Privileges::NONE,
+        _ => Privileges::SUPER,
+    };
+    cx.need_any(any, one, shown)?;
+    also.map_or(Ok(()), |also| cx.need_any(any, also, shown))
+}
+
+/// True if the assignment makes the server read only, which it is not yet.
+fn sets_read_only(cx: &Context, id: VariableId, value: &Value) -> bool {
+    [ids::READ_ONLY, ids::SUPER_READ_ONLY].contains(&id)
+        && *value == Value::Bool(true)
+        && !cx.database.globals().bool(id)
+}
+
+const SESSION_ADMIN: [&str; 2] = ["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
 
 fn wrong_value(name: &str, assigned: &Assigned) -> SqlError {
     error::WRONG_VALUE_FOR_VAR.with(&[&name, &assigned.as_text()])

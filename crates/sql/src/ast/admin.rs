@@ -170,14 +170,22 @@ pub struct TableMaintenance {
     /// `QUICK`, `EXTENDED`, `FOR UPGRADE`, .. in upper case.
     pub options: Vec<Ident>,
     pub histogram: Option<Histogram>,
+    /// CACHE INDEX: the key cache.
+    pub key_cache: Option<Ident>,
+    /// CACHE INDEX and LOAD INDEX INTO CACHE: `PARTITION (..)` was given.
+    pub partitions: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MaintenanceVerb {
     Analyze,
+    /// `CACHE INDEX`
+    AssignToKeycache,
     Check,
     Checksum,
     Optimize,
+    /// `LOAD INDEX INTO CACHE`
+    PreloadKeys,
     Repair,
 }
 
@@ -363,7 +371,8 @@ pub struct ReplicaThreads {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartReplica {
     pub threads: ReplicaThreads,
-    /// `UNTIL ..`: `SQL_AFTER_GTIDS`, `SOURCE_LOG_FILE`, .. in upper case; empty values for SQL_AFTER_MTS_GAPS.
+    /// `UNTIL ..`: `SQL_AFTER_GTIDS`, `SOURCE_LOG_FILE`, .. in upper case; empty values for
+    /// SQL_AFTER_MTS_GAPS.
     pub until: Vec<(Ident, Text)>,
     /// `USER`, `PASSWORD`, `DEFAULT_AUTH`, `PLUGIN_DIR`, in upper case.
     pub connection: Vec<(Ident, Text)>,

@@ -1,4 +1,5 @@
-//! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE, LOAD DATA; and HANDLER, which reads them one by one.
+//! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE, LOAD DATA; and HANDLER, which
+//! reads them one by one.
 
 use super::{
     ColumnName, Expr, FileFormat, Ident, Limit, ObjectName, OrderItem, Query, TableReference, Text, With,
@@ -22,7 +23,8 @@ pub struct Insert {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum InsertSource {
-    /// `VALUES (..), (..)`, and `SET a = ..`, whose names are in `columns`. A row may be empty: all defaults.
+    /// `VALUES (..), (..)`, and `SET a = ..`, whose names are in `columns`. A row may be empty: all
+    /// defaults.
     Values(Vec<Vec<Expr>>),
     Query(Box<Query>),
 }
@@ -56,7 +58,8 @@ pub struct Update {
     pub with: Option<Box<With>>,
     pub low_priority: bool,
     pub ignore: bool,
-    /// One table, or a join (or several) in the multi-table form, which has neither ORDER BY nor LIMIT.
+    /// One table, or a join (or several) in the multi-table form, which has neither ORDER BY nor
+    /// LIMIT.
     pub tables: Vec<TableReference>,
     pub assignments: Vec<Assignment>,
     pub filter: Option<Expr>,

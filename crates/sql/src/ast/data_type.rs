@@ -1,5 +1,5 @@
-//! Column types, as declared. Ranges and defaults (what `CHAR` without a length is, what `TEXT(70000)` becomes) are the
-//! executor's business.
+//! Column types, as declared. Ranges and defaults (what `CHAR` without a length is, what
+//! `TEXT(70000)` becomes) are the executor's business.
 
 use super::{Ident, Text};
 
@@ -104,13 +104,28 @@ pub struct Sign {
     pub zerofill: bool,
 }
 
-/// What was said of a character type's character set. `ASCII` is latin1, `UNICODE` ucs2, `NATIONAL` utf8mb3, `BYTE` binary.
+/// What was said of a character type's character set. `ASCII` is latin1, `UNICODE` ucs2, `NATIONAL`
+/// utf8mb3, `BYTE` binary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Charset {
     pub charset: Option<Ident>,
     pub collation: Option<Ident>,
     /// The attribute `BINARY`: the character set's `_bin` collation.
     pub binary: bool,
+}
+
+impl DataType {
+    /// What is said of the character set, if the type has one.
+    pub fn charset(&self) -> Option<&Charset> {
+        match self {
+            DataType::Char { charset, .. }
+            | DataType::Varchar { charset, .. }
+            | DataType::Text { charset, .. }
+            | DataType::Enum { charset, .. }
+            | DataType::Set { charset, .. } => Some(charset),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

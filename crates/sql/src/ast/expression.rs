@@ -87,7 +87,8 @@ pub enum ExprKind {
         branches: Vec<CaseBranch>,
         otherwise: Option<Box<Expr>>,
     },
-    /// `CAST(operand AS ty)`, `CONVERT(operand, ty)`, `BINARY operand`. The unary plus is dropped, as MySQL does.
+    /// `CAST(operand AS ty)`, `CONVERT(operand, ty)`, `BINARY operand`. The unary plus is dropped,
+    /// as MySQL does.
     Cast {
         operand: Box<Expr>,
         ty: Box<CastType>,
@@ -124,7 +125,8 @@ pub enum ExprKind {
         unit: IntervalUnit,
         operand: Box<Expr>,
     },
-    /// `TIMESTAMPADD(unit, amount, date)` is a `DateArithmetic`; this is `TIMESTAMPDIFF(unit, from, to)`.
+    /// `TIMESTAMPADD(unit, amount, date)` is a `DateArithmetic`; this is
+    /// `TIMESTAMPDIFF(unit, from, to)`.
     TimestampDiff {
         unit: IntervalUnit,
         from: Box<Expr>,
@@ -156,8 +158,8 @@ pub enum ExprKind {
     Values(Box<ColumnName>),
 }
 
-/// Bytes of strings are the client's, escapes resolved; which character set they have is the session's business, unless
-/// an introducer names one.
+/// Bytes of strings are the client's, escapes resolved; which character set they have is the
+/// session's business, unless an introducer names one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
     Null,
@@ -285,7 +287,8 @@ pub struct CaseBranch {
     pub then: Expr,
 }
 
-/// A call by name. The name is lower case unless a database is given, so that a built-in one can be looked up at once.
+/// A call by name. The name is lower case unless a database is given, so that a built-in one can be
+/// looked up at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionCall {
     pub database: Option<Ident>,

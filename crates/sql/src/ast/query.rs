@@ -90,7 +90,8 @@ pub enum SelectItem {
     },
 }
 
-/// `LIMIT count`, `LIMIT offset, count`, `LIMIT count OFFSET offset`: integers, parameters or a routine's variables.
+/// `LIMIT count`, `LIMIT offset, count`, `LIMIT count OFFSET offset`: integers, parameters or a
+/// routine's variables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     pub count: Expr,

@@ -131,7 +131,8 @@ pub enum Compound {
     Close(Ident),
 }
 
-/// `BEGIN .. END` with its declarations, in the order that MySQL demands: variables and conditions, cursors, handlers.
+/// `BEGIN .. END` with its declarations, in the order that MySQL demands: variables and conditions,
+/// cursors, handlers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     pub label: Option<Ident>,
@@ -174,7 +175,8 @@ pub struct Signal {
     pub items: Vec<(Ident, Expr)>,
 }
 
-/// GET DIAGNOSTICS. The targets are user variables ([`super::ExprKind::UserVariable`]) or a routine's variables.
+/// GET DIAGNOSTICS. The targets are user variables ([`super::ExprKind::UserVariable`]) or a
+/// routine's variables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GetDiagnostics {
     pub stacked: bool,

@@ -7,8 +7,8 @@ use super::{Account, Expr, Ident, ObjectName, Text, VariableName, VariableScope}
 pub enum SetItem {
     /// `@name = value`
     UserVariable { name: Ident, value: Expr },
-    /// `[scope] name = value`. Without a scope it's the session's value, or inside a routine a variable of that name;
-    /// `NEW.x` of a trigger is a name with a component. `None` is DEFAULT.
+    /// `[scope] name = value`. Without a scope it's the session's value, or inside a routine a
+    /// variable of that name; `NEW.x` of a trigger is a name with a component. `None` is DEFAULT.
     Variable { scope: Option<VariableScope>, name: VariableName, value: Option<Expr> },
     /// `NAMES charset [COLLATE collation]`; `None` is DEFAULT.
     Names { charset: Option<Ident>, collation: Option<Ident> },

@@ -124,7 +124,8 @@ pub struct Check {
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyDefinition {
     pub kind: KeyKind,
-    /// The index's name, or the constraint's (`CONSTRAINT name UNIQUE ..`) where only that was given.
+    /// The index's name, or the constraint's (`CONSTRAINT name UNIQUE ..`) where only that was
+    /// given.
     pub name: Option<Ident>,
     pub parts: Vec<KeyPart>,
     pub options: IndexOptions,
@@ -208,11 +209,11 @@ pub enum TableOption {
     RowFormat(Ident),
     Union(Vec<ObjectName>),
     Tablespace(Ident),
-    /// Any other with a number: AVG_ROW_LENGTH, CHECKSUM, KEY_BLOCK_SIZE, MAX_ROWS, STATS_PERSISTENT, ...; `None` is
-    /// `DEFAULT`. The name is upper case.
+    /// Any other with a number: AVG_ROW_LENGTH, CHECKSUM, KEY_BLOCK_SIZE, MAX_ROWS,
+    /// STATS_PERSISTENT, ...; `None` is `DEFAULT`. The name is upper case.
     Number(Ident, Option<u64>),
-    /// Any other with a text: COMPRESSION, CONNECTION, DATA DIRECTORY, ENCRYPTION, PASSWORD, ENGINE_ATTRIBUTE, ...; the
-    /// name is upper case.
+    /// Any other with a text: COMPRESSION, CONNECTION, DATA DIRECTORY, ENCRYPTION, PASSWORD,
+    /// ENGINE_ATTRIBUTE, ...; the name is upper case.
     Text(Ident, Text),
     /// Any other with a word: INSERT_METHOD, STORAGE; the name is upper case.
     Word(Ident, Ident),
@@ -274,7 +275,16 @@ pub struct AlterTable {
     pub lock: Option<AlterLock>,
     /// `WITH VALIDATION` is true.
     pub validation: Option<bool>,
+    /// Where the table's name ends in the text; 0 where another statement means the same.
+    pub name_end: u32,
+    /// The log's text says that columns are placed in the order of the actions ([`IN_ORDER`]).
+    pub in_order: bool,
 }
+
+/// What the log's text has behind the table's name if columns are placed in the order of the
+/// actions. Older versions placed those that are changed first, and row events go by the columns'
+/// places: their logs must mean what they meant.
+pub const IN_ORDER: &str = " /* placed in order */";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AlterAlgorithm {

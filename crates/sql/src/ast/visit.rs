@@ -1,7 +1,9 @@
-//! Walking over trees: every query, table and expression that a statement holds, wherever it stands.
+//! Walking over trees: every query, table and expression that a statement holds, wherever it
+//! stands.
 //!
-//! A [`Visitor`] is told of each on the way down. What it overrides it goes into itself, by calling the `walk_` function
-//! of the same name. A match without `_` arms keeps this complete when the tree grows.
+//! A [`Visitor`] is told of each on the way down. What it overrides it goes into itself, by calling
+//! the `walk_` function of the same name. A match without `_` arms keeps this complete when the
+//! tree grows.
 
 use super::{
     Aggregate, Delete, Expr, ExprKind, FrameBound, Insert, InsertSource, JoinCondition, JsonOn, JsonValue,
@@ -13,6 +15,16 @@ pub trait Visitor<'a> {
     /// A query, as a statement or inside of another.
     fn query(&mut self, query: &'a Query) {
         walk_query(self, query);
+    }
+
+    /// A WITH clause, before what it belongs to.
+    fn with(&mut self, with: &'a With) {
+        walk_with(self, with);
+    }
+
+    /// A SELECT, as a query or as a side of UNION.
+    fn select(&mut self, select: &'a Select) {
+        walk_select(self, select);
     }
 
     /// A table reference in FROM, or in a list of tables to change.
@@ -37,8 +49,13 @@ pub fn walk_with<'a, V: Visitor<'a> + ?Sized>(v: &mut V, with: &'a With) {
 /// The parts of a query.
 pub fn walk_query<'a, V: Visitor<'a> + ?Sized>(v: &mut V, query: &'a Query) {
     if let Some(with) = &query.with {
-        walk_with(v, with);
+        v.with(with);
     }
+    walk_without_with(v, query);
+}
+
+/// The parts of a query but for its WITH.
+pub fn walk_without_with<'a, V: Visitor<'a> + ?Sized>(v: &mut V, query: &'a Query) {
     walk_body(v, &query.body);
     query.order_by.iter().for_each(|item| v.expr(&item.expr));
     if let Some(limit) = &query.limit {
@@ -49,7 +66,7 @@ pub fn walk_query<'a, V: Visitor<'a> + ?Sized>(v: &mut V, query: &'a Query) {
 
 fn walk_body<'a, V: Visitor<'a> + ?Sized>(v: &mut V, body: &'a QueryBody) {
     match body {
-        QueryBody::Select(select) => walk_select(v, select),
+        QueryBody::Select(select) => v.select(select),
         QueryBody::Values(rows) => rows.iter().flatten().for_each(|e| v.expr(e)),
         QueryBody::Table(name) => v.named_table(name),
         QueryBody::SetOperation { left, right, .. } => {
@@ -60,7 +77,8 @@ fn walk_body<'a, V: Visitor<'a> + ?Sized>(v: &mut V, body: &'a QueryBody) {
     }
 }
 
-fn walk_select<'a, V: Visitor<'a> + ?Sized>(v: &mut V, select: &'a Select) {
+/// The parts of a SELECT.
+pub fn walk_select<'a, V: Visitor<'a> + ?Sized>(v: &mut V, select: &'a Select) {
     for item in &select.items {
         if let SelectItem::Expr { expr, .. } = item {
             v.expr(expr);
@@ -202,7 +220,7 @@ pub fn walk_insert<'a, V: Visitor<'a> + ?Sized>(v: &mut V, insert: &'a Insert) {
 /// The parts of an UPDATE.
 pub fn walk_update<'a, V: Visitor<'a> + ?Sized>(v: &mut V, update: &'a Update) {
     if let Some(with) = &update.with {
-        walk_with(v, with);
+        v.with(with);
     }
     update.tables.iter().for_each(|t| v.table(t));
     update.assignments.iter().for_each(|a| v.expr(&a.value));
@@ -213,7 +231,7 @@ pub fn walk_update<'a, V: Visitor<'a> + ?Sized>(v: &mut V, update: &'a Update) {
 /// The parts of a DELETE.
 pub fn walk_delete<'a, V: Visitor<'a> + ?Sized>(v: &mut V, delete: &'a Delete) {
     if let Some(with) = &delete.with {
-        walk_with(v, with);
+        v.with(with);
     }
     delete.from.iter().for_each(|t| v.table(t));
     delete.filter.iter().for_each(|e| v.expr(e));

@@ -1,4 +1,5 @@
-//! Accounts: what the catalog keeps of each, which one a client gets, and the statements that make one again.
+//! Accounts: what the catalog keeps of each, which one a client gets, and the statements that make
+//! one again.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ pub struct AccountOptions {
     pub require_tls: bool,
     /// PASSWORD EXPIRE: the password has to be changed before anything else.
     pub expired: bool,
-    /// PASSWORD EXPIRE NEVER; otherwise it is up to `default_password_lifetime`, which means never too.
+    /// PASSWORD EXPIRE NEVER; otherwise it is up to `default_password_lifetime`, which means never
+    /// too.
     pub expires_never: bool,
     /// MAX_USER_CONNECTIONS; 0 is no limit.
     pub connections_max: u32,
@@ -55,8 +57,8 @@ const EXPIRES_NEVER: u8 = 32;
 const HAS_ATTRIBUTE: u8 = 64;
 
 impl UserDef {
-    /// Flags u8, plugin, authentication string; then, unless the flags say that the record is of the first version: grants
-    /// ([`Grants::encode`]), MAX_USER_CONNECTIONS u32, attribute.
+    /// Flags u8, plugin, authentication string; then, unless the flags say that the record is of
+    /// the first version: grants ([`Grants::encode`]), MAX_USER_CONNECTIONS u32, attribute.
     pub fn encode(&self) -> Vec<u8> {
         let o = &self.options;
         let flag = |bit, on: bool| if on { bit } else { 0 };
@@ -106,7 +108,8 @@ impl UserDef {
         (self.user.clone(), self.host.clone())
     }
 
-    /// `'user'@'host' IDENTIFIED WITH 'plugin' AS 'hash'`, as CREATE and ALTER USER have it in the log.
+    /// `'user'@'host' IDENTIFIED WITH 'plugin' AS 'hash'`, as CREATE and ALTER USER have it in the
+    /// log.
     pub fn identified(&self) -> String {
         format!("{}@{} {}", quote_text(&self.user), quote_text(&self.host), self.authentication())
     }
@@ -149,8 +152,9 @@ impl UserDef {
         (self.user == user || self.user.is_empty()) && host_matches(&self.host, host)
     }
 
-    /// How exactly it names its clients; of those that fit, the greatest is taken: a host without wildcards before one
-    /// with a netmask, before patterns by the place of their first wildcard; then a name before the anonymous user.
+    /// How exactly it names its clients; of those that fit, the greatest is taken: a host without
+    /// wildcards before one with a netmask, before patterns by the place of their first wildcard;
+    /// then a name before the anonymous user.
     pub fn exactness(&self) -> (u8, usize, bool) {
         let (kind, more) = match self.host.find(['%', '_']) {
             Some(wildcard) => (0, wildcard),
@@ -164,7 +168,8 @@ impl UserDef {
     }
 }
 
-/// True if a client from `host` fits a host pattern. A client from this machine is `localhost`, whatever way it came.
+/// True if a client from `host` fits a host pattern. A client from this machine is `localhost`,
+/// whatever way it came.
 fn host_matches(pattern: &str, host: &str) -> bool {
     let loopback = |h: &str| matches!(h, "localhost" | "127.0.0.1" | "::1");
     if pattern.is_empty() || (loopback(pattern) && loopback(host)) {
@@ -173,7 +178,7 @@ fn host_matches(pattern: &str, host: &str) -> bool {
     if let Some((network, mask)) = pattern.split_once('/') {
         return in_network(network, mask, host);
     }
-    like::matches(host.as_bytes(), pattern.as_bytes(), None, Collation(33))
+    like::name_matches(host.as_bytes(), pattern.as_bytes(), None, Collation(33))
 }
 
 /// `192.0.2.0/255.255.255.0`, or the number of bits behind the slash.

@@ -1,11 +1,11 @@
-//! AUTO_INCREMENT: which number comes next.
+//! AUTO_INCREMENT: which number comes next. There is no auto-increment lock.
 //!
-//! A counter is one atomic number: the smallest value not given out yet. A statement reserves what it needs at once, so
-//! concurrent inserts of single rows get consecutive numbers and each statement's are its own. Numbers are not given
-//! back: a failed insert leaves a gap.
+//! A counter is one atomic number: the smallest value not given out yet. A statement reserves what
+//! it needs at once, so concurrent inserts of single rows get consecutive numbers and each
+//! statement's are its own. Numbers are not given back: a failed insert leaves a gap.
 //!
-//! After a restart the counter starts behind everything that was ever *used*: checkpoints carry all counters in their
-//! notes, and replay raises them by the rows it sees.
+//! After a restart the counter starts behind everything that was ever *used*: checkpoints carry all
+//! counters in their notes, and replay raises them by the rows it sees.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -48,9 +48,22 @@ impl Counter {
         self.0.load(Relaxed)
     }
 
-    /// Reserves `count` values of a series, none above `max`; returns the first one. `None` if they don't fit.
+    /// Another counter that goes on at the same value.
+    pub fn copy(&self) -> Self {
+        Self(AtomicU64::new(self.next()))
+    }
+
+    /// True if values from `value` on were given out.
+    pub fn has_passed(&self, value: u64) -> bool {
+        let next = self.next();
+        next == 0 || next > value
+    }
+
+    /// Reserves `count` values of a series, none above `max`; returns the first one. `None` if they
+    /// don't fit.
     pub fn reserve(&self, count: u64, series: Series, max: u64) -> Option<u64> {
-        // Relaxed: the value orders nothing; each is handed to one statement by the exchange itself.
+        // Relaxed: the value orders nothing; each is handed to one statement by the exchange
+        // itself.
         let mut current = self.0.load(Relaxed);
         loop {
             let first = series.at_least(current)?;

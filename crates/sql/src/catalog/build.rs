@@ -1,7 +1,9 @@
-//! From a CREATE TABLE statement to a definition: everything that MySQL checks before it makes a table.
+//! From a CREATE TABLE statement to a definition: everything that MySQL checks before it makes a
+//! table.
 //!
-//! The result is a function of the statement, the database's collation, the sql_mode and the numbers given: the same when
-//! the statement is executed, when it is replayed from the log, and when the catalog's text of it is read at a start.
+//! The result is a function of the statement, the database's collation, the sql_mode and the
+//! numbers given: the same when the statement is executed, when it is replayed from the log, and
+//! when the catalog's text of it is read at a start.
 
 use storage::TreeId;
 
@@ -16,11 +18,12 @@ use crate::value::zone::Zone;
 /// The name of the primary key that a table without one gets.
 pub const GENERATED_KEY: &str = "my_row_id";
 
-/// The comment of such a column where nobody has asked for it: clients are not shown it, though the log and the catalog's
-/// text have it. Other servers' replicas have it as an invisible column.
+/// The comment of such a column where nobody has asked for it: clients are not shown it, though the
+/// log and the catalog's text have it. Other servers' replicas have it as an invisible column.
 pub const ROW_ID_COMMENT: &str = "row identity of a table without primary key";
 
-/// The comment of a column that has the values of an index's expression: clients are shown the expression instead.
+/// The comment of a column that has the values of an index's expression: clients are shown the
+/// expression instead.
 pub const KEY_PART_COMMENT: &str = "values of an index's expression";
 
 /// What a definition depends on besides its text.
@@ -28,14 +31,23 @@ pub const KEY_PART_COMMENT: &str = "values of an index's expression";
 pub struct Environment {
     /// The database's collation.
     pub collation: Collation,
-    /// The character set of the statement's literals.
+    /// The character set that the statement's literals are written in.
     pub charset: Charset,
+    /// The character set that they have as values: the connection's.
+    pub connection: Charset,
     /// Which default dates are allowed.
     pub dates: DateRules,
+    /// TIME_TRUNCATE_FRACTIONAL: defaults are cut, not rounded.
+    pub truncate_fraction: bool,
     /// The session's time zone, for the defaults of TIMESTAMP columns.
     pub zone: Zone,
+    /// A client sends the definition, so that what MySQL would refuse is refused; what a log or a
+    /// catalog has is not judged again.
+    pub from_client: bool,
     /// `sql_generate_invisible_primary_key`: a key that is generated is shown.
     pub shows_generated_key: bool,
+    /// The sql_mode is strict: TEXT and BLOB can't even have the empty text for a default.
+    pub strict: bool,
 }
 
 /// The numbers a table gets.
@@ -66,8 +78,8 @@ impl Trees {
     }
 }
 
-/// Makes a definition. `selected` are the columns of the query of a CREATE TABLE .. SELECT: those that the definition
-/// names too are as it has them, and all stand behind those that only it has.
+/// Makes a definition. `selected` are the columns of the query of a CREATE TABLE .. SELECT: those
+/// that the definition names too are as it has them, and all stand behind those that only it has.
 pub fn build(
     database: &str,
     name: &str,
@@ -122,6 +134,17 @@ pub fn check_name(name: &str, wrong: error::Code) -> Result<()> {
         return Err(wrong.with(&[&name]));
     }
     Ok(())
+}
+
+/// The same for a CHECK constraint, whose name MySQL lets end with blanks.
+pub fn check_constraint_name(name: &str) -> Result<()> {
+    if name.chars().count() > IDENTIFIER_MAX {
+        return Err(error::TOO_LONG_IDENT.with(&[&name]));
+    }
+    match name.contains('\0') {
+        true => Err(error::WRONG_NAME_FOR_INDEX.with(&[&name])),
+        false => Ok(()),
+    }
 }
 
 /// Table options that mean something, or are shown again.

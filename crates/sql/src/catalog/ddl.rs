@@ -1,10 +1,12 @@
 //! DDL statements become changes of the catalog.
 //!
-//! [`plan`] does nothing but look: at the statement, the catalog's state, and the session's [`Settings`], which are those
-//! that a query event of the log carries. It is called for a client's statement and again by replay (see C1 in
-//! [`super`]). Where the statement's text would not do the same again (a password in clear, a key that was generated),
-//! the plan has another text for the log.
+//! [`plan`] does nothing but look: at the statement, the catalog's state, and the session's
+//! [`Settings`], which are those that a query event of the log carries. It is called for a client's
+//! statement and again by replay (see C1 in [`super`]). Where the statement's text would not do the
+//! same again (a password in clear, a key that was generated), the plan has another text for the
+//! log.
 
+mod absent;
 pub mod alter;
 mod grant;
 mod routine;
@@ -23,7 +25,7 @@ use super::{ColumnDef, TableDef, check_not_system, database_or, show};
 use crate::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind, TableDefinition};
 use crate::error::{self, Result, SqlError};
 use crate::types::{Charset, Collation};
-use crate::value::temporal::DateRules;
+use crate::value::temporal::{DateRules, SECOND};
 use crate::value::zone::Zone;
 use crate::variables::sql_mode;
 
@@ -34,7 +36,7 @@ pub struct Settings {
     pub database: Option<String>,
     /// `sql_mode`
     pub sql_mode: u64,
-    /// `character_set_client`
+    /// The character set of the statement's text ([`Charset::of_statements`]).
     pub client: Charset,
     /// `collation_connection`
     pub connection: Collation,
@@ -48,6 +50,10 @@ pub struct Settings {
     pub account: (String, String),
     /// `sql_generate_invisible_primary_key`. The log has the column that it makes.
     pub generates_key: bool,
+    /// `sql_require_primary_key`
+    pub requires_key: bool,
+    /// A client sends the statement; it is not one that the log has.
+    pub from_client: bool,
     /// The session's temporary tables. What is logged never depends on them.
     pub temporary: TemporaryTables,
 }
@@ -81,7 +87,8 @@ pub struct LoggedText {
 pub enum TextForm {
     /// With those of the session that sent it.
     Session,
-    /// The server has written it: in UTF-8, for a `sql_mode` without [`sql_mode::SYNTAX`], whatever the session's are.
+    /// The server has written it: in UTF-8, for a `sql_mode` without [`sql_mode::SYNTAX`], whatever
+    /// the session's are.
     Canonical,
 }
 
@@ -151,12 +158,18 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
             | S::RenameUser(_)
             | S::Grant(_)
             | S::Revoke(_)
+            | S::DropView { .. }
+            | S::DropTrigger { .. }
+            | S::DropEvent { .. }
+            | S::DropServer { .. }
+            | S::DropRole { .. }
     )
 }
 
-/// A CREATE TABLE .. SELECT whose query has these columns. The text for the log is that of the table, without query.
-/// `auto_increment` is the AUTO_INCREMENT value behind the query's rows, if these don't tell it: rows that IGNORE or
-/// REPLACE left out have taken numbers, and nothing else in the log says so.
+/// A CREATE TABLE .. SELECT whose query has these columns. The text for the log is that of the
+/// table, without query. `auto_increment` is the AUTO_INCREMENT value behind the query's rows, if
+/// these don't tell it: rows that IGNORE or REPLACE left out have taken numbers, and nothing else
+/// in the log says so.
 pub fn create_selecting(
     create: &CreateTable,
     selected: &[ColumnDef],
@@ -213,8 +226,31 @@ pub fn plan(
         S::RenameUser(pairs) => user::rename(pairs, state, settings),
         S::Grant(grant) => grant::grant(grant, state, settings),
         S::Revoke(revoke) => grant::revoke(revoke, state, settings),
+        S::DropView { names, if_exists } => absent::drop_views(names, *if_exists, state, settings),
+        S::DropTrigger { name, if_exists } => absent::drop_trigger(name, *if_exists, state, settings),
+        S::DropEvent { name, if_exists } => absent::drop_event(name, *if_exists, settings),
+        S::DropServer { name, if_exists } => absent::drop_server(name, *if_exists),
+        S::DropRole { names, if_exists } => user::drop_roles(names, *if_exists, state, settings),
         _ => Err(SqlError::internal("a statement that is no DDL")),
     }
+}
+
+/// What RENAME TABLE waits for: the tables that have one of its names now, the new ones too.
+/// Whether these are free is asked once nobody else can change that, for they may become so while
+/// it waits.
+pub fn tables_to_rename(
+    pairs: &[(ObjectName, ObjectName)],
+    state: &State,
+    settings: &Settings,
+) -> Result<Vec<Arc<TableDef>>> {
+    let mut tables: Vec<Arc<TableDef>> = Vec::new();
+    for name in pairs.iter().flat_map(|(from, to)| [from, to]) {
+        let (database, name) = settings.object(name)?;
+        tables.extend(state.table(database, name).cloned());
+    }
+    tables.sort_by_key(|table| Arc::as_ptr(&table.lock).addr());
+    tables.dedup_by(|a, b| Arc::ptr_eq(&a.lock, &b.lock));
+    Ok(tables)
 }
 
 /// The table that a definition makes: to be looked at, not to be made.
@@ -246,6 +282,11 @@ impl Settings {
         }
     }
 
+    /// What [`TableDef::created`] becomes: the statement's moment, as its event has it.
+    fn created(&self) -> Option<u32> {
+        Some((self.moment / SECOND) as u32).filter(|&seconds| seconds > 0)
+    }
+
     /// Which incomplete dates the sql_mode allows.
     pub fn dates(&self) -> DateRules {
         let has = |bit| self.sql_mode & bit != 0;
@@ -256,13 +297,22 @@ impl Settings {
         }
     }
 
+    /// True if the sql_mode is strict.
+    pub fn is_strict(&self) -> bool {
+        self.sql_mode & (sql_mode::STRICT_ALL_TABLES | sql_mode::STRICT_TRANS_TABLES) != 0
+    }
+
     fn environment(&self, database: Collation) -> Environment {
         Environment {
             collation: database,
             charset: self.client,
+            connection: self.connection.charset(),
             dates: self.dates(),
+            truncate_fraction: self.sql_mode & sql_mode::TIME_TRUNCATE_FRACTIONAL != 0,
             zone: self.zone,
             shows_generated_key: self.generates_key,
+            strict: self.is_strict(),
+            from_client: self.from_client,
         }
     }
 }

@@ -1,12 +1,14 @@
-//! A table's definition in the making: what CREATE TABLE says, or what ALTER TABLE makes of a table that is there.
+//! A table's definition in the making: what CREATE TABLE says, or what ALTER TABLE makes of a table
+//! that is there.
 //!
-//! Columns and keys are put in, taken out and changed by name; [`Draft::finish`] checks the whole, as MySQL does, and
-//! numbers it. Each column and key remembers which of the old table it was, so that ALTER TABLE knows what it means for
-//! rows and trees.
+//! Columns and keys are put in, taken out and changed by name; [`Draft::finish`] checks the whole,
+//! as MySQL does, and numbers it. Each column and key remembers which of the old table it was, so
+//! that ALTER TABLE knows what it means for rows and trees.
 
 mod expressions;
 mod keys;
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use binlog::position::LogPosition;
@@ -16,15 +18,16 @@ use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
 use self::expressions::{Place, canonical};
 use super::auto_increment::Counter;
-use super::build::{Environment, Numbers, Options, check_name};
+use super::build::{Environment, Numbers, Options, check_constraint_name, check_name};
 use super::collations::KeyCollations;
+use super::deprecated;
 use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
 use super::table_map::details;
 use crate::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind};
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::parser::{ParseOptions, parse_expression};
 use crate::types::data_type::ROW_SIZE_MAX;
-use crate::types::{Collation, DataType};
+use crate::types::{Charset, Collation, DataType};
 use crate::value::{Datum, store};
 
 /// A definition in the making.
@@ -234,6 +237,9 @@ impl Draft {
         check_name(name, error::WRONG_COLUMN_NAME)?;
         let attributes = &ast.attributes;
         let ty = DataType::resolve(&ast.ty, name, self.collation)?;
+        if self.environment.from_client {
+            check_members(&ast.ty, &ty)?;
+        }
         if attributes.srid.is_some() {
             return Err(SqlError::unsupported("spatial columns"));
         }
@@ -264,6 +270,13 @@ impl Draft {
         if attributes.on_update_now.is_some_and(|fsp| !is_moment || fsp != u32::from(ty.decimals())) {
             return Err(error::INVALID_ON_UPDATE.with(&[&name]));
         }
+        // DEFAULT NULL says so, too: such a column can be part of no primary key.
+        let says_null = |d: &ColumnDefault| match d {
+            ColumnDefault::Literal(literal) => matches!(literal.kind, ExprKind::Literal(ast::Literal::Null)),
+            _ => false,
+        };
+        let said_null =
+            said_null || self.environment.from_client && attributes.default.as_ref().is_some_and(says_null);
         let def = ColumnDef {
             name: name.to_owned(),
             ty,
@@ -302,9 +315,16 @@ impl Draft {
             }
             Some(ColumnDefault::Literal(literal)) => literal,
         };
-        let value = literal_value(literal).ok_or_else(invalid)?;
+        let (value, charset) = self.literal_value(literal).ok_or_else(invalid)?;
         if value.is_null() {
             return if nullable { Ok((Default::Value(Datum::Null), None)) } else { Err(invalid()) };
+        }
+        if matches!(ty, DataType::Lob { .. })
+            && !self.environment.strict
+            && deprecated::is_empty_text(literal)
+        {
+            // There is a warning.
+            return Ok((if nullable { Default::Value(Datum::Null) } else { Default::None }, None));
         }
         if matches!(ty, DataType::Lob { .. } | DataType::Json) {
             return Err(error::BLOB_CANT_HAVE_DEFAULT.with(&[&name]));
@@ -315,19 +335,45 @@ impl Draft {
             dates: self.environment.dates,
             zone: self.environment.zone,
             moment: 0, // literals are no times
-            truncate_fraction: false,
+            truncate_fraction: self.environment.truncate_fraction,
         };
         let mut target =
             store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut diagnostics };
-        let fitted = store::fit(value, self.environment.charset, ty, &mut target).map_err(|_| invalid())?;
+        let fitted = store::fit(value, charset, ty, &mut target).map_err(|_| invalid())?;
         Ok((Default::Value(fitted.into_owned()), None))
+    }
+
+    /// The value of a default's literal, and the character set of a text.
+    fn literal_value(&self, literal: &ast::Expr) -> Option<(Datum<'static>, Charset)> {
+        use ast::{ExprKind as E, Literal as L};
+        let value = literal_value(literal)?;
+        let written = self.environment.charset;
+        let introduced = |name: &ast::Ident| Charset::by_name(name);
+        Some(match &literal.kind {
+            E::Literal(L::String { introducer: Some(name), .. }) => (value, introduced(name)?),
+            E::Literal(L::Hex { introducer, .. } | L::Bit { introducer, .. }) => match introducer {
+                Some(name) => (Datum::Bytes(value.into_bytes()), introduced(name)?),
+                None => (value, Charset::Binary),
+            },
+            E::Literal(L::String { introducer: None, .. }) => {
+                // It is one of the connection's character set, which is what byte strings have of
+                // it.
+                let connection = self.environment.connection;
+                match written.convert(value.to_bytes().into_owned().into(), connection) {
+                    (text, false) => (Datum::Bytes(text), connection),
+                    _ => (value, written),
+                }
+            }
+            _ => (value, written),
+        })
     }
 
     /// Adds a CHECK constraint.
     pub fn add_check(&mut self, ast: &ast::Check, of_column: Option<&str>) -> Result<()> {
-        let name = ast.name.as_ref().map(ToString::to_string);
+        // An empty name is none.
+        let name = ast.name.as_ref().map(ToString::to_string).filter(|name| !name.is_empty());
         if let Some(name) = &name {
-            check_name(name, error::WRONG_NAME_FOR_INDEX)?;
+            check_constraint_name(name)?;
         }
         let (expr, of_column) = (ast.expr.clone(), of_column.map(str::to_owned));
         self.checks.push(DraftCheck { name, expr, enforced: ast.enforced, of_column });
@@ -344,8 +390,8 @@ impl Draft {
         }
     }
 
-    /// Checks the whole and numbers it. `numbers` gives the table its number and each index its tree, by the number that
-    /// it had and its place now.
+    /// Checks the whole and numbers it. `numbers` gives the table its number and each index its
+    /// tree, by the number that it had and its place now.
     pub fn finish(
         mut self,
         database: &str,
@@ -383,6 +429,7 @@ impl Draft {
             collation: self.collation,
             comment: options.comment,
             options: options.shown,
+            created: None,
             schema: Arc::new(schema),
             layouts: None,
             readable_from: LogPosition::ZERO,
@@ -433,16 +480,18 @@ impl Draft {
         let number = |c: &DraftCheck| c.name.as_deref()?.strip_prefix(&prefix)?.parse::<u32>().ok();
         let mut last = self.checks.iter().filter_map(number).max().unwrap_or(0);
         let mut checks: Vec<CheckDef> = Vec::with_capacity(self.checks.len());
+        let mut names = HashSet::new();
         for check in &self.checks {
             let name = check.name.clone().unwrap_or_else(|| {
                 last += 1;
                 format!("{prefix}{last}")
             });
+            crate::bounds::check()?;
             // One that is made of the table's name may be too long.
-            check_name(&name, error::WRONG_NAME_FOR_INDEX)?;
+            check_constraint_name(&name)?;
             let place = Place::Check { name: &name, of_column: check.of_column.as_deref() };
             let expr = canonical(self, check.expr.clone(), place)?;
-            if checks.iter().any(|c| c.name.eq_ignore_ascii_case(&name)) {
+            if !names.insert(name.to_ascii_lowercase()) {
                 return Err(error::CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));
             }
             checks.push(CheckDef { name, expr, enforced: check.enforced });
@@ -511,6 +560,22 @@ pub fn definition_of(index: &IndexDef, tree: TreeId) -> IndexDefinition {
     IndexDefinition { name: index.name.clone(), tree, parts: index.parts.clone(), unique: index.unique }
 }
 
+/// Error 3854 for members of ENUM and SET that the column's character set lacks.
+fn check_members(ast: &ast::DataType, ty: &DataType) -> Result<()> {
+    let (ast::DataType::Enum { members, .. } | ast::DataType::Set { members, .. }) = ast else {
+        return Ok(());
+    };
+    let charset = ty.collation().charset();
+    for member in members {
+        if std::str::from_utf8(member).is_ok() && Charset::Utf8mb4.convert(member.to_vec().into(), charset).1
+        {
+            let shown = store::escape(member);
+            return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &"utf8mb4", &charset.name()]));
+        }
+    }
+    Ok(())
+}
+
 fn text_of(text: Option<&ast::Text>) -> String {
     text.map_or(String::new(), |c| c.to_str_lossy().into_owned())
 }
@@ -527,6 +592,9 @@ fn literal_value(ast: &ast::Expr) -> Option<Datum<'static>> {
             L::Decimal(digits) => Datum::Decimal(Decimal::parse(digits.as_bytes()).0),
             L::Float(text) => Datum::Double(text.parse().ok()?),
             L::String { bytes, .. } => Datum::owned(bytes.to_vec()),
+            L::Hex { bytes, introducer: Some(_) } | L::Bit { bytes, introducer: Some(_) } => {
+                Datum::owned(bytes.to_vec())
+            }
             L::Hex { bytes, .. } | L::Bit { bytes, .. } => Datum::Bits(bytes.to_vec().into()),
             L::Date(text) | L::Time(text) | L::Timestamp(text) => Datum::owned(text.to_vec()),
         },

@@ -1,13 +1,16 @@
-//! Metadata locks: a table's definition, and its rows under LOCK TABLES, stay as they are as long as a session uses them.
+//! Metadata locks: a table's definition, and its rows under LOCK TABLES, stay as they are as long
+//! as a session uses them.
 //!
-//! Statements hold a table's lock until their transaction ends: to read or to write. DDL and LOCK TABLES .. WRITE hold it
-//! exclusively, LOCK TABLES .. READ against writers. ALTER TABLE keeps other DDL away as long as it runs, and users only
-//! where it must. Whoever waits for one of the latter keeps new users out. A lock
-//! outlives its table; whoever gets one asks the catalog again whether the table is still the same.
+//! Statements hold a table's lock until their transaction ends: to read or to write. DDL and LOCK
+//! TABLES .. WRITE hold it exclusively, LOCK TABLES .. READ against writers. ALTER TABLE keeps
+//! other DDL away as long as it runs, and users only where it must. Whoever waits for one of the
+//! latter keeps new users out. A lock outlives its table; whoever gets one asks the catalog again
+//! whether the table is still the same.
 //!
-//! (M1) DDL takes several exclusive locks in the order of their names, and holds no other lock but those of LOCK TABLES.
-//! (M2) Waits that wait for each other are found when the last of them begins ([`waits`]): one of them gets error 1213. A
-//!      circle that goes through row locks too is ended by their timeout.
+//! (M1) DDL takes several exclusive locks in the order of their names, and holds no other lock but
+//!      those of LOCK TABLES.
+//! (M2) Waits that wait for each other are found when the last of them begins ([`waits`]): one of
+//!      them gets error 1213. A circle that goes through row locks too is ended by their timeout.
 
 pub mod gate;
 pub mod waits;
@@ -61,12 +64,18 @@ impl Kind {
         }
     }
 
+    /// True if the lock itself knows who has it: not a statement's, of which sessions tell.
+    fn is_named(self) -> bool {
+        !matches!(self, Kind::Read | Kind::Write)
+    }
+
     /// True for DDL.
     fn is_definition(self) -> bool {
         matches!(self, Kind::Exclusive | Kind::Upgradable | Kind::NoWrite | Kind::Upgraded)
     }
 
-    /// True if whoever waits for this keeps new ones of the other kind out, so as not to wait for ever.
+    /// True if whoever waits for this keeps new ones of the other kind out, so as not to wait for
+    /// ever.
     fn goes_before(self, other: Kind) -> bool {
         matches!(self, Kind::Exclusive | Kind::ReadOnly | Kind::NoWrite | Kind::Upgraded)
             && matches!(other, Kind::Read | Kind::Write)
@@ -86,6 +95,8 @@ pub struct MetadataLock {
 struct State {
     holders: [u32; 7],
     waiting: [u32; 7],
+    /// The sessions that hold it in another way than statements do: there are few.
+    named: Vec<(u64, Kind)>,
 }
 
 const KINDS: [Kind; 7] = [
@@ -109,11 +120,30 @@ impl State {
     }
 }
 
+impl State {
+    /// Asserts that no two hold it that exclude each other, and that those who hold it by name are
+    /// known by it.
+    fn check_invariants(&self) {
+        for (kind, other) in KINDS.iter().flat_map(|kind| KINDS.iter().map(move |other| (*kind, *other))) {
+            let both = match kind == other {
+                true => self.holders[kind as usize] > 1,
+                false => self.holders[kind as usize] > 0 && self.holders[other as usize] > 0,
+            };
+            assert!(!both || !kind.excludes(other), "{kind:?} and {other:?} are held at once: {self:?}");
+        }
+        for kind in KINDS.into_iter().filter(|kind| kind.is_named()) {
+            let named = self.named.iter().filter(|(_, held)| *held == kind).count();
+            assert_eq!(named, self.holders[kind as usize] as usize, "who holds it as {kind:?}: {self:?}");
+        }
+    }
+}
+
 /// A lock, given back when dropped.
 #[derive(Debug)]
 pub struct Guard {
     lock: Arc<MetadataLock>,
     kind: Kind,
+    session: u64,
     /// Where the definition is that it keeps; 0 if that is not known.
     definition: usize,
 }
@@ -133,6 +163,8 @@ pub struct Waiter<'a> {
     pub waits: &'a Waits,
     /// What the session holds; asked for only if it has to wait.
     pub held: &'a dyn Fn() -> Vec<(Arc<MetadataLock>, Kind)>,
+    /// Told when the wait begins (true) and when it is over: SHOW PROCESSLIST says so.
+    pub on_wait: &'a dyn Fn(bool),
 }
 
 /// How often a waiter looks whether it was killed.
@@ -148,7 +180,9 @@ impl MetadataLock {
         if !state.admits(kind, holds_already) {
             state.waiting[kind as usize] += 1;
             drop(state);
+            (waiter.on_wait)(true);
             let waited = self.wait(kind, holds_already, waiter);
+            (waiter.on_wait)(false);
             state = self.state.lock();
             state.waiting[kind as usize] -= 1;
             let still = waited.and_then(|()| match state.admits(kind, holds_already) {
@@ -161,8 +195,14 @@ impl MetadataLock {
             }
         }
         state.holders[kind as usize] += 1;
+        if kind.is_named() {
+            state.named.push((waiter.session, kind));
+        }
+        if env::INVARIANTS {
+            state.check_invariants();
+        }
         drop(state);
-        Ok(Guard { lock: self.clone(), kind, definition: 0 })
+        Ok(Guard { lock: self.clone(), kind, session: waiter.session, definition: 0 })
     }
 
     #[cold]
@@ -196,6 +236,11 @@ impl MetadataLock {
             }
         }
         Ok(())
+    }
+
+    /// The sessions that hold it otherwise than to read or to write rows.
+    pub fn named_holders(&self) -> Vec<(u64, Kind)> {
+        self.state.lock().named.clone()
     }
 
     fn wake(&self) {
@@ -236,6 +281,15 @@ impl Drop for Guard {
     fn drop(&mut self) {
         let mut state = self.lock.state.lock();
         state.holders[self.kind as usize] -= 1;
+        if self.kind.is_named() {
+            let place = state.named.iter().position(|held| *held == (self.session, self.kind));
+            if let Some(place) = place {
+                state.named.swap_remove(place);
+            }
+        }
+        if env::INVARIANTS {
+            state.check_invariants();
+        }
         let waited_for = state.waiting.iter().any(|n| *n > 0);
         drop(state);
         if waited_for {
@@ -255,7 +309,14 @@ mod tests {
         lock.lock(
             kind,
             false,
-            &Waiter { session: 1, interrupt: &interrupt, timeout, waits: &waits, held: &held },
+            &Waiter {
+                session: 1,
+                interrupt: &interrupt,
+                timeout,
+                waits: &waits,
+                held: &held,
+                on_wait: &|_| (),
+            },
         )
     }
 
@@ -273,13 +334,22 @@ mod tests {
             move || {
                 let (interrupt, waits) = (Interrupt::new(), Waits::default());
                 let timeout = Duration::from_secs(60);
-                let waiter =
-                    Waiter { session: 2, interrupt: &interrupt, timeout, waits: &waits, held: &Vec::new };
+                let (waits, held, on_wait) = (&waits, &Vec::new, &|_| ());
+                let waiter = Waiter { session: 2, interrupt: &interrupt, timeout, waits, held, on_wait };
                 lock.lock(Kind::Read, false, &waiter).map(drop)
             }
         });
         drop(ddl);
         waiter.join().unwrap().unwrap();
+    }
+
+    #[test]
+    #[should_panic = "are held at once"]
+    fn holders_that_exclude_each_other_are_noticed() {
+        let mut state = State::default();
+        state.holders[Kind::Write as usize] = 1;
+        state.holders[Kind::Upgraded as usize] = 1;
+        state.check_invariants();
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl FunctionDef {
         if c.security == Some(SqlSecurity::Invoker) {
             out += "    SQL SECURITY INVOKER\n";
         }
-        if let Some(comment) = &c.comment {
+        if let Some(comment) = c.comment.as_ref().filter(|comment| !comment.is_empty()) {
             out += &format!("    COMMENT {}\n", quote_text_for(&comment.to_str_lossy(), self.sql_mode));
         }
         let mut out = out.into_bytes();

@@ -1,21 +1,25 @@
-//! DDL is read back before it is ordered: what could not be read later is refused now (R1).
+//! DDL is read back before it is ordered: what could not be read later is refused now
+//! (R1 of ARCHITECTURE.md).
 //!
-//! What a DDL statement makes is kept twice, as text each time: in the catalog's records, which a start reads, and in the
-//! statement's event, which recovery and replicas plan again. Both are read here, by the functions that will read them
-//! then, from the bytes that they will have, and compared with the definitions in memory.
+//! What a DDL statement makes is kept twice, as text each time: in the catalog's records, which a
+//! start reads, and in the statement's event, which recovery and replicas plan again. Both are read
+//! here, by the functions that will read them then, from the bytes that they will have, and
+//! compared with the definitions in memory.
 //!
 //! 1. encode   The records are put into the batch, the statement into an event.
 //! 2. records  The batch's entries are read as a start reads them ([`record::read_entry`]).
-//! 3. event    The event is decoded and planned as replay plans it ([`replay::plan_event`]): with the settings that it
-//!    carries (`sql_mode`, character sets, time zone, default database), and none of the session's.
+//! 3. event    The event is decoded and planned as replay plans it ([`replay::plan_event`]): with
+//!    the settings that it carries (`sql_mode`, character sets, time zone, default database), and
+//!    none of the session's.
 //! 4. compare  Every object that the statement is about must be the same in all three catalogs.
 //!
-//! (R1a) A batch with a change of the catalog comes from [`checked_records`] alone, so nothing that fails to come back
+//! (R1a) A batch with a change of the catalog comes from [`checked_records`] alone, so nothing that
+//! fails to come back
 //!       is ever logged.
 //!
-//! A statement that would fail at a start fails here with that very error: 1059 for a name that becomes too long, 1117
-//! for too many columns, 1436 for an expression that nests too deep as it is written. What comes back as something else is
-//! refused with 1235.
+//! A statement that would fail at a start fails here with that very error: 1059 for a name that
+//! becomes too long, 1117 for too many columns, 1436 for an expression that nests too deep as it is
+//! written. What comes back as something else is refused with 1235.
 
 use binlog::event::{
     ChecksumAlgorithm, Event, EventOrigin, FormatDescription, QueryEvent, append_event, decode,
@@ -23,6 +27,7 @@ use binlog::event::{
 use binlog::position::LogPosition;
 use storage::{BatchOp, TreeId, WriteBatch};
 
+use super::new_definitions;
 use super::objects::{FunctionDef, State};
 use super::record::{self, Change};
 use super::replay;
@@ -34,8 +39,9 @@ use crate::error::{Result, SqlError};
 /// The position that the trial catalogs give to what is changed. It only has to be the same in all.
 const TRIAL: LogPosition = LogPosition::ZERO;
 
-/// The records of a DDL statement's changes, once records and event have been read back. `state` is the catalog that the
-/// statement is about to change, `timestamp` the event's (seconds since 1970), `built` the trees that were built for it.
+/// The records of a DDL statement's changes, once records and event have been read back. `state` is
+/// the catalog that the statement is about to change, `timestamp` the event's (seconds since 1970),
+/// `built` the trees that were built for it.
 ///
 /// # Errors
 /// What reading them back fails with; 1235 if something else comes back.
@@ -46,6 +52,7 @@ pub fn checked_records(
     state: &State,
     built: &[TreeId],
 ) -> Result<WriteBatch> {
+    changes.iter().try_for_each(|change| new_definitions::check(change, state))?;
     let mut batch = WriteBatch::new();
     changes.iter().for_each(|change| record::write(change, &mut batch));
     let mut made = state.clone();
@@ -189,6 +196,7 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
         collation,
         comment,
         options,
+        created,
         schema,
         layouts,
         readable_from: _, // of the running server
@@ -212,6 +220,7 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
         (*collation == read.collation, "collation"),
         (*comment == read.comment, "COMMENT"),
         (*options == read.options, "options"),
+        (*created == read.created, "time of creation"),
         (trees(made) == trees(read), "trees"),
         (layouts_of(layouts) == layouts_of(&read.layouts), "layouts"),
     ];

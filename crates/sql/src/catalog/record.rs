@@ -10,8 +10,9 @@
 //! | `u` user 00 host | see [`UserDef::encode`] |
 //! | `x` and the key of an object that replay set aside | since when u64 (a position), the reason (the rest) |
 //!
-//! Numbers are little-endian; texts behind a length-encoded length, but for the CREATE TABLE, which is the rest. A table
-//! is kept as the statement that makes it, in a form that does not depend on any session: UTF-8, time stamps in UTC.
+//! Numbers are little-endian; texts behind a length-encoded length, but for the CREATE TABLE, which
+//! is the rest. A table is kept as the statement that makes it, in a form that does not depend on
+//! any session: UTF-8, time stamps in UTC.
 
 use std::sync::Arc;
 
@@ -36,11 +37,15 @@ use crate::value::zone::Zone;
 /// The catalog's tree.
 pub const TREE: TreeId = TreeId(1);
 
-/// What records look like at the most. The record of a table says itself which form it has ([`put_table`]).
-const FORMAT: u8 = 2;
+/// What records look like at the most. The record of a table says itself which form it has
+/// ([`put_table`]).
+const FORMAT: u8 = 3;
 
 /// Behind the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;
+
+/// Behind [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
+const THIRD_FORM: u8 = 0xFF;
 
 /// A change of the catalog.
 #[derive(Debug, Clone)]
@@ -151,19 +156,23 @@ fn put_next(next: NextNumbers, batch: &mut WriteBatch) {
     batch.put(TREE, b"n", &value);
 }
 
-/// Table number u64; number of indexes (lenenc), the tree of each u32; [`SECOND_FORM`]; number of layouts (lenenc), each:
-/// where it ended u64 (0: where this record stands), number of columns (lenenc), each column type (code u8, metadata u16,
-/// collation u16, unsigned u8), number of sources (lenenc), each: 0 and the column (lenenc), 1 and the value (bytes), or 2
-/// for NULL; number of columns that can be NULL and have no default, not even NULL (lenenc), each (lenenc), since their text
-/// does not say so; the rest is the text of CREATE TABLE.
+/// Table number u64; number of indexes (lenenc), the tree of each u32; [`SECOND_FORM`];
+/// [`THIRD_FORM`]; when it was made or altered last, in seconds since 1970, u32 (0: nobody knows);
+/// number of layouts (lenenc), each: where it ended u64 (0: where this record stands), number of
+/// columns (lenenc), each column type (code u8, metadata u16, collation u16, unsigned u8), number
+/// of sources (lenenc), each: 0 and the column (lenenc), 1 and the value (bytes), or 2 for NULL;
+/// number of columns that can be NULL and have no default, not even NULL (lenenc), each (lenenc),
+/// since their text does not say so; the rest is the text of CREATE TABLE.
 ///
-/// Records without [`SECOND_FORM`] are older: they have no such columns, and the oldest no layouts.
+/// Records without [`THIRD_FORM`] are older and have no such time; those without [`SECOND_FORM`]
+/// are older still: they have no such columns, and the oldest no layouts.
 fn put_table(table: &TableDef, batch: &mut WriteBatch) {
     let mut value = table.id.to_le_bytes().to_vec();
     put_lenenc(&mut value, table.schema.indexes().count() as u64);
     table.schema.indexes().for_each(|index| value.extend_from_slice(&index.tree().0.to_le_bytes()));
     let layouts = table.layouts.as_ref().map_or(&[][..], |layouts| layouts.list());
-    value.push(SECOND_FORM);
+    value.extend([SECOND_FORM, THIRD_FORM]);
+    value.extend_from_slice(&table.created.unwrap_or(0).to_le_bytes());
     put_lenenc(&mut value, layouts.len() as u64);
     layouts.iter().for_each(|layout| put_layout(layout, &mut value));
     let without_default = columns_without_default(table);
@@ -227,8 +236,9 @@ fn read_layout(c: &mut Cursor<'_>) -> Result<Layout, Truncated> {
     if sources.iter().all(is_sound) { Ok(Layout { until, types, sources }) } else { Err(Truncated) }
 }
 
-/// Name, definer's user and host, parameters, returns, body; sql_mode u64, two collations u16; characteristics: bits
-/// (1 deterministic, 2 invoker's rights, 4 has a comment), data access u8, comment.
+/// Name, definer's user and host, parameters, returns, body; sql_mode u64, two collations u16;
+/// characteristics: bits (1 deterministic, 2 invoker's rights, 4 has a comment), data access u8,
+/// comment.
 fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
     let mut value = Vec::new();
     for text in [&f.name, &f.definer.0, &f.definer.1, &f.parameters, &f.returns] {
@@ -348,8 +358,11 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
     load_records(&records)
 }
 
-/// Makes a catalog of its records, in the order of their keys: key, value, position. What can't be read is set aside.
-pub fn load_records(records: &[(Vec<u8>, Vec<u8>, LogPosition)]) -> Result<State> {
+/// A record as a store gives it: key, value, position.
+pub type Record = (Vec<u8>, Vec<u8>, LogPosition);
+
+/// Makes a catalog of its records, in the order of their keys. What can't be read is set aside.
+pub fn load_records(records: &[Record]) -> Result<State> {
     let mut state = State::default();
     let format =
         records.iter().find(|(key, ..)| key == b"v").and_then(|(_, value, _)| value.first().copied());
@@ -428,6 +441,7 @@ fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> R
         b't' => {
             let kept = read_definition(value).map_err(none)?;
             let mut table = read_table(first, second, kept.sql, kept.numbers).map_err(Some)?;
+            table.created = kept.created;
             if !kept.layouts.list().is_empty() {
                 table.layouts = Some(placed_layouts(&kept.layouts, position));
             }
@@ -464,6 +478,7 @@ struct Definition<'a> {
     numbers: Numbers,
     layouts: Layouts,
     without_default: Vec<usize>,
+    created: Option<u32>,
     sql: &'a [u8],
 }
 
@@ -478,11 +493,15 @@ fn read_definition(value: &[u8]) -> Result<Definition<'_>, Truncated> {
     let rest = c.take_rest();
     let (is_second, rest) = rest.strip_prefix(&[SECOND_FORM]).map_or((false, rest), |rest| (true, rest));
     let (mut layouts, mut without_default) = (Vec::new(), Vec::new());
-    // The oldest records have the text right here. It is no list: a table has far fewer layouts than `C` says.
+    // The oldest records have the text right here. It is no list: a table has far fewer layouts
+    // than `C` says.
     if !is_second && rest.starts_with(b"CREATE ") {
-        return Ok(Definition { numbers, layouts: Layouts::new(layouts), without_default, sql: rest });
+        let (layouts, created) = (Layouts::new(layouts), None);
+        return Ok(Definition { numbers, layouts, without_default, created, sql: rest });
     }
-    let mut c = Cursor::new(rest);
+    let third = rest.strip_prefix(&[THIRD_FORM]).filter(|_| is_second);
+    let mut c = Cursor::new(third.unwrap_or(rest));
+    let created = if third.is_some() { Some(c.u32()?).filter(|&seconds| seconds > 0) } else { None };
     for _ in 0..c.lenenc()? {
         layouts.push(read_layout(&mut c)?);
     }
@@ -491,7 +510,8 @@ fn read_definition(value: &[u8]) -> Result<Definition<'_>, Truncated> {
             without_default.push(usize::try_from(c.lenenc()?).map_err(|_| Truncated)?);
         }
     }
-    Ok(Definition { numbers, layouts: Layouts::new(layouts), without_default, sql: c.take_rest() })
+    let (layouts, sql) = (Layouts::new(layouts), c.take_rest());
+    Ok(Definition { numbers, layouts, without_default, created, sql })
 }
 
 fn none(_: Truncated) -> Option<SqlError> {
@@ -512,15 +532,20 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
             "the catalog's text of table {name} defines no columns"
         )));
     };
-    // What was accepted once is not judged again: all dates are allowed, and time stamps are in UTC.
+    // What was accepted once is not judged again: all dates are allowed, and time stamps are in
+    // UTC.
     let dates = DateRules { allow_invalid: true, ..DateRules::default() };
     let collation = Collation::UTF8MB4_0900_AI_CI;
     let environment = Environment {
         collation,
         charset: Charset::Utf8mb4,
+        connection: Charset::Utf8mb4,
         dates,
+        truncate_fraction: false,
         zone: Zone::UTC,
         shows_generated_key: false,
+        strict: true,
+        from_client: false,
     };
     build::build(database, name, &definition, &[], environment, numbers)
 }
@@ -575,6 +600,34 @@ mod tests {
         value.extend_from_slice(&9_u32.to_le_bytes());
         value.extend_from_slice(b"CREATE TABLE `t` (`a` int NOT NULL, PRIMARY KEY (`a`))");
         value
+    }
+
+    /// A record of the second form, from before tables had a time.
+    fn second_form() -> Vec<u8> {
+        let text = first_form();
+        let trees = 8 + 1 + 4;
+        [&text[..trees], &[SECOND_FORM, 0, 0], &text[trees..]].concat()
+    }
+
+    #[test]
+    fn times_are_of_the_third_form() {
+        let mut state = State::default();
+        let database = Change::PutDatabase("db".into(), Collation::UTF8MB4_0900_AI_CI);
+        apply(&database, &mut state, LogPosition::ZERO);
+        assert!(matches!(read(b"tdb\0t", &second_form(), LogPosition::ZERO, &mut state), Ok(())));
+        let mut table = TableDef::clone(&state.databases["db"].tables["t"]);
+        assert_eq!((table.id, table.created), (7, None));
+        for created in [None, Some(1), Some(u32::MAX)] {
+            table.created = created;
+            let mut batch = WriteBatch::new();
+            put_table(&table, &mut batch);
+            for operation in batch.iter() {
+                if let storage::BatchOp::Put { key, value, .. } = operation {
+                    assert!(matches!(read(key, value, LogPosition::ZERO, &mut state), Ok(())));
+                }
+            }
+            assert_eq!(state.databases["db"].tables["t"].created, created);
+        }
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The catalog during replay: DDL is done again where the log has it.
 //!
 //! 1. begin  The catalog as of the store's checkpoint is read, and the notes.
-//! 2. ddl    The session of replay takes the statement's settings over. The statement is planned; its trees are those that
-//!    the notes name, or are built from the rows (C4). Its changes are published at its position.
+//! 2. ddl    The session of replay takes the statement's settings over. The statement is planned;
+//!    its trees are those that the notes name, or are built from the rows (C4). Its changes are
+//!    published at its position.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use binlog::LogPosition;
 use binlog::event::QueryEvent;
+use storage::build::FIRST_BUILT;
 use storage::layout::Layouts;
 use storage::{ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
 
@@ -19,6 +22,8 @@ use crate::ast::{Account, AlterAction, ObjectName, StatementKind};
 use crate::database::Database;
 use crate::error::{Result, SqlError};
 use crate::executor::alter::replayed;
+use crate::parser::head::{self, Named};
+use crate::parser::{ParseOptions, client_text};
 use crate::session::Context;
 use crate::types::Collation;
 use crate::value::temporal::SECOND;
@@ -123,7 +128,8 @@ impl Replay {
 /// Of a reason so many characters are kept.
 const REASON_MAX: usize = 1000;
 
-/// The tables, functions and accounts that a logged DDL statement is about; none if it is about others, or can't be read.
+/// The tables, functions and accounts that a logged DDL statement is about; none if it is about
+/// others, or can't be read.
 fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
     use StatementKind as S;
     let settings = settings_of(query, timestamp);
@@ -138,8 +144,16 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
             Some(ObjectKey::user(&user.to_str_lossy(), &host.to_str_lossy().to_ascii_lowercase()))
         }
     };
-    let Ok(statement) = parse_one(&query.sql, settings.sql_mode) else {
-        return table_in_text(&query.sql).and_then(|name| table(&name)).into_iter().collect();
+    let text = logged_text(query, &settings).unwrap_or_else(|_| query.sql.to_vec().into());
+    let Ok(statement) = parse_one(&text, settings.sql_mode) else {
+        let options = ParseOptions { sql_mode: settings.sql_mode, ..ParseOptions::default() };
+        let named = head::objects_of(&text, &options).unwrap_or_default();
+        let key = |named: &Named| match named {
+            Named::Table(name) => table(name),
+            Named::Function(name) => of(name).map(|(d, name)| ObjectKey::function(&d, &name)),
+            Named::Account(name) => account(name),
+        };
+        return named.iter().filter_map(key).collect();
     };
     match &statement.kind {
         S::CreateTable(create) => table(&create.name).into_iter().collect(),
@@ -175,53 +189,32 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
     }
 }
 
-/// The name behind CREATE TABLE or ALTER TABLE in a text whose rest can't be parsed: one that nests too deep, say. What
-/// it names is made known by a statement that names the same and nothing else.
-fn table_in_text(sql: &[u8]) -> Option<ObjectName> {
-    let text = String::from_utf8_lossy(sql);
-    let mut rest = text.trim_start();
-    let word = |rest: &mut &str, word: &str| {
-        let head = rest.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word));
-        if head.is_some() {
-            *rest = rest[word.len()..].trim_start();
-        }
-        head.is_some()
-    };
-    if !(word(&mut rest, "CREATE ") || word(&mut rest, "ALTER ")) || !word(&mut rest, "TABLE ") {
-        return None;
-    }
-    let _ = word(&mut rest, "IF ") && word(&mut rest, "NOT ") && word(&mut rest, "EXISTS ");
-    let (mut end, mut quoted) = (rest.len(), false);
-    for (at, c) in rest.char_indices() {
-        quoted ^= c == '`';
-        if !quoted && (c.is_whitespace() || c == '(') {
-            end = at;
-            break;
-        }
-    }
-    match parse_one(format!("TRUNCATE TABLE {}", &rest[..end]).as_bytes(), 0).ok()?.kind {
-        StatementKind::TruncateTable(name) => Some(name),
-        _ => None,
-    }
-}
-
-/// What a logged DDL statement does to `state`, and the ALTER TABLE if it is one: nothing but the event says under which
-/// settings. `timestamp` is the event's (seconds since 1970), `trees` gives those of [`alter::Alter::to_build`].
+/// What a logged DDL statement does to `state`, and the ALTER TABLE if it is one: nothing but the
+/// event says under which settings. `timestamp` is the event's (seconds since 1970), `trees` gives
+/// those of [`alter::Alter::to_build`].
 pub(super) fn plan_event(
     query: &QueryEvent<'_>,
     timestamp: u32,
     state: &State,
     trees: impl FnOnce(&alter::Alter) -> Result<Vec<TreeId>>,
 ) -> Result<(Plan, Option<alter::Alter>)> {
-    let settings = settings_of(query, timestamp);
-    let statement = parse_one(&query.sql, settings.sql_mode)?;
+    let mut settings = settings_of(query, timestamp);
+    let text = logged_text(query, &settings)?;
+    settings.client = settings.client.of_statements();
+    let statement = parse_one(&text, settings.sql_mode)?;
     match alter::of(&statement.kind, state, &settings) {
         Some(alter) => {
             let alter = alter?;
             Ok((alter.plan(&trees(&alter)?, state)?, Some(alter)))
         }
-        None => Ok((ddl::plan(&statement, &query.sql, state, &settings, &ddl::no_passwords)?, None)),
+        None => Ok((ddl::plan(&statement, &text, state, &settings, &ddl::no_passwords)?, None)),
     }
+}
+
+/// A logged statement's text in UTF-8, which ours are; those of older versions are in the client's
+/// character set.
+fn logged_text<'a>(query: &'a QueryEvent<'_>, settings: &Settings) -> Result<Cow<'a, [u8]>> {
+    Ok(client_text::to_utf8(&query.sql, settings.client, settings.sql_mode)?)
 }
 
 /// The settings that a DDL statement's event carries, and usual ones for what it does not tell.
@@ -241,6 +234,9 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
         zone: zone.unwrap_or(Zone::UTC),
         // The log has the column that it makes.
         generates_key: false,
+        // What is in the log was allowed.
+        requires_key: false,
+        from_client: false,
         temporary: TemporaryTables::default(),
         moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
         account: match &status.invoker {
@@ -250,10 +246,76 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
     }
 }
 
+/// Plans the statements behind the store's checkpoint before anything is changed, on a copy of the
+/// catalog as of there: one that can't be followed, and of which it can't be said what to set
+/// aside, stops the start here (R2 of ARCHITECTURE.md).
+pub struct Rehearsal {
+    records: Vec<record::Record>,
+    /// Of the records, once there is a statement.
+    state: Option<State>,
+    set_aside: Vec<(ObjectKey, String)>,
+}
+
+impl Rehearsal {
+    /// With the catalog's records as of the checkpoint, in the order of their keys.
+    pub fn new(records: Vec<record::Record>) -> Self {
+        Self { records, state: None, set_aside: Vec::new() }
+    }
+
+    /// The next statement, which ends at `position`.
+    ///
+    /// # Errors
+    /// In words, if replay would stop at it.
+    pub fn statement(
+        &mut self,
+        query: &QueryEvent<'_>,
+        timestamp: u32,
+        position: LogPosition,
+    ) -> std::result::Result<(), String> {
+        let trees = |alter: &alter::Alter| Ok(vec![TreeId(FIRST_BUILT); alter.to_build().len()]);
+        let state = match &mut self.state {
+            Some(state) => state,
+            None => {
+                let records = std::mem::take(&mut self.records);
+                self.state.insert(record::load_records(&records).map_err(|e| e.message)?)
+            }
+        };
+        match plan_event(query, timestamp, state, trees) {
+            Ok((plan, _)) => {
+                plan.changes.iter().for_each(|change| record::apply(change, state, position));
+                Ok(())
+            }
+            Err(e) if objects_named(query, timestamp).is_empty() => Err(not_followed(&e, query)),
+            // Whatever depends on it is found to be set aside when it comes to it.
+            Err(e) => {
+                for key in objects_named(query, timestamp) {
+                    // What is said of an account is not to show what its plugin keeps of the
+                    // password.
+                    let is_user = key.kind == ObjectKind::User;
+                    let why = if is_user { e.to_string() } else { not_followed(&e, query) };
+                    if self.set_aside.iter().all(|(known, _)| *known != key) {
+                        self.set_aside.push((key, why));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What replay would set aside because of a statement so far, and why.
+    pub fn set_aside(&self) -> &[(ObjectKey, String)] {
+        &self.set_aside
+    }
+}
+
+fn not_followed(e: &SqlError, query: &QueryEvent<'_>) -> String {
+    format!("{e}: {}", String::from_utf8_lossy(&query.sql))
+}
+
 impl ReplayTarget for Replay {
     fn begin(&mut self, store: &Arc<Store>) -> std::result::Result<(), ReplayError> {
         let position = store.checkpoint_position();
-        self.load().map_err(|e: SqlError| ReplayError::Event { position, what: e.message })
+        self.load().map_err(|e: SqlError| ReplayError::event(position, e.message))
     }
 
     fn ddl(
@@ -265,7 +327,7 @@ impl ReplayTarget for Replay {
     ) -> std::result::Result<(), String> {
         let Err(e) = self.again(query, timestamp, position, batch) else { return Ok(()) };
         let named = objects_named(query, timestamp);
-        let reason = format!("{e}: {}", String::from_utf8_lossy(&query.sql));
+        let reason = not_followed(&e, query);
         if named.is_empty() {
             // A database, or nobody knows what: nothing that the rest could do without.
             return Err(reason);
@@ -291,8 +353,8 @@ impl ReplayTarget for Replay {
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
         let table = self.cx.database.catalog().table(database, name).ok()?;
-        // Nobody changes rows between the checkpoint that has a statement's trees and the statement: these are of one that
-        // was never logged.
+        // Nobody changes rows between the checkpoint that has a statement's trees and the
+        // statement: these are of one that was never logged.
         if !self.pending.is_empty() {
             self.pending.remove(&table.id);
         }

@@ -1,15 +1,19 @@
-//! Objects that are set aside: the server runs without them rather than not at all (R1), and keeps all that a repair of
-//! them needs (R2).
+//! Objects that are set aside: the server runs without them rather than not at all
+//! (R1 of ARCHITECTURE.md), and keeps all that a repair of them needs (R2 of ARCHITECTURE.md).
 //!
-//! A start sets a table, function or account aside when it can't read its record, or can't replay what the log has of it.
-//! From then on
+//! A start sets a table, function or account aside when it can't read its record, or can't replay
+//! what the log has of it. From then on
 //!
-//! - statements that name it fail with error 1812, which says why; `DROP` alone still works, and ends the matter;
+//! - statements that name it fail with error 1812, which says why; `DROP` alone still works, and
+//!   ends the matter;
 //! - lists of tables show it, so that a dump fails rather than leave it out;
-//! - row events of it are skipped by replay, so its rows are those of before: [`SetAside::since`] says from where on;
-//! - no log file is purged, no unknown tree is dropped, and no name is given twice: what is needed to bring it back stays.
+//! - row events of it are skipped by replay, so its rows are those of before: [`SetAside::since`]
+//!   says from where on;
+//! - no log file is purged, no unknown tree is dropped, and no name is given twice: what is needed
+//!   to bring it back stays.
 //!
-//! What replay sets aside is told by a record of its own (`x`), for the next start begins behind that place.
+//! What replay sets aside is told by a record of its own (`x`), for the next start begins behind
+//! that place.
 
 use binlog::position::LogPosition;
 use storage::TreeId;
@@ -46,7 +50,8 @@ pub struct SetAside {
     pub key: ObjectKey,
     /// Why, for people.
     pub reason: String,
-    /// The end of the first event group that was not applied to it; zero if its record can't be read.
+    /// The end of the first event group that was not applied to it; zero if its record can't be
+    /// read.
     pub since: LogPosition,
     /// Its trees, as far as its record says.
     pub trees: Option<Vec<TreeId>>,

@@ -7,7 +7,7 @@ use storage::schema::KeyPart;
 use super::table::{CheckDef, ColumnDef, Default, IndexDef, TableDef};
 use crate::types::{Charset, Collation, DataType};
 use crate::value::zone::Zone;
-use crate::value::{Datum, store};
+use crate::value::{Datum, store, text};
 use crate::variables::sql_mode;
 
 /// A name in backquotes.
@@ -22,7 +22,8 @@ pub fn quote_text(text: &str) -> String {
     String::from_utf8(out).expect("quoting keeps UTF-8")
 }
 
-/// A text in quotes, for a reader whose `sql_mode` this is: without backslash escapes only quotes are doubled.
+/// A text in quotes, for a reader whose `sql_mode` this is: without backslash escapes only quotes
+/// are doubled.
 pub fn quote_text_for(text: &str, sql_mode: u64) -> String {
     match sql_mode & sql_mode::NO_BACKSLASH_ESCAPES {
         0 => quote_text(text),
@@ -30,16 +31,26 @@ pub fn quote_text_for(text: &str, sql_mode: u64) -> String {
     }
 }
 
-/// The text of CREATE TABLE, whole. `auto_increment` is the value shown; `zone` that of the reader, for time stamps.
+/// Who reads a definition's text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// The catalog, the log: what they read has to be what was written.
+    Server,
+    /// Somebody who asks SHOW CREATE, with MySQL's digits.
+    Client,
+}
+
+/// The text of CREATE TABLE, whole. `auto_increment` is the value shown; `zone` that of the reader,
+/// for time stamps.
 pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
-    let columns = (0..table.columns.len()).map(|number| column_of(table, number, zone));
+    let columns = (0..table.columns.len()).map(|number| column_of(table, number, zone, Reader::Server));
     let keys = table.indexes.iter().map(|index| key(table, index, false));
     text_of_table(table, columns.chain(keys).collect(), auto_increment)
 }
 
 /// The text of CREATE TABLE as clients are shown it.
 pub fn shown_table(table: &TableDef, zone: Zone) -> String {
-    let columns = table.shown_columns().map(|(number, _)| column_of(table, number, zone));
+    let columns = table.shown_columns().map(|(number, _)| column_of(table, number, zone, Reader::Client));
     let keys = table.shown_indexes().map(|index| key(table, index, true));
     let text = text_of_table(table, columns.chain(keys).collect(), table.shown_counter().unwrap_or(0));
     if table.is_temporary() { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text }
@@ -47,7 +58,8 @@ pub fn shown_table(table: &TableDef, zone: Zone) -> String {
 
 /// The text of CREATE TABLE for a table of the server's own, which has no keys.
 pub fn system_table(name: &str, columns: &[ColumnDef], collation: Collation, engine: &str) -> String {
-    let lines: Vec<_> = columns.iter().map(|c| column(c, collation, false, Zone::UTC)).collect();
+    let lines: Vec<_> =
+        columns.iter().map(|c| column(c, collation, false, (Zone::UTC, Reader::Client))).collect();
     let (name, charset) = (quote(name), collation.charset().name());
     let lines = lines.join(",\n  ");
     format!(
@@ -79,12 +91,13 @@ fn check(check: &CheckDef) -> String {
     format!("CONSTRAINT {} CHECK ({}){not}", quote(&check.name), check.expr)
 }
 
-fn column_of(table: &TableDef, number: usize, zone: Zone) -> String {
-    column(&table.columns[number], table.collation, table.auto_column == Some(number), zone)
+fn column_of(table: &TableDef, number: usize, zone: Zone, reader: Reader) -> String {
+    let automatic = table.auto_column == Some(number);
+    column(&table.columns[number], table.collation, automatic, (zone, reader))
 }
 
 /// `of_table` is the table's collation.
-fn column(column: &ColumnDef, of_table: Collation, automatic: bool, zone: Zone) -> String {
+fn column(column: &ColumnDef, of_table: Collation, automatic: bool, reader: (Zone, Reader)) -> String {
     let mut out = format!("{} {}", quote(&column.name), column.ty);
     if column.ty.names_charset() {
         out += &column_charset(column.ty.collation(), of_table);
@@ -99,7 +112,7 @@ fn column(column: &ColumnDef, of_table: Collation, automatic: bool, zone: Zone) 
     } else if matches!(column.ty, DataType::Timestamp(_)) {
         out += " NULL";
     }
-    if let Some(default) = default_text(column, zone)
+    if let Some(default) = default_text(column, reader)
         && column.generated.is_none()
         && !(matches!(column.ty, DataType::Lob { .. }) && default == "NULL")
     {
@@ -135,7 +148,7 @@ fn now_text(ty: &DataType) -> String {
 }
 
 /// The default as it stands behind DEFAULT; `None` if there is none.
-pub fn default_text(column: &ColumnDef, zone: Zone) -> Option<String> {
+fn default_text(column: &ColumnDef, (zone, reader): (Zone, Reader)) -> Option<String> {
     let value = match &column.default {
         Default::None => return None,
         Default::Now => return Some(now_text(&column.ty)),
@@ -145,17 +158,49 @@ pub fn default_text(column: &ColumnDef, zone: Zone) -> Option<String> {
     Some(match (value, &column.ty) {
         (Datum::Null, _) => "NULL".to_owned(),
         (Datum::UInt(bits), DataType::Bit(_)) => format!("b'{bits:b}'"),
+        // All its digits, where clients are shown six; as a DOUBLE, for the shortest text of the
+        // largest FLOAT is beyond it.
+        (Datum::Float(value), DataType::Floating { digits: None, .. }) if reader == Reader::Server => {
+            format!("'{:?}'", f64::from(*value))
+        }
         _ => {
+            let value = default_value(column, value, zone);
+            if let Datum::Bytes(bytes) = &value
+                && !is_text(bytes, column)
+            {
+                return Some(hexadecimal(bytes));
+            }
             let mut out = Vec::new();
-            store::quoted(&default_value(column, value, zone), &mut out);
+            store::quoted(&value, &mut out);
             String::from_utf8_lossy(&out).into_owned()
         }
     })
 }
 
-/// The default's value in the reader's time zone and in UTF-8.
+/// MySQL has definitions in utf8mb3; characters beyond that are text in columns of characters only.
+fn is_text(bytes: &[u8], column: &ColumnDef) -> bool {
+    let charset = if column.ty.is_character() { Charset::Utf8mb4 } else { Charset::Utf8mb3 };
+    charset.valid_prefix(bytes) == bytes.len()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold("0x".to_owned(), |hex, byte| hex + &format!("{byte:02X}"))
+}
+
+/// The default's value as it is read: in the reader's time zone, in UTF-8, with as many digits as
+/// the column shows, and with the zeros of ZEROFILL.
 fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: Zone) -> Datum<'a> {
     match (value, &column.ty) {
+        (Datum::Double(_) | Datum::Float(_), ty @ DataType::Floating { digits: Some((_, decimals)), .. }) => {
+            let mut out = Vec::new();
+            text::write_fixed(value.to_f64().value, *decimals, &mut out);
+            let width = if ty.is_zerofill() { ty.display_length() as usize } else { 0 };
+            Datum::Bytes(text::zero_filled(out.into(), width).into_owned().into())
+        }
+        (value, ty) if ty.is_zerofill() && !value.is_null() => {
+            let digits = text::zero_filled(value.to_bytes(), ty.display_length() as usize);
+            Datum::Bytes(digits.into_owned().into())
+        }
         (Datum::DateTime(utc), DataType::Timestamp(_)) if !utc.is_zero() => Datum::DateTime(zone.show(*utc)),
         (Datum::Bytes(text) | Datum::Label(_, text), ty) if ty.is_character() => {
             Datum::Bytes(ty.collation().charset().convert(text[..].into(), Charset::Utf8mb4).0)
@@ -164,7 +209,8 @@ fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: Zone) 
     }
 }
 
-/// An expression as SHOW and information_schema have it: quotes and what escapes them are escaped there, and only there.
+/// An expression as SHOW and information_schema have it: quotes and what escapes them are escaped
+/// there, and only there.
 pub fn plain_expression(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\'', "\\'")
 }
@@ -178,9 +224,12 @@ pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
         Default::Value(Datum::UInt(bits)) if matches!(column.ty, DataType::Bit(_)) => {
             Some(format!("b'{bits:b}'"))
         }
-        // A byte string has no characters.
+        // A byte string has no characters. MySQL shows it up to the first zero byte.
         Default::Value(Datum::Bytes(bytes)) if column.ty.collation() == Collation::BINARY => {
-            Some(bytes.iter().fold("0x".to_owned(), |hex, byte| hex + &format!("{byte:02X}")))
+            if bytes.is_empty() {
+                return Some(String::new());
+            }
+            Some(hexadecimal(bytes.split(|byte| *byte == 0).next().unwrap_or_default()))
         }
         Default::Value(value) => {
             let value = default_value(column, value, zone);

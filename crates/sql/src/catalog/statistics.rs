@@ -1,11 +1,13 @@
 //! What a table holds, roughly: its rows, and how many values the columns of its indexes have.
 //!
-//! Each index is looked into (`storage::statistics`) when somebody first asks, by ANALYZE TABLE, and when so many entries
-//! came or went since that plans may be wrong: a tenth of the table, as with InnoDB's `innodb_stats_auto_recalc`. Nobody
-//! counts the changes of a table: the number of entries in its tree, which a planner asks for anyway, tells of them.
+//! Each index is looked into (`storage::statistics`) when somebody first asks, by ANALYZE TABLE,
+//! and when so many entries came or went since that plans may be wrong: a tenth of the table, as
+//! with InnoDB's `innodb_stats_auto_recalc`. Nobody counts the changes of a table: the number of
+//! entries in its tree, which a planner asks for anyway, tells of them.
 //!
 //! (S1) One session at a time looks; others go on with what was known, or wait if nothing is.
-//! (S2) What is known is of trees, not of index numbers: it stays true when ALTER TABLE adds or drops others.
+//! (S2) What is known is of trees, not of index numbers: it stays true when ALTER TABLE adds or
+//!      drops others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +22,8 @@ use crate::database::Database;
 /// So few changes are no reason to look again.
 const CHANGES_FEW: u64 = 16;
 
-/// Unless a table doubled or halved, what is known of it is kept so long: a busy table is not looked at all the time.
+/// Unless a table doubled or halved, what is known of it is kept so long: a busy table is not
+/// looked at all the time.
 const KEPT_MIN: Duration = Duration::from_secs(1);
 
 /// A table's statistics, shared by the statements that use the table.
@@ -87,8 +90,8 @@ fn length(sample: &IndexSample) -> u64 {
 }
 
 impl TableDef {
-    /// What is known of the table, looked up where that is too little. `None` if it can't be read: who reads its rows is
-    /// told why.
+    /// What is known of the table, looked up where that is too little. `None` if it can't be read:
+    /// who reads its rows is told why.
     pub fn known(&self, database: &Database) -> Option<Arc<Known>> {
         let entries = self.entries(database).ok()?;
         self.known_unless(database, |known| known.is_outdated(entries, || database.env().monotonic()))

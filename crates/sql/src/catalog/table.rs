@@ -1,7 +1,8 @@
 //! A table's definition, as everything in this crate sees it.
 //!
-//! A [`TableDef`] never changes: DDL makes a new one. It carries what must outlive that: the counter of AUTO_INCREMENT,
-//! what is known of the rows, and the metadata lock, shared by all definitions of the same table.
+//! A [`TableDef`] never changes: DDL makes a new one. It carries what must outlive that: the
+//! counter of AUTO_INCREMENT, what is known of the rows, and the metadata lock, shared by all
+//! definitions of the same table.
 
 use std::sync::{Arc, OnceLock};
 
@@ -46,7 +47,11 @@ pub struct TableDef {
     pub comment: String,
     /// ROW_FORMAT and the other options that are kept and shown, as they are shown.
     pub options: String,
-    /// The engine's view. While an index is being built, it has that index behind those of `indexes`.
+    /// When it was made or altered last, in seconds since 1970, as the statement's event says;
+    /// `None` in records of versions that did not tell.
+    pub created: Option<u32>,
+    /// The engine's view. While an index is being built, it has that index behind those of
+    /// `indexes`.
     pub schema: Arc<TableSchema>,
     /// What its rows were before instant ALTERs.
     pub layouts: Option<Arc<Layouts>>,
@@ -142,7 +147,8 @@ impl TableDef {
         self.indexes.iter().position(|i| i.name.eq_ignore_ascii_case(name))
     }
 
-    /// True if writing a row takes no expressions: no generated column, no expression default, no CHECK.
+    /// True if writing a row takes no expressions: no generated column, no expression default, no
+    /// CHECK.
     pub fn is_plain(&self) -> bool {
         let plain = |c: &ColumnDef| c.generated.is_none() && !matches!(c.default, Default::Expression(_));
         self.checks.is_empty() && self.columns.iter().all(plain)
@@ -178,8 +184,8 @@ impl TableDef {
         self.columns.iter().any(|c| c.is_row_id() || c.name == super::build::GENERATED_KEY && !c.visible)
     }
 
-    /// The definition as it was given, without the key that the table got; to be shown, not to be used. `None` if it has
-    /// its own key.
+    /// The definition as it was given, without the key that the table got; to be shown, not to be
+    /// used. `None` if it has its own key.
     pub fn without_generated_key(&self) -> Option<TableDef> {
         let of_key = |index: &IndexDef| matches!(&index.parts[..], [part] if part.column == 0);
         if !self.has_generated_key() || !self.indexes.first().is_some_and(of_key) {
@@ -206,7 +212,8 @@ impl ColumnDef {
         !self.visible && self.generated.is_some() && self.comment == super::build::KEY_PART_COMMENT
     }
 
-    /// True for what clients are not shown: the key of a table without one, the values of an index's expression.
+    /// True for what clients are not shown: the key of a table without one, the values of an
+    /// index's expression.
     pub fn is_hidden(&self) -> bool {
         !self.visible && (self.is_row_id() || self.is_key_part())
     }

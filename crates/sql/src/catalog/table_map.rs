@@ -1,6 +1,8 @@
-//! What table maps say of a table beside its columns' types: names, members, the primary key, who is visible.
+//! What table maps say of a table beside its columns' types: names, members, the primary key, who
+//! is visible.
 //!
-//! Readers of the log that keep no definitions of their own (`binlog_row_metadata=FULL`) read rows by this alone.
+//! Readers of the log that keep no definitions of their own (`binlog_row_metadata=FULL`) read rows
+//! by this alone.
 
 use binlog::event::metadata::TableDetails;
 

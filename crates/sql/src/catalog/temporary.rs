@@ -1,8 +1,8 @@
 //! Temporary tables: a session's own names, which hide those of the catalog.
 //!
-//! They are in no record, no log and no other session's sight. Their trees lie in the temporary store
-//! ([`storage::temporary`]); a table is planned with provisional numbers ([`provisional`]) and gets its own when it is made
-//! ([`with_trees`]).
+//! They are in no record, no log and no other session's sight. Their trees lie in the temporary
+//! store ([`storage::temporary`]); a table is planned with provisional numbers ([`provisional`])
+//! and gets its own when it is made ([`with_trees`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The error numbers of MySQL 8.4 that Duramen uses, each with symbol, SQLSTATE and message shape.
 //!
-//! Source: the manual's "Server Error Message Reference". Sorted by number; a new error gets its line here first.
+//! Source: the manual's "Server Error Message Reference". Sorted by number; a new error gets its
+//! line here first.
 
 use super::Code;
 
@@ -39,6 +40,7 @@ catalogue! {
     ERROR_ON_READ = 1024, "HY000", "Error reading file '%' (errno: %)";
     ERROR_ON_WRITE = 1026, "HY000", "Error writing file '%' (errno: %)";
     ILLEGAL_HA = 1031, "HY000", "Table storage engine for '%' doesn't have this option";
+    KEY_NOT_FOUND = 1032, "HY000", "Can't find record in '%'";
     OUT_OF_SORTMEMORY = 1038, "HY001", "Out of sort memory, consider increasing server sort buffer size";
     OUT_OF_RESOURCES = 1041, "HY000", "Out of memory; check if mysqld or some other process uses all available memory; if not, you may have to use 'ulimit' to allow mysqld to use more memory or you can add more swap space";
     HANDSHAKE_ERROR = 1043, "08S01", "Bad handshake";
@@ -53,7 +55,7 @@ catalogue! {
     NON_UNIQ_ERROR = 1052, "23000", "Column '%' in % is ambiguous";
     SERVER_SHUTDOWN = 1053, "08S01", "Server shutdown in progress";
     BAD_FIELD_ERROR = 1054, "42S22", "Unknown column '%' in '%'";
-    WRONG_FIELD_WITH_GROUP = 1055, "42000", "Expression #% of SELECT list is not in GROUP BY clause and contains nonaggregated column '%' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
+    WRONG_FIELD_WITH_GROUP = 1055, "42000", "Expression #% of % is not in GROUP BY clause and contains nonaggregated column '%' which is not functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by";
     WRONG_GROUP_FIELD = 1056, "42000", "Can't group on '%'";
     TOO_LONG_IDENT = 1059, "42000", "Identifier name '%' is too long";
     DUP_FIELDNAME = 1060, "42S21", "Duplicate column name '%'";
@@ -61,6 +63,7 @@ catalogue! {
     DUP_ENTRY = 1062, "23000", "Duplicate entry '%' for key '%'";
     WRONG_FIELD_SPEC = 1063, "42000", "Incorrect column specifier for column '%'";
     PARSE_ERROR = 1064, "42000", "% near '%' at line %";
+    WARN_OPTIMIZER_HINT_SYNTAX_ERROR = 1064, "42000", "Optimizer hint syntax error near '%' at line %";
     EMPTY_QUERY = 1065, "42000", "Query was empty";
     NONUNIQ_TABLE = 1066, "42000", "Not unique table/alias: '%'";
     INVALID_DEFAULT = 1067, "42000", "Invalid default value for '%'";
@@ -106,10 +109,12 @@ catalogue! {
     MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #% of SELECT list contains nonaggregated column '%'; this is incompatible with sql_mode=only_full_group_by";
     NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '%' on host '%'";
     TABLEACCESS_DENIED_ERROR = 1142, "42000", "% command denied to user '%'@'%' for table '%'";
+    COLUMNACCESS_DENIED_ERROR = 1143, "42000", "% command denied to user '%'@'%' for column '%' in table '%'";
     NO_SUCH_TABLE = 1146, "42S02", "Table '%.%' doesn't exist";
     SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
     NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
     WRONG_COLUMN_NAME = 1166, "42000", "Incorrect column name '%'";
+    WRONG_KEY_COLUMN = 1167, "42000", "The used storage engine can't index column '%'";
     DUP_UNIQUE = 1169, "23000", "Can't write, because of unique constraint, to table '%'";
     BLOB_KEY_WITHOUT_LENGTH = 1170, "42000", "BLOB/TEXT column '%' used in key specification without a key length";
     PRIMARY_CANT_HAVE_NULL = 1171, "42000", "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
@@ -140,6 +145,7 @@ catalogue! {
     WRONG_VALUE_FOR_VAR = 1231, "42000", "Variable '%' can't be set to the value of '%'";
     WRONG_TYPE_FOR_VAR = 1232, "42000", "Incorrect argument type to variable '%'";
     VAR_CANT_BE_READ = 1233, "HY000", "Variable '%' can only be set, not read";
+    CANT_USE_OPTION_HERE = 1234, "42000", "Incorrect usage/placement of '%'";
     NOT_SUPPORTED_YET = 1235, "42000", "This version of Duramen doesn't yet support '%'";
     INCORRECT_GLOBAL_LOCAL_VAR = 1238, "HY000", "Variable '%' is a % variable";
     OPERAND_COLUMNS = 1241, "21000", "Operand should contain % column(s)";
@@ -162,7 +168,9 @@ catalogue! {
     CANT_AGGREGATE_NCOLLATIONS = 1271, "HY000", "Illegal mix of collations for operation '%'";
     UNKNOWN_COLLATION = 1273, "HY000", "Unknown collation: '%'";
     WRONG_NAME_FOR_INDEX = 1280, "42000", "Incorrect index name '%'";
+    UNKNOWN_KEY_CACHE = 1284, "HY000", "Unknown key cache '%'";
     UNKNOWN_STORAGE_ENGINE = 1286, "42000", "Unknown storage engine '%'";
+    WARN_DEPRECATED_WITH_ADVICE = 1287, "HY000", "%";
     WARN_DEPRECATED_SYNTAX = 1287, "HY000", "'%' is deprecated and will be removed in a future release. Please use % instead";
     NON_UPDATABLE_TABLE = 1288, "HY000", "The target table % of the % is not updatable";
     OPTION_PREVENTS_STATEMENT = 1290, "HY000", "The MySQL server is running with the % option so it cannot execute this statement";
@@ -205,6 +213,7 @@ catalogue! {
     BINLOG_PURGE_UNKNOWN_LOG = 1373, "HY000", "Target log not found in binlog index";
     LOG_IN_USE = 1378, "HY000", "A purgeable log is in use, will not purge";
     NO_BINARY_LOGGING = 1381, "HY000", "You are not using binary logging";
+    RESERVED_SYNTAX = 1382, "HY000", "The '%' syntax is reserved for purposes internal to the MySQL server";
     PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
     KEY_PART_0 = 1391, "HY000", "Key part '%' length cannot be 0";
     CANNOT_USER = 1396, "HY000", "Operation % failed for %";
@@ -219,6 +228,8 @@ catalogue! {
     WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect % value: '%' for function %";
     TABLE_DEF_CHANGED = 1412, "HY000", "Table definition has changed, please retry transaction";
     SP_NO_RETSET = 1415, "0A000", "Not allowed to return a result set from a %";
+    BINLOG_UNSAFE_ROUTINE = 1418, "HY000", "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
+    BINLOG_CREATE_ROUTINE_NEED_SUPER = 1419, "HY000", "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
     COMMIT_NOT_ALLOWED_IN_SF_OR_TRG = 1422, "HY000", "Explicit or implicit commit is not allowed in stored function or trigger.";
     SP_NO_RECURSION = 1424, "HY000", "Recursive stored functions and triggers are not allowed.";
     TOO_BIG_SCALE = 1425, "42000", "Too big scale % specified for column '%'. Maximum is %.";
@@ -234,22 +245,30 @@ catalogue! {
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '%'";
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: %)";
     AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
+    WRONG_STRING_LENGTH = 1470, "HY000", "String '%' is too long for % (should be no longer than %)";
+    FOREIGN_SERVER_DOESNT_EXIST = 1477, "HY000", "The foreign server name you are trying to reference does not exist. Data source error:  %";
+    PARTITION_MGMT_ON_NONPARTITIONED = 1505, "HY000", "Partition management on a not partitioned table is not possible";
     PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '%' is not loaded";
     WRONG_VALUE = 1525, "HY000", "Incorrect % value: '%'";
     EVENT_DOES_NOT_EXIST = 1539, "HY000", "Unknown event '%'";
     CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
+    BASE64_DECODE_ERROR = 1575, "HY000", "Decoding of base64 string failed";
     WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '%'";
     WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '%'";
     NATIVE_FCT_NAME_COLLISION = 1585, "HY000", "This function '%' has the same name as a native function";
     ERROR_ON_LOG = 1598, "HY000", "Binary logging not possible. Message: %";
+    NO_FORMAT_DESCRIPTION_EVENT_BEFORE_BINLOG_STATEMENT = 1609, "HY000", "The BINLOG statement of type `%` was not preceded by a format description BINLOG statement.";
+    SLAVE_CORRUPT_EVENT = 1610, "HY000", "Corrupted replication event was detected";
     XA_RBDEADLOCK = 1614, "XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     WARN_OPTION_IGNORED = 1618, "HY000", "<%> option ignored";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
+    SLAVE_CONVERSION_FAILED = 1677, "HY000", "Column % of table '%.%' cannot be converted from type '%' to type '%'";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
     INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1694, "HY000", "Cannot modify @@session.sql_log_bin inside a transaction";
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
+    ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable % cannot be set when there is an ongoing transaction.";
     MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '%'.";
     MALFORMED_GTID_SPECIFICATION = 1774, "HY000", "Malformed GTID specification '%'.";
@@ -269,17 +288,27 @@ catalogue! {
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     AES_INVALID_IV = 1882, "HY000", "The initialization vector supplied to % is too short. Must be at least % bytes long";
     WARN_LEGACY_SYNTAX_CONVERTED = 3005, "HY000", "% is no longer supported. The statement was converted to %.";
+    INVALID_FIELD_SIZE = 3013, "HY000", "Invalid size for column '%'.";
     INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
+    AGGREGATE_ORDER_FOR_UNION = 3028, "HY000", "Expression #% of ORDER BY contains aggregate function and applies to a UNION, EXCEPT or INTERSECT";
+    AGGREGATE_ORDER_NON_AGG_QUERY = 3029, "HY000", "Expression #% of ORDER BY contains aggregate function and applies to the result of a non-aggregated query";
+    SERVER_OFFLINE_MODE = 3032, "HY000", "The server is currently in offline mode";
     USER_LOCK_WRONG_NAME = 3057, "42000", "Incorrect user-level lock name '%'. The name is empty, NULL, or can not be expressed in the current character-set.";
     USER_LOCK_DEADLOCK = 3058, "HY000", "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and restarting lock acquisition.";
     INCORRECT_TYPE = 3064, "HY000", "Incorrect type for argument % in function %.";
+    FIELD_IN_ORDER_NOT_SELECT = 3065, "HY000", "Expression #% of % is not in SELECT list, references column '%' which is not in SELECT list; this is incompatible with %";
+    WARN_DEPRECATED_SQLMODE = 3090, "HY000", "Changing sql mode '%' is deprecated. It will be removed in a future release.";
     GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED = 3102, "HY000", "Expression of generated column '%' contains a disallowed function.";
     NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN = 3105, "HY000", "The value specified for generated column '%' in table '%' is not allowed.";
     UNSUPPORTED_ACTION_ON_GENERATED_COLUMN = 3106, "HY000", "'%' is not supported for generated columns.";
     GENERATED_COLUMN_NON_PRIOR = 3107, "HY000", "Generated column can refer only to generated columns defined prior to it.";
     DEPENDENT_BY_GENERATED_COLUMN = 3108, "HY000", "Column '%' has a generated column dependency.";
     GENERATED_COLUMN_REF_AUTO_INC = 3109, "HY000", "Generated column '%' cannot refer to auto-increment column.";
+    WARN_UNSUPPORTED_MAX_EXECUTION_TIME = 3125, "HY000", "% hint is supported by top-level standalone SELECT statements only";
+    WARN_CONFLICTING_HINT = 3126, "HY000", "Hint % is ignored as conflicting/duplicated";
+    WARN_UNKNOWN_QB_NAME = 3128, "HY000", "Unresolved name % for % hint";
+    SQL_MODE_MERGED = 3135, "HY000", "'NO_ZERO_DATE', 'NO_ZERO_IN_DATE' and 'ERROR_FOR_DIVISION_BY_ZERO' sql modes should be used with strict mode. They will be merged with strict mode in a future release.";
     INVALID_JSON_TEXT = 3140, "22032", "Invalid JSON text: \"%\" at position % in value for column '%'.";
     INVALID_JSON_TEXT_IN_PARAM = 3141, "22032", "Invalid JSON text in argument % to function %: \"%\" at position %.";
     INVALID_JSON_PATH = 3143, "42000", "Invalid JSON path expression. The error is around character position %.";
@@ -310,6 +339,7 @@ catalogue! {
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     FIELD_IN_GROUPING_NOT_GROUP_BY = 3602, "HY000", "Argument #% of GROUPING function is not in GROUP BY";
     ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for %";
+    NOT_HINT_UPDATABLE_VARIABLE = 3637, "HY000", "Variable '%' cannot be set using SET_VAR hint.";
     MISSING_JSON_TABLE_VALUE = 3665, "22035", "Missing value for JSON_TABLE column '%'";
     WRONG_JSON_TABLE_VALUE = 3666, "2203F", "Can't store an array or an object in the scalar JSON_TABLE column '%'";
     JSON_TABLE_VALUE_OUT_OF_RANGE = 3669, "22003", "Value is out of range for JSON_TABLE's column '%'";
@@ -330,6 +360,8 @@ catalogue! {
     REGEXP_TIME_OUT = 3699, "HY000", "Timeout exceeded in regular expression match.";
     REGEXP_PATTERN_TOO_BIG = 3700, "HY000", "The regular expression pattern exceeds limits on size or complexity.";
     DEPRECATED_UTF8_ALIAS = 3719, "HY000", "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future release. Please consider using UTF8MB4 in order to be unambiguous.";
+    DEPRECATED_NATIONAL = 3720, "HY000", "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be replaced by UTF8MB4 in a future release. Please consider using CHAR(x) CHARACTER SET UTF8MB4 in order to be unambiguous.";
+    TABLE_WITHOUT_PK = 3750, "HY000", "Unable to create or change a table without a primary key, when the system variable 'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid this message. Note that tables without a primary key can cause performance problems in row-based replication, so please consult your DBA before changing this setting.";
     FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION = 3753, "HY000", "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
     FUNCTIONAL_INDEX_REF_AUTO_INCREMENT = 3754, "HY000", "Functional index '%' cannot refer to an auto-increment column.";
     FUNCTIONAL_INDEX_PRIMARY_KEY = 3756, "HY000", "The primary key cannot be a functional index";
@@ -344,6 +376,7 @@ catalogue! {
     DEFAULT_VAL_GENERATED_NON_PRIOR = 3773, "HY000", "Default value expression of column '%' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";
     DEPRECATED_UTF8MB3_COLLATION = 3778, "HY000", "'%' is a collation of the deprecated character set UTF8MB3. Please consider using UTF8MB4 with an appropriate collation instead.";
     FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED = 3800, "HY000", "Expression of functional index '%' cannot refer to a row value.";
+    NON_BOOLEAN_CHECK_CONSTRAINT = 3812, "HY000", "An expression of non-boolean type specified to a check constraint '%'.";
     COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN = 3813, "HY000", "Column check constraint '%' references other column.";
     CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED = 3814, "HY000", "An expression of a check constraint '%' contains disallowed function: %.";
     CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED = 3815, "HY000", "An expression of a check constraint '%' contains disallowed function.";
@@ -359,13 +392,18 @@ catalogue! {
     CONSTRAINT_NOT_FOUND = 3940, "HY000", "Constraint '%' does not exist.";
     CLIENT_LOCAL_FILES_DISABLED = 3948, "42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     DEPENDENT_BY_CHECK_CONSTRAINT = 3959, "HY000", "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";
+    WARN_DEPRECATED_INNER_INTO = 3962, "HY000", "The INTO clause is deprecated inside query blocks of query expressions and will be removed in a future release. Please move the INTO clause to the end of statement instead.";
     MISSING_JSON_VALUE = 3966, "22035", "No value was found by '%' on the specified path.";
     MULTIPLE_JSON_VALUES = 3967, "22034", "More than one value was found by '%' on the specified path.";
+    STATEMENT_NOT_ALLOWED_AFTER_START_TRANSACTION = 3977, "HY000", "Only BINLOG INSERT, COMMIT and ROLLBACK statements are allowed after CREATE TABLE with START TRANSACTION statement.";
+    NOT_ALLOWED_WITH_START_TRANSACTION = 3979, "HY000", "START TRANSACTION clause cannot be used %";
     INVALID_USER_ATTRIBUTE_JSON = 3982, "HY000", "The user attribute must be a valid JSON object";
     CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '%' cannot be used in conjunction with '%' in call to %.";
+    CANNOT_USER_REFERENCED_AS_DEFINER = 4006, "HY000", "Operation % failed for % as it is referenced as a definer account in %.";
     TABLE_MUST_HAVE_A_VISIBLE_COLUMN = 4028, "HY000", "A table must have at least one visible column.";
     XA_TEMP_TABLE = 4091, "HY000", "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     GIPK_COLUMN_EXISTS = 4108, "HY000", "Failed to generate invisible primary key. Column 'my_row_id' already exists.";
     GIPK_FAILED_AUTOINC_COLUMN_EXISTS = 4109, "HY000", "Failed to generate invisible primary key. Auto-increment column already exists.";
     USER_LOCK_OVERLONG_NAME = 4163, "42000", "User-level lock name '%' should not exceed % characters.";
+    WARN_NO_SPACE_VERSION_COMMENT = 4164, "HY000", "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
 }

@@ -1,7 +1,8 @@
 //! The list behind `SHOW WARNINGS` and `SHOW ERRORS`.
 //!
-//! A statement that uses a table starts with an empty list; notes, warnings and the error it ends with are added in
-//! order. The list is bounded by `max_error_count`; what does not fit is counted all the same.
+//! A statement that uses a table starts with an empty list; notes, warnings and the error it ends
+//! with are added in order. The list is bounded by `max_error_count`; what does not fit is counted
+//! all the same.
 
 use super::SqlError;
 
@@ -72,6 +73,16 @@ impl Diagnostics {
         self.errors += u64::from(level == Level::Error);
         if self.conditions.len() < self.kept_max {
             self.conditions.push(Condition { level, error });
+        }
+    }
+
+    /// Adds the error that ends a statement, unless it was told when it came up.
+    pub fn fail(&mut self, error: &SqlError) {
+        let is_told = |c: &Condition| {
+            c.level == Level::Error && c.error.number == error.number && c.error.message == error.message
+        };
+        if !self.conditions.iter().any(is_told) {
+            self.push(Level::Error, error.clone());
         }
     }
 

@@ -1,9 +1,11 @@
-//! Walking an access path: its keys are evaluated and encoded when it is opened, then its ranges are walked.
+//! Walking an access path: its keys are evaluated and encoded when it is opened, then its ranges
+//! are walked.
 //!
-//! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are tested again. So a
-//!      value that a column can't hold exactly makes no narrower range: the walk goes by the columns before it.
-//! (A2) A condition that the keys settle ([`Access::settled`]) is not tested, if all of them are held exactly, and the row
-//!      that is read is the one that the key led to.
+//! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are
+//!      tested again. So a value that a column can't hold exactly makes no narrower range: the walk
+//!      goes by the columns before it.
+//! (A2) A condition that the keys settle ([`Access::settled`]) is not tested, if all of them are
+//!      held exactly, and the row that is read is the one that the key led to.
 
 use std::ops::Bound;
 
@@ -21,6 +23,7 @@ use crate::expression::frame::{self, Frame};
 use crate::planner::Access;
 use crate::planner::access::{Key, Path};
 use crate::session::Context;
+use crate::status::Counter;
 use crate::types::{Charset, DataType};
 use crate::value::{Datum, image, store};
 
@@ -38,6 +41,8 @@ pub struct Scan<'p> {
     /// The conditions that need no test (A2); those behind the end do.
     settled: &'p [bool],
     image: Vec<u8>,
+    /// The next row of the range is its first, which the search for the range has found.
+    at_first: bool,
 }
 
 /// A column's bytes in a row image. Those of a number need no memory of their own.
@@ -71,6 +76,7 @@ impl<'p> Scan<'p> {
             covered: false,
             settled: &[],
             image: Vec::new(),
+            at_first: false,
         }
     }
 
@@ -90,6 +96,7 @@ impl<'p> Scan<'p> {
         self.settled = &[];
         let path = &self.plan.path;
         if path.is_full() {
+            cx.examined.full_scans += 1;
             self.ranges.push(KeyRange::all());
             return Ok(());
         }
@@ -139,7 +146,8 @@ impl<'p> Scan<'p> {
         self.scan.as_ref().is_none_or(IndexScan::is_locked)
     }
 
-    /// Waits for a row that somebody else has locked, which the conditions accept as it was; true if they still do.
+    /// Waits for a row that somebody else has locked, which the conditions accept as it was; true
+    /// if they still do.
     fn wait_for_row(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         let Some(scan) = &mut self.scan else { return Ok(true) };
         if !scan.wait_for_row(&mut cx.transaction().engine)? {
@@ -163,28 +171,74 @@ impl<'p> Scan<'p> {
         }
         loop {
             if let Some(scan) = self.scan.as_mut().filter(|_| self.covered) {
-                if scan.next_entry(&mut cx.transaction().engine)? {
+                let found = scan.next_entry(&mut cx.transaction().engine)?;
+                self.count_step(cx, found);
+                if found {
                     return self.set_entry(frame).map(|()| true);
                 }
                 self.close(cx);
             } else if let Some(scan) = &mut self.scan {
                 if scan.next(&mut cx.transaction().engine)? {
                     frame.set_image(self.plan.slot, scan.row())?;
+                    self.count_step(cx, true);
                     return Ok(true);
                 }
+                self.count_step(cx, false);
                 self.close(cx);
             }
             let Some(range) = self.ranges.get_mut(self.next_range) else { return Ok(false) };
             let range = std::mem::replace(range, KeyRange::all());
             self.next_range += 1;
             let path = &self.plan.path;
+            self.count_search(cx);
             let engine = &mut cx.transaction().engine;
             let schema = &self.plan.table.schema;
             self.scan = Some(engine.scan_index(schema, path.index, range, path.direction, self.mode));
         }
     }
 
-    /// Ends the walk of the range at hand. Who asks for no further rows does so for the sake of its memory.
+    /// Counts the search for a range, as MySQL's storage engines are counted.
+    fn count_search(&mut self, cx: &Context) {
+        let path = &self.plan.path;
+        cx.count(Counter::HandlerReadKey);
+        if path.is_full() {
+            let backward = path.direction == Direction::Backward;
+            cx.count(if backward { Counter::HandlerReadLast } else { Counter::HandlerReadFirst });
+        }
+        self.at_first = !self.is_table_scan();
+    }
+
+    /// Counts a step to the next row of a range, or to its end.
+    fn count_step(&mut self, cx: &mut Context, found: bool) {
+        cx.examined.rows += u64::from(found);
+        if std::mem::take(&mut self.at_first) {
+            return;
+        }
+        let path = &self.plan.path;
+        cx.count(match path.direction {
+            Direction::Backward => Counter::HandlerReadPrev,
+            Direction::Forward if self.is_table_scan() => Counter::HandlerReadRndNext,
+            // Where a unique key has led to a row, there is nothing to go on to.
+            Direction::Forward if !found && self.has_unique_keys() => return,
+            Direction::Forward => Counter::HandlerReadNext,
+        });
+    }
+
+    fn is_table_scan(&self) -> bool {
+        let path = &self.plan.path;
+        path.is_full() && path.index == 0 && path.direction == Direction::Forward
+    }
+
+    fn has_unique_keys(&self) -> bool {
+        let (table, path) = (&self.plan.table, &self.plan.path);
+        table
+            .indexes
+            .get(path.index)
+            .is_some_and(|index| index.unique && path.keys.len() == index.parts.len())
+    }
+
+    /// Ends the walk of the range at hand. Who asks for no further rows does so for the sake of its
+    /// memory.
     pub fn close(&mut self, cx: &mut Context) {
         if let Some(scan) = self.scan.take() {
             scan.end(&mut cx.transaction().engine);
@@ -213,6 +267,8 @@ impl<'p> Scan<'p> {
             },
             Mode::Snapshot | Mode::Newest => engine.get(tree, key)?,
         };
+        cx.count(Counter::HandlerReadKey);
+        cx.examined.rows += u64::from(row.is_some());
         match row {
             Some(row) => frame.set_image(self.plan.slot, &row).map(|()| true),
             None => Ok(false),
@@ -425,7 +481,8 @@ struct Narrowing {
     is_descending: bool,
 }
 
-/// True if `next`, which begins at or behind where `before` does, overlaps it: `before` reaches as far as both then.
+/// True if `next`, which begins at or behind where `before` does, overlaps it: `before` reaches as
+/// far as both then.
 fn is_joined(before: &mut KeyRange, next: &KeyRange) -> bool {
     let reach = |upper: &Bound<KeyBytes>, key: &[u8]| match upper {
         Bound::Excluded(end) => key < end.as_slice(),

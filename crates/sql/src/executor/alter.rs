@@ -1,19 +1,20 @@
 //! Executing ALTER TABLE, CREATE INDEX and DROP INDEX.
 //!
-//! The statement holds the table's upgradable lock throughout: other DDL waits, users come and go. What they do to rows
-//! depends on what there is to do ([`Work`]):
+//! The statement holds the table's upgradable lock throughout: other DDL waits, users come and go.
+//! What they do to rows depends on what there is to do ([`Work`]):
 //!
-//! - a new definition: the lock is made exclusive, the statement is logged, the definition is published.
-//! - indexes ([`build`]): writers are told to keep the new trees, the rows of a snapshot are put under what they write,
-//!   and with the lock exclusive once more the statement is logged.
-//! - all rows anew ([`copy`]): nobody writes, while rows go into new trees, in runs that are no transaction; at the end
-//!   the lock is exclusive.
+//! - a new definition: the lock is made exclusive, the statement is logged, the definition is
+//!   published.
+//! - indexes ([`build`]): writers are told to keep the new trees, the rows of a snapshot are put
+//!   under what they write, and with the lock exclusive once more the statement is logged.
+//! - all rows anew ([`copy`]): nobody writes, while rows go into new trees, in runs that are no
+//!   transaction; at the end the lock is exclusive.
 //!
-//! (A1) Whatever is built is in tables on disk, and a checkpoint tells of it, before the statement is logged. So after a
-//!      crash replay finds the old table, or the new one with all its trees. Only where the store is older than that
-//!      checkpoint it builds them again ([`replayed`]).
-//! (A2) Until it is logged nothing but memory knows of the change. After a failure the table is what it was, and the
-//!      trees are dropped, now or at the next start.
+//! (A1) Whatever is built is in tables on disk, and a checkpoint tells of it, before the statement
+//!      is logged. So after a crash replay finds the old table, or the new one with all its trees.
+//!      Only where the store is older than that checkpoint it builds them again ([`replayed`]).
+//! (A2) Until it is logged nothing but memory knows of the change. After a failure the table is
+//!      what it was, and the trees are dropped, now or at the next start.
 
 mod build;
 pub(super) mod copy;
@@ -25,12 +26,13 @@ use binlog::event::QueryEvent;
 use storage::TreeId;
 use storage::transaction::{Access, Direction, KeyRange};
 
-use crate::ast::Statement;
+use crate::ast::{IN_ORDER, Statement, StatementKind};
 use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, Work};
 use crate::catalog::ddl::{LoggedText, Plan, TextForm};
 use crate::catalog::metadata_lock::{Guard, Kind};
 use crate::catalog::read_back::checked_records;
+use crate::catalog::show::quote;
 use crate::catalog::{BuiltTrees, Change, TableDef, counted_value, statement_hash};
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
@@ -40,6 +42,10 @@ pub(super) struct Running<'s> {
     statement: &'s Statement,
     text: &'s [u8],
     form: TextForm,
+    /// What the log's text has in front of the statement's actions.
+    actions_in_front: Option<String>,
+    /// See [`Alter::placed_in_order`].
+    placed_in_order: bool,
     /// The table as it was at the beginning.
     table: Arc<TableDef>,
     /// Keeps other DDL away.
@@ -59,40 +65,67 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
         if let Some(process) = cx.database.process(cx.id) {
             process.set_state("altering table");
         }
-        let running = Running { statement, text, form, table: alter.old.clone(), upgradable };
+        let actions_in_front = alter.actions_in_front.clone();
+        let table = alter.old.clone();
+        let mut running = Running {
+            statement,
+            text,
+            form,
+            actions_in_front,
+            placed_in_order: alter.placed_in_order,
+            table,
+            upgradable,
+        };
         if !matches!(alter.work, Work::Definition { .. }) {
             running.check_definition(cx, &alter)?;
         }
         let rows = match &alter.work {
             Work::Definition { .. } => {
                 let _alone = running.alone(cx)?;
-                running.commit(cx, &[])?;
-                restart_counter(cx, &alter)?;
+                running.commit(cx, &[], alter.auto_increment.map_or(Counting::On, Counting::From))?;
                 0
             }
             Work::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
-            Work::Copy => copy::run(cx, &running, &alter)?,
+            Work::Copy => copy::run(cx, &mut running)?,
         };
         tell(cx, alter, rows);
         return Ok(());
     }
 }
 
-/// AUTO_INCREMENT = n, below what was given out: numbers go on behind the largest that a row has. The caller has the table to
-/// itself.
-fn restart_counter(cx: &mut Context, alter: &Alter) -> Result<()> {
-    let Some(asked) = alter.auto_increment else { return Ok(()) };
-    let new = &alter.finished.table;
-    let table = cx.catalog().table(&new.database, &new.name)?;
-    if asked < table.counter.next()
-        && let Some(largest) = largest_number(cx, &table)?
-    {
-        table.counter.restart(asked.max(largest.saturating_add(1)));
-    }
-    Ok(())
+/// What becomes of the AUTO_INCREMENT counter that the new definition begins with. It is so before
+/// the statement is logged, for a checkpoint may note it from then on.
+#[derive(Clone, Copy)]
+enum Counting {
+    /// It stays.
+    On,
+    /// Rows have numbers up to this one.
+    Behind(u64),
+    /// AUTO_INCREMENT = n, perhaps below what was given out: numbers go on behind the largest that
+    /// a row has.
+    From(u64),
 }
 
-/// The largest AUTO_INCREMENT value that a row has, 0 if none has a positive one; `None` without an index that tells.
+impl Counting {
+    /// Does it to the counter of `new`; `old` is the table, which the caller has to itself.
+    fn apply(self, cx: &mut Context, old: &Arc<TableDef>, new: &TableDef) -> Result<()> {
+        match self {
+            Counting::On => {}
+            Counting::Behind(largest) => new.counter.used(largest),
+            Counting::From(asked) => {
+                if new.counter.has_passed(asked)
+                    && let Some(largest) = largest_number(cx, old)?
+                {
+                    new.counter.restart(asked.max(largest.saturating_add(1)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The largest AUTO_INCREMENT value that a row has, 0 if none has a positive one; `None` without an
+/// index that tells.
 pub(super) fn largest_number(cx: &mut Context, table: &Arc<TableDef>) -> Result<Option<u64>> {
     let Some((index, direction)) = counting_index(table) else { return Ok(None) };
     let mut reader = cx.scratch_transaction();
@@ -118,6 +151,9 @@ pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
         if is_note { cx.diagnostics.note(warning) } else { cx.warn(warning) }
     }
     cx.status.affected = rows;
+    if alter.is_renaming {
+        return;
+    }
     let warnings = cx.diagnostics.warning_count();
     cx.status.tell(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
 }
@@ -146,27 +182,73 @@ impl Running<'_> {
         cx.lock_further(&self.table, Kind::NoWrite, &self.upgradable)
     }
 
-    /// Logs the statement and publishes the new definition, with the trees that were built for it. The caller has the
-    /// table to itself.
-    fn commit(&self, cx: &mut Context, built: &[TreeId]) -> Result<()> {
+    /// Logs the statement and publishes the new definition, with the trees that were built for it.
+    /// The caller has the table to itself.
+    fn commit(&self, cx: &mut Context, built: &[TreeId], counting: Counting) -> Result<()> {
         let database = cx.database.clone();
         let catalog = database.catalog();
         let old = plan(cx, self.statement)?.old;
         if !built.is_empty() {
-            let statement = Some(statement_hash(self.statement.span.of(self.text)));
+            let statement = Some(statement_hash(&self.logged_text()));
             catalog.put_pending(old.id, BuiltTrees { trees: built.to_vec(), statement });
         }
-        let outcome = self.commit_built(cx, &old, built);
+        let outcome = self.commit_built(cx, &old, built, counting);
         catalog.forget_pending(old.id);
         outcome
     }
 
+    /// The statement's text as the log has it: what it asks of ALGORITHM and LOCK was for this
+    /// server. A replica may have to do it in another way than this one can, and is not to stop for
+    /// that. What becomes of the row id is named, for replicas have it as a column like others.
+    fn logged_text(&self) -> Vec<u8> {
+        let (mut out, mut at) = (Vec::new(), self.statement.span.start as usize);
+        if let StatementKind::AlterTable(alter) = &self.statement.kind {
+            out.extend_from_slice(&self.text[at..alter.name_end as usize]);
+            at = alter.name_end as usize;
+            if self.placed_in_order && !alter.in_order {
+                out.extend_from_slice(IN_ORDER.as_bytes());
+            }
+        }
+        match (&self.actions_in_front, &self.statement.kind) {
+            (Some(actions), StatementKind::AlterTable(alter)) => {
+                // The mark stays right behind the name.
+                if alter.in_order {
+                    out.extend_from_slice(IN_ORDER.as_bytes());
+                    at += IN_ORDER.len();
+                }
+                out.extend_from_slice(format!(" {actions},").as_bytes());
+            }
+            // Another statement's only way to it is DROP INDEX.
+            (Some(actions), kind) => {
+                let (database, name) = (quote(&self.table.database), quote(&self.table.name));
+                let dropped = match kind {
+                    StatementKind::DropIndex(drop) if !drop.name.eq_ignore_ascii_case("PRIMARY") => {
+                        format!("DROP KEY {}", quote(&drop.name))
+                    }
+                    _ => "DROP PRIMARY KEY".to_owned(),
+                };
+                return format!("ALTER TABLE {database}.{name} {actions}, {dropped}").into_bytes();
+            }
+            (None, _) => {}
+        }
+        for word in &self.statement.algorithm_and_lock {
+            out.extend_from_slice(&self.text[at..word.start as usize]);
+            out.extend_from_slice(b"DEFAULT");
+            at = word.end as usize;
+        }
+        out.extend_from_slice(&self.text[at..self.statement.span.end as usize]);
+        out
+    }
+
     /// The statement as the log has it.
     fn event(&self, cx: &Context, plan: &Plan) -> QueryEvent<'static> {
-        let text = LoggedText { sql: self.statement.span.of(self.text).to_vec(), form: self.form };
+        let text = LoggedText { sql: self.logged_text(), form: self.form };
         let mut event = cx.ddl_event(text, &plan.changes);
         let micros = cx.moment().rem_euclid(1_000_000) as u32;
         event.status.microseconds = (micros > 0).then_some(micros);
+        // Rows that the statement numbers have consecutive numbers here. In MySQL it depends on how
+        // the table is altered which ones of a series they get, so a replica is told of none.
+        event.status.auto_increment = None;
         event
     }
 
@@ -178,7 +260,13 @@ impl Running<'_> {
         checked_records(&plan.changes, &self.event(cx, &plan), cx.timestamp(), &state, &built).map(|_| ())
     }
 
-    fn commit_built(&self, cx: &mut Context, old: &TableDef, built: &[TreeId]) -> Result<()> {
+    fn commit_built(
+        &self,
+        cx: &mut Context,
+        old: &Arc<TableDef>,
+        built: &[TreeId],
+        counting: Counting,
+    ) -> Result<()> {
         let database = cx.database.clone();
         let engine = database.engine();
         if !built.is_empty() {
@@ -192,6 +280,13 @@ impl Running<'_> {
         let event = self.event(cx, &plan);
         let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, built)?;
         drop(state);
+        let altered = plan.changes.iter().find_map(|change| match change {
+            Change::AlterTable(_, new, _) if new.auto_column.is_some() => Some(new.clone()),
+            _ => None,
+        });
+        if let Some(new) = &altered {
+            counting.apply(cx, old, new)?;
+        }
         catalog.put_counters(&plan.changes);
         let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid());
         let committed = committed.inspect_err(|_| catalog.forget_counters())?;

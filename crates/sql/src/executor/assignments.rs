@@ -1,7 +1,8 @@
 //! Assignments of UPDATE and ON DUPLICATE KEY UPDATE: what becomes of a row.
 //!
-//! The columns that nobody assigns to are copied, as bytes; the others are evaluated, made to fit, and written. A row that
-//! comes out equal stays as it is, and its ON UPDATE CURRENT_TIMESTAMP columns with it.
+//! The columns that nobody assigns to are copied, as bytes; the others are evaluated, made to fit,
+//! and written. A row that comes out equal stays as it is, and its ON UPDATE CURRENT_TIMESTAMP
+//! columns with it.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub(super) struct Assignments {
     list: Vec<(usize, Assigned)>,
     /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
     touched: Vec<usize>,
-    /// A later assignment reads a column that an earlier one writes: each must be applied before the next.
+    /// A later assignment reads a column that an earlier one writes: each must be applied before
+    /// the next.
     sequential: bool,
     /// IGNORE: a row that would violate a constraint stays as it is, with a warning.
     pub(super) ignore: bool,
@@ -42,7 +44,8 @@ enum Assigned {
     /// A parameter's value, whatever type it has.
     Parameter(usize),
     Default,
-    /// The column itself: it stays as it is, even where its value is one that may not be stored now.
+    /// The column itself: it stays as it is, even where its value is one that may not be stored
+    /// now.
     Itself,
 }
 
@@ -51,7 +54,8 @@ enum Assigned {
 pub(super) enum Around<'a> {
     /// Nothing.
     Nothing,
-    /// The row that an INSERT would have written, as a second source, and what its query gave besides, as a third.
+    /// The row that an INSERT would have written, as a second source, and what its query gave
+    /// besides, as a third.
     New(Row<'a>, Row<'a>),
     /// The joined row that the changed one is a part of, which is read instead of it.
     Frame(&'a Frame),
@@ -77,8 +81,11 @@ impl Assignments {
         (scope, with): (Scope, Option<&ast::With>),
         (basis, text): (&mut Basis, &[u8]),
     ) -> Result<Self> {
+        // ON DUPLICATE KEY UPDATE may read the table under another name.
+        let targets_by_name = scope.values_source.is_some();
         let mut resolver = Resolver::new(cx, scope).with_text(text);
         resolver.targets = vec![table.clone()];
+        resolver.targets_by_name = targets_by_name;
         planner::name_common(&mut resolver, with)?;
         let mut list = Vec::with_capacity(assignments.len());
         let mut sequential = false;
@@ -153,7 +160,8 @@ impl Assignments {
         self.list.iter().any(|(column, _)| table.auto_column == Some(*column))
     }
 
-    /// Makes the row after them in `after`; false if it stays as it is. `how` is the row's number, and what may be stored.
+    /// Makes the row after them in `after`; false if it stays as it is. `how` is the row's number,
+    /// and what may be stored.
     pub(super) fn apply(
         &self,
         cx: &mut Context,
@@ -164,7 +172,8 @@ impl Assignments {
         after: &mut Vec<u8>,
     ) -> Result<bool> {
         let (number, rules) = how;
-        // Expressions look for parameters in the context; without such their values need not be copied.
+        // Expressions look for parameters in the context; without such their values need not be
+        // copied.
         let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, Assigned::Expr(_)));
         let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
         let stepped = self.steps(cx, before, Way { around, number, rules, parameters: &parameters }, after);

@@ -1,7 +1,8 @@
 //! UPDATE and DELETE of one table.
 //!
-//! Rows are found under exclusive locks, in their newest versions, and the whole condition is tested on those. What becomes
-//! of them is said by [`super::assignments`]; a row that stays equal is counted as matched, not as changed.
+//! Rows are found under exclusive locks, in their newest versions, and the whole condition is
+//! tested on those. What becomes of them is said by [`super::assignments`]; a row that stays equal
+//! is counted as matched, not as changed.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Resolver, Scope};
 use crate::planner::covering::ColumnsRead;
 use crate::planner::plan::{self, Basis};
-use crate::planner::{self, Limit, Operator, Query, block, from, join, order};
+use crate::planner::{self, Limit, Operator, Query, block, from, join, order, semi_join};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::value::Datum;
@@ -57,7 +58,8 @@ fn single_table(
 
 /// What both statements have in common: which rows, in which order, how many.
 struct Target {
-    slots: [from::Slot; 1],
+    /// The table's, and those of the subqueries that it is joined with.
+    slots: Vec<from::Slot>,
     gate: Vec<Expr>,
     from: Operator,
     table: Arc<TableDef>,
@@ -68,7 +70,8 @@ struct Target {
     frame: Frame,
 }
 
-/// `sql_safe_updates`: error 1175 for a statement that reads all of a table. Asked when it is known that there may be rows.
+/// `sql_safe_updates`: error 1175 for a statement that reads all of a table. Asked when it is known
+/// that there may be rows.
 pub(super) fn check_safe(cx: &Context, from: &Operator) -> Result<()> {
     match cx.safe_updates() && reads_all(from) {
         true => Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.plain()),
@@ -111,7 +114,7 @@ impl Target {
             planner::conjuncts(resolver.expr(filter)?, &mut list.conditions);
         }
         resolver.scope.clause = "order clause";
-        let mut order = block::order_terms(resolver, wanted.order_by, &[])?;
+        let mut order = block::order_terms(resolver, wanted.order_by, &[], false)?;
         let limit = Limit::resolve(resolver, wanted.limit)?;
         basis.reads(resolver);
         let ends = limit.count.iter().chain(&limit.offset);
@@ -120,17 +123,24 @@ impl Target {
             .chain(order.iter().map(|(e, _)| e))
             .chain(ends)
             .for_each(|e| basis.evaluates(e));
-        let slots = [from::Slot::Table(table.clone(), hints, alias)];
-        let locking = [Some(wanted.locking)];
+        let mut slots = vec![from::Slot::Table(table.clone(), hints, alias)];
+        let mut locking = vec![Some(wanted.locking)];
+        let semi_joins = match limit.is_some() && order.is_empty() {
+            // Which rows LIMIT takes depends on the order in which they are found: that of the
+            // table.
+            true => semi_join::SemiJoins::default(),
+            false => semi_join::flatten(resolver, &mut slots, &mut locking, &mut list.clone())?,
+        };
         let gate = block::take_gate(&mut list);
         let wanted = order::wanted(resolver.cx, &limit);
         let cx = std::cell::RefCell::new(&mut *resolver.cx);
         let joiner = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots));
+        let list = joiner.with_leading(list, &semi_joins);
         let mut from = joiner.plan(list, &order, wanted)?;
         if order::gives_order(&mut from, &order) {
             order.clear();
         }
-        let frame = Frame::new(std::iter::once(Some(table.clone())));
+        let frame = Frame::new(slots.iter().map(from::Slot::table));
         Ok(Self { slots, gate, from, table, order, limit, frame })
     }
 
@@ -258,6 +268,7 @@ fn update_rows(
             Err(e) => Err(e.into()),
         }
     })?;
+    cx.status.found_rows = matched;
     cx.status.affected = if cx.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
     cx.status.tell(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);

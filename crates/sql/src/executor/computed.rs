@@ -1,7 +1,8 @@
-//! What a row takes beyond the values that a statement gives: expression defaults, generated columns, CHECK.
+//! What a row takes beyond the values that a statement gives: expression defaults, generated
+//! columns, CHECK.
 //!
-//! They read the row as an image. So a row with any of them is first written without, then filled column by column, in
-//! the table's order, which is the order in which they may read each other.
+//! They read the row as an image. So a row with any of them is first written without, then filled
+//! column by column, in the table's order, which is the order in which they may read each other.
 
 use std::sync::Arc;
 
@@ -17,9 +18,10 @@ use crate::session::Context;
 use crate::types::Charset;
 use crate::value::{Datum, image, store};
 
-/// Makes a row complete: evaluates the expression defaults of `defaulted` columns and all generated columns, and tests
-/// the CHECK constraints. `image` has something, whatever it is, in those columns. False if `ignore` says that a row
-/// that violates a constraint is left out, with a warning.
+/// Makes a row complete: evaluates the expression defaults of `defaulted` columns and all generated
+/// columns, and tests the CHECK constraints. `image` has something, whatever it is, in those
+/// columns. False if `ignore` says that a row that violates a constraint is left out, with a
+/// warning.
 pub(super) fn complete(
     cx: &mut Context,
     table: &Arc<TableDef>,

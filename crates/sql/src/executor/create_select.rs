@@ -1,11 +1,12 @@
 //! CREATE TABLE .. SELECT: a table and its rows in one event group.
 //!
 //! 1. plan   The query is planned; its columns and those of the statement make the definition.
-//! 2. fill   The rows go into a temporary table of that definition, as INSERT would put them there: what is wrong with
-//!    them is known before anything shared is touched. CREATE TEMPORARY TABLE .. SELECT ends here.
-//! 3. log    With other DDL kept away, the table gets its numbers, and the rows are copied into a transaction that begins
-//!    with the statement as `CREATE TABLE .. START TRANSACTION`, which is how MySQL logs it. A crash leaves table and
-//!    rows, or neither.
+//! 2. fill   The rows go into a temporary table of that definition, as INSERT would put them there:
+//!    what is wrong with them is known before anything shared is touched. CREATE TEMPORARY TABLE ..
+//!    SELECT ends here.
+//! 3. log    With other DDL kept away, the table gets its numbers, and the rows are copied into a
+//!    transaction that begins with the statement as `CREATE TABLE .. START TRANSACTION`, which is
+//!    how MySQL logs it. A crash leaves table and rows, or neither.
 
 use std::sync::Arc;
 
@@ -21,7 +22,9 @@ use crate::error::{Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::planner::plan;
 use crate::session::Context;
-use crate::types::{DataType, Type};
+use crate::types::data_type::ROW_SIZE_MAX;
+use crate::types::expression_type::{Made, NOT_FIXED};
+use crate::types::{DataType, Type, code};
 
 /// The query of a CREATE TABLE .. SELECT; `None` for any other statement.
 pub(super) fn query_of(kind: &StatementKind) -> Option<(&CreateTable, &TableQuery)> {
@@ -29,16 +32,6 @@ pub(super) fn query_of(kind: &StatementKind) -> Option<(&CreateTable, &TableQuer
     match &create.content {
         TableContent::Definition(definition) => Some((create, definition.query.as_deref()?)),
         TableContent::Like(_) => None,
-    }
-}
-
-/// START TRANSACTION stands in the log only: a client has no way to send what follows it there.
-pub(super) fn refuse_start(kind: &StatementKind) -> Result<()> {
-    match kind {
-        StatementKind::CreateTable(create) if matches!(&create.content, TableContent::Definition(d) if d.start_transaction) => {
-            Err(SqlError::unsupported("CREATE TABLE .. START TRANSACTION"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -92,7 +85,12 @@ fn tell(cx: &mut Context, plan: &Plan) -> Result<()> {
 }
 
 /// Makes the table, with the rows of `filled`.
-fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &Arc<TableDef>) -> Result<()> {
+pub(super) fn log(
+    cx: &mut Context,
+    create: &CreateTable,
+    selected: &[ColumnDef],
+    filled: &Arc<TableDef>,
+) -> Result<()> {
     let database = cx.database.clone();
     let catalog = database.catalog();
     let largest = alter::largest_number(cx, filled)?;
@@ -106,7 +104,10 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     };
     let text =
         plan.logged.clone().ok_or_else(|| SqlError::internal("a CREATE TABLE .. SELECT without text"))?;
-    let event = cx.ddl_event(text, &plan.changes);
+    let mut event = cx.ddl_event(text, &plan.changes);
+    // The text says NULL and DEFAULT of each TIMESTAMP; `mysqlbinlog` prints the setting as a SET,
+    // which fails within a transaction.
+    event.status.explicit_defaults_for_timestamp = None;
     let records = checked_records(&plan.changes, &event, cx.timestamp(), &catalog.state(), &[])?;
     let mut transaction = cx.logged_transaction();
     transaction.begin_statement(cx.timestamp(), None);
@@ -129,13 +130,16 @@ fn log(cx: &mut Context, create: &CreateTable, selected: &[ColumnDef], filled: &
     let committed = transaction.commit().inspect_err(|_| catalog.forget_counters())?;
     let committed = committed.ok_or_else(|| SqlError::internal("a statement that was not logged"))?;
     cx.committed(committed.gtid);
+    if rows > 0 {
+        cx.note_changes(&[table.id]);
+    }
     catalog.publish(&plan.changes, committed.position);
     catalog.forget_counters();
     Ok(())
 }
 
-/// What a result column is as a table's: a table's column stays what it is there, but for what makes it count or
-/// compute; what is computed gets a type that holds it.
+/// What a result column is as a table's: a table's column stays what it is there, but for what
+/// makes it count or compute; what is computed gets a type that holds it.
 fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
     let name = column.meta.name.clone();
     let origin = cx.visible_table(Some(&column.meta.database), &column.meta.org_table).ok();
@@ -145,7 +149,14 @@ fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
     let nullable = column.ty.nullable;
     let null = Default::Value(crate::value::Datum::Null);
     if let Some(stored) = stored {
+        let counts = origin.as_ref().and_then(|table| table.auto_column).is_some_and(|column| {
+            origin.as_ref().is_some_and(|table| std::ptr::eq(&table.columns[column], stored))
+        });
         let default = match &stored.default {
+            // What counts there has no default, and is not to be named here either.
+            Default::None if counts && !nullable => {
+                Default::Value(crate::value::store::implicit_default(&stored.ty))
+            }
             Default::None | Default::Expression(_) if nullable => null,
             Default::Expression(_) => Default::None,
             Default::Value(value) if value.is_null() && !nullable => Default::None,
@@ -159,6 +170,7 @@ fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
         DataType::Integer { .. }
         | DataType::Decimal { .. }
         | DataType::Floating { .. }
+        | DataType::Time(_)
         | DataType::VarChar { .. } => Default::Value(crate::value::store::implicit_default(&ty)),
         _ => Default::None,
     };
@@ -175,7 +187,9 @@ fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
 }
 
 /// Integers of fewer digits than this are INT.
-const BIGINT_LENGTH: u32 = 11;
+const BIGINT_LENGTH: u32 = 12;
+/// And of a subquery's integers, sign included.
+const BIGINT_LENGTH_OF_SUBQUERY: u32 = 10;
 /// Longer text is TEXT (MySQL's CONVERT_IF_BIGGER_TO_BLOB).
 const VARCHAR_LENGTH_MAX: u32 = 512;
 
@@ -184,38 +198,67 @@ pub(super) fn column_type(ty: &Type) -> DataType {
     use crate::ast::{IntegerSize, Sign};
     use crate::types::expression_type::Family as F;
     let sign = Sign { unsigned: ty.unsigned, zerofill: false };
+    let by_length = ty.made == Made::ByLength;
     let fsp = ty.decimals.min(6);
     match ty.family {
         F::Null => DataType::VarChar { length: 0, collation: crate::types::Collation::BINARY },
         F::Integer => {
-            let size = if ty.length < BIGINT_LENGTH { IntegerSize::Int } else { IntegerSize::Big };
+            let size = match (ty.made, ty.code) {
+                (Made::AsTold, code::TINY) => IntegerSize::Tiny,
+                (Made::AsTold, code::SHORT) => IntegerSize::Small,
+                (Made::AsTold, code::INT24) => IntegerSize::Medium,
+                (Made::AsTold, code::LONG) => IntegerSize::Int,
+                (Made::AsTold, _) => IntegerSize::Big,
+                (Made::OfSubquery, _) if ty.length >= BIGINT_LENGTH_OF_SUBQUERY => IntegerSize::Big,
+                (Made::OfSubquery, _) => IntegerSize::Int,
+                (_, code::TINY | code::SHORT | code::INT24 | code::LONG) => IntegerSize::Int,
+                _ if ty.length < BIGINT_LENGTH => IntegerSize::Int,
+                _ => IntegerSize::Big,
+            };
             DataType::Integer { size, sign, width: None }
         }
         F::Decimal => {
             let scale = ty.decimals.min(30);
-            let precision = ty.length.saturating_sub(2).clamp(u32::from(scale).max(1), 65) as u8;
+            let precision = ty.precision().clamp(u32::from(scale).max(1), 65) as u8;
             DataType::Decimal { precision, scale, sign }
         }
         F::Float | F::Double => {
-            let sign = Sign { unsigned: false, zerofill: false };
-            DataType::Floating { double: ty.family == F::Double, digits: None, sign }
+            // What computes has no more digits before the point than a double has for sure.
+            let width = if by_length { 22 } else { ty.length.clamp(1, 255) as u8 };
+            let digits = (ty.decimals < NOT_FIXED).then_some((width.max(ty.decimals), ty.decimals));
+            DataType::Floating { double: ty.family == F::Double, digits, sign }
         }
         F::Bit => DataType::Bit(ty.length.clamp(1, 64) as u8),
-        F::Text | F::Label if ty.length <= VARCHAR_LENGTH_MAX => {
-            DataType::VarChar { length: ty.length as u16, collation: ty.collation }
+        F::Text if ty.made == Made::AsTold && ty.code == code::STRING && ty.length <= 0xFF => {
+            DataType::Char { length: ty.length as u8, collation: ty.collation }
         }
-        F::Text | F::Label => {
-            let bytes = u64::from(ty.length) * u64::from(ty.collation.charset().char_len_max());
-            let length_bytes = match bytes {
+        F::Text if !by_length && matches!(ty.code, code::BLOB | code::LONG_BLOB) => {
+            let length = if ty.made == Made::AsTold { ty.length } else { ty.byte_length() };
+            let length_bytes = match length {
                 0..=0xFFFF => 2,
                 0x1_0000..=0xFF_FFFF => 3,
                 _ => 4,
             };
             DataType::Lob { length_bytes, collation: ty.collation }
         }
+        F::Text if ty.made == Made::AsTold && ty.byte_length() <= ROW_SIZE_MAX => {
+            DataType::VarChar { length: ty.length as u16, collation: ty.collation }
+        }
+        F::Text | F::Label if ty.length <= VARCHAR_LENGTH_MAX && ty.code != code::LONG_BLOB => {
+            DataType::VarChar { length: ty.length as u16, collation: ty.collation }
+        }
+        F::Text | F::Label => {
+            let is_short = ty.byte_length() <= 0xFFFF && ty.code != code::BLOB;
+            let length_bytes = if is_short { 2 } else { 4 };
+            DataType::Lob { length_bytes, collation: ty.collation }
+        }
         F::Date => DataType::Date,
         F::Time => DataType::Time(fsp),
+        F::DateTime if ty.code == code::TIMESTAMP => DataType::Timestamp(fsp),
         F::DateTime => DataType::DateTime(fsp),
+        F::Year if ty.made == Made::OfSubquery => {
+            DataType::Integer { size: IntegerSize::Int, sign, width: None }
+        }
         F::Year => DataType::Year,
         F::Json => DataType::Json,
     }

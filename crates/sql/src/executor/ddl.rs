@@ -1,13 +1,14 @@
 //! Executing DDL: plan, lock, commit, publish (the story is in [`crate::catalog`]).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Done, OK, ROWS, create_select, key_parts, password, temporary};
+use super::{Done, OK, ROWS, create_select, create_start, key_parts, password, temporary};
 use crate::ast::{SetItem, Statement, StatementKind};
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::{Change, TableDef};
-use crate::error::Result;
+use crate::error::{self, Result, SqlError};
 use crate::session::{Context, lock_tables};
 use crate::sink::ResultSink;
 use crate::status::Counter;
@@ -34,12 +35,14 @@ pub(super) fn execute(
 /// SET PASSWORD.
 pub(super) fn set_password(cx: &mut Context, item: &SetItem, sink: &mut dyn ResultSink) -> Result<Done> {
     let statement = password::as_alter_user(item)?;
-    crate::privilege::check(cx, &statement.kind)?;
+    crate::privilege::check_set_password(cx, &statement.kind)?;
     cx.count(Counter::ComSetPassword);
+    // No such account: ALTER USER has another number for it.
+    let no_match = |e: SqlError| if e.is(error::CANNOT_USER) { error::PASSWORD_NO_MATCH.plain() } else { e };
     match password::choose(cx, &statement) {
-        None => run(cx, &statement, &[]).map(|()| OK),
+        None => run(cx, &statement, &[]).map(|()| OK).map_err(no_match),
         Some((statement, chosen)) => {
-            run(cx, &statement, &[])?;
+            run(cx, &statement, &[]).map_err(no_match)?;
             password::show(cx, chosen, sink)?;
             Ok(ROWS)
         }
@@ -52,6 +55,7 @@ pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
         true => None,
         false => Some(cx.enter_definition()?),
     };
+    cx.check_statement_writable(&statement.kind)?;
     run(cx, statement, text)
 }
 
@@ -71,22 +75,32 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
     if let S::AlterTable(_) | S::CreateIndex(_) | S::DropIndex(_) = &statement.kind {
         return super::alter::execute(cx, statement, text, form);
     }
-    create_select::refuse_start(&statement.kind)?;
+    if let Some(create) = create_start::of(&statement.kind) {
+        return create_start::start(cx, create);
+    }
     if let Some(source) = create_select::query_of(&statement.kind) {
         return create_select::execute(cx, statement, source, text);
     }
     let database = cx.database.clone();
     let settings = cx.settings();
     loop {
-        let hasher = |plugin: &str, password: &[u8]| database.hash_password(plugin, password);
-        // Before the locks: whom to lock. The plan is made again under the latch, for what was seen may be gone by then.
-        let first = ddl::plan(statement, text, &cx.catalog().state(), &settings, &hasher)?;
-        let tables = first.tables();
+        // Clients prove that they know the bytes that they send, which are not UTF-8.
+        let client = cx.client_charset();
+        let own = |password: &[u8]| settings.client.convert(password.to_vec().into(), client).0;
+        let hasher = |plugin: &str, password: &[u8]| database.hash_password(plugin, &own(password));
+        // Before the locks: whom to lock. The plan is made again under the latch, for what was seen
+        // may be gone by then.
+        let state = cx.catalog().state();
+        let tables = match &statement.kind {
+            S::RenameTable(pairs) => ddl::tables_to_rename(pairs, &state, &settings)?,
+            _ => ddl::plan(statement, text, &state, &settings, &hasher)?.tables(),
+        };
+        drop(state);
         let _locks = lock_tables(cx, tables.clone())?;
         let catalog = database.catalog();
         let _one_at_a_time = catalog.lock_ddl();
         let plan = ddl::plan(statement, text, &catalog.state(), &settings, &hasher)?;
-        if !same_tables(&tables, &plan.tables()) {
+        if !holds_all(&tables, &plan.tables()) {
             continue;
         }
         for note in &plan.notes {
@@ -106,24 +120,33 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
         if let Some(position) = commit(cx, &plan, sent)? {
             catalog.publish(&plan.changes, position);
         }
+        if let S::DropTable(_) = &statement.kind {
+            cx.unlock_dropped(&tables);
+        }
         temporary::apply(cx, own.iter())?;
         forget_database(cx, &statement.kind);
         return Ok(());
     }
 }
 
-fn same_tables(a: &[Arc<TableDef>], b: &[Arc<TableDef>]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+/// True if all tables are locked. A table that is gone meanwhile is no reason to wait again: to
+/// give the other locks back would let those in who wait behind this statement.
+fn holds_all(locked: &[Arc<TableDef>], tables: &[Arc<TableDef>]) -> bool {
+    let locked: HashSet<_> = locked.iter().map(Arc::as_ptr).collect();
+    tables.iter().all(|table| locked.contains(&Arc::as_ptr(table)))
 }
 
-/// Logs the statement and writes the catalog's records, at one position. The caller has [`crate::catalog::Catalog::lock_ddl`].
+/// Logs the statement and writes the catalog's records, at one position. The caller has
+/// [`crate::catalog::Catalog::lock_ddl`].
 fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogPosition>> {
     if plan.changes.is_empty() {
         return cx.log_empty().map(|()| None);
     }
     let event = cx.ddl_event(plan.logged.clone().unwrap_or(sent), &plan.changes);
     let state = cx.catalog().state();
-    let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &[])?;
+    let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &[]);
+    // What was interrupted is not unreadable.
+    let batch = batch.map_err(|e| crate::bounds::check().err().unwrap_or(e))?;
     drop(state);
     let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
     cx.committed(committed.gtid);
@@ -159,6 +182,11 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::DropUser { .. } => Counter::ComDropUser,
         S::RenameUser(_) => Counter::ComRenameUser,
         S::Revoke(_) => Counter::ComRevoke,
+        S::DropView { .. } => Counter::ComDropView,
+        S::DropTrigger { .. } => Counter::ComDropTrigger,
+        S::DropEvent { .. } => Counter::ComDropEvent,
+        S::DropServer { .. } => Counter::ComDropServer,
+        S::DropRole { .. } => Counter::ComDropRole,
         _ => Counter::ComGrant,
     });
 }

@@ -1,9 +1,10 @@
 //! Reading delimited text: the lines and fields of LOAD DATA's file.
 //!
-//! The file comes in pieces and is read once, from front to back; only the line at hand is kept. The rules are those of
-//! the manual's "LOAD DATA Statement": a field that begins with the ENCLOSED BY character ends at the next one that a
-//! delimiter or the file's end follows, a doubled one stands for itself; the escape character makes the next one plain,
-//! or one of `\0 \b \n \r \t \Z`; `\N` alone is NULL, and so is a bare `NULL` where fields may be enclosed.
+//! The file comes in pieces and is read once, from front to back; only the line at hand is kept.
+//! The rules are those of the manual's "LOAD DATA Statement": a field that begins with the ENCLOSED
+//! BY character ends at the next one that a delimiter or the file's end follows, a doubled one
+//! stands for itself; the escape character makes the next one plain, or one of `\0 \b \n \r \t \Z`;
+//! `\N` alone is NULL, and so is a bare `NULL` where fields may be enclosed.
 
 use super::server_file::Delimiters;
 use crate::error::{self, Result};
@@ -21,6 +22,8 @@ pub(super) struct Field {
     end: usize,
     /// It stands for NULL.
     pub(super) is_null: bool,
+    /// It stands without quotes.
+    pub(super) is_bare: bool,
 }
 
 /// Reads a file's lines.
@@ -84,12 +87,21 @@ impl<'p> Lines<'p> {
         &self.fields
     }
 
+    /// How many fields the line has; a terminator behind the last one, with nothing behind it,
+    /// makes no other.
+    pub(super) fn count(&self, wanted: usize) -> usize {
+        let is_nothing = |field: &Field| field.start == field.end && field.is_bare && !field.is_null;
+        let ends_so = self.fields.len() == wanted + 1 && self.fields.last().is_some_and(is_nothing);
+        self.fields.len() - usize::from(ends_so)
+    }
+
     /// A field's text.
     pub(super) fn text(&self, field: Field) -> &[u8] {
         &self.text[field.start..field.end]
     }
 
-    /// Passes over what stands before the LINES STARTING BY text; false if that does not come any more.
+    /// Passes over what stands before the LINES STARTING BY text; false if that does not come any
+    /// more.
     fn find_start(&mut self) -> Result<bool> {
         let start = std::mem::take(&mut self.delimiters.start);
         let mut found = start.is_empty();
@@ -143,7 +155,7 @@ impl<'p> Lines<'p> {
         let end = self.text.len();
         let word = !is_enclosed && enclosed.is_some() && self.text[start..] == *b"NULL";
         let is_null = word || escaped_n && end - start == 1;
-        self.fields.push(Field { start, end, is_null });
+        self.fields.push(Field { start, end, is_null, is_bare: !is_enclosed });
         Ok(more)
     }
 
@@ -220,6 +232,7 @@ impl<'p> Lines<'p> {
 mod tests {
     use super::*;
     use crate::ast::{FileFormat, Text};
+    use crate::types::Charset;
 
     /// Gives a text in pieces of one size.
     struct Chunks<'a>(std::slice::Chunks<'a, u8>);
@@ -235,7 +248,11 @@ mod tests {
     fn check(format: &FileFormat, text: &str, expected: &str) {
         for size in [1, 2, 3, 5, 1000] {
             let mut pieces = Chunks(text.as_bytes().chunks(size));
-            let mut lines = Lines::new(&mut pieces, Delimiters::new(format).unwrap(), 1 << 20);
+            let mut lines = Lines::new(
+                &mut pieces,
+                Delimiters::new(format, Charset::Utf8mb4, Charset::Utf8mb4).unwrap(),
+                1 << 20,
+            );
             let mut out = Vec::new();
             while lines.next().unwrap() {
                 let show = |f: &Field| match f.is_null {
@@ -263,6 +280,22 @@ mod tests {
         check(&f, "a\\\nb\tc\n", "a\nb|c");
         check(&f, "1\t\n", "1|");
         check(&f, "x\\", "x\\");
+    }
+
+    #[test]
+    fn a_terminator_at_the_end_makes_no_field() {
+        let format =
+            FileFormat { fields_terminated: text(","), enclosed: text("\""), ..FileFormat::default() };
+        for (line, counted) in
+            [("1,a,", 2), ("1,a", 2), ("1,", 2), ("1,a,,", 4), ("1,a,\"\"", 3), ("1,a, ", 3)]
+        {
+            let line = format!("{line}\n");
+            let mut pieces = Chunks(line.as_bytes().chunks(3));
+            let delimiters = Delimiters::new(&format, Charset::Utf8mb4, Charset::Utf8mb4).unwrap();
+            let mut lines = Lines::new(&mut pieces, delimiters, 1 << 20);
+            assert!(lines.next().unwrap());
+            assert_eq!(lines.count(2), counted, "{line}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! DISTINCT: of equal rows, the first.
 //!
-//! The keys of the rows so far are kept. Once they take more memory than there may be, no further ones are: rows with
-//! other keys are put off, and the first of each come when all have been seen. Where equal rows come side by side, the last
-//! row's key is all that is kept.
+//! The keys of the rows so far are kept. Once they take more memory than there may be, no further
+//! ones are: rows with other keys are put off, and the first of each come when all have been seen.
+//! Where equal rows come side by side, the last row's key is all that is kept.
 
 use hashbrown::HashSet;
 

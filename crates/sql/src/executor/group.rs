@@ -1,15 +1,17 @@
 //! Grouping: aggregates by the bytes of the group's key.
 //!
 //! 1. add     Each row goes into its group, which a hash table finds by its key.
-//! 2. put off Once the groups take more memory than there may be, no further one is begun: rows of other groups are put
-//!    off, sorted by their keys. Where a group's aggregates grow with its rows (GROUP_CONCAT, DISTINCT), so are those of
-//!    groups that were begun.
-//! 3. finish  The groups come out; with rows put off, in the order of their keys, one being made at a time.
+//! 2. put off Once the groups take more memory than there may be, no further one is begun: rows of
+//!    other groups are put off, sorted by their keys. Where a group's aggregates grow with its rows
+//!    (GROUP_CONCAT, DISTINCT), so are those of groups that were begun.
+//! 3. finish  The groups come out; with rows put off, in the order of their keys, one being made at
+//!    a time.
 //!
-//! Where the rows of a group come one after the other, each group is finished when the next one begins, and nothing else is
-//! kept.
+//! Where the rows of a group come one after the other, each group is finished when the next one
+//! begins, and nothing else is kept.
 //!
-//! What DISTINCT remembers of one group may itself be too much: then its further values are put off and sorted ([`Values`]).
+//! What DISTINCT remembers of one group may itself be too much: then its further values are put off
+//! and sorted ([`Values`]).
 
 use hashbrown::HashMap;
 use smallvec::{SmallVec, smallvec};
@@ -27,8 +29,9 @@ use crate::status::Counter;
 /// What the key of a sum over all values ends with: the key of a value begins with 0 or 1.
 const BEHIND_VALUES: u8 = 2;
 
-/// Groups in the order they were met, or under WITH ROLLUP and where rows were put off in the order of their keys: each
-/// before the sum that it is a part of. Each is represented by the first of its rows.
+/// Groups in the order they were met, or under WITH ROLLUP and where rows were put off in the order
+/// of their keys: each before the sum that it is a part of. Each is represented by the first of its
+/// rows.
 pub struct Groups<'p> {
     plan: &'p Grouping,
     /// The rows of a group come one after the other; without GROUP BY all do.
@@ -85,8 +88,8 @@ impl<'p> Groups<'p> {
         }
     }
 
-    /// Takes the frame's row into its group. Where groups come one after the other, one goes to `each` once the next begins;
-    /// false if no more are wanted then.
+    /// Takes the frame's row into its group. Where groups come one after the other, one goes to
+    /// `each` once the next begins; false if no more are wanted then.
     pub fn add(&mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<bool> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
@@ -179,13 +182,15 @@ impl<'p> Groups<'p> {
         }
     }
 
-    /// Puts each group into the frame, as its first row and its aggregates, and calls `each`, until that says false.
+    /// Puts each group into the frame, as its first row and its aggregates, and calls `each`, until
+    /// that says false.
     pub fn finish(mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<()> {
         if let Some(done) = self.making.take() {
             return self.emit_made(cx, frame, done, each).map(|_| ());
         }
         if (self.plan.keys.is_empty() || self.plan.rollup) && self.list.is_empty() {
-            // Without GROUP BY there is one group, even of no rows, and WITH ROLLUP there is a sum over all.
+            // Without GROUP BY there is one group, even of no rows, and WITH ROLLUP there is a sum
+            // over all.
             self.list.push(new_group(self.plan, 0, None));
         }
         if let Some(put_off) = self.put_off.take() {
@@ -222,7 +227,8 @@ impl<'p> Groups<'p> {
         keys
     }
 
-    /// The groups in memory and those of the rows that were put off, both in the order of their keys.
+    /// The groups in memory and those of the rows that were put off, both in the order of their
+    /// keys.
     fn finish_sorted(
         mut self,
         cx: &mut Context,

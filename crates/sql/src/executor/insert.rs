@@ -1,7 +1,7 @@
 //! INSERT and REPLACE.
 //!
-//! 1. plan     The table is opened, the column list becomes numbers, expressions are resolved. A prepared or repeated
-//!    statement does this once ([`plan`]).
+//! 1. plan     The table is opened, the column list becomes numbers, expressions are resolved. A
+//!    prepared or repeated statement does this once ([`plan`]).
 //! 2. values   Each row's values come from the statement's text and parameters, or from a query.
 //! 3. write    The [`Writer`] makes rows of them.
 
@@ -75,11 +75,13 @@ enum Source {
 }
 
 /// A row with expressions.
-enum Computed {
-    /// The expressions; `None` for a bare value.
-    Values(Vec<Option<Expr>>),
-    /// Expressions that read the columns before them; `None` for DEFAULT.
-    Draft(Vec<Option<Expr>>),
+struct Computed {
+    /// `None` for a bare value, or for DEFAULT where columns are read.
+    exprs: Vec<Option<Expr>>,
+    /// They read the columns before them.
+    reads_row: bool,
+    /// They may read the table, where they see the statement's earlier rows.
+    has_subqueries: bool,
 }
 
 impl Insertion {
@@ -135,7 +137,9 @@ impl Insertion {
     ) -> Result<Self> {
         let names = on_duplicate::read_of_query(&table, insert, query);
         let widened = on_duplicate::widened(query, &names);
-        let mut query = plan::query(cx, basis, widened.as_ref().unwrap_or(query), text)?;
+        let ast = widened.as_ref().unwrap_or(query);
+        let (mut query, sources) = plan::query_with_sources(cx, basis, ast, text)?;
+        on_duplicate::check_names(&table, insert, ast, &sources)?;
         if query.columns.len() != columns.len() + names.len() {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
         }
@@ -148,8 +152,8 @@ impl Insertion {
     }
 }
 
-/// A column with a time goes into a YEAR as its number, and a YEAR into a text, unlike expressions, of which the year and the
-/// four digits are taken.
+/// A column with a time goes into a YEAR as its number, and a YEAR into a text, unlike expressions,
+/// of which the year and the four digits are taken.
 fn times_as_numbers(query: &mut Query, table: &TableDef, columns: &[usize]) {
     let Body::Block(block) = &mut query.body else { return };
     for (item, &column) in block.items.iter_mut().zip(columns) {
@@ -192,7 +196,9 @@ impl Computed {
         }
         basis.reads(&mut resolver);
         exprs.iter().flatten().for_each(|expr| basis.evaluates(expr));
-        Ok(if reads_row { Computed::Draft(exprs) } else { Computed::Values(exprs) })
+        let is_subquery = |e: &Expr| matches!(e.node, Node::Subquery(_));
+        let has_subqueries = exprs.iter().flatten().any(|e| e.contains(&mut |e| is_subquery(e)));
+        Ok(Computed { exprs, reads_row, has_subqueries })
     }
 }
 
@@ -238,14 +244,18 @@ fn values(
     let bare = Bare::new(cx);
     let mut computed = computed.iter().peekable();
     let outcome = rows.iter().enumerate().try_for_each(|(number, row)| {
-        let exprs = match computed.next_if(|(of, _)| *of == number) {
-            None => &[][..],
-            Some((_, Computed::Values(exprs))) => exprs,
-            Some((_, Computed::Draft(exprs))) => return draft(cx, &mut writer, &plan.columns.numbers, exprs),
-        };
+        let computed = computed.next_if(|(of, _)| *of == number).map(|(_, computed)| computed);
+        let exprs = computed.map_or(&[][..], |computed| &computed.exprs);
+        let sees_rows = number > 0 && computed.is_some_and(|computed| computed.has_subqueries);
+        if computed.is_some_and(|computed| computed.reads_row) {
+            return draft(cx, &mut writer, &plan.columns.numbers, (exprs, sees_rows));
+        }
         for (at, (ast, &column)) in row.iter().zip(&plan.columns.numbers).enumerate() {
             given[column] = match (exprs.get(at), parameter(ast)) {
-                (Some(Some(expr)), _) => Given::Value(expr.eval(cx, Row::None)?, charset_of(expr)),
+                (Some(Some(expr)), _) => {
+                    let value = seeing_rows(cx, sees_rows, |cx| expr.eval(cx, Row::None))?;
+                    Given::Value(value, charset_of(expr))
+                }
                 (_, Some(number)) => {
                     let (value, charset) = cx.take_parameter(number as usize);
                     Given::Value(value, charset)
@@ -264,12 +274,33 @@ fn values(
 }
 
 /// A row whose expressions read the columns before them.
-fn draft(cx: &mut Context, writer: &mut Writer<'_>, columns: &[usize], exprs: &[Option<Expr>]) -> Result<()> {
+fn draft(
+    cx: &mut Context,
+    writer: &mut Writer<'_>,
+    columns: &[usize],
+    (exprs, sees_rows): (&[Option<Expr>], bool),
+) -> Result<()> {
     let mut draft = writer.draft(cx)?;
     for (expr, &column) in exprs.iter().zip(columns) {
-        set(cx, writer, &mut draft, column, expr.as_ref())?;
+        seeing_rows(cx, sees_rows, |cx| set(cx, writer, &mut draft, column, expr.as_ref()))?;
     }
     writer.write_draft(cx, draft)
+}
+
+/// Evaluates what reads the rows that the statement has written so far, too: as a statement inside
+/// of it would.
+fn seeing_rows<T>(
+    cx: &mut Context,
+    sees_rows: bool,
+    eval: impl FnOnce(&mut Context) -> Result<T>,
+) -> Result<T> {
+    if !sees_rows {
+        return eval(cx);
+    }
+    cx.transaction().engine.begin_statement(0, None); // the outermost one's time counts
+    let outcome = eval(cx);
+    cx.transaction().engine.end_statement();
+    outcome
 }
 
 /// Values that need no evaluation: literals and parameters, and DEFAULT. Most rows have no others.
@@ -281,7 +312,7 @@ struct Bare {
 impl Bare {
     fn new(cx: &Context) -> Self {
         let connection = cx.connection_collation().charset();
-        Self { charset: (cx.client_charset() == connection).then_some(connection) }
+        Self { charset: (cx.statement_charset() == connection).then_some(connection) }
     }
 
     fn is(&self, expr: &ast::Expr) -> bool {
@@ -339,6 +370,7 @@ pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c
     let scope = Scope { locals, ..Scope::of_table(table.clone(), &table.name) };
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     resolver.targets = vec![table.clone()];
+    resolver.targets_by_name = true;
     resolver
 }
 
@@ -371,6 +403,7 @@ fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Qu
         writer.write(cx, &mut given)?;
         Ok(true)
     });
+    cx.status.found_rows = cx.rows_found;
     if !insert.on_duplicate.is_empty() {
         writer.last_number = 0; // which of them it was is not told
     }

@@ -1,8 +1,9 @@
 //! Indexes on expressions.
 //!
-//! Each expression becomes a generated column that clients are not shown, and the index is on that column. The statement is
-//! rewritten so before anything else is done with it, and it is what it says then that is planned, logged and replayed: the
-//! column's type is the expression's, and only a session can find that out.
+//! Each expression becomes a generated column that clients are not shown, and the index is on that
+//! column. The statement is rewritten so before anything else is done with it, and it is what it
+//! says then that is planned, logged and replayed: the column's type is the expression's, and only
+//! a session can find that out.
 
 use std::sync::Arc;
 
@@ -131,7 +132,8 @@ struct Keys {
 }
 
 impl Keys {
-    /// Puts columns in place of a key's expressions, and gives it a name if it has none; the columns' definitions.
+    /// Puts columns in place of a key's expressions, and gives it a name if it has none; the
+    /// columns' definitions.
     fn rewrite(&mut self, cx: &mut Context, key: &mut KeyDefinition) -> Result<Vec<Vec<u8>>> {
         if !has_expression(key) {
             return Ok(Vec::new());
@@ -147,7 +149,7 @@ impl Keys {
         let mut columns = Vec::new();
         for (number, part) in key.parts.iter_mut().enumerate() {
             let KeyPart::Expression { expr, descending } = part else { continue };
-            let name = column_name(&index, number);
+            let name = column_name(&self.table, &index, number);
             columns.push(self.column(cx, &index, &name, expr)?);
             *part =
                 KeyPart::Column { name: Ident::new(name.as_str()), length: None, descending: *descending };
@@ -197,9 +199,17 @@ fn canonical_mode(cx: &Context) -> u64 {
 }
 
 /// MySQL's name for such a column; of a long index's name as much as there is room for.
-fn column_name(index: &str, part: usize) -> String {
+fn column_name(table: &TableDef, index: &str, part: usize) -> String {
     let index: String = index.chars().take(48).collect();
-    format!("!hidden!{index}!{part}!0")
+    // An index that was renamed keeps its column.
+    let mut nth = 0;
+    loop {
+        let name = format!("!hidden!{index}!{part}!{nth}");
+        if table.columns.iter().all(|column| !column.name.eq_ignore_ascii_case(&name)) {
+            return name;
+        }
+        nth += 1;
+    }
 }
 
 fn parsed_column(cx: &Context, column: &[u8]) -> Result<ColumnDefinition> {

@@ -1,8 +1,8 @@
 //! LOAD DATA: a file's lines become rows.
 //!
-//! The file is the server's ([`server_file`]), or with LOCAL the client's, which the [`ResultSink`] asks for and which is read
-//! to its end whatever happens: the client sends it all before it listens again. As the client can't be stopped, LOCAL
-//! treats errors in the data as IGNORE does.
+//! The file is the server's ([`server_file`]), or with LOCAL the client's, which the [`ResultSink`]
+//! asks for and which is read to its end whatever happens: the client sends it all before it
+//! listens again. As the client can't be stopped, LOCAL treats errors in the data as IGNORE does.
 
 use std::sync::Arc;
 
@@ -43,7 +43,8 @@ pub(super) fn execute(
     let table = cx.open_table_to_write(load.table.database.as_deref(), &load.table.name)?;
     cx.check_writable_table(&table)?;
     let plan = Loading::new(cx, load, &table, text)?;
-    let delimiters = Delimiters::new(&load.format)?;
+    let delimiters =
+        Delimiters::new(&load.format, cx.statement_charset(), cx.connection_collation().charset())?;
     if !load.local {
         let path = server_file::allowed(cx, &load.path)?;
         let opened = cx.database.env().open(&path, OpenMode::Read);
@@ -204,7 +205,7 @@ impl<'a> Loading<'a> {
     fn rows(&self, cx: &mut Context, writer: &mut Writer<'_>, lines: &mut Lines<'_>) -> Result<()> {
         let mut given = vec![Given::Default; writer.table.columns.len()];
         while lines.next()? {
-            self.count_fields(cx, writer, lines.fields().len())?;
+            self.count_fields(cx, writer, lines.count(self.targets.len()))?;
             let mut texts = lines.fields().iter().map(|f| (!f.is_null).then(|| lines.text(*f)));
             if self.assignments.is_empty() {
                 for target in &self.targets {
@@ -269,7 +270,8 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// What a column gets that a line has no field for: not its default, but NULL, if that is the default, or zero or nothing.
+/// What a column gets that a line has no field for: not its default, but NULL, if that is the
+/// default, or zero or nothing.
 fn missing<'a>(cx: &Context, table: &TableDef, number: usize) -> Given<'a> {
     let column = &table.columns[number];
     if table.auto_column == Some(number) || column.generated.is_some() {

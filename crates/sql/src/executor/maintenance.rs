@@ -1,9 +1,12 @@
-//! ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE: a row or two for each table that is named, whatever becomes of the others.
+//! ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE: a row or two for each table that is named, whatever
+//! becomes of the others.
 //!
 //! - ANALYZE looks into all indexes anew ([`TableDef::analyze`]).
-//! - CHECK reads the files that the table is in, every block of them by its checksum and past the cache; then rows by
-//!   their structure at one snapshot, and every index by what the rows say that it should hold ([`check`]).
+//! - CHECK reads the files that the table is in, every block of them by its checksum and past the
+//!   cache; then rows by their structure at one snapshot, and every index by what the rows say that
+//!   it should hold ([`check`]).
 //! - OPTIMIZE writes all rows anew (`ALTER TABLE .. FORCE`), as InnoDB does, and analyzes them.
+//! - CACHE INDEX and LOAD INDEX INTO CACHE are for MyISAM's key caches, as InnoDB says and we do.
 //! - REPAIR is for engines that can't recover by themselves; InnoDB says so, and so do we.
 
 use std::hash::{DefaultHasher, Hasher};
@@ -16,7 +19,7 @@ use super::{Done, ROWS, ddl, in_statement};
 use crate::admin::listing::{Listing, cells, text};
 use crate::ast::{MaintenanceVerb, ObjectName, TableMaintenance};
 use crate::catalog::{TableDef, database_or, parse_one};
-use crate::error::{Result, SqlError};
+use crate::error::{self, Result, SqlError};
 use crate::expression::row::Offsets;
 use crate::session::Context;
 use crate::sink::ResultSink;
@@ -37,12 +40,17 @@ pub(super) fn execute(
         MaintenanceVerb::Check => (Counter::ComCheck, "check"),
         MaintenanceVerb::Optimize => (Counter::ComOptimize, "optimize"),
         MaintenanceVerb::Repair => (Counter::ComRepair, "repair"),
+        MaintenanceVerb::AssignToKeycache => (Counter::ComAssignToKeycache, "assign_to_keycache"),
+        MaintenanceVerb::PreloadKeys => (Counter::ComPreloadKeys, "preload_keys"),
         MaintenanceVerb::Checksum => return Err(SqlError::unsupported("CHECKSUM TABLE")),
     };
     if maintenance.histogram.is_some() {
         return Err(SqlError::unsupported("histograms"));
     }
     cx.count(counter);
+    if let Some(cache) = maintenance.key_cache.as_ref().filter(|name| !name.is("default")) {
+        return Err(error::UNKNOWN_KEY_CACHE.with(&[cache]));
+    }
     let listing =
         Listing::new([text("Table", 128), text("Op", 10), text("Msg_type", 10), text("Msg_text", 393_216)]);
     let mut report = Report { listing, operation, table: String::new() };
@@ -51,7 +59,7 @@ pub(super) fn execute(
         report.table = format!("{database}.{}", name.name);
         let done = match maintenance.verb {
             MaintenanceVerb::Optimize => optimize(cx, &database, name, &mut report),
-            verb => in_statement(cx, own, |cx| look(cx, verb, name, &mut report)),
+            _ => in_statement(cx, own, |cx| look(cx, maintenance, name, &mut report)),
         };
         match done {
             Ok(()) => {}
@@ -84,9 +92,23 @@ impl Report {
 }
 
 /// What only reads.
-fn look(cx: &mut Context, verb: MaintenanceVerb, name: &ObjectName, report: &mut Report) -> Result<()> {
+fn look(
+    cx: &mut Context,
+    maintenance: &TableMaintenance,
+    name: &ObjectName,
+    report: &mut Report,
+) -> Result<()> {
     let table = cx.open_table(name.database.as_deref(), &name.name)?;
-    match verb {
+    match maintenance.verb {
+        // Key caches are MyISAM's.
+        MaintenanceVerb::AssignToKeycache | MaintenanceVerb::PreloadKeys if maintenance.partitions => {
+            return Err(error::PARTITION_MGMT_ON_NONPARTITIONED.plain());
+        }
+        MaintenanceVerb::AssignToKeycache | MaintenanceVerb::PreloadKeys => {
+            let operation = report.operation;
+            report.add("note", &format!("The storage engine for the table doesn't support {operation}"));
+            return Ok(());
+        }
         MaintenanceVerb::Repair => {
             report.add("note", "The storage engine for the table doesn't support repair");
             return Ok(());
@@ -137,8 +159,9 @@ impl Contents {
     }
 }
 
-/// Reads a whole table and tells what is wrong with it. Rows and entries are compared as sets, by hashes: a row without
-/// an entry and an entry without a row go unnoticed together once in 2^64 times.
+/// Reads a whole table and tells what is wrong with it. Rows and entries are compared as sets, by
+/// hashes: a row without an entry and an entry without a row go unnoticed together once in 2^64
+/// times.
 fn check(cx: &mut Context, table: &Arc<TableDef>) -> Result<Vec<String>> {
     let schema = &table.schema;
     let trees: Vec<TreeId> = schema.indexes().map(storage::schema::Index::tree).collect();

@@ -1,8 +1,8 @@
 //! UPDATE and DELETE of several tables, or of one table beside others.
 //!
-//! The join finds the rows as they were when the statement began, whatever the statement has changed meanwhile; the rows
-//! of the tables that are changed are locked exclusively, those of the others shared. A row that the join meets several
-//! times is changed once, by the first of them.
+//! The join finds the rows as they were when the statement began, whatever the statement has
+//! changed meanwhile; the rows of the tables that are changed are locked exclusively, those of the
+//! others shared. A row that the join meets several times is changed once, by the first of them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,14 +21,16 @@ use crate::expression::frame::Frame;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver};
 use crate::planner::covering::ColumnsRead;
-use crate::planner::{self, Operator, Query, block, from, join, simplify};
+use crate::planner::{self, Operator, Query, block, from, join, semi_join, simplify};
 use crate::session::Context;
 use crate::status::Counter;
 
-/// Bytes that the keys of the changed rows may take; their locks and their changes take several times as much.
+/// Bytes that the keys of the changed rows may take; their locks and their changes take several
+/// times as much.
 const MEMORY_MAX: usize = 256 << 20;
 
-/// A table that is changed: its slot, and the rows that were changed already, by their primary keys.
+/// A table that is changed: its slot, and the rows that were changed already, by their primary
+/// keys.
 struct Target {
     slot: usize,
     table: Arc<TableDef>,
@@ -58,7 +60,7 @@ fn table_of(slots: &[from::Slot], slot: usize) -> Option<&Arc<TableDef>> {
 impl Plan {
     fn new(
         resolver: &mut Resolver<'_>,
-        from::From { slots, mut list }: from::From,
+        from::From { mut slots, mut list }: from::From,
         filter: Option<&ast::Expr>,
         targets: &[Target],
     ) -> Result<Self> {
@@ -69,18 +71,16 @@ impl Plan {
             planner::conjuncts(resolver.expr(filter)?, &mut list.conditions);
         }
         simplify::simplify(&mut list);
-        let gate = block::take_gate(&mut list);
         let locking = |slot| match targets.iter().any(|t| t.slot == slot) {
             true => Locking::UPDATE,
             false => Locking::SHARE,
         };
-        let locking: Vec<_> = (0..slots.len()).map(|slot| Some(locking(slot))).collect();
+        let mut locking: Vec<_> = (0..slots.len()).map(|slot| Some(locking(slot))).collect();
+        let semi_joins = semi_join::flatten(resolver, &mut slots, &mut locking, &mut list.clone())?;
+        let gate = block::take_gate(&mut list);
         let cx = std::cell::RefCell::new(&mut *resolver.cx);
-        let from = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots)).plan(
-            list,
-            &[],
-            None,
-        )?;
+        let joiner = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots));
+        let from = joiner.plan(joiner.with_leading(list, &semi_joins), &[], None)?;
         Ok(Self { slots, gate, from })
     }
 
@@ -124,7 +124,8 @@ impl Target {
         if *memory > MEMORY_MAX {
             return Err(error::OUT_OF_SORTMEMORY.plain());
         }
-        // The same table may be there under another name, too, and the row may have been changed by that.
+        // The same table may be there under another name, too, and the row may have been changed by
+        // that.
         let tree = self.table.schema.primary.tree();
         let now = cx.transaction().engine.get_newest_for_update(tree, keys.primary())?;
         Ok(now.map(|row| row.to_vec()))
@@ -172,6 +173,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
         }
         Ok(())
     })?;
+    cx.status.found_rows = 0;
     cx.status.affected = if cx.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
     cx.status.tell(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
@@ -223,7 +225,8 @@ fn resolve_assignments(
     Ok((targets, all))
 }
 
-/// Error 1706 where a table is changed under two names, and its primary key too: the second name's rows would be lost.
+/// Error 1706 where a table is changed under two names, and its primary key too: the second name's
+/// rows would be lost.
 fn check_keys(
     targets: &[Target],
     assignments: &[Vec<(usize, &ast::Assignment)>],
@@ -258,6 +261,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
         }
         Ok(())
     })?;
+    cx.status.found_rows = 0;
     cx.status.affected = deleted;
     Ok(())
 }

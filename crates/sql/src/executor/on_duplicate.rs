@@ -1,8 +1,9 @@
 //! ON DUPLICATE KEY UPDATE: what its assignments read.
 //!
-//! Source 0 is the row that is there, source 1 the one that would have been written, by the names of VALUES(column), of the
-//! row alias, or of the alias's own columns. Source 2 is what the assignments read of INSERT .. SELECT's query: the query
-//! gives those columns behind those that are written.
+//! Source 0 is the row that is there, source 1 the one that would have been written, by the names
+//! of VALUES(column), of the row alias, or of the alias's own columns. Source 2 is what the
+//! assignments read of INSERT .. SELECT's query: the query gives those columns behind those that
+//! are written.
 
 use std::sync::Arc;
 
@@ -102,12 +103,11 @@ fn query_sources(selected: &Selected<'_>) -> Vec<Source> {
     sources
 }
 
-/// The columns that assignments read and that are the query's, if it is one that may be read so: neither grouped nor joined
-/// to others by UNION and its like.
+/// The columns that assignments read and that are the query's, if it is one that may be read so:
+/// neither grouped nor joined to others by UNION and its like.
 pub(super) fn read_of_query(table: &TableDef, insert: &ast::Insert, query: &ast::Query) -> Vec<ColumnName> {
     let QueryBody::Select(select) = &query.body else { return Vec::new() };
-    let is_grouped = !select.group_by.is_empty() || select.options.distinct || select.having.is_some();
-    if is_grouped || query.with.is_some() {
+    if !is_readable(query) {
         return Vec::new();
     }
     let mut names: Vec<ColumnName> = Vec::new();
@@ -126,6 +126,38 @@ pub(super) fn read_of_query(table: &TableDef, insert: &ast::Insert, query: &ast:
         });
     }
     names
+}
+
+/// Error 1052 for a name in the assigned values that means a column of the table as well as one of
+/// the query that can be read.
+pub(super) fn check_names(
+    table: &TableDef,
+    insert: &ast::Insert,
+    query: &ast::Query,
+    sources: &[Source],
+) -> Result<()> {
+    if insert.on_duplicate.is_empty() || !is_readable(query) {
+        return Ok(());
+    }
+    for assignment in &insert.on_duplicate {
+        assignment.value.clone().visit_mut(&mut |expr| {
+            let ExprKind::Column(ColumnName { table: None, column, .. }) = &expr.kind else { return Ok(()) };
+            let is_of_both =
+                table.column_index(column).is_some() && sources.iter().any(|s| s.find(column).is_some());
+            match is_of_both {
+                true => Err(error::NON_UNIQ_ERROR.with(&[column, &"field list"])),
+                false => Ok(()),
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// True for a query whose columns assignments may read.
+fn is_readable(query: &ast::Query) -> bool {
+    let QueryBody::Select(select) = &query.body else { return false };
+    let is_grouped = !select.group_by.is_empty() || select.options.distinct || select.having.is_some();
+    !is_grouped && query.with.is_none()
 }
 
 /// True if the table is read without an alias.

@@ -1,6 +1,8 @@
-//! SELECT .. INTO OUTFILE and DUMPFILE: rows into a file of the server's machine, which must not exist yet.
+//! SELECT .. INTO OUTFILE and DUMPFILE: rows into a file of the server's machine, which must not
+//! exist yet.
 //!
-//! What is written is what LOAD DATA with the same FIELDS and LINES reads back. A file that could not be finished is removed.
+//! What is written is what LOAD DATA with the same FIELDS and LINES reads back. A file that could
+//! not be finished is removed.
 
 use std::io;
 use std::path::Path;
@@ -61,6 +63,7 @@ fn with_file(
     match outcome {
         Ok(rows) => {
             cx.status.affected = rows;
+            cx.status.found_rows = cx.rows_found;
             Ok(())
         }
         Err(e) => {
@@ -83,7 +86,10 @@ pub(super) fn delimited(
         Some(name) => Charset::by_name(name).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[name]))?,
         None => Charset::Binary,
     };
-    let writer = Fields { delimiters: Delimiters::new(format)?, charset };
+    let writer = Fields {
+        delimiters: Delimiters::new(format, cx.statement_charset(), cx.connection_collation().charset())?,
+        charset,
+    };
     let types: Vec<Type> = plan.columns.iter().map(|c| c.ty).collect();
     with_file(cx, path, |cx, output| {
         query::run(cx, plan, &mut |_, values| {

@@ -6,7 +6,7 @@ use crate::catalog::{ColumnDef, TableDef};
 use crate::error::Result;
 use crate::session::{Context, client_gone};
 use crate::sink::{ColumnMeta, ResultSink, column_flag};
-use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
+use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type, code};
 use crate::value::{Datum, text};
 
 /// Columns are named after their expression's text, up to this many bytes.
@@ -22,7 +22,7 @@ pub struct Output<'s> {
 #[derive(Debug)]
 pub struct Described {
     /// What the client wants its texts in; as they are if absent.
-    results: Option<Charset>,
+    results: Option<Collation>,
     metas: Vec<ColumnMeta>,
     columns: Vec<Column>,
 }
@@ -90,17 +90,29 @@ impl OutputColumn {
         meta.type_code = column.ty.protocol_code();
         meta.length = column.ty.byte_length();
         if column.ty == DataType::Json {
-            // Clients are told that a JSON column is binary, though its text comes in their character set.
+            // Clients are told that a JSON column is binary, though its text comes in their
+            // character set.
             meta.collation = Collation::BINARY.0;
             meta.flags |= column_flag::BINARY | column_flag::BLOB;
         }
         if ty.family.is_numeric() {
-            // That numbers are binary, only results of expressions say. Connector/J takes BIT(1) and TINYINT(1) with the
-            // flag for byte strings, without for booleans.
+            // That numbers are binary, only results of expressions say. Connector/J takes BIT(1)
+            // and TINYINT(1) with the flag for byte strings, without for booleans.
             meta.flags &= !column_flag::BINARY;
         }
         let zerofill = column.ty.is_zerofill().then(|| column.ty.display_length() as usize);
         OutputColumn { meta, ty, zerofill }
+    }
+
+    /// Makes it one of a derived table that has rows of its own, and no keys.
+    pub fn leave_table(&mut self, alias: &str) {
+        use column_flag as flag;
+        self.meta.table = alias.to_owned();
+        if self.meta.org_name.is_empty() {
+            self.meta.org_name = self.meta.name.clone();
+        }
+        let of_keys = flag::PRI_KEY | flag::UNIQUE_KEY | flag::MULTIPLE_KEY | flag::PART_KEY;
+        self.meta.flags &= !(of_keys | flag::AUTO_INCREMENT);
     }
 
     /// The same column under another name.
@@ -116,6 +128,10 @@ fn column_flags(table: &TableDef, number: usize) -> u16 {
     let mut flags = 0;
     for (i, index) in table.indexes.iter().enumerate() {
         let first = index.parts[0].column == number;
+        // Of expressions in an index the table has columns that nobody sees.
+        if index.parts.iter().any(|p| p.column == number) {
+            flags |= column_flag::PART_KEY;
+        }
         if i == 0 && index.parts.iter().any(|p| p.column == number) {
             flags |= column_flag::PRI_KEY;
         } else if first && index.unique && index.parts.len() == 1 {
@@ -127,13 +143,18 @@ fn column_flags(table: &TableDef, number: usize) -> u16 {
     let set = |on: bool, flag: u16| if on { flag } else { 0 };
     flags
         | set(table.auto_column == Some(number), column_flag::AUTO_INCREMENT)
-        | set(column.ty.is_zerofill(), column_flag::ZEROFILL)
+        | set(column.ty.is_zerofill() || column.ty == DataType::Year, column_flag::ZEROFILL)
+        | set(column.on_update_now, column_flag::ON_UPDATE_NOW)
         | set(matches!(column.ty, DataType::Lob { .. }), column_flag::BLOB)
         | set(matches!(column.ty, DataType::Enum { .. }), column_flag::ENUM)
         | set(matches!(column.ty, DataType::Set { .. }), column_flag::SET)
-        | set(matches!(column.ty, DataType::Timestamp(_)), column_flag::TIMESTAMP)
+        | set(
+            matches!(column.ty, DataType::Timestamp(_) | DataType::DateTime(_)) && column.on_update_now,
+            column_flag::TIMESTAMP,
+        )
         | set(
             matches!(column.default, crate::catalog::table::Default::None)
+                && !column.nullable
                 && table.auto_column != Some(number),
             column_flag::NO_DEFAULT_VALUE,
         )
@@ -141,14 +162,14 @@ fn column_flags(table: &TableDef, number: usize) -> u16 {
 
 impl Described {
     /// The columns for a client that wants its texts in a character set, or as they are.
-    pub fn new(results: Option<Charset>, columns: &[OutputColumn]) -> Self {
+    pub fn new(results: Option<Collation>, columns: &[OutputColumn]) -> Self {
         let (metas, columns) = columns.iter().map(|column| describe(column, results)).unzip();
         Self { results, metas, columns }
     }
 
     /// The same, kept from an earlier time if it holds still.
     pub fn kept(cx: &Context, kept: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
-        let results = cx.results_charset();
+        let results = cx.results_collation();
         let described = kept.get_or_init(|| Arc::new(Self::new(results, columns)));
         match described.results == results {
             true => described.clone(),
@@ -157,17 +178,22 @@ impl Described {
     }
 }
 
-fn describe(column: &OutputColumn, results: Option<Charset>) -> (ColumnMeta, Column) {
+fn describe(column: &OutputColumn, results: Option<Collation>) -> (ColumnMeta, Column) {
     let OutputColumn { meta, ty, zerofill } = column;
     let mut meta = meta.clone();
     let from = ty.collation.charset();
+    meta.names = results.map(Collation::charset).filter(|&to| to != to.of_statements());
     let is_json = ty.family == Family::Json;
     let is_text = ty.family.is_text() && from != Charset::Binary || is_json;
-    let to = results.filter(|&to| is_text && to != Charset::Binary);
+    let collation = results.filter(|_| is_text);
+    let to = collation.map(Collation::charset).filter(|&to| to != Charset::Binary);
     if let Some(to) = to.filter(|_| meta.collation != Collation::BINARY.0) {
         // JSON fills the field already.
-        meta.length = (meta.length / from.char_len_max()).saturating_mul(to.char_len_max());
-        meta.collation = to.default_collation().0;
+        // Of what is as long as a BLOB, the bytes are taken for characters.
+        let is_long = matches!(meta.type_code, code::MEDIUM_BLOB | code::LONG_BLOB | code::BLOB);
+        let characters = if is_long { meta.length } else { meta.length / from.char_len_max() };
+        meta.length = characters.saturating_mul(to.char_len_max());
+        meta.collation = collation.map_or(meta.collation, |c| c.0);
     }
     let decimal = ty.family == Family::Decimal;
     let floating = matches!(ty.family, Family::Double | Family::Float);

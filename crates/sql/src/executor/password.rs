@@ -1,4 +1,5 @@
-//! Passwords that a statement does not say: SET PASSWORD's account, and random ones, which the client is told.
+//! Passwords that a statement does not say: SET PASSWORD's account, and random ones, which the
+//! client is told.
 
 use crate::admin::listing::{Listing, text, uint};
 use crate::ast::{
@@ -30,7 +31,8 @@ pub(super) fn as_alter_user(item: &SetItem) -> Result<Statement> {
         options: UserOptions::default(),
     };
     let kind = StatementKind::AlterUser(Box::new(alter));
-    Ok(Statement { kind, span: crate::ast::Span::default(), parameters: 0 })
+    let (span, remarks) = Default::default();
+    Ok(Statement { kind, span, parameters: 0, remarks, algorithm_and_lock: Vec::new() })
 }
 
 /// A password that was chosen for an account.

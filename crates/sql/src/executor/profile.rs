@@ -1,7 +1,9 @@
-//! What the parts of a plan did, for EXPLAIN ANALYZE: how often they ran, how many rows they gave, how long that took.
+//! What the parts of a plan did, for EXPLAIN ANALYZE: how often they ran, how many rows they gave,
+//! how long that took.
 //!
 //! A statement is measured while its context has a [`Profile`]: then each operator runs inside of a
-//! [`super::operators::Measured`], and blocks note what they did when they are done. Otherwise nothing is counted.
+//! [`super::operators::Measured`], and blocks note what they did when they are done. Otherwise
+//! nothing is counted.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -34,7 +36,8 @@ pub enum Step {
     Sort,
 }
 
-/// What the parts of the plan that runs did, by their places in memory: a plan stays where it is while it runs.
+/// What the parts of the plan that runs did, by their places in memory: a plan stays where it is
+/// while it runs.
 #[derive(Debug, Default)]
 pub struct Profile {
     parts: HashMap<(usize, Step), Actual>,

@@ -1,8 +1,12 @@
-//! Running a plan: a block's rows go to their groups, to the sorter, or straight out; set operations join bodies.
+//! Running a plan: a block's rows go to their groups, to the sorter, or straight out; set
+//! operations join bodies.
 //!
-//! (Q1) Memory is bounded: what keeps rows goes on in temporary files beyond its limit ([`super::spill`]).
+//! (Q1) Memory is bounded: what keeps rows goes on in temporary files beyond its limit
+//!      ([`super::spill`]).
 
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::distinct::Distinct;
 use super::group::Groups;
@@ -15,7 +19,8 @@ use crate::explain::blame;
 use crate::expression::Row;
 use crate::expression::frame::{Frame, RowSet};
 use crate::expression::subquery::Kept;
-use crate::planner::{Block, Body, Duplicates, Query};
+use crate::planner::reuse::Value;
+use crate::planner::{Block, Body, Duplicates, Operator, Query};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::types::Type;
@@ -25,22 +30,32 @@ use crate::value::Datum;
 pub type Each<'e> = &'e mut dyn FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>;
 
 /// Runs a query; returns how many rows it gave.
+///
+/// How many there are for FOUND_ROWS() is [`Context::rows_found`] then: those that it gave and
+/// those that OFFSET left out, and under SQL_CALC_FOUND_ROWS those that LIMIT left out, too.
 pub fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
+    crate::stack::check()?;
+    if let Body::Block(block) = &query.body {
+        return run_block(cx, block, each);
+    }
     let (count, offset) = query.limit.eval(cx)?;
-    let mut gate = Gate::new(count, offset, None);
+    let mut gate = Gate::new(count, offset, None).counting(query.counts_all);
     if gate.is_full() {
+        cx.rows_found = 0;
         return Ok(0);
     }
     if query.order.is_empty() {
         body(cx, &query.body, &mut |cx, values| gate.pass(cx, values, each))?;
-        return Ok(gate.passed);
+    } else {
+        let wanted = if query.counts_all { u64::MAX } else { count.saturating_add(offset) };
+        let mut sorter = Sorter::new(cx, &query.order, wanted);
+        body(cx, &query.body, &mut |cx, values| {
+            sorter.push(cx, Row::Values(values), values)?;
+            Ok(true)
+        })?;
+        sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
     }
-    let mut sorter = Sorter::new(cx, &query.order, count.saturating_add(offset));
-    body(cx, &query.body, &mut |cx, values| {
-        sorter.push(cx, Row::Values(values), values)?;
-        Ok(true)
-    })?;
-    sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
+    cx.rows_found = gate.found;
     Ok(gate.passed)
 }
 
@@ -62,7 +77,8 @@ pub fn kept_rows(
     parameters: Vec<Datum<'static>>,
     is_volatile: bool,
 ) -> Result<Arc<RowSet>> {
-    if !is_volatile
+    let is_kept = !is_volatile || parameters.is_empty();
+    if is_kept
         && let Some(kept) = cx.kept_results().get(&id)
         && kept.parameters == parameters
     {
@@ -71,7 +87,7 @@ pub fn kept_rows(
     cx.count(Counter::CreatedTmpTables);
     let stacked = parameters.clone();
     let rows = Arc::new(cx.with_parameters(stacked, |cx| rows(cx, plan, None))?);
-    if !is_volatile {
+    if is_kept {
         cx.kept_results().insert(id, Kept { parameters, rows: rows.clone(), ..Kept::default() });
     }
     Ok(rows)
@@ -109,13 +125,21 @@ struct Gate<'p> {
     skip: u64,
     left: u64,
     passed: u64,
+    /// Rows that it let out, that OFFSET left out, and that LIMIT left out if `counts_all`.
+    found: u64,
+    counts_all: bool,
     distinct: Option<Distinct<'p>>,
     stopped: bool,
 }
 
 impl<'p> Gate<'p> {
     fn new(count: u64, offset: u64, distinct: Option<Distinct<'p>>) -> Self {
-        Self { skip: offset, left: count, passed: 0, distinct, stopped: false }
+        Self { skip: offset, left: count, passed: 0, found: 0, counts_all: false, distinct, stopped: false }
+    }
+
+    /// The same, which counts the rows that LIMIT leaves out.
+    fn counting(self, counts_all: bool) -> Self {
+        Self { counts_all, ..self }
     }
 
     /// Lets a row out if it is its turn; false if no more are wanted.
@@ -129,13 +153,17 @@ impl<'p> Gate<'p> {
     }
 
     fn count(&mut self, cx: &mut Context, values: &mut [Datum<'_>], each: Each<'_>) -> Result<bool> {
+        self.found += 1;
         if self.skip > 0 {
             self.skip -= 1;
             return Ok(true);
         }
-        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return Ok(true); // counted, and nothing else
+        }
+        self.left -= 1;
         self.passed += 1;
-        self.stopped = !each(cx, values)? || self.left == 0;
+        self.stopped = !each(cx, values)? || self.left == 0 && !self.counts_all;
         Ok(!self.stopped)
     }
 
@@ -146,11 +174,17 @@ impl<'p> Gate<'p> {
         {
             distinct.finish(cx, |cx, values| self.count(cx, values, each))?;
         }
+        cx.rows_found = self.found;
         Ok(self.passed)
     }
 
+    /// True if the next row is counted, and not wanted.
+    fn is_counting_only(&self) -> bool {
+        self.skip > 0 || self.left == 0
+    }
+
     fn is_full(&self) -> bool {
-        self.left == 0
+        self.left == 0 && !self.counts_all
     }
 }
 
@@ -171,8 +205,9 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         Duplicates::Adjacent => Some(Distinct::adjacent(cx, &types)),
         Duplicates::Anywhere | Duplicates::Sorted => Some(Distinct::new(cx, &types)),
     };
-    let gate = Gate::new(count, offset, distinct);
+    let gate = Gate::new(count, offset, distinct).counting(block.counts_all);
     if gate.is_full() {
+        cx.rows_found = 0;
         return Ok(0);
     }
     let mut out = Out {
@@ -182,6 +217,9 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         values: Vec::new(),
         each,
     };
+    for derived in &block.made_first {
+        kept_rows(cx, derived.id, &derived.plan, Vec::new(), derived.is_volatile)?;
+    }
     let mut frame = cx.resting_frames.wake(block.slots.iter());
     if open_gate(cx, block)? {
         out.rows(cx, &mut frame)?;
@@ -189,19 +227,23 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         let groups = Groups::new(cx, group, block.slots.len());
         groups.finish(cx, &mut frame, &mut |cx, frame| out.emit(cx, frame))?;
     }
-    cx.resting_frames.rest(frame);
-    let Out { sorter, mut gate, each, .. } = out;
-    if let Some(sorter) = sorter {
-        let sorted = sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
+    if let Some(sorter) = out.sorter.take() {
+        let sorted = match block.late_items {
+            true => sorter.drain(cx, |cx, row| out.late(cx, &mut frame, row))?,
+            false => sorter.drain(cx, |cx, values| out.gate.pass(cx, values, out.each))?,
+        };
         profile::note(cx, block, Step::Sort, began, sorted);
     }
+    cx.resting_frames.rest(frame);
+    let Out { gate, each, .. } = out;
     gate.finish(cx, each)
 }
 
 /// The sorter of a block that so many rows are wanted of.
 fn sorter<'p>(cx: &mut Context, block: &'p Block, wanted: u64) -> Sorter<'p> {
-    let sorter = Sorter::new(cx, &block.order, if block.distinct { u64::MAX } else { wanted });
-    let sorter = sorter.of_items(&block.items);
+    let takes_all = block.distinct || block.counts_all;
+    let sorter = Sorter::new(cx, &block.order, if takes_all { u64::MAX } else { wanted });
+    let sorter = if block.late_items { sorter } else { sorter.of_items(&block.items) };
     if block.distinct && block.duplicates == Duplicates::Sorted { sorter.unique() } else { sorter }
 }
 
@@ -213,6 +255,32 @@ fn open_gate(cx: &mut Context, block: &Block) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Counts how a block reads its sources: what is read as a whole, or by ranges; what is looked up
+/// by keys is not counted.
+fn count_sources(cx: &Context, operator: &Operator, is_first: &mut bool) {
+    let (is_whole, is_range) = match operator {
+        Operator::Loop(join) => {
+            count_sources(cx, &join.outer, is_first);
+            return count_sources(cx, &join.inner, is_first);
+        }
+        Operator::Hash(join) => {
+            count_sources(cx, &join.outer, is_first);
+            return count_sources(cx, &join.inner, is_first);
+        }
+        Operator::One(_) => return,
+        Operator::Access(access) => (access.path.is_full(), access.path.is_range()),
+        Operator::Rows(_) => (true, false),
+    };
+    let is_first = std::mem::take(is_first);
+    match (is_whole, is_range, is_first) {
+        (true, _, true) => cx.count(Counter::SelectScan),
+        (true, _, false) => cx.count(Counter::SelectFullJoin),
+        (_, true, true) => cx.count(Counter::SelectRange),
+        (_, true, false) => cx.count(Counter::SelectFullRangeJoin),
+        (false, false, _) => {}
+    }
 }
 
 /// Where a block's rows go.
@@ -228,8 +296,10 @@ struct Out<'o, 'p> {
 impl Out<'_, '_> {
     fn rows(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
         let began = profile::now(cx);
+        count_sources(cx, &self.block.from, &mut true);
         let mut from = Running::new(cx, &self.block.from);
         from.open(cx, frame)?;
+        let of_rows = self.block.reused.as_ref().filter(|reused| !reused.of_rows.is_empty());
         let Some(group) = &self.block.group else {
             while from.next(cx, frame)? {
                 if !self.emit(cx, frame)? {
@@ -247,6 +317,9 @@ impl Out<'_, '_> {
             self.emit(cx, frame)
         };
         while more && from.next(cx, frame)? {
+            if let Some(reused) = of_rows {
+                compute(cx, frame, reused.slot, &reused.of_rows)?;
+            }
             more = groups.add(cx, frame, &mut each)?;
             if block.first_only {
                 break;
@@ -261,13 +334,46 @@ impl Out<'_, '_> {
     }
 
     /// A row's way out, or into the sorter; false if no more are wanted.
-    fn emit(&mut self, cx: &mut Context, frame: &Frame) -> Result<bool> {
-        let row = frame.row();
+    fn emit(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         if let Some(having) = &self.block.having
-            && having.truth(cx, row)? != Some(true)
+            && having.truth(cx, frame.row())? != Some(true)
         {
             return Ok(true);
         }
+        if let Some(reused) = &self.block.reused
+            && !reused.of_output.is_empty()
+        {
+            compute(cx, frame, reused.slot + 1, &reused.of_output)?;
+        }
+        if self.sorter.is_none() && self.gate.distinct.is_none() && self.gate.is_counting_only() {
+            return self.gate.count(cx, &mut [], self.each);
+        }
+        if self.block.late_items
+            && let Some(sorter) = &mut self.sorter
+        {
+            let mut row = Vec::new();
+            let slots: SmallVec<[usize; 8]> = (0..self.block.slots.len()).collect();
+            frame.put(&slots, &mut row);
+            return sorter.push(cx, frame.row(), &[Datum::owned(row)]).map(|()| true);
+        }
+        self.give(cx, frame)
+    }
+
+    /// A row that comes out of the sorter as the frame that it went in as.
+    fn late(&mut self, cx: &mut Context, frame: &mut Frame, row: &[Datum<'_>]) -> Result<bool> {
+        if self.gate.is_counting_only() {
+            return self.gate.count(cx, &mut [], self.each);
+        }
+        let slots: SmallVec<[usize; 8]> = (0..self.block.slots.len()).collect();
+        if let Some(Datum::Bytes(row)) = row.first() {
+            frame.take(&slots, row)?;
+        }
+        self.give(cx, frame)
+    }
+
+    /// Computes the select list, and puts the row on its way.
+    fn give(&mut self, cx: &mut Context, frame: &Frame) -> Result<bool> {
+        let row = frame.row();
         let items = &self.block.items;
         if items.len() <= FEW {
             let mut few: [Datum<'_>; FEW] = Default::default();
@@ -292,6 +398,16 @@ impl Out<'_, '_> {
             None => self.gate.pass(cx, values, self.each),
         }
     }
+}
+
+/// Computes values for the row, and puts them into a slot.
+fn compute(cx: &mut Context, frame: &mut Frame, slot: usize, values: &[Value]) -> Result<()> {
+    let mut computed = Vec::with_capacity(values.len());
+    for value in values {
+        computed.push(value.expr.eval(cx, frame.row())?.into_owned());
+    }
+    frame.set_computed(slot, computed);
+    Ok(())
 }
 
 /// Rows of so many values have them on the stack.

@@ -32,18 +32,18 @@ fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn Result
     };
     let mut left = limit;
     let locks = matches!(&plan.body, Body::Block(block) if block.locks);
-    let sent = super::query::run(cx, plan, &mut |cx, values| {
+    super::query::run(cx, plan, &mut |cx, values| {
         if locks {
             cx.await_locked_reads()?; // a long result is on its way before the statement ends
         }
         if left == 0 {
-            return Ok(false);
+            return Ok(plan.counts_all);
         }
         left -= 1;
         output.row(values)?;
-        Ok(left > 0)
+        Ok(left > 0 || plan.counts_all)
     })?;
-    cx.status.found_rows = sent.min(limit);
+    cx.status.found_rows = cx.rows_found;
     Ok(ROWS)
 }
 
@@ -66,6 +66,7 @@ fn select_into(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> 
         found = Some(values.iter().map(|v| v.clone().into_owned()).collect());
         Ok(true)
     })?;
+    cx.status.found_rows = cx.rows_found;
     let Some(values) = found else {
         cx.warn(error::SP_FETCH_NO_DATA.plain());
         return Ok(());

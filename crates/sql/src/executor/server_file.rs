@@ -1,7 +1,9 @@
-//! Files that statements name: LOAD DATA INFILE and SELECT .. INTO OUTFILE and DUMPFILE on the server's machine.
+//! Files that statements name: LOAD DATA INFILE and SELECT .. INTO OUTFILE and DUMPFILE on the
+//! server's machine.
 //!
-//! `secure_file_priv` says where they may be: nowhere if it is NULL, below one folder, or anywhere if it is empty. Names are
-//! compared as they are written, after `.` and `..` are resolved: symbolic links inside of the folder are its owner's doing.
+//! `secure_file_priv` says where they may be: nowhere if it is NULL, below one folder, or anywhere
+//! if it is empty. Names are compared as they are written, after `.` and `..` are resolved:
+//! symbolic links inside of the folder are its owner's doing.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -9,9 +11,11 @@ use std::path::{Component, Path, PathBuf};
 use crate::ast::{FileFormat, Text};
 use crate::error::{self, Result};
 use crate::session::Context;
+use crate::types::Charset;
 use crate::variables::{Value, ids};
 
-/// The path that a statement means: relative ones start at the data directory. Error 1290 if it is not allowed.
+/// The path that a statement means: relative ones start at the data directory. Error 1290 if it is
+/// not allowed.
 pub(super) fn allowed(cx: &Context, path: &Text) -> Result<PathBuf> {
     let globals = cx.database.globals();
     let whole = plain(&Path::new(&*globals.text(ids::DATADIR)).join(&*path.to_str_lossy()));
@@ -66,10 +70,11 @@ pub(super) struct Delimiters {
 }
 
 impl Delimiters {
-    /// What FIELDS and LINES say; error 1083 where a single character is asked for.
-    pub(super) fn new(format: &FileFormat) -> Result<Self> {
+    /// What FIELDS and LINES say, of a statement in the set `from`, in the character set `to`,
+    /// which is the connection's; error 1083 where a single character is asked for.
+    pub(super) fn new(format: &FileFormat, from: Charset, to: Charset) -> Result<Self> {
         let text = |text: &Option<Text>, default: &[u8]| match text {
-            Some(text) => text.to_vec(),
+            Some(text) => from.convert(text.to_vec().into(), to).0.into_owned(),
             None => default.to_vec(),
         };
         let single = |bytes: Vec<u8>| match bytes[..] {

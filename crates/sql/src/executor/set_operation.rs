@@ -1,8 +1,9 @@
 //! UNION, INTERSECT and EXCEPT.
 //!
-//! UNION gives its operands' rows one behind the other. For the other two the right operand's rows are counted by their
-//! keys, and each row of the left one looks for a partner. Where there are too many keys, no further ones are counted:
-//! rows of both sides with other keys are put off, and meet when all have been seen.
+//! UNION gives its operands' rows one behind the other. For the other two the right operand's rows
+//! are counted by their keys, and each row of the left one looks for a partner. Where there are too
+//! many keys, no further ones are counted: rows of both sides with other keys are put off, and meet
+//! when all have been seen.
 
 use std::collections::HashMap;
 
@@ -60,8 +61,9 @@ fn union(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The operands of a chain of UNIONs, which is one from the left in the tree: all at once, whose recursion would take
-/// stack for each. Duplicates that an inner UNION would drop are dropped by the outer one.
+/// The operands of a chain of UNIONs, which is one from the left in the tree: all at once, whose
+/// recursion would take stack for each. Duplicates that an inner UNION would drop are dropped by
+/// the outer one.
 fn operands(set: &SetOperation) -> Vec<&Side> {
     let mut operands = vec![&set.right];
     let mut left = &set.left;

@@ -30,7 +30,8 @@ impl<'p> Sorter<'p> {
         Sorter { order, places: smallvec![None; order.len()], records, key, values, width: 0 }
     }
 
-    /// The same of rows whose values are these expressions': what is a column among them is not read again.
+    /// The same of rows whose values are these expressions': what is a column among them is not
+    /// read again.
     pub fn of_items(mut self, items: &[Expr]) -> Self {
         for ((expr, _), place) in self.order.iter().zip(&mut self.places) {
             let is_column = matches!(expr.node, Node::Column { .. });
@@ -63,8 +64,8 @@ impl<'p> Sorter<'p> {
         self.records.push(&self.key, &self.values)
     }
 
-    /// Calls `each` with the rows in order, those with equal keys in the order in which they came, until it says false.
-    /// Returns how many there were.
+    /// Calls `each` with the rows in order, those with equal keys in the order in which they came,
+    /// until it says false. Returns how many there were.
     pub fn drain(
         mut self,
         cx: &mut Context,
@@ -94,6 +95,7 @@ impl<'p> Sorter<'p> {
             }
         }
         cx.counters.add(Counter::SortRows, count);
+        cx.count(Counter::SortScan);
         Ok(count)
     }
 }

@@ -1,14 +1,15 @@
-//! DDL of temporary tables: nothing is logged, no lock is needed, and nothing is committed but by what MySQL says
-//! commits implicitly. A table comes and goes at once, whatever becomes of the transaction; its rows are the
-//! transaction's.
+//! DDL of temporary tables: nothing is logged, no lock is needed, and nothing is committed but by
+//! what MySQL says commits implicitly. A table comes and goes at once, whatever becomes of the
+//! transaction; its rows are the transaction's.
 
 use super::alter;
 use crate::ast::{ObjectName, Statement, StatementKind};
 use crate::catalog::{Change, TableDef};
-use crate::error::{self, Result};
+use crate::error::Result;
 use crate::session::Context;
 
-/// True if the statement can only be about temporary tables: it commits nothing, and no global lock keeps it back.
+/// True if the statement can only be about temporary tables: it commits nothing, and no global lock
+/// keeps it back.
 pub(crate) fn is_temporary(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::CreateTable(create) => create.temporary,
@@ -32,9 +33,6 @@ pub(super) fn alters_temporary(cx: &Context, kind: &StatementKind) -> bool {
 pub(super) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
     if !is_temporary(kind) {
         return Ok(());
-    }
-    if matches!(kind, StatementKind::CreateTable(_)) && cx.transaction.as_ref().is_some_and(|t| t.read_only) {
-        return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.plain());
     }
     cx.check_temporary()
 }
@@ -62,7 +60,8 @@ pub(super) fn apply<'a>(cx: &mut Context, changes: impl Iterator<Item = &'a Chan
     Ok(())
 }
 
-/// ALTER TABLE, CREATE INDEX, DROP INDEX: the rows go into a new table, which takes the old one's place.
+/// ALTER TABLE, CREATE INDEX, DROP INDEX: the rows go into a new table, which takes the old one's
+/// place.
 pub(super) fn alter(cx: &mut Context, statement: &Statement) -> Result<()> {
     // MySQL copies temporary tables whatever is altered, and says so.
     let mut alter = alter::plan(cx, statement)?;

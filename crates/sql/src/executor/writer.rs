@@ -1,12 +1,14 @@
 //! Rows on their way into a table: what INSERT, REPLACE and LOAD DATA have in common.
 //!
-//! 1. fit    Each column's value, what was given, its default, or the next AUTO_INCREMENT number, is made to fit its column.
+//! 1. fit    Each column's value, what was given, its default, or the next AUTO_INCREMENT number,
+//!    is made to fit its column.
 //! 2. image  The values become the row image, which is what is stored and logged.
-//! 3. put    The transaction locks the keys, looks for duplicates, and takes the row. A duplicate is an error, a warning
-//!    (IGNORE), the end of the other row (REPLACE), or its update (ON DUPLICATE KEY UPDATE).
+//! 3. put    The transaction locks the keys, looks for duplicates, and takes the row. A duplicate
+//!    is an error, a warning (IGNORE), the end of the other row (REPLACE), or its update (ON
+//!    DUPLICATE KEY UPDATE).
 //!
-//! A row whose expressions read its own columns is made in a [`Draft`]: there every column that was set already has its
-//! value, and the others have their defaults.
+//! A row whose expressions read its own columns is made in a [`Draft`]: there every column that was
+//! set already has its value, and the others have their defaults.
 
 use std::sync::Arc;
 
@@ -23,6 +25,7 @@ use crate::error::{self, Result, SqlError};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Row, frame};
 use crate::session::Context;
+use crate::status::Counter;
 use crate::types::{Charset, DataType, Type};
 use crate::value::{Datum, image, store};
 use crate::variables::ids;
@@ -90,6 +93,8 @@ pub(super) struct Writer<'p> {
     columns: Option<&'p Columns>,
     /// Columns of the row whose default is an expression that has to be evaluated.
     defaulted: Vec<usize>,
+    /// Columns that have no default and were not given: the statement is warned of them.
+    without_default: Vec<usize>,
 }
 
 /// The columns that a statement gives.
@@ -110,8 +115,9 @@ impl Columns {
     }
 }
 
-/// AUTO_INCREMENT numbers of one statement. They are reserved as MySQL does it, so that the gaps are the same: as many at
-/// once as the statement has rows, or, if that is not known, one, two, four, and so on.
+/// AUTO_INCREMENT numbers of one statement. They are reserved as MySQL does it, so that the gaps
+/// are the same: as many at once as the statement has rows, or, if that is not known, one, two,
+/// four, and so on.
 #[derive(Default)]
 struct Numbers {
     reserved: std::ops::Range<u64>,
@@ -160,12 +166,13 @@ impl<'p> Writer<'p> {
             image: Vec::new(),
             columns: None,
             defaulted: Vec::new(),
+            without_default: Vec::new(),
             table,
         }
     }
 
-    /// Says which columns the statement gives, in its order: that is the order in which they fail and warn, before those that
-    /// are left out.
+    /// Says which columns the statement gives, in its order: that is the order in which they fail
+    /// and warn, before those that are left out.
     pub(super) fn of_columns(self, columns: &'p Columns) -> Self {
         Self { columns: Some(columns), ..self }
     }
@@ -191,6 +198,7 @@ impl<'p> Writer<'p> {
         self.row += 1;
         self.numbers.generated = None;
         self.numbers.given = None;
+        crate::bounds::check()?;
         if self.row.is_multiple_of(256) {
             cx.check_interrupt()?;
         }
@@ -245,7 +253,8 @@ impl<'p> Writer<'p> {
         rebuild(table, image, &[(column, number)])
     }
 
-    /// Makes the values fit, and then finds the defaults: all but the row's number, for a row that fails takes none.
+    /// Makes the values fit, and then finds the defaults: all but the row's number, for a row that
+    /// fails takes none.
     fn settle(&mut self, cx: &mut Context, given: &mut [Given<'_>], numbered: Option<usize>) -> Result<()> {
         let table = self.table;
         let order = self.columns.map_or(&[][..], |columns| &columns.numbers);
@@ -335,7 +344,11 @@ impl<'p> Writer<'p> {
                 if self.rules.strict {
                     return Err(e);
                 }
-                cx.warn(e);
+                // Which columns are given is the same for all rows.
+                if !self.without_default.contains(&number) {
+                    self.without_default.push(number);
+                    cx.warn(e);
+                }
                 Ok(if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) })
             }
         }
@@ -352,13 +365,12 @@ impl<'p> Writer<'p> {
 
     /// Writes the row; false if it was left out, or changed another one instead.
     fn put(&mut self, cx: &mut Context, image: &[u8]) -> Result<bool> {
+        // As in MySQL, attempts count.
+        cx.count(Counter::HandlerWrite);
         loop {
             let engine = &mut cx.transaction().engine;
             let (index, existing) = match engine.insert_row(&self.table.schema, image) {
-                Ok(()) => {
-                    cx.count(crate::status::Counter::HandlerWrite);
-                    return Ok(self.written(cx));
-                }
+                Ok(()) => return Ok(self.written(cx)),
                 Err(TransactionError::DuplicateKey { index, existing, .. }) => (index, existing),
                 Err(e) => return Err(e.into()),
             };
@@ -368,6 +380,12 @@ impl<'p> Writer<'p> {
             }
             match self.on_duplicate {
                 OnDuplicate::Replace => {
+                    // A number that was generated replaces no row: there are none left.
+                    let auto = self.table.auto_column.filter(|_| self.numbers.generated.is_some());
+                    if auto.is_some_and(|auto| self.table.indexes[index].parts[0].column == auto) {
+                        let e = duplicate_entry(cx, self.table, index, image)?;
+                        return self.leave_out(cx, e).map(|()| false);
+                    }
                     if self.replace(cx, index, image, &existing)? {
                         return Ok(self.written(cx));
                     }
@@ -408,21 +426,26 @@ impl<'p> Writer<'p> {
         Ok(())
     }
 
-    /// Makes way for the row. True if it took the other one's place already: where no other unique key can be in the way,
-    /// the other row is changed, and if it is the same already, nothing is.
+    /// Makes way for the row. True if it took the other one's place already: where no other unique
+    /// key can be in the way, the other row is changed, and if it is the same already, nothing is.
     fn replace(&mut self, cx: &mut Context, index: usize, image: &[u8], existing: &[u8]) -> Result<bool> {
         let engine = &mut cx.transaction().engine;
         let tree = self.table.schema.primary.tree();
-        let Some(old) = engine.get_newest_for_update(tree, existing)? else { return Ok(false) };
+        let old = engine.get_newest_for_update(tree, existing)?;
+        cx.count(Counter::HandlerReadKey);
+        let Some(old) = old else { return Ok(false) };
+        let engine = &mut cx.transaction().engine;
         let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
         if !is_last {
             engine.delete_row(&self.table.schema, &old)?;
+            cx.count(Counter::HandlerDelete);
             cx.status.affected += 1;
             self.counts.deleted += 1;
             return Ok(false);
         }
-        if *old != *image {
+        if !is_same_row(self.table, &old, image)? {
             engine.update_row(&self.table.schema, &old, image)?;
+            cx.count(Counter::HandlerUpdate);
             cx.status.affected += 1;
             self.counts.deleted += 1;
         }
@@ -434,6 +457,7 @@ impl<'p> Writer<'p> {
         let OnDuplicate::Update(assignments) = self.on_duplicate else { return Ok(()) };
         self.numbers.give_back();
         let tree = self.table.schema.primary.tree();
+        cx.count(Counter::HandlerReadKey);
         let Some(old) = cx.transaction().engine.get_newest_for_update(tree, key)? else { return Ok(()) };
         let mut offsets = Offsets::default();
         offsets.find(self.table, new)?;
@@ -443,7 +467,9 @@ impl<'p> Writer<'p> {
         let old_row = ImageRow { table: self.table, image: &old, offsets: &old_offsets };
         let around = Around::New(new_row, Row::Values(&self.selected));
         if !assignments.apply(cx, self.table, old_row, around, (self.row, self.rules), &mut after)? {
+            // A client that counts the rows found counts those that were so already, too.
             cx.status.affected += u64::from(cx.count_found_rows);
+            self.counts.updated += u64::from(cx.count_found_rows);
             return Ok(());
         }
         match cx.transaction().engine.update_row(&self.table.schema, &old, &after) {
@@ -453,6 +479,7 @@ impl<'p> Writer<'p> {
             }
             outcome => outcome?,
         }
+        cx.count(Counter::HandlerUpdate);
         self.table.count_row(&after);
         cx.status.affected += 2;
         self.counts.copied += 1;
@@ -466,8 +493,9 @@ impl<'p> Writer<'p> {
         Ok(())
     }
 
-    /// Tells LAST_INSERT_ID() and the client of the AUTO_INCREMENT numbers, once all rows were written. If one failed,
-    /// LAST_INSERT_ID() is still the first number that a row before it was given.
+    /// Tells LAST_INSERT_ID() and the client of the AUTO_INCREMENT numbers, once all rows were
+    /// written. If one failed, LAST_INSERT_ID() is still the first number that a row before it was
+    /// given.
     pub(super) fn finish(&self, cx: &mut Context, outcome: Result<()>) -> Result<()> {
         match (&outcome, self.first_generated) {
             (Ok(()), _) => self.tell_numbers(cx),
@@ -581,10 +609,14 @@ impl Numbers {
                 (_, promised) => promised,
             };
             let max = auto_max(table);
-            // A type that is full gives its last value again, which the key refuses; a full BIGINT has an error of its own.
+            // A type that is full gives its last value again, which the key refuses if a row has
+            // it: a series may have passed it over. A full BIGINT has an error of its own.
             let first = match table.counter.reserve(count, series, max) {
                 Some(first) => first,
-                None if max < u64::MAX - 1 => max,
+                None if max < u64::MAX - 1 => {
+                    table.counter.used(max);
+                    max
+                }
                 None => return Err(error::AUTOINC_READ_FAILED.plain()),
             };
             self.intervals += 1;
@@ -626,7 +658,14 @@ fn series(cx: &Context) -> Series {
     Series { increment, offset: cx.variables().uint(ids::AUTO_INCREMENT_OFFSET) }
 }
 
-/// The largest AUTO_INCREMENT value of the column; of an unsigned BIGINT the very last value is not given out.
+/// The next AUTO_INCREMENT number, for a row that comes alone.
+pub(super) fn next_number(cx: &Context, table: &TableDef) -> Result<u64> {
+    let number = table.counter.reserve(1, series(cx), auto_max(table));
+    number.ok_or_else(|| error::AUTOINC_READ_FAILED.plain())
+}
+
+/// The largest AUTO_INCREMENT value of the column; of an unsigned BIGINT the very last value is not
+/// given out.
 fn auto_max(table: &TableDef) -> u64 {
     match table.auto_column.map(|c| &table.columns[c].ty) {
         Some(DataType::Integer { size, sign, .. }) => {
@@ -685,4 +724,17 @@ pub(super) fn duplicate_entry(
     }
     let key = format!("{}.{}", table.name, definition.name);
     Ok(error::DUP_ENTRY.with(&[&values.join("-"), &key]))
+}
+
+/// True if two rows are the same but for the number that identifies rows of a table without a
+/// primary key.
+fn is_same_row(table: &TableDef, a: &[u8], b: &[u8]) -> Result<bool> {
+    if a == b || !table.columns.iter().any(ColumnDef::is_row_id) {
+        return Ok(a == b);
+    }
+    let (mut of_a, mut of_b) = (Offsets::default(), Offsets::default());
+    of_a.find(table, a)?;
+    of_b.find(table, b)?;
+    let is_same = |column: usize| of_a.raw(a, column) == of_b.raw(b, column);
+    Ok(table.columns.iter().enumerate().all(|(number, column)| column.is_row_id() || is_same(number)))
 }

@@ -1,4 +1,5 @@
-//! Resolved expressions as text, as MySQL prints them in plans: columns by their sources' names, operators in parentheses.
+//! Resolved expressions as text, as MySQL prints them in plans: columns by their sources' names,
+//! operators in parentheses.
 
 use std::fmt::Write;
 
@@ -76,6 +77,7 @@ impl Printer<'_, '_> {
         match &expr.node {
             Node::Constant(value) => self.constant(value),
             Node::JsonPath(path, _) => self.string(path),
+            Node::Misread(misread) => self.constant(&misread.text),
             Node::Column { source, column } => {
                 let name = match self.style {
                     Style::Plan => self.names.column(*source, *column),
@@ -94,6 +96,7 @@ impl Printer<'_, '_> {
                 Some(key) => self.expr(key),
                 None => self.put("<group key>"),
             },
+            Node::Item(_) => self.put("<item>"),
             Node::Grouping(list, _) => self.call("grouping", list),
             Node::Outer(number) => match self.names.outer(*number) {
                 Some((names, value)) => {
@@ -326,10 +329,10 @@ fn type_name(to: &To) -> &'static str {
     match to {
         To::Signed => "signed",
         To::Unsigned => "unsigned",
-        To::Decimal(..) => "decimal",
+        To::Decimal(..) | To::QuietDecimal => "decimal",
         To::Float => "float",
-        To::Double => "double",
-        To::Char(..) | To::ZeroFilled(_) => "char",
+        To::Double | To::QuietDouble => "double",
+        To::Char(..) | To::Chosen(..) | To::ZeroFilled(_) => "char",
         To::Binary(_) => "binary",
         To::Date => "date",
         To::Time(_) => "time",

@@ -1,9 +1,10 @@
-//! EXPLAIN FORMAT=JSON: the query blocks with their operations, tables and costs, in the keys of MySQL's first version of
-//! that format (`explain_json_format_version=1`).
+//! EXPLAIN FORMAT=JSON: the query blocks with their operations, tables and costs, in the keys of
+//! MySQL's first version of that format (`explain_json_format_version=1`).
 //!
-//! A block is `query_block`; within it stand, from the outside in, `duplicates_removal`, `ordering_operation` and
-//! `grouping_operation`, and then its `table`, or `nested_loop` with one table after the other. Costs are those of the
-//! planner, in rows read: `read_cost` of finding a table's rows, `prefix_cost` of the join up to there.
+//! A block is `query_block`; within it stand, from the outside in, `duplicates_removal`,
+//! `ordering_operation` and `grouping_operation`, and then its `table`, or `nested_loop` with one
+//! table after the other. Costs are those of the planner, in rows read: `read_cost` of finding a
+//! table's rows, `prefix_cost` of the join up to there.
 
 mod value;
 
@@ -156,7 +157,7 @@ impl Writer<'_> {
             found
         };
         let others: Vec<Nested<'_>> =
-            nested(block).into_iter().filter(|n| n.place != Place::From && !is_in_table(n)).collect();
+            nested(block).into_iter().filter(|n| !n.place.is_source() && !is_in_table(n)).collect();
         for (place, key) in
             [(Place::Projection, "select_list_subqueries"), (Place::Condition, "attached_subqueries")]
         {

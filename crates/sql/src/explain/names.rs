@@ -1,4 +1,5 @@
-//! What a plan's places are called: the columns of a block's slots, its groups, and what comes from around it.
+//! What a plan's places are called: the columns of a block's slots, its groups, and what comes from
+//! around it.
 
 use crate::catalog::TableDef;
 use crate::expression::Expr;
@@ -25,6 +26,13 @@ impl<'p> Names<'p> {
             sources.push((name.to_string(), columns.collect()));
         }
         name_made_rows(&block.from, &mut sources);
+        if let Some(reused) = &block.reused {
+            for (slot, values) in [(reused.slot, &reused.of_rows), (reused.slot + 1, &reused.of_output)] {
+                if let Some((_, columns)) = sources.get_mut(slot) {
+                    *columns = values.iter().map(|value| value.name.to_string()).collect();
+                }
+            }
+        }
         let databases = block.slots.iter().map(|t| t.as_ref().map(|t| t.database.as_str())).collect();
         Self { sources, databases, group: block.group.as_ref(), around }
     }

@@ -98,7 +98,7 @@ pub fn key_len(table: &TableDef, path: &Path) -> u32 {
 /// The column `ref`: what the key is compared with.
 pub fn reference(names: &Names<'_>, path: &Path) -> Vec<String> {
     let of = |key: &Key| match value(key).map(|e| &e.node) {
-        None | Some(Node::Constant(_) | Node::Parameter(_)) => "const".to_owned(),
+        None | Some(Node::Constant(_) | Node::Misread(_) | Node::Parameter(_)) => "const".to_owned(),
         Some(Node::Column { source, column }) => names.full_column(*source, *column),
         Some(Node::Outer(number)) => match names.outer(*number).map(|(names, e)| (names, &e.node)) {
             Some((names, Node::Column { source, column })) => names.full_column(*source, *column),

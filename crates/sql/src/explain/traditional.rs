@@ -187,7 +187,8 @@ impl Table<'_> {
             Operator::Rows(rows) => {
                 let (table, extra) = match &rows.maker {
                     Maker::Derived(derived) => {
-                        (format!("<derived{}>", self.numbers.first(&derived.plan.body)), None)
+                        let what = if derived.size.is_some() { "subquery" } else { "derived" };
+                        (format!("<{what}{}>", self.numbers.first(&derived.plan.body)), None)
                     }
                     Maker::Provider(_) => (names.source(rows.slot).to_owned(), None),
                     Maker::Json(_) => (
@@ -256,6 +257,7 @@ fn role_of(nested: &Nested<'_>) -> &'static str {
     match nested.place {
         Place::From if dependent => "DEPENDENT DERIVED",
         Place::From => "DERIVED",
+        Place::Materialized => "MATERIALIZED",
         _ if nested.is_volatile => "UNCACHEABLE SUBQUERY",
         _ if dependent => "DEPENDENT SUBQUERY",
         _ => "SUBQUERY",

@@ -1,5 +1,5 @@
-//! EXPLAIN FORMAT=TREE and EXPLAIN ANALYZE: the operators of a plan, each before those that it takes its rows from, with
-//! what they are expected to cost and give, and what they did.
+//! EXPLAIN FORMAT=TREE and EXPLAIN ANALYZE: the operators of a plan, each before those that it
+//! takes its rows from, with what they are expected to cost and give, and what they did.
 
 use super::expression::{aggregate, all, text};
 use super::names::Names;
@@ -134,7 +134,7 @@ impl Tree<'_> {
         } else {
             self.steps(top, block, &names);
         }
-        for inner in nested(block).into_iter().filter(|n| n.place != Place::From) {
+        for inner in nested(block).into_iter().filter(|n| !n.place.is_source()) {
             let place = if inner.place == Place::Projection { "projection" } else { "condition" };
             let how = match (inner.parameters.is_empty(), inner.is_volatile) {
                 (_, true) => "uncacheable",

@@ -1,4 +1,5 @@
-//! The SELECTs of a statement and their numbers: in the order of the plan, each before those nested in it.
+//! The SELECTs of a statement and their numbers: in the order of the plan, each before those nested
+//! in it.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -13,6 +14,8 @@ use crate::stack;
 pub enum Place {
     /// In FROM.
     From,
+    /// In a condition, whose rows are joined.
+    Materialized,
     /// In the select list.
     Projection,
     /// Anywhere else.
@@ -32,10 +35,19 @@ pub struct Nested<'p> {
     pub place: Place,
 }
 
+impl Place {
+    /// True if its rows are a source of the block.
+    pub fn is_source(self) -> bool {
+        matches!(self, Place::From | Place::Materialized)
+    }
+}
+
 /// The numbers of a plan's SELECTs.
 #[derive(Debug, Default)]
 pub struct Numbers {
     numbers: HashMap<usize, u64>,
+    /// How many of them are materialized, which makes no others primary.
+    materialized: usize,
     /// The plan nests too deep for the stack, and something was left out.
     is_cut: Cell<bool>,
 }
@@ -48,7 +60,8 @@ impl Numbers {
         numbers
     }
 
-    /// True if there is stack enough to go into a nested query. Else it is left out, and [`Self::check`] fails.
+    /// True if there is stack enough to go into a nested query. Else it is left out, and
+    /// [`Self::check`] fails.
     pub fn has_room(&self) -> bool {
         let has_room = stack::has_room();
         if !has_room {
@@ -70,7 +83,10 @@ impl Numbers {
         match body {
             Body::Block(block) => {
                 self.numbers.insert(address(body), next);
-                nested(block).iter().for_each(|n| self.add(&n.query.body));
+                for inner in nested(block) {
+                    self.materialized += usize::from(inner.place == Place::Materialized);
+                    self.add(&inner.query.body);
+                }
             }
             Body::Values(_) => {
                 self.numbers.insert(address(body), next);
@@ -96,9 +112,9 @@ impl Numbers {
         }
     }
 
-    /// True if there are several.
+    /// True if there are several beside those that are materialized.
     pub fn are_several(&self) -> bool {
-        self.numbers.len() > 1
+        self.numbers.len() > self.materialized + 1
     }
 }
 
@@ -144,7 +160,7 @@ fn in_operator<'p>(operator: &'p Operator, found: &mut Vec<Nested<'p>>) {
                     query: &derived.plan,
                     parameters: &derived.parameters,
                     is_volatile: derived.is_volatile,
-                    place: Place::From,
+                    place: if derived.size.is_some() { Place::Materialized } else { Place::From },
                 });
             }
         }

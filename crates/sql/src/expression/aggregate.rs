@@ -1,11 +1,12 @@
-//! Aggregates: COUNT, SUM, AVG, MIN, MAX, the bit ones, the statistical ones, GROUP_CONCAT ([`group_concat`]); one [`State`]
-//! for each group.
+//! Aggregates: COUNT, SUM, AVG, MIN, MAX, the bit ones, the statistical ones, GROUP_CONCAT
+//! ([`group_concat`]); one [`State`] for each group.
 
 pub mod group_concat;
 
 use self::group_concat::{Concat, Gathered};
 use super::arithmetic::bits::is_byte_string;
 use super::compare::{self, By};
+use super::resolve::collate::chosen_alone;
 use super::{Expr, Row, arithmetic};
 use crate::ast::{AggregateFunction, BinaryOp};
 use crate::error::{self, Result, SqlError};
@@ -15,6 +16,9 @@ use crate::types::{Family, Type};
 use crate::value::json::convert::Origin;
 use crate::value::{Datum, Decimal, json};
 
+/// The bit aggregates take byte strings of at most so many bytes.
+const BIT_BYTES_MAX: u32 = 511;
+
 /// A resolved aggregate.
 #[derive(Debug, Clone)]
 pub struct Aggregate {
@@ -22,7 +26,8 @@ pub struct Aggregate {
     pub function: AggregateFunction,
     /// COUNT(DISTINCT x) and the like.
     pub distinct: bool,
-    /// The argument; none for COUNT(*). Of the JSON aggregates it is a document of one element or member for each row.
+    /// The argument; none for COUNT(*). Of the JSON aggregates it is a document of one element or
+    /// member for each row.
     pub argument: Option<Expr>,
     /// Further expressions that DISTINCT tells rows apart by: the others of COUNT(DISTINCT a, b).
     pub rest: Vec<Expr>,
@@ -33,8 +38,8 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Derives the result's type: a mean of decimals has `increment` digits more. 1235 for the aggregates that don't exist
-    /// yet.
+    /// Derives the result's type: a mean of decimals has `increment` digits more. 1235 for the
+    /// aggregates that don't exist yet.
     pub fn new(
         function: AggregateFunction,
         distinct: bool,
@@ -53,16 +58,19 @@ impl Aggregate {
                 let scale = scale.saturating_add(increment).min(30);
                 Type::decimal((of.integer_digits() + u32::from(scale)).min(65), scale)
             }
-            F::Sum => Type { decimals: of.fixed_digits().unwrap_or(NOT_FIXED), ..Type::DOUBLE },
+            F::Sum => arithmetic::double_of(of.fixed_digits()).made_as_told(),
             F::Avg => {
-                let decimals =
-                    of.fixed_digits().map_or(NOT_FIXED, |digits| (digits + increment).min(NOT_FIXED));
-                Type { decimals, ..Type::DOUBLE }
+                let digits = of.fixed_digits().map(|digits| digits.saturating_add(increment));
+                arithmetic::double_of(digits).made_as_told()
             }
-            F::Min | F::Max | F::AnyValue => Type { nullable: true, ..of },
+            F::Min | F::Max => Type { nullable: true, boolean: false, ..of.computed() }.made_as_told(),
+            F::AnyValue => Type { nullable: of.nullable, ..chosen_alone(&of) },
             F::JsonArrayAgg | F::JsonObjectAgg => Type::JSON,
             F::BitAnd | F::BitOr | F::BitXor => match argument.as_ref().filter(|a| is_byte_string(a)) {
-                Some(bytes) => Type { nullable: false, ..bytes.ty },
+                Some(bytes) if bytes.ty.byte_length() > BIT_BYTES_MAX => {
+                    return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.plain());
+                }
+                Some(bytes) => Type { nullable: false, decimals: 0, unsigned: true, ..bytes.ty },
                 None => Type::UINT.not_null(),
             },
             F::StddevPop | F::StddevSamp | F::VarPop | F::VarSamp => Type::DOUBLE,
@@ -72,7 +80,8 @@ impl Aggregate {
         Ok(Self { function, distinct, argument, rest: Vec::new(), concat: None, ty })
     }
 
-    /// True if it must remember which values it has met: the smallest and the largest one are the same without.
+    /// True if it must remember which values it has met: the smallest and the largest one are the
+    /// same without.
     fn tells_apart(&self) -> bool {
         use AggregateFunction as F;
         self.distinct && !matches!(self.function, F::Min | F::Max | F::AnyValue | F::BitAnd | F::BitOr)
@@ -88,6 +97,12 @@ impl Aggregate {
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let order = self.concat.iter().flat_map(|concat| &concat.order).map(|(expr, _)| expr);
         self.argument.iter().chain(&self.rest).chain(order)
+    }
+
+    /// The expressions that it reads, to be changed.
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let order = self.concat.iter_mut().flat_map(|concat| &mut concat.order).map(|(expr, _)| expr);
+        self.argument.iter_mut().chain(&mut self.rest).chain(order)
     }
 }
 
@@ -171,8 +186,8 @@ impl State {
         }
     }
 
-    /// Takes a row in. Returns the bytes of memory that it made the state grow by. Under DISTINCT, values that were not met
-    /// before are put off instead, if there is a place for that.
+    /// Takes a row in. Returns the bytes of memory that it made the state grow by. Under DISTINCT,
+    /// values that were not met before are put off instead, if there is a place for that.
     pub fn add(
         &mut self,
         aggregate: &Aggregate,
@@ -223,8 +238,8 @@ impl State {
         Ok(grown + self.take(aggregate, cx, value, order)?)
     }
 
-    /// Takes a value in that counts: what was put off, once its key is known to be the first of its kind. Returns the bytes of
-    /// memory that it made the state grow by.
+    /// Takes a value in that counts: what was put off, once its key is known to be the first of its
+    /// kind. Returns the bytes of memory that it made the state grow by.
     pub fn take(
         &mut self,
         aggregate: &Aggregate,
@@ -280,10 +295,10 @@ impl State {
                 if better {
                     // An ENUM's number is not its value any more.
                     let value = if let Datum::Label(_, text) = value { Datum::Bytes(text) } else { value };
-                    self.best = value.into_owned();
+                    grown += self.keep(value);
                 }
             }
-            F::AnyValue if self.best.is_null() => self.best = value.into_owned(),
+            F::AnyValue if self.best.is_null() => grown += self.keep(value),
             F::BitAnd => self.bits &= arithmetic::to_bits(cx, &value)?,
             F::BitOr => self.bits |= arithmetic::to_bits(cx, &value)?,
             F::BitXor => self.bits ^= arithmetic::to_bits(cx, &value)?,
@@ -291,6 +306,14 @@ impl State {
             _ => {}
         }
         Ok(grown)
+    }
+
+    /// Keeps a value instead of the one before. Returns the bytes of memory that it takes more than
+    /// that one did.
+    fn keep(&mut self, value: Datum<'_>) -> usize {
+        let before = self.best.text_len();
+        self.best = value.into_owned();
+        self.best.text_len().saturating_sub(before)
     }
 
     /// Keeps a document. Returns the bytes that it takes.

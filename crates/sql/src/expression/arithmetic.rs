@@ -1,8 +1,10 @@
-//! Arithmetic: integers with 64 bits of either sign, exact decimals, doubles; and the bit operators.
+//! Arithmetic: integers with 64 bits of either sign, exact decimals, doubles; and the bit
+//! operators.
 //!
-//! The kind of numbers is chosen from the operands' types: a double makes it double, else a decimal makes it decimal, else
-//! integers. The bit operators work on 64 bits, but on byte strings bit by bit ([`bits`]). What leaves the range of the result's type is error 1690. Division by zero is NULL, with warning or
-//! error 1365 as the sql_mode has it.
+//! The kind of numbers is chosen from the operands' types: a double makes it double, else a decimal
+//! makes it decimal, else integers. The bit operators work on 64 bits, but on byte strings bit by
+//! bit ([`bits`]). What leaves the range of the result's type is error 1690. Division by zero is
+//! NULL, with warning or error 1365 as the sql_mode has it.
 
 pub mod bits;
 
@@ -41,6 +43,8 @@ pub struct Operation {
     pub increment: u8,
     /// Digits behind the point of a result that is a decimal.
     pub scale: u8,
+    /// An operand has no sign, and so has none what DIV gives.
+    pub is_unsigned: bool,
 }
 
 /// What kind of number a value of this type counts as.
@@ -58,14 +62,18 @@ fn class(ty: &Type) -> Family {
     }
 }
 
-/// The operation on these operands, and the result's type. A division of decimals adds `increment` digits.
+/// The operation on these operands, and the result's type. A division of decimals adds `increment`
+/// digits.
 pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operation, Type) {
     use BinaryOp as B;
-    let operation = |numbers| Operation { op, numbers, increment, scale: 0 };
+    let operation = |numbers| Operation { op, numbers, increment, scale: 0, is_unsigned: false };
     if bits::is_bitwise(op) {
         return match bits::bytes_type(op, left, right) {
             Some(ty) => (operation(Numbers::Bytes), ty),
-            None => (operation(Numbers::Integer { unsigned: true }), Type::UINT),
+            None => {
+                let nullable = left.ty.nullable || right.ty.nullable;
+                (operation(Numbers::Integer { unsigned: true }), Type { nullable, ..Type::UINT })
+            }
         };
     }
     let (left, right) = (&number_type(left), &number_type(right));
@@ -83,18 +91,86 @@ pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operat
         _ => Numbers::Decimal,
     };
     let ty = match numbers {
-        _ if op == B::IntDivide => Type { unsigned, ..Type::INT },
-        Numbers::Double => Type { decimals: double_digits(op, left, right, increment), ..Type::DOUBLE },
-        Numbers::Integer { unsigned } => Type { unsigned, ..Type::INT },
+        _ if op == B::IntDivide => integer_quotient_type(left, right, unsigned),
+        Numbers::Double => {
+            let unsigned = op == B::Modulo && left.unsigned;
+            Type { unsigned, ..double_type(op, left, right, increment) }
+        }
+        Numbers::Integer { unsigned } => integer_type(op, left, right, unsigned),
         Numbers::Decimal => decimal_type(op, left, right, increment),
         Numbers::Bytes => Type::NULL,
     };
-    (Operation { scale: ty.decimals, ..operation(numbers) }, ty)
+    // There is no quotient by zero.
+    let may_divide = matches!(op, B::Divide | B::IntDivide | B::Modulo);
+    let ty = Type { nullable: may_divide || left.nullable || right.nullable, ..ty };
+    (Operation { scale: ty.decimals, is_unsigned: unsigned, ..operation(numbers) }, ty)
 }
 
-/// Digits behind the point of a double: as many as shown where both operands have a fixed number of them.
+/// The type of a sum, difference, product or remainder of integers: its digits follow from the
+/// operands'.
+fn integer_type(op: BinaryOp, left: &Type, right: &Type, unsigned: bool) -> Type {
+    let (a, b) = (left.integer_digits(), right.integer_digits());
+    match op {
+        BinaryOp::Multiply => Type { unsigned, length: a + b + u32::from(!unsigned), ..Type::INT },
+        BinaryOp::Modulo => Type { unsigned, length: a.max(b) + 1, ..Type::INT },
+        _ => Type::integer_of(a.max(b) + 1, unsigned),
+    }
+}
+
+/// The type of a DIV: the digits that the left operand has before the point, and those that the
+/// right one has behind it.
+fn integer_quotient_type(left: &Type, right: &Type, unsigned: bool) -> Type {
+    let before = match left.family {
+        Family::Null => 0,
+        Family::Text | Family::Label | Family::Json | Family::Double | Family::Float => left.length,
+        _ => left.integer_digits(),
+    };
+    let behind = match right.family {
+        Family::Text | Family::Label | Family::Json | Family::Double | Family::Float => right.length,
+        Family::Decimal | Family::Time | Family::DateTime => right.decimals.into(),
+        _ => 0,
+    };
+    let digits = before.saturating_add(behind).min(21);
+    Type { unsigned, length: (digits + u32::from(!unsigned)).max(1), ..Type::INT }
+}
+
+/// The width of a double of a fixed number of digits, without these.
+const DOUBLE_DIGITS: u32 = 17;
+
+/// A double with so many digits behind the point, if their number is fixed.
+pub fn double_of(digits: Option<u8>) -> Type {
+    match digits.filter(|&digits| digits < NOT_FIXED) {
+        Some(digits) => Type::fixed_double(DOUBLE_DIGITS + u32::from(digits), digits),
+        None => Type::DOUBLE,
+    }
+}
+
+/// The type of an operation on doubles. Those of a fixed number of digits have their operands'
+/// width.
+fn double_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type {
+    let decimals = double_digits(op, left, right, increment);
+    if decimals == NOT_FIXED {
+        return Type::DOUBLE;
+    }
+    let length = match op {
+        BinaryOp::Divide => {
+            let before = left.length.saturating_sub(left.decimals.into());
+            (before + u32::from(decimals)).min(DOUBLE_DIGITS + u32::from(decimals))
+        }
+        BinaryOp::Modulo => {
+            let before = |t: &Type| t.length.saturating_sub(t.decimals.into());
+            before(left).max(before(right)) + u32::from(decimals)
+        }
+        _ => left.length.max(right.length),
+    };
+    Type::fixed_double(length, decimals)
+}
+
+/// Digits behind the point of a double: as many as shown where both operands have a fixed number of
+/// them.
 fn double_digits(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> u8 {
-    match left.fixed_digits().zip(right.fixed_digits()).map(|(a, b)| a.max(b)) {
+    let fixed = |ty: &Type| if ty.family.is_temporal() { Some(ty.decimals) } else { ty.fixed_digits() };
+    match fixed(left).zip(fixed(right)).map(|(a, b)| a.max(b)) {
         Some(digits) if op == BinaryOp::Divide => (digits + increment).min(NOT_FIXED),
         Some(digits) => digits,
         None => NOT_FIXED,
@@ -109,17 +185,40 @@ fn decimal_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type 
     let (digits, scale) = match op {
         BinaryOp::Multiply => (li + ri, ls + rs),
         BinaryOp::Divide => (li + u32::from(rs), ls + increment),
-        BinaryOp::Modulo => (li.max(ri), ls.max(rs)),
+        // As many digits in all as the longer operand has.
+        BinaryOp::Modulo => {
+            let scale = ls.max(rs);
+            let digits = (li + u32::from(ls)).max(ri + u32::from(rs));
+            let ty = Type::decimal(digits.min(65), scale.min(30));
+            return Type { unsigned: left.unsigned, ..ty };
+        }
         _ => (li.max(ri) + 1, ls.max(rs)),
     };
     let scale = scale.min(30);
-    Type::decimal((digits + u32::from(scale)).min(65), scale)
+    let ty = Type::decimal((digits + u32::from(scale)).min(65), scale);
+    if op == BinaryOp::Divide && left.unsigned && right.unsigned {
+        return Type { unsigned: true, length: ty.length - 1, ..ty };
+    }
+    ty
 }
 
 impl Operation {
     /// True if the right operand is evaluated though the left one is NULL: of decimals it is not.
     pub fn looks_at_both(self) -> bool {
         matches!(self.numbers, Numbers::Integer { .. } | Numbers::Double) && !bits::is_bitwise(self.op)
+    }
+
+    /// Reads an operand as a number though the other one is NULL, for what is wrong with it to be
+    /// said.
+    pub fn read(self, cx: &mut Context, operand: &Datum<'_>) -> Result<()> {
+        match self.numbers {
+            _ if !operand.is_text() => {}
+            Numbers::Integer { .. } => drop(cx.integer(operand)?),
+            Numbers::Decimal => drop(cx.decimal(operand)?),
+            Numbers::Double => drop(cx.double(operand)?),
+            Numbers::Bytes => {}
+        }
+        Ok(())
     }
 
     /// Applies it; NULL if either operand is.
@@ -184,9 +283,13 @@ impl Operation {
             return cx.division_by_zero();
         }
         let quotient = a.div(&b, 0).map(|q| q.truncate(0));
-        match quotient.and_then(|q| q.to_i64().map(Datum::Int).or_else(|| q.to_u64().map(Datum::UInt))) {
+        let value = quotient.and_then(|q| match self.is_unsigned {
+            true => q.to_u64().map(Datum::UInt),
+            false => q.to_i64().map(Datum::Int),
+        });
+        match value {
             Some(value) => Ok(value),
-            None => Err(self.out_of_range(left, right, false)),
+            None => Err(self.out_of_range(left, right, self.is_unsigned)),
         }
     }
 
@@ -290,7 +393,11 @@ pub fn negate<'a>(cx: &mut Context, value: Datum<'_>, ty: &Type) -> Result<Datum
 /// The type of an operand; hexadecimal and bit literals are integers where numbers are wanted.
 fn number_type(operand: &Expr) -> Type {
     match operand.as_constant() {
-        Some(Datum::Bits(_)) if operand.ty.family == Family::Text => Type::UINT,
+        Some(Datum::Bits(bytes)) if operand.ty.family == Family::Text => {
+            // As many decimal digits as eight bits for each byte may need.
+            let digits = (bytes.len().min(8) * 8 * 30_103).div_ceil(100_000) as u32;
+            Type { length: digits, ..Type::UINT.not_null() }
+        }
         _ => operand.ty,
     }
 }
@@ -308,7 +415,8 @@ pub fn negated_constant_type(value: &Datum<'_>, ty: &Type) -> Type {
     }
 }
 
-/// The digits of a constant that leaves the signed integers when negated, or is negative: MySQL takes either for a decimal.
+/// The digits of a constant that leaves the signed integers when negated, or is negative: MySQL
+/// takes either for a decimal.
 fn beyond_signed(value: &Datum<'_>) -> Option<u32> {
     let digits = |n: u64| n.checked_ilog10().unwrap_or(0) + 1;
     match *value {
@@ -321,13 +429,13 @@ fn beyond_signed(value: &Datum<'_>) -> Option<u32> {
 /// The type of `-x`.
 pub fn negated_type(ty: &Type) -> Type {
     match class(ty) {
-        Family::Integer => Type { unsigned: false, nullable: ty.nullable, ..Type::INT },
+        Family::Integer if !ty.family.is_temporal() => {
+            Type { nullable: ty.nullable, ..Type::integer_of(ty.integer_digits(), false) }
+        }
+        Family::Integer => Type { nullable: ty.nullable, ..Type::fixed_double(DOUBLE_DIGITS, 0) },
         Family::Decimal if ty.family == Family::Decimal => Type { unsigned: false, ..*ty },
         // A time or date as a number.
         Family::Decimal => Type { nullable: ty.nullable, ..decimal_of(ty) },
-        _ => {
-            let decimals = ty.fixed_digits().unwrap_or(NOT_FIXED);
-            Type { nullable: ty.nullable, decimals, ..Type::DOUBLE }
-        }
+        _ => Type { nullable: ty.nullable, ..double_of(ty.fixed_digits()) },
     }
 }

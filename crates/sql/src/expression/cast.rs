@@ -6,7 +6,7 @@ use crate::session::Context;
 use crate::types::{Charset, Collation, DataType, Family, Type};
 use crate::value::json::{self, convert, convert::Origin};
 use crate::value::temporal::DateRules;
-use crate::value::{DateTime, Datum, Decimal, Time, temporal_text, text};
+use crate::value::{DateTime, Datum, Decimal, Time, number, temporal_text, text};
 
 /// What a value is cast to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +21,16 @@ pub enum To {
     Float,
     /// DOUBLE.
     Double,
+    /// DECIMAL, of whatever digits, of what a function gives, of which nothing is told if it is no
+    /// number.
+    QuietDecimal,
+    /// DOUBLE of a TEXT column, of whose values nothing is told that are no numbers.
+    QuietDouble,
     /// CHAR in a character set (from, to), cut to a number of characters.
     Char(Charset, Charset, Option<u32>),
+    /// The same of what CASE, IF or NULLIF chose, whose type is a text's: where a number is wanted,
+    /// it is that of the value itself.
+    Chosen(Charset, Charset),
     /// The text of a ZEROFILL column's number: as many digits.
     ZeroFilled(u8),
     /// BINARY, cut or padded with zero bytes to a number of bytes.
@@ -44,7 +52,8 @@ pub enum To {
 }
 
 impl To {
-    /// The conversion into a type that CAST and RETURNING name alike; `None` if they differ over it, or have it not.
+    /// The conversion into a type that CAST and RETURNING name alike; `None` if they differ over
+    /// it, or have it not.
     pub fn of(ty: &DataType) -> Option<To> {
         Some(match *ty {
             DataType::Decimal { precision, scale, .. } => To::Decimal(precision, scale),
@@ -67,7 +76,14 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
     Ok(match *to {
         To::Signed => {
             let n = match &value {
-                Datum::Bytes(_) => whole_number(cx, &value)?,
+                Datum::Bytes(_) => {
+                    let (n, fits) = whole_number_of(cx, &value)?;
+                    if n > i128::from(i64::MAX) && fits {
+                        cx.warn(error::UNKNOWN_ERROR.with(&[&TO_NEGATIVE]));
+                    }
+                    // Beyond 64 bits it ends at the largest one without a sign, which is -1.
+                    n.clamp(i64::MIN.into(), u64::MAX.into())
+                }
                 Datum::Json(_) => cx.integer(&value)?,
                 // Numbers that are no integers end at the largest signed one; integers go around.
                 Datum::Decimal(_) | Datum::Double(_) | Datum::Float(_) => {
@@ -82,8 +98,21 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
         }
         To::Unsigned => {
             let n = match &value {
-                Datum::Bytes(_) => whole_number(cx, &value)?,
+                Datum::Bytes(_) => {
+                    let (n, fits) = whole_number_of(cx, &value)?;
+                    if n < 0 && fits {
+                        cx.warn(error::UNKNOWN_ERROR.with(&[&TO_POSITIVE]));
+                    }
+                    n.max(i64::MIN.into())
+                }
                 Datum::Json(_) => cx.integer(&value)?,
+                Datum::Decimal(_) => {
+                    let n = value.to_integer().value;
+                    if !(i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&n) {
+                        cx.truncated("DECIMAL", &value)?;
+                    }
+                    n
+                }
                 _ => value.to_integer().value,
             };
             Datum::UInt(match u64::try_from(n) {
@@ -103,6 +132,18 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
         }
         To::Float => Datum::Float(cx.double(&value)? as f32),
         To::Double => Datum::Double(cx.double(&value)?),
+        To::QuietDouble => Datum::Double(value.to_f64().value),
+        To::QuietDecimal => {
+            if number::scan(&value.to_bytes()).is_none() {
+                let e = error::TRUNCATED_WRONG_VALUE_FOR_FIELD.with(&[&"DECIMAL", &0, &"", &-1]);
+                if cx.storing && cx.modes().strict {
+                    return Err(e);
+                }
+                cx.warn(e);
+            }
+            Datum::Decimal(value.to_decimal().value)
+        }
+        To::Chosen(from, to) => return cast(cx, value, &To::Char(from, to, None)),
         To::Char(from, to, length) => {
             let is_text =
                 matches!(value, Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_) | Datum::Json(_));
@@ -130,7 +171,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
                 }
                 let missing = n.saturating_sub(bytes.len());
                 let bytes = bytes.to_mut();
-                super::functions::string::reserve(bytes, missing)?;
+                crate::bounds::reserve(bytes, missing)?;
                 bytes.resize(n, 0);
             }
             Datum::Bytes(bytes)
@@ -139,8 +180,12 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             Some(d) => Datum::Date(d.date),
             None => Datum::Null,
         },
-        To::DateTime(fsp) => match datetime(cx, &value, "datetime").and_then(|d| d.round(fsp)) {
-            Some(d) => Datum::DateTime(d),
+        To::DateTime(fsp) => match datetime(cx, &value, "datetime") {
+            Some(_) if cx.modes().truncate_fraction => {
+                let read = value.to_datetime_cut(|| cx.today());
+                read.map_or(Datum::Null, |d| Datum::DateTime(d.truncate(fsp)))
+            }
+            Some(d) => d.round(fsp).map_or(Datum::Null, Datum::DateTime),
             None => Datum::Null,
         },
         To::Moment(fsp) => match value.to_datetime(|| cx.today()).and_then(|d| d.round(fsp)) {
@@ -148,6 +193,10 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             None => Datum::Null,
         },
         To::Time(fsp) => match time(cx, &value) {
+            Some(_) if cx.modes().truncate_fraction => {
+                let read = value.to_time_cut();
+                read.map_or(Datum::Null, |t| Datum::Time(t.truncate(fsp).clamp().0))
+            }
             Some(t) => Datum::Time(t.round(fsp).clamp().0),
             None => Datum::Null,
         },
@@ -212,8 +261,16 @@ fn cut(cx: &mut Context, kind: &str, kept: usize, length: Option<u32>, text: &[u
     cx.truncated(&format!("{kind}({})", length.unwrap_or(0)), &Datum::borrowed(text))
 }
 
+const TO_NEGATIVE: &str = "Cast to signed converted positive out-of-range integer to its negative complement";
+const TO_POSITIVE: &str = "Cast to unsigned converted negative integer to its positive complement";
+
 /// The integer that text starts with: digits only, as CAST reads it.
 pub(super) fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> {
+    whole_number_of(cx, value).map(|(number, _)| number)
+}
+
+/// The same, and whether 64 bits hold it.
+fn whole_number_of(cx: &mut Context, value: &Datum<'_>) -> Result<(i128, bool)> {
     let bytes = value.to_bytes();
     let trimmed = bytes.trim_ascii();
     let signs = usize::from(matches!(trimmed.first(), Some(b'-' | b'+')));
@@ -223,7 +280,7 @@ pub(super) fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> 
     if digits == 0 || signs + digits < trimmed.len() || !fits {
         cx.truncated("INTEGER", value)?;
     }
-    Ok(number.value)
+    Ok((number.value, fits))
 }
 
 /// Bytes that are no text of the set: NULL, with warning 1300.
@@ -247,7 +304,8 @@ pub fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateT
     found
 }
 
-/// As a date with a time whose parts are asked for, or a warning. Months and days may be zero, and a whole date that is stored.
+/// As a date with a time whose parts are asked for, or a warning. Months and days may be zero, and
+/// a whole date that is stored.
 pub fn datetime_parts(cx: &mut Context, value: &Datum<'_>) -> Option<DateTime> {
     if value.is_null() {
         return None;
@@ -289,27 +347,50 @@ pub(super) fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
     }
     let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
     let mut e = error::TRUNCATED_WRONG_VALUE.plain();
-    e.message = format!("Incorrect {kind} value: '{shown}'");
+    let how = if kind == "time" { "Truncated incorrect" } else { "Incorrect" };
+    e.message = format!("{how} {kind} value: '{shown}'");
     cx.warn(e);
 }
 
 /// The type that a cast gives.
 pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
     use crate::types::Coercibility::{self, Implicit};
+    let nullable = match to {
+        // What is no number is 0.
+        To::Signed
+        | To::Unsigned
+        | To::Decimal(..)
+        | To::Float
+        | To::Double
+        | To::QuietDouble
+        | To::QuietDecimal => of.nullable,
+        _ => true,
+    };
     let ty = match *to {
         To::Json(_) | To::JsonScalar(_) => Type::JSON,
         To::Signed => Type::INT,
         To::Unsigned => Type::UINT,
         To::Decimal(precision, scale) => Type::decimal(precision.into(), scale),
-        To::Float => Type { family: Family::Float, length: 12, ..Type::DOUBLE },
-        To::Double => Type::DOUBLE,
-        To::Char(_, _, length) => Type::text(collation, Implicit, length.unwrap_or(of.length)),
+        To::Float => Type { family: Family::Float, ..Type::DOUBLE },
+        To::Double | To::QuietDouble => Type::DOUBLE,
+        To::QuietDecimal => Type::decimal(65, 30),
+        To::Chosen(_, charset) => Type::text(collation, Implicit, text_length(of, charset)),
+        To::Char(_, charset, length) => {
+            Type::text(collation, Implicit, length.unwrap_or_else(|| text_length(of, charset)))
+        }
         To::ZeroFilled(width) => Type::text(collation, Coercibility::Numeric, width.into()),
-        To::Binary(length) => Type::text(Collation::BINARY, Implicit, length.unwrap_or(of.length)),
+        To::Binary(length) => {
+            Type::text(Collation::BINARY, Implicit, length.unwrap_or_else(|| of.value_bytes()))
+        }
         To::Date => Type::DATE,
         To::Time(fsp) => Type::time(fsp),
         To::DateTime(fsp) | To::Moment(fsp) => Type::datetime(fsp),
         To::Year => Type { family: Family::Year, unsigned: true, length: 4, ..Type::INT },
     };
-    Type { nullable: true, ..ty }
+    Type { nullable, ..ty }
+}
+
+/// The characters that a value has as a text of this set: bytes may be a character each.
+pub fn text_length(of: &Type, to: Charset) -> u32 {
+    if to == Charset::Binary { of.value_bytes() } else { of.text_length() }
 }

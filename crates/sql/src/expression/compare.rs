@@ -1,7 +1,8 @@
 //! How two operands compare: chosen from their types once, applied to each pair of values.
 //!
-//! The manual's "Type Conversion in Expression Evaluation", in order: two texts as text, two integers as integers, exact
-//! numbers as decimals, a date or time against anything that reads as one as dates, everything else as doubles.
+//! The manual's "Type Conversion in Expression Evaluation", in order: two texts as text, two
+//! integers as integers, exact numbers as decimals, a date or time against anything that reads as
+//! one as dates, everything else as doubles.
 
 use std::cmp::Ordering;
 
@@ -100,7 +101,11 @@ impl By {
                 (Datum::Bytes(a), Datum::Bytes(b)) => collation.compare(a, b),
                 _ => collation.compare(&a.to_bytes(), &b.to_bytes()),
             },
-            By::Time => a.to_time().unwrap_or_default().micros.cmp(&b.to_time().unwrap_or_default().micros),
+            By::Time => {
+                let key = |t: Option<crate::value::Time>| t.map(|t| t.micros);
+                let (a, b) = (time(cx, a), time(cx, b));
+                key(a).cmp(&key(b))
+            }
             By::Json => json_order(a, b)?,
             By::DateTime => {
                 let key = |d: Option<crate::value::DateTime>| d.map(|d| (d.date, d.micros));
@@ -150,6 +155,15 @@ fn datetime(cx: &mut Context, v: &Datum<'_>) -> Option<crate::value::DateTime> {
     let found = v.to_datetime(|| cx.today());
     if found.is_none() && v.is_text() {
         super::cast::warn_incorrect(cx, v, "datetime");
+    }
+    found
+}
+
+/// As a time; text that is none sorts before all, with warning 1292.
+fn time(cx: &mut Context, v: &Datum<'_>) -> Option<crate::value::Time> {
+    let found = v.to_time();
+    if found.is_none() && v.is_text() {
+        super::cast::warn_incorrect(cx, v, "time");
     }
     found
 }

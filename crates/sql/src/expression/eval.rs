@@ -16,6 +16,12 @@ impl Expr {
         match &self.node {
             Node::Constant(value) => Ok(value.borrow()),
             Node::JsonPath(text, _) => Ok(Datum::borrowed(text)),
+            Node::Misread(misread) => {
+                if cx.is_first_of(misread.id) {
+                    cx.truncated("DOUBLE", &misread.text)?;
+                }
+                Ok(Datum::Double(misread.number))
+            }
             Node::Column { source, column } => row.column(*source, *column, cx.zone()),
             Node::Aggregate(number) => row.aggregate(*number),
             Node::GroupKey(number) => Ok(row.group_key(*number).unwrap_or_default()),
@@ -24,9 +30,14 @@ impl Expr {
                 Ok(Datum::Int(numbers.iter().fold(0, bit)))
             }
             Node::Outer(number) => Ok(cx.outer_value(*number)),
+            Node::Item(_) => Err(SqlError::internal("a select item that was not bound")),
             Node::Parameter(number) => Ok(cx.parameter(*number)),
             Node::Local(index) => Ok(cx.local(*index).clone()),
-            Node::UserVariable(name) => Ok(cx.user_variable(name)),
+            Node::UserVariable(name) => {
+                // Each mention is a copy.
+                crate::bounds::check()?;
+                Ok(cx.user_variable(name))
+            }
             Node::SystemVariable(variable) => cx.system_variable(variable),
             _ => {
                 // Trees are as high as clients make them.
@@ -61,11 +72,16 @@ impl Expr {
                 let left = pair[0].eval(cx, row)?;
                 if left.is_null() {
                     if operation.looks_at_both() {
-                        pair[1].eval(cx, row)?; // it may fail
+                        let right = pair[1].eval(cx, row)?; // it may fail
+                        operation.read(cx, &right)?;
                     }
                     return Ok(Datum::Null);
                 }
                 let right = pair[1].eval(cx, row)?;
+                if right.is_null() {
+                    operation.read(cx, &left)?;
+                    return Ok(Datum::Null);
+                }
                 operation.apply(cx, &left, &right).map_err(|e| cx.blame(e, self))
             }
             Node::Compare(op, by, pair) => {
@@ -102,19 +118,28 @@ impl Expr {
             }
             Node::Cast(to, x) => {
                 let value = x.eval(cx, row)?;
-                cast::cast(cx, value, to)
+                let value = cast::cast(cx, value, to)?;
+                functions::bounded::checked(cx, "cast_as_char", value)
             }
             Node::Transcode(from, to, x) => Ok(match x.eval(cx, row)? {
                 Datum::Null => Datum::Null,
-                bytes if *from == Charset::Binary => {
-                    let bytes = bytes.into_bytes();
-                    if to.valid_prefix(&bytes) == bytes.len() {
-                        return Ok(Datum::Bytes(bytes));
+                value => {
+                    let text = value.into_bytes();
+                    let cannot = |text: &[u8]| {
+                        let shown = crate::value::store::escape(text);
+                        error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()])
+                    };
+                    if *from == Charset::Binary {
+                        let is_valid = to.valid_prefix(&text) == text.len();
+                        return if is_valid { Ok(Datum::Bytes(text)) } else { Err(cannot(&text)) };
                     }
-                    let shown = crate::value::store::escape(&bytes);
-                    return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()]));
+                    let converted = match from.convert(Cow::Borrowed(&text), *to) {
+                        (_, true) => return Err(cannot(&text)),
+                        (Cow::Borrowed(_), _) => None,
+                        (Cow::Owned(converted), _) => Some(converted),
+                    };
+                    Datum::Bytes(converted.map_or(text, Cow::Owned))
                 }
-                value => Datum::Bytes(from.convert(value.into_bytes(), *to).0),
             }),
             Node::DateArithmetic(pair, unit, subtract) => {
                 let date = pair[0].eval(cx, row)?;
@@ -142,7 +167,9 @@ impl Expr {
             Node::Call(function, arguments) => {
                 let value = (function.eval)(cx, functions::Call { arguments, row, ty: &self.ty });
                 // Only what the function itself says, not its operands.
-                value.map_err(|e| if e.message.ends_with("()'") { cx.blame(e, self) } else { e })
+                let value =
+                    value.map_err(|e| if e.message.ends_with("()'") { cx.blame(e, self) } else { e })?;
+                functions::bounded::checked(cx, function.name, value)
             }
             Node::Stored(routine, arguments) => {
                 let mut values = Vec::with_capacity(arguments.len());
@@ -216,7 +243,9 @@ fn tri<'a>(truth: Option<bool>) -> Datum<'a> {
 /// AND (`wanted` true) or OR (`wanted` false) of a list.
 fn all(list: &[Expr], wanted: bool, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
     let mut result = Some(wanted);
+    let mut ticker = crate::bounds::Ticker::default();
     for x in list {
+        ticker.step()?;
         match x.truth(cx, row)? {
             Some(t) if t == wanted => {}
             Some(t) => return Ok(Some(t)),
@@ -275,7 +304,9 @@ fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>)
         return Ok(None);
     }
     let mut unknown = false;
+    let mut ticker = crate::bounds::Ticker::default();
     for (by, candidate) in list {
+        ticker.step()?;
         let candidate = candidate.eval(cx, row)?;
         match by.compare(cx, &value, &candidate)? {
             Some(order) if order.is_eq() => return Ok(Some(true)),
@@ -322,7 +353,7 @@ impl like::Like {
         if text.is_null() || pattern.is_null() {
             return Ok(Datum::Null);
         }
-        let found = self.matches(&text.to_bytes(), &pattern.to_bytes());
+        let found = self.matches(&text.to_bytes(), &pattern.to_bytes())?;
         Ok(Datum::from_bool(found != self.negated))
     }
 }

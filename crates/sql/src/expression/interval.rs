@@ -1,10 +1,11 @@
 //! INTERVAL arithmetic, EXTRACT and TIMESTAMPDIFF.
 
-use super::cast;
+use super::functions::temporal::fsp_of;
+use super::{Expr, cast};
 use crate::ast::IntervalUnit;
 use crate::error::{self, Result};
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Family, Type};
+use crate::types::{Coercibility, Collation, Family, Type, code};
 use crate::value::temporal::{DAY, SECOND};
 use crate::value::{DateTime, Datum, Decimal, Time};
 
@@ -24,8 +25,27 @@ fn has_time(unit: IntervalUnit) -> bool {
     !matches!(unit, U::Day | U::Week | U::Month | U::Quarter | U::Year | U::YearMonth)
 }
 
+/// The width that clients are told of EXTRACT: the digits that there can be, and a sign.
+pub fn extracted_width(unit: IntervalUnit) -> u32 {
+    use IntervalUnit as U;
+    match unit {
+        U::Quarter => 2,
+        U::Month | U::Week | U::Day | U::Minute | U::Second => 3,
+        U::Hour => 4,
+        U::Year | U::MinuteSecond => 5,
+        U::HourMinute => 6,
+        U::Microsecond | U::YearMonth => 7,
+        U::HourSecond => 8,
+        U::DayHour | U::SecondMicrosecond => 9,
+        U::DayMinute | U::MinuteMicrosecond => 11,
+        U::DaySecond => 13,
+        U::HourMicrosecond => 14,
+        U::DayMicrosecond => 20,
+    }
+}
+
 /// The result's type: a date stays one if whole days are added; text stays text.
-pub fn result_type(date: &Type, unit: IntervalUnit, connection: Collation) -> Type {
+pub fn result_type(date: &Type, amount: &Expr, unit: IntervalUnit, connection: Collation) -> Type {
     let micros = matches!(
         unit,
         IntervalUnit::Microsecond
@@ -34,23 +54,26 @@ pub fn result_type(date: &Type, unit: IntervalUnit, connection: Collation) -> Ty
             | IntervalUnit::HourMicrosecond
             | IntervalUnit::DayMicrosecond
     );
+    // Seconds may have a fraction.
+    let of_amount = if unit == IntervalUnit::Second { fsp_of(amount) } else { 0 };
     let fsp = if micros {
         6
     } else if date.decimals > 6 {
-        0
+        of_amount
     } else {
-        date.decimals
+        date.decimals.max(of_amount)
     };
     match date.family {
         Family::Date if !has_time(unit) => Type::DATE,
         Family::Date | Family::DateTime => Type::datetime(fsp),
         Family::Time if has_time(unit) => Type::time(fsp),
         Family::Time => Type::datetime(fsp),
-        _ => Type::text(connection, Coercibility::Literal, 29),
+        _ => Type { code: code::STRING, ..Type::text(connection, Coercibility::Literal, 29) },
     }
 }
 
-/// `date + INTERVAL amount unit`, or minus; NULL if the date is none or the result leaves the calendar.
+/// `date + INTERVAL amount unit`, or minus; NULL if the date is none or the result leaves the
+/// calendar.
 pub fn add<'a>(
     cx: &mut Context,
     date: &Datum<'_>,
@@ -108,8 +131,8 @@ fn is_date_only(v: &Datum<'_>) -> bool {
     }
 }
 
-/// The amount as a span. `DAY_HOUR` and its like read `'1 2'`: the parts are the text's numbers, the last one the
-/// smallest unit.
+/// The amount as a span. `DAY_HOUR` and its like read `'1 2'`: the parts are the text's numbers,
+/// the last one the smallest unit.
 fn span(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Option<Span>> {
     use IntervalUnit as U;
     let units: &[i64] = match unit {

@@ -1,8 +1,8 @@
 //! What an expression's columns read from.
 //!
-//! A [`Row`] is a stored row's image, or values made by a plan, or several of these side by side; above all it is the
-//! [`Frame`] of the query block that runs. An image is decoded column by column, when asked: [`Offsets`] says where each
-//! lies, found in one walk.
+//! A [`Row`] is a stored row's image, or values made by a plan, or several of these side by side;
+//! above all it is the [`Frame`] of the query block that runs. An image is decoded column by
+//! column, when asked: [`Offsets`] says where each lies, found in one walk.
 
 use smallvec::SmallVec;
 
@@ -105,7 +105,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The value of one of GROUP BY's expressions under WITH ROLLUP; `None` if the row is a sum over all its values.
+    /// The value of one of GROUP BY's expressions under WITH ROLLUP; `None` if the row is a sum
+    /// over all its values.
     pub fn group_key(self, number: usize) -> Option<Datum<'a>> {
         match self {
             Row::Frame(frame) => frame.group_keys.get(number).map(Datum::borrow),

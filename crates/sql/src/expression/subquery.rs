@@ -1,18 +1,20 @@
 //! Queries as operands: scalar subqueries, EXISTS, IN, ANY and ALL.
 //!
-//! A subquery is a function of its parameters: the values that it takes from the query around it. They are evaluated for
-//! the outer row and put on the session's stack ([`Context::with_parameters`]), where the inner plan reads them as
-//! [`super::Node::Outer`]. What it gave is kept while the parameters stay the same, so one without parameters runs once
-//! in a statement.
+//! A subquery is a function of its parameters: the values that it takes from the query around it.
+//! They are evaluated for the outer row and put on the session's stack
+//! ([`Context::with_parameters`]), where the inner plan reads them as [`super::Node::Outer`]. What
+//! it gave is kept while the parameters stay the same, so one without parameters runs once in a
+//! statement.
 //!
-//! (S1) A kept result belongs to one statement: statements within statements have results of their own.
+//! (S1) A kept result belongs to one statement: statements within statements have results of their
+//!      own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::compare::{By, holds};
 use super::frame::{RowReader, RowSet};
-use super::{Expr, Row};
+use super::{Expr, Node, Row};
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};
 use crate::executor::query;
@@ -38,8 +40,8 @@ pub struct Subquery {
     pub flat: Option<Arc<crate::planner::semi_join::Flat>>,
 }
 
-/// Without the plan, which its number stands for: expressions are compared by what they print ([`Expr::is_same`]), and
-/// plans of nested subqueries hold each other twice.
+/// Without the plan, which its number stands for: expressions are compared by what they print
+/// ([`Expr::is_same`]), and plans of nested subqueries hold each other twice.
 impl std::fmt::Debug for Subquery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Subquery { id, parameters, test, .. } = self;
@@ -110,6 +112,21 @@ pub fn new_id() -> u64 {
 }
 
 impl Subquery {
+    /// What `(SELECT outer.column)`, without tables and clauses, gives of the row around it.
+    pub fn outer_item(&self) -> Option<&Expr> {
+        let crate::planner::Body::Block(block) = &self.plan.body else { return None };
+        match block.items[..] {
+            [Expr { node: Node::Outer(number), .. }]
+                if matches!(self.test, Test::Scalar)
+                    && !self.plan.reads_tables()
+                    && self.plan.gives_one_row() =>
+            {
+                self.parameters.get(number)
+            }
+            _ => None,
+        }
+    }
+
     /// The operands of its test.
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         let candidates = match &self.test {
@@ -130,8 +147,9 @@ impl Subquery {
         candidates.iter_mut().map(|c| &mut c.operand).chain(&mut self.parameters).collect()
     }
 
-    /// Makes a comparison of a number with texts one with the first or last text, as a WHERE clause wants it in MySQL.
-    /// Which texts those are their own order says, so that `9.5 < ANY (SELECT text ..)` misses '10' if '9' is there too.
+    /// Makes a comparison of a number with texts one with the first or last text, as a WHERE clause
+    /// wants it in MySQL. Which texts those are their own order says, so that
+    /// `9.5 < ANY (SELECT text ..)` misses '10' if '9' is there too.
     pub fn look_at_extreme(&mut self) {
         let is_once = self.parameters.is_empty() && !self.is_volatile;
         let Test::Quantified(asked) = &mut self.test else { return };

@@ -19,7 +19,7 @@ impl Parser<'_> {
             return Ok(Account::CurrentUser);
         }
         let user = match self.current.token {
-            Token::String => self.text()?,
+            Token::String => self.plain_text()?,
             _ => Text::new(self.ident()?.as_bytes()),
         };
         let host = match self.current.token {
@@ -156,11 +156,11 @@ impl Parser<'_> {
                 }
                 K::COMMENT => {
                     self.advance();
-                    options.comment = Some(self.text()?);
+                    options.comment = Some(self.plain_text()?);
                 }
                 K::ATTRIBUTE => {
                     self.advance();
-                    options.attribute = Some(self.text()?);
+                    options.attribute = Some(self.plain_text()?);
                 }
                 _ => return Ok(options),
             }

@@ -4,8 +4,8 @@ use super::keyword::Keyword as K;
 use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{
-    Explain, Flush, FlushLock, FlushOption, FlushWhat, Histogram, Ident, KillWhat, MaintenanceVerb, PurgeTo,
-    ResetWhat, StatementKind, TableMaintenance, Text, VariableName,
+    Explain, Flush, FlushLock, FlushOption, FlushWhat, Histogram, Ident, KillWhat, MaintenanceVerb,
+    ObjectName, PurgeTo, ResetWhat, StatementKind, TableMaintenance, Text, VariableName,
 };
 
 impl Parser<'_> {
@@ -184,7 +184,7 @@ impl Parser<'_> {
             MaintenanceVerb::Check => &[K::QUICK, K::FAST, K::MEDIUM, K::EXTENDED, K::CHANGED, K::FOR],
             MaintenanceVerb::Checksum => &[K::QUICK, K::EXTENDED],
             MaintenanceVerb::Repair => &[K::QUICK, K::EXTENDED, K::USE_FRM],
-            MaintenanceVerb::Analyze | MaintenanceVerb::Optimize => &[],
+            _ => &[],
         };
         while let Some(word) = self.take_any(allowed) {
             options.push(match word {
@@ -196,8 +196,52 @@ impl Parser<'_> {
             });
         }
         let histogram = if verb == MaintenanceVerb::Analyze { self.histogram()? } else { None };
-        let maintenance = TableMaintenance { verb, local, tables, options, histogram };
+        let (key_cache, partitions) = (None, false);
+        let maintenance = TableMaintenance { verb, local, tables, options, histogram, key_cache, partitions };
         Ok(StatementKind::TableMaintenance(Box::new(maintenance)))
+    }
+
+    /// `CACHE INDEX t [PARTITION (..)] [INDEX (..)], .. IN cache`
+    pub(super) fn cache_index(&mut self) -> Parsed<StatementKind> {
+        self.expect_words(&[K::CACHE, K::INDEX])?;
+        let (tables, partitions) = self.key_cache_tables(MaintenanceVerb::AssignToKeycache)?;
+        self.expect_word(K::IN)?;
+        let cache = if self.is(K::DEFAULT) { self.any_ident()? } else { self.ident()? };
+        Ok(key_cache_statement(MaintenanceVerb::AssignToKeycache, tables, Some(cache), partitions))
+    }
+
+    /// `LOAD INDEX INTO CACHE t [PARTITION (..)] [INDEX (..)] [IGNORE LEAVES], ..`, behind LOAD.
+    pub(super) fn load_index(&mut self) -> Parsed<StatementKind> {
+        self.expect_words(&[K::INDEX, K::INTO, K::CACHE])?;
+        let (tables, partitions) = self.key_cache_tables(MaintenanceVerb::PreloadKeys)?;
+        Ok(key_cache_statement(MaintenanceVerb::PreloadKeys, tables, None, partitions))
+    }
+
+    /// The tables, and whether any partitions were named. Only one table may have them.
+    fn key_cache_tables(&mut self, verb: MaintenanceVerb) -> Parsed<(Vec<ObjectName>, bool)> {
+        let mut tables = Vec::new();
+        loop {
+            tables.push(self.object_name()?);
+            let partitions = tables.len() == 1 && self.take_word(K::PARTITION);
+            if partitions {
+                self.in_parens(|parser| match parser.take_word(K::ALL) {
+                    true => Ok(Vec::new()),
+                    false => parser.list(Self::ident),
+                })?;
+            }
+            if self.take_any(&[K::INDEX, K::KEY]).is_some() {
+                self.in_parens(|parser| match parser.current.token {
+                    Token::RightParen => Ok(Vec::new()),
+                    _ => parser.list(Self::index_name),
+                })?;
+            }
+            if verb == MaintenanceVerb::PreloadKeys {
+                self.take_words(&[K::IGNORE, K::LEAVES])?;
+            }
+            if partitions || !self.take(Token::Comma) {
+                return Ok((tables, partitions));
+            }
+        }
     }
 
     /// `[{UPDATE | DROP} HISTOGRAM ON a, b ..]`
@@ -225,4 +269,15 @@ impl Parser<'_> {
         }
         Ok(Some(Histogram::Update { columns, buckets, auto_update, data }))
     }
+}
+
+fn key_cache_statement(
+    verb: MaintenanceVerb,
+    tables: Vec<ObjectName>,
+    key_cache: Option<Ident>,
+    partitions: bool,
+) -> StatementKind {
+    let (local, options, histogram) = (false, Vec::new(), None);
+    let maintenance = TableMaintenance { verb, local, tables, options, histogram, key_cache, partitions };
+    StatementKind::TableMaintenance(Box::new(maintenance))
 }

@@ -5,16 +5,18 @@ use super::table::TableElement;
 use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{
-    AlterAction as A, AlterAlgorithm, AlterLock, AlterPartition, AlterTable, ColumnDefinition, ColumnPlace,
-    Ident, PartitionVerb, StatementKind,
+    AlterAction as A, AlterAlgorithm, AlterLock, AlterPartition, AlterTable, ColumnDefault, ColumnDefinition,
+    ColumnPlace, IN_ORDER, Ident, PartitionVerb, Span, StatementKind,
 };
 
 impl Parser<'_> {
     /// Behind ALTER TABLE.
     pub(super) fn alter_table(&mut self) -> Parsed<StatementKind> {
         let name = self.object_name()?;
-        let mut alter =
-            AlterTable { name, actions: Vec::new(), algorithm: None, lock: None, validation: None };
+        let (actions, name_end) = (Vec::new(), self.previous_end);
+        let in_order = self.lexer.text()[name_end as usize..].starts_with(IN_ORDER.as_bytes());
+        let (algorithm, lock, validation) = (None, None, None);
+        let mut alter = AlterTable { name, actions, algorithm, lock, validation, name_end, in_order };
         if !matches!(self.current.token, Token::End | Token::Semicolon) {
             loop {
                 self.alter_item(&mut alter)?;
@@ -71,7 +73,11 @@ impl Parser<'_> {
             ("inplace", AlterAlgorithm::Inplace),
             ("copy", AlterAlgorithm::Copy),
         ] {
+            let word = Span { start: self.current.start, end: self.current.end };
             if self.take_name(name) {
+                if algorithm != AlterAlgorithm::Copy {
+                    self.algorithm_and_lock.push(word);
+                }
                 return Ok(algorithm);
             }
         }
@@ -87,7 +93,9 @@ impl Parser<'_> {
         for (name, lock) in
             [("none", AlterLock::None), ("shared", AlterLock::Shared), ("exclusive", AlterLock::Exclusive)]
         {
+            let word = Span { start: self.current.start, end: self.current.end };
             if self.take_name(name) {
+                self.algorithm_and_lock.push(word);
                 return Ok(lock);
             }
         }
@@ -258,7 +266,13 @@ impl Parser<'_> {
                     return Ok(A::SetColumnVisible { column, visible: word == K::VISIBLE });
                 }
                 self.expect_word(K::DEFAULT)?;
-                Ok(A::SetDefault { column, default: self.column_default()? })
+                let start = self.current;
+                let default = self.column_default()?;
+                if self.options.from_client && matches!(default, ColumnDefault::Now(_)) {
+                    // Only in parentheses, which makes it an expression.
+                    return Err(self.unexpected_at(start));
+                }
+                Ok(A::SetDefault { column, default })
             }
         }
     }

@@ -1,5 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE, LOAD DATA, HANDLER.
 
+use super::hint::HintOf;
 use super::keyword::Keyword as K;
 use super::token::Token;
 use super::{Parsed, Parser};
@@ -13,7 +14,7 @@ impl Parser<'_> {
     /// INSERT and REPLACE, at the word.
     pub(super) fn insert(&mut self) -> Parsed<StatementKind> {
         let replace = self.is(K::REPLACE);
-        self.advance();
+        self.advance_to_hints(HintOf::Change);
         let priority = match self.take_any(&[K::LOW_PRIORITY, K::HIGH_PRIORITY, K::DELAYED]) {
             Some(K::LOW_PRIORITY) => Priority::Low,
             Some(K::HIGH_PRIORITY) => Priority::High,
@@ -61,7 +62,7 @@ impl Parser<'_> {
         let is_rows = matches!(self.word(), K::VALUES | K::VALUE) && !self.peek_is(K::ROW);
         if is_rows {
             self.advance();
-            return Ok((columns, InsertSource::Values(self.list(Self::insert_row)?)));
+            return Ok((columns, InsertSource::Values(self.insert_rows()?)));
         }
         if !self.at_query_or_paren() {
             return Err(self.unexpected());
@@ -75,10 +76,22 @@ impl Parser<'_> {
         Ok((columns, InsertSource::Query(Box::new(query))))
     }
 
-    /// `(a, DEFAULT, ..)`, `()`
-    fn insert_row(&mut self) -> Parsed<Vec<Expr>> {
+    /// `(..), (..)`
+    fn insert_rows(&mut self) -> Parsed<Vec<Vec<Expr>>> {
+        // All rows are as wide as the first one, or the statement fails.
+        let mut width = 0;
+        self.list(|parser| {
+            let mut row = parser.insert_row(width)?;
+            row.shrink_to_fit();
+            width = row.len();
+            Ok(row)
+        })
+    }
+
+    /// `(a, DEFAULT, ..)`, `()`; `width` is how many values are expected.
+    fn insert_row(&mut self, width: usize) -> Parsed<Vec<Expr>> {
         self.expect(Token::LeftParen)?;
-        let mut row = Vec::new();
+        let mut row = Vec::with_capacity(width);
         if !self.take(Token::RightParen) {
             row.push(self.expr()?);
             while self.take(Token::Comma) {
@@ -101,7 +114,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn update(&mut self, with: Option<Box<With>>) -> Parsed<StatementKind> {
-        self.advance();
+        self.advance_to_hints(HintOf::Change);
         let low_priority = self.take_word(K::LOW_PRIORITY);
         let ignore = self.take_word(K::IGNORE);
         let tables = self.table_references()?;
@@ -116,7 +129,7 @@ impl Parser<'_> {
 
     /// `DELETE FROM t ..`, `DELETE t1, t2 FROM ..`, `DELETE FROM t1, t2 USING ..`
     pub(super) fn delete(&mut self, with: Option<Box<With>>) -> Parsed<StatementKind> {
-        self.advance();
+        self.advance_to_hints(HintOf::Change);
         let (mut low_priority, mut quick, mut ignore) = (false, false, false);
         while let Some(word) = self.take_any(&[K::LOW_PRIORITY, K::QUICK, K::IGNORE]) {
             match word {
@@ -177,6 +190,9 @@ impl Parser<'_> {
 
     pub(super) fn load(&mut self) -> Parsed<StatementKind> {
         self.advance();
+        if self.is(K::INDEX) {
+            return self.load_index();
+        }
         let xml = self.expect_any(&[K::DATA, K::XML])? == K::XML;
         let priority = match self.take_any(&[K::LOW_PRIORITY, K::CONCURRENT]) {
             Some(K::LOW_PRIORITY) => Priority::Low,

@@ -3,12 +3,22 @@
 use super::keyword::Keyword as K;
 use super::token::Token;
 use super::{Parsed, Parser};
-use crate::ast::{Charset, DataType, GeometryKind, IntegerSize, LobSize, Sign};
+use crate::ast::{Charset, DataType, GeometryKind, IntegerSize, LobSize, Remark, Sign};
 use crate::variables::sql_mode;
 
+// What MySQL has announced to remove: the texts are the server's. The manual tells of each in
+// "Numeric Type Syntax".
+const ZEROFILL: &str = "The ZEROFILL attribute is deprecated and will be removed in a future release. Use the LPAD \
+    function to zero-pad numbers, or store the formatted numbers in a CHAR column.";
+const DISPLAY_WIDTH: &str = "Integer display width is deprecated and will be removed in a future release.";
+const DIGITS: &str = "Specifying number of digits for floating point data types is deprecated and will be removed in a \
+    future release.";
+const UNSIGNED: &str = "UNSIGNED for decimal and floating point data types is deprecated and support for it will be \
+    removed in a future release.";
+
 impl Parser<'_> {
-    /// A column's type with its attributes: sign, character set, BINARY; and COLLATE, where no column definition
-    /// follows to take it.
+    /// A column's type with its attributes: sign, character set, BINARY; and COLLATE, where no
+    /// column definition follows to take it.
     pub(super) fn data_type(&mut self) -> Parsed<DataType> {
         use DataType::*;
         let word = self.word();
@@ -33,7 +43,7 @@ impl Parser<'_> {
             },
             K::DECIMAL | K::DEC | K::NUMERIC | K::FIXED => {
                 let (precision, scale) = self.precision()?;
-                Decimal { precision, scale, sign: self.sign() }
+                Decimal { precision, scale, sign: self.decimal_sign(false) }
             }
             K::FLOAT | K::FLOAT4 => self.float_type()?,
             K::REAL if self.has_mode(sql_mode::REAL_AS_FLOAT) => self.float_type()?,
@@ -42,7 +52,7 @@ impl Parser<'_> {
                     self.take_word(K::PRECISION);
                 }
                 let (precision, scale) = self.precision()?;
-                Double { precision, scale, sign: self.sign() }
+                Double { precision, scale, sign: self.decimal_sign(scale.is_some()) }
             }
             K::BIT => Bit { width: self.width()? },
             K::CHAR | K::CHARACTER => return self.char_type(false),
@@ -71,7 +81,14 @@ impl Parser<'_> {
             K::DATETIME => Datetime { precision: self.width()? },
             K::TIMESTAMP => Timestamp { precision: self.width()? },
             K::YEAR => {
-                self.width()?;
+                match self.width()? {
+                    None => {}
+                    Some(4) => self.remark(Remark::YearWidth),
+                    Some(_) => {
+                        let message = "Invalid display width. Use YEAR instead.".to_owned();
+                        return Err(self.error(1818, b"HY000", message));
+                    }
+                }
                 self.sign();
                 Year
             }
@@ -118,13 +135,36 @@ impl Parser<'_> {
         sign
     }
 
+    /// The sign of a decimal, or of a double or float; `digits` are said behind the point of these.
+    fn decimal_sign(&mut self, digits: bool) -> Sign {
+        let sign = self.sign();
+        if sign.zerofill {
+            self.remark(Remark::Removed(ZEROFILL));
+        }
+        if digits {
+            self.remark(Remark::Removed(DIGITS));
+        }
+        if sign.unsigned && !sign.zerofill {
+            self.remark(Remark::Removed(UNSIGNED));
+        }
+        sign
+    }
+
     fn integer_type(&mut self, size: IntegerSize) -> Parsed<DataType> {
-        Ok(DataType::Integer { size, width: self.width()?, sign: self.sign() })
+        let width = self.width()?;
+        let sign = self.sign();
+        if sign.zerofill {
+            self.remark(Remark::Removed(ZEROFILL));
+        }
+        if width.is_some() {
+            self.remark(Remark::Removed(DISPLAY_WIDTH));
+        }
+        Ok(DataType::Integer { size, width, sign })
     }
 
     fn float_type(&mut self) -> Parsed<DataType> {
         let (precision, scale) = self.precision()?;
-        Ok(DataType::Float { precision, scale, sign: self.sign() })
+        Ok(DataType::Float { precision, scale, sign: self.decimal_sign(scale.is_some()) })
     }
 
     fn text_type(&mut self, size: LobSize, length: Option<u64>) -> Parsed<DataType> {
@@ -186,14 +226,18 @@ impl Parser<'_> {
             match self.word() {
                 K::BINARY => {
                     self.advance();
+                    let instead = "a CHARACTER SET clause with _bin collation";
+                    self.remark(Remark::Instead("BINARY as attribute of a type", instead));
                     charset.binary = true;
                 }
                 K::ASCII => {
                     self.advance();
+                    self.remark(Remark::Instead("ASCII", "CHARACTER SET charset_name"));
                     charset.charset = Some("latin1".into());
                 }
                 K::UNICODE => {
                     self.advance();
+                    self.remark(Remark::Instead("UNICODE", "CHARACTER SET charset_name"));
                     charset.charset = Some("ucs2".into());
                 }
                 K::COLLATE => {
@@ -202,7 +246,12 @@ impl Parser<'_> {
                 }
                 _ => match self.optional_charset()? {
                     Some(name) => charset.charset = Some(name),
-                    None => return Ok(charset),
+                    None => {
+                        if national {
+                            self.remark(Remark::National);
+                        }
+                        return Ok(charset);
+                    }
                 },
             }
         }

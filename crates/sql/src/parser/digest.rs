@@ -1,10 +1,12 @@
-//! What is the same in statements that differ only in their values: MySQL's normalized statement (STATEMENT_DIGEST_TEXT).
+//! What is the same in statements that differ only in their values: MySQL's normalized statement
+//! (STATEMENT_DIGEST_TEXT).
 //!
 //! 1. Comments go, words are in upper case, names in backquotes, everything is divided by spaces.
 //! 2. A value is `?`, with the sign in front of it; values in a list are `?, ...`.
-//! 3. A row of values is `(?)` or `(...)`, and rows of one kind in a list are `(?) /* , ... */` or `(...) /* , ... */`;
-//!    behind IN one value in parentheses is a list too.
-//! 4. Of words that mean the same, one stands for all: MySQL takes the last of them in its own list.
+//! 3. A row of values is `(?)` or `(...)`, and rows of one kind in a list are `(?) /* , ... */` or
+//!    `(...) /* , ... */`; behind IN one value in parentheses is a list too.
+//! 4. Of words that mean the same, one stands for all: MySQL takes the last of them in its own
+//!    list.
 
 use super::keyword::Keyword as K;
 use super::lexer::Lexer;
@@ -34,7 +36,8 @@ enum Piece {
     Prefix(&'static str),
 }
 
-/// The normalized form of the text's first statement, which has been parsed. Long statements are cut at `max` bytes.
+/// The normalized form of the text's first statement, which has been parsed. Long statements are
+/// cut at `max` bytes.
 pub(crate) fn normalized(text: &[u8], sql_mode: u64, max: usize) -> String {
     let mut lexer = Lexer::new(text, sql_mode, super::VERSION);
     let mut pieces = Vec::new();
@@ -80,12 +83,12 @@ fn is_value(token: Token) -> bool {
             | T::Integer
             | T::Decimal
             | T::Float
-            | T::NullEscape
             | T::Parameter
     )
 }
 
-/// NULL says something of a column or of an expression behind its name, and behind IS and NOT; else it is a value.
+/// NULL says something of a column or of an expression behind its name, and behind IS and NOT; else
+/// it is a value.
 fn is_null_value(before: Option<&Piece>) -> bool {
     match before {
         Some(Piece::Sign(sign)) => *sign != ")",

@@ -19,11 +19,12 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// 1064 at `offset` of a statement that begins at `start`: the text from there on, at most 80 bytes of it.
+    /// 1064 at `offset` of a statement that begins at `start`: the text from there on, at most 80
+    /// bytes of it.
     pub(crate) fn syntax(text: &[u8], start: usize, offset: usize) -> Box<ParseError> {
         let line = 1 + text[start.min(offset)..offset].iter().filter(|&&byte| byte == b'\n').count();
         let message = format!(
-            "You have an error in your SQL syntax; check the manual that corresponds to your Duramen server version for \
+            "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for \
              the right syntax to use near '{}' at line {line}",
             near(&text[offset..])
         );
@@ -36,7 +37,7 @@ impl ParseError {
 }
 
 /// The text's start, cut at a character.
-fn near(text: &[u8]) -> String {
+pub(super) fn near(text: &[u8]) -> String {
     let cut = &text[..text.len().min(NEAR_MAX)];
     let whole = match std::str::from_utf8(cut) {
         Err(error) if error.error_len().is_none() => &cut[..error.valid_up_to()],

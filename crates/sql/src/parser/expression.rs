@@ -15,8 +15,8 @@
 //! | | `-` `+` `~` `!` `BINARY` | prefix |
 //! | | `COLLATE` | postfix |
 //!
-//! So `2*3^1` is `2*(3^1)`, `-2^2` is `(-2)^2`, `BINARY a = b` is `(BINARY a) = b`, and the right side of `a = b IN (c)` is
-//! `b IN (c)`. HIGH_NOT_PRECEDENCE makes NOT what `!` is.
+//! So `2*3^1` is `2*(3^1)`, `-2^2` is `(-2)^2`, `BINARY a = b` is `(BINARY a) = b`, and the right
+//! side of `a = b IN (c)` is `b IN (c)`. HIGH_NOT_PRECEDENCE makes NOT what `!` is.
 
 use super::keyword::Keyword as K;
 use super::token::Token;
@@ -135,8 +135,14 @@ impl Parser<'_> {
             }
             let kind = self.infix_tail(infix, level, left)?;
             self.grow()?;
+            tightest = match &kind {
+                // `IS TRUE` gives what only AND, OR and their like take: `a IS TRUE IS TRUE` is no
+                // expression.
+                ExprKind::Is { test: Truth::True | Truth::False | Truth::Unknown, .. } => Level::Not,
+                _ if level == Level::Predicate => Level::Comparison,
+                _ => level,
+            };
             left = self.make(start, kind);
-            tightest = if level == Level::Predicate { Level::Comparison } else { level };
         }
         Ok(left)
     }
@@ -230,6 +236,7 @@ impl Parser<'_> {
         let mut operands = Vec::with_capacity(2);
         operands.push(left);
         while operators.contains(&self.current.token) {
+            self.remark_sign(self.current.token);
             self.advance();
             operands.push(self.climb(level.tighter())?);
         }
@@ -339,6 +346,7 @@ impl Parser<'_> {
                 return self.collate_tail(operand, start);
             }
         };
+        self.remark_sign(self.current.token);
         self.advance();
         let operand = self.climb(Level::Operand)?;
         Ok(match op {
@@ -349,7 +357,7 @@ impl Parser<'_> {
 
     fn collate_tail(&mut self, mut operand: Expr, start: u32) -> Parsed<Expr> {
         while self.take_word(K::COLLATE) {
-            let collation = self.collation_name()?;
+            let collation = self.ident_or_binary()?;
             self.grow()?;
             operand = self.make(start, ExprKind::Collate { operand: Box::new(operand), collation });
         }
@@ -359,6 +367,7 @@ impl Parser<'_> {
     /// `BINARY operand`
     fn binary_prefix(&mut self) -> Parsed<Expr> {
         let start = self.current.start;
+        self.remark_sign(self.current.token);
         self.advance();
         let operand = Box::new(self.climb(Level::Operand)?);
         let ty = DataType::Binary { length: None };
@@ -366,7 +375,8 @@ impl Parser<'_> {
         Ok(self.make(start, ExprKind::Cast { operand, ty }))
     }
 
-    /// At `INTERVAL`, which is an amount of time or the function of that name: what follows the first operand tells.
+    /// At `INTERVAL`, which is an amount of time or the function of that name: what follows the
+    /// first operand tells.
     pub(super) fn interval(&mut self) -> Parsed<Interval> {
         let start = self.current.start;
         self.advance();

@@ -49,9 +49,9 @@ impl Parser<'_> {
 
     /// Goes on behind the first table.
     ///
-    /// Joins go from the left, but an ON belongs to the nearest join that has none: `a JOIN b JOIN c ON x ON y` is
-    /// `a JOIN (b JOIN c ON x) ON y`. Inner joins that never get one are from the left after all:
-    /// `a JOIN b JOIN c ON x` is `(a JOIN b) JOIN c ON x`.
+    /// Joins go from the left, but an ON belongs to the nearest join that has none:
+    /// `a JOIN b JOIN c ON x ON y` is `a JOIN (b JOIN c ON x) ON y`. Inner joins that never get one
+    /// are from the left after all: `a JOIN b JOIN c ON x` is `(a JOIN b) JOIN c ON x`.
     fn joins(&mut self, first: TableReference) -> Parsed<TableReference> {
         // The joins grow on top of what the first one is, so its height counts as well.
         let mut pending: Vec<Pending> = Vec::new();
@@ -183,8 +183,8 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    /// At `(`: a query, or tables. `((SELECT 1) UNION SELECT 2) AS t` and `((SELECT 1) AS a JOIN b)` differ only behind
-    /// the inner query.
+    /// At `(`: a query, or tables. `((SELECT 1) UNION SELECT 2) AS t` and
+    /// `((SELECT 1) AS a JOIN b)` differ only behind the inner query.
     fn table_parens(&mut self) -> Parsed<Parens> {
         self.expect(Token::LeftParen)?;
         let content = self.nested(|parser| {

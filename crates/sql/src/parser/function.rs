@@ -6,7 +6,7 @@ use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{
     Aggregate, AggregateFunction as A, CastType, Expr, ExprKind, FrameBound, FunctionCall, GetFormatOf,
-    Ident, JsonValue, MatchMode, Over, Text, TrimSide, WeightCast, WindowCall, WindowFrame,
+    Ident, JsonValue, MatchMode, Over, Remark, Text, TrimSide, WeightCast, WindowCall, WindowFrame,
     WindowFunction as W, WindowSpec,
 };
 use crate::variables::sql_mode;
@@ -21,6 +21,9 @@ impl Parser<'_> {
             }
             _ => name,
         };
+        if database.is_none() && *name == *"found_rows" {
+            self.remark(Remark::FoundRows);
+        }
         Ok(ExprKind::Function(Box::new(FunctionCall { database, name, arguments })))
     }
 
@@ -68,10 +71,26 @@ impl Parser<'_> {
         };
         self.advance();
         let arguments = match self.current.token {
-            Token::LeftParen => self.arguments()?,
+            Token::LeftParen => self.in_parens(|parser| match word {
+                K::CURRENT_DATE | K::UTC_DATE | K::CURRENT_USER => Ok(Vec::new()),
+                _ => parser.time_precision(),
+            })?,
             _ => Vec::new(),
         };
         Ok(Some(call(name, arguments)))
+    }
+
+    /// The digits of a second that NOW() and its like are asked for: an integer of 31 bits, and no
+    /// other expression.
+    fn time_precision(&mut self) -> Parsed<Vec<Expr>> {
+        if self.current.token == Token::RightParen {
+            return Ok(Vec::new());
+        }
+        let text = std::str::from_utf8(self.bytes(self.current)).unwrap_or_default();
+        if self.current.token != Token::Integer || text.parse::<i32>().is_err() {
+            return Err(self.unexpected());
+        }
+        Ok(vec![self.primary()?])
     }
 
     /// At a keyword with a parenthesis behind it.
@@ -101,6 +120,10 @@ impl Parser<'_> {
             K::CHAR => Self::char_call,
             K::WEIGHT_STRING => Self::weight_string,
             K::JSON_VALUE => Self::json_value,
+            K::NOW => |parser| Ok(call("now", parser.time_precision()?)),
+            K::CURTIME => |parser| Ok(call("curtime", parser.time_precision()?)),
+            K::SYSDATE => |parser| Ok(call("sysdate", parser.time_precision()?)),
+            K::CURDATE => |_| Ok(call("curdate", Vec::new())),
             K::VALUES => |parser| Ok(ExprKind::Values(Box::new(parser.column_name()?))),
             K::ROW => Self::row,
             K::MATCH => return self.match_against().map(Some),
@@ -147,7 +170,8 @@ impl Parser<'_> {
     fn convert(&mut self) -> Parsed<ExprKind> {
         let operand = Box::new(self.expr()?);
         if self.take_word(K::USING) {
-            return Ok(ExprKind::ConvertUsing { operand, charset: self.charset_name()? });
+            let charset = self.charset_name()?;
+            return Ok(ExprKind::ConvertUsing { operand, charset });
         }
         self.expect(Token::Comma)?;
         let ty = self.cast_type()?;

@@ -4,7 +4,8 @@
 //!
 //! - *reserved*: no name unless quoted or behind a dot (the manual's list, marked (R) there);
 //! - *nonreserved*: a keyword where the grammar asks for it, a name anywhere else;
-//! - *native functions*: special only with a parenthesis right behind them (or with IGNORE_SPACE), otherwise plain names.
+//! - *native functions*: special only with a parenthesis right behind them (or with IGNORE_SPACE),
+//!   otherwise plain names.
 
 macro_rules! keywords {
     (reserved { $($r:ident)* } nonreserved { $($n:ident)* } functions { $($f:ident)* }) => {
@@ -133,7 +134,8 @@ const fn fill() -> [u16; SLOTS] {
     table
 }
 
-/// Folds case by clearing bit 5, which maps digits and underscores to themselves or to bytes that no word has.
+/// Folds case by clearing bit 5, which maps digits and underscores to themselves or to bytes that
+/// no word has.
 const fn hash(text: &[u8]) -> usize {
     let mut hash = text.len() as u32;
     let mut at = 0;

@@ -4,7 +4,7 @@ use super::error::ParseError;
 use super::keyword::Keyword;
 use super::token::{Lexeme, Token};
 use super::{Parsed, Parser};
-use crate::ast::{Ident, Literal, Text};
+use crate::ast::{Ident, Literal, Remark, Text};
 use crate::variables::sql_mode;
 
 /// True if `name` is one of MySQL's character sets, so that `_name` introduces a string.
@@ -26,12 +26,15 @@ impl Parser<'_> {
         let literal = match lexeme.token {
             Token::Integer | Token::Decimal | Token::Float => self.number_literal(lexeme),
             Token::String => return self.string_literal(None).map(Some),
-            Token::NationalString => return self.string_literal(Some("utf8mb3".into())).map(Some),
+            Token::NationalString => {
+                self.remark(Remark::National);
+                return self.string_literal(Some("utf8mb3".into())).map(Some);
+            }
             Token::Introducer => return self.introduced().map(Some),
             Token::HexString | Token::HexNumber | Token::BitString | Token::BitNumber => {
                 return Ok(Some(self.bits_literal(None)));
             }
-            Token::NullEscape | Token::Word(Keyword::NULL) => Literal::Null,
+            Token::Word(Keyword::NULL) => Literal::Null,
             Token::Word(Keyword::TRUE) => Literal::Bool(true),
             Token::Word(Keyword::FALSE) => Literal::Bool(false),
             Token::Word(word @ (Keyword::DATE | Keyword::TIME | Keyword::TIMESTAMP)) => {
@@ -71,6 +74,7 @@ impl Parser<'_> {
     fn introduced(&mut self) -> Parsed<Literal> {
         let name = &self.bytes(self.current)[1..];
         let introducer = Ident::new(String::from_utf8_lossy(name).to_ascii_lowercase());
+        self.note_charset(&introducer);
         self.advance();
         match self.current.token {
             Token::String => self.string_literal(Some(introducer)),
@@ -124,6 +128,14 @@ impl Parser<'_> {
         }
     }
 
+    /// A string that becomes a name or a comment.
+    pub(super) fn plain_text(&mut self) -> Parsed<Text> {
+        let at = self.current.start as usize;
+        let text = self.text()?;
+        let is_sound = !self.options.from_client || std::str::from_utf8(&text).is_ok();
+        if is_sound { Ok(text) } else { Err(invalid_name(&text, at)) }
+    }
+
     /// An unsigned integer where the grammar wants one: decimal or hexadecimal.
     pub(super) fn integer(&mut self) -> Parsed<u64> {
         let number = match self.current.token {
@@ -150,17 +162,21 @@ impl Parser<'_> {
 
     /// The content of a quoted token, quotes removed and escapes resolved.
     pub(super) fn string_content(&self, lexeme: Lexeme) -> Vec<u8> {
-        let bytes = self.bytes(lexeme);
-        let open = bytes.iter().position(|byte| matches!(byte, b'\'' | b'"' | b'`')).unwrap_or(0);
-        let quote = bytes[open];
-        let content = &bytes[open + 1..bytes.len() - 1];
-        let is_name = lexeme.token == Token::QuotedIdent || quote == b'`';
-        let escapes = !is_name && self.options.sql_mode & sql_mode::NO_BACKSLASH_ESCAPES == 0;
-        if !content.iter().any(|&byte| byte == quote || byte == b'\\' && escapes) {
-            return content.to_vec();
-        }
-        unescape(content, quote, escapes)
+        content_of(self.bytes(lexeme), lexeme.token == Token::QuotedIdent, self.options.sql_mode)
     }
+}
+
+/// The content of a quoted token, a name's or a string's.
+pub(super) fn content_of(token: &[u8], is_name: bool, sql_mode: u64) -> Vec<u8> {
+    let open = token.iter().position(|byte| matches!(byte, b'\'' | b'"' | b'`')).unwrap_or(0);
+    let quote = token[open];
+    let content = &token[open + 1..token.len() - 1];
+    let is_name = is_name || quote == b'`';
+    let escapes = !is_name && sql_mode & sql_mode::NO_BACKSLASH_ESCAPES == 0;
+    if !content.iter().any(|&byte| byte == quote || byte == b'\\' && escapes) {
+        return content.to_vec();
+    }
+    unescape(content, quote, escapes)
 }
 
 fn unescape(content: &[u8], quote: u8, escapes: bool) -> Vec<u8> {

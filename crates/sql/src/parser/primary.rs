@@ -5,9 +5,25 @@ use super::keyword::Keyword as K;
 use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{
-    CaseBranch, ColumnName, Expr, ExprKind, Ident, Literal, QueryBody, SystemVariable, VariableName,
+    CaseBranch, ColumnName, Expr, ExprKind, Ident, Literal, QueryBody, Remark, SystemVariable, VariableName,
     VariableScope,
 };
+
+/// Variables that MySQL has announced to remove.
+const DEPRECATED_VARIABLES: &[&str] = &[
+    "binlog_format",
+    "binlog_max_flush_queue_time",
+    "have_profiling",
+    "have_query_cache",
+    "log_bin_trust_function_creators",
+    "max_delayed_threads",
+    "max_length_for_sort_data",
+    "profiling",
+    "profiling_history_size",
+    "query_prealloc_size",
+    "terminology_use_previous",
+    "transaction_prealloc_size",
+];
 
 impl Parser<'_> {
     /// One operand, without the operators around it.
@@ -65,7 +81,8 @@ impl Parser<'_> {
         self.name_or_call()
     }
 
-    /// `column`, `table.column`, `db.table.column`, `function(..)`, `db.function(..)`, `column -> '$.path'`.
+    /// `column`, `table.column`, `db.table.column`, `function(..)`, `db.function(..)`,
+    /// `column -> '$.path'`.
     fn name_or_call(&mut self) -> Parsed<ExprKind> {
         let first = self.ident()?;
         if self.current.token == Token::LeftParen {
@@ -115,8 +132,8 @@ impl Parser<'_> {
         })
     }
 
-    /// What stands in parentheses: expressions, or one query as a subquery. `((SELECT 1) UNION SELECT 2)` is a query
-    /// too, which shows only behind its first part.
+    /// What stands in parentheses: expressions, or one query as a subquery.
+    /// `((SELECT 1) UNION SELECT 2)` is a query too, which shows only behind its first part.
     pub(super) fn parenthesized(&mut self) -> Parsed<Vec<Expr>> {
         let start = self.current.start;
         self.expect(Token::LeftParen)?;
@@ -153,6 +170,7 @@ impl Parser<'_> {
         if !self.take(Token::Assign) {
             return Ok(ExprKind::UserVariable(name));
         }
+        self.remark(Remark::Assignment);
         let value = Box::new(self.expr()?);
         Ok(ExprKind::AssignUserVariable { name, value })
     }
@@ -187,10 +205,13 @@ impl Parser<'_> {
             true => self.any_ident()?, // the default key cache
             false => self.ident()?,
         };
-        Ok(match self.take(Token::Dot) {
-            true => VariableName { component: Some(component), name: self.any_ident()? },
-            false => VariableName { component: None, name: component },
-        })
+        if self.take(Token::Dot) {
+            return Ok(VariableName { component: Some(component), name: self.any_ident()? });
+        }
+        if let Some(name) = DEPRECATED_VARIABLES.iter().find(|name| component.is(name)) {
+            self.remark(Remark::Variable(name));
+        }
+        Ok(VariableName { component: None, name: component })
     }
 
     /// `{d '2020-01-01'}`, `{fn now()}`: the word tells what it is, or means nothing.
@@ -252,14 +273,35 @@ impl Parser<'_> {
 
     /// A character set's name; `BINARY` is one, though reserved.
     pub(super) fn charset_name(&mut self) -> Parsed<Ident> {
+        let name = self.ident_or_binary()?;
+        self.note_charset(&name);
+        Ok(name)
+    }
+
+    /// The same, without a remark on it.
+    pub(super) fn ident_or_binary(&mut self) -> Parsed<Ident> {
         if self.take_word(K::BINARY) {
             return Ok("binary".into());
         }
         self.ident_or_text()
     }
 
+    /// Notes the name of a character set if it is one of utf8mb3.
+    pub(super) fn note_charset(&mut self, name: &Ident) {
+        if name.is("utf8") {
+            self.remark(Remark::Utf8);
+        } else if name.is("utf8mb3") {
+            self.remark(Remark::Instead("utf8mb3", "utf8mb4"));
+        }
+    }
+
     /// A collation's name; `BINARY` is one, though reserved.
     pub(super) fn collation_name(&mut self) -> Parsed<Ident> {
-        self.charset_name()
+        let name = self.ident_or_binary()?;
+        let lower = name.to_ascii_lowercase();
+        if lower.starts_with("utf8mb3_") || lower.starts_with("utf8_") {
+            self.remark(Remark::Utf8Collation(lower.into()));
+        }
+        Ok(name)
     }
 }

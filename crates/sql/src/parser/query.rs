@@ -1,11 +1,12 @@
 //! Queries: SELECT, VALUES, TABLE, their set operations, and what follows the whole.
 
+use super::hint::HintOf;
 use super::keyword::Keyword as K;
 use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{
     CommonTable, Expr, ExprKind, FileFormat, Ident, IntoTarget, IntoVariable, Limit, LockStrength, LockWait,
-    Locking, ObjectName, OrderItem, Query, QueryBody, Select, SelectItem, SelectOptions, SetOp, With,
+    Locking, ObjectName, OrderItem, Query, QueryBody, Remark, Select, SelectItem, SelectOptions, SetOp, With,
 };
 
 impl QueryBody {
@@ -76,6 +77,9 @@ impl Parser<'_> {
             if self.is(K::INTO) && self.into.is_none() {
                 self.target_of_into()?;
             } else if let Some(clause) = self.locking()? {
+                if self.into.is_some() {
+                    self.remark(Remark::InnerInto);
+                }
                 locking.push(clause);
             } else {
                 break;
@@ -131,8 +135,9 @@ impl Parser<'_> {
         }
     }
 
-    /// INTERSECT binds tighter than UNION and EXCEPT; all go from the left. They grow on top of the first operand, whose
-    /// height counts as well: a chain may stand in parentheses at the left end of another.
+    /// INTERSECT binds tighter than UNION and EXCEPT; all go from the left. They grow on top of the
+    /// first operand, whose height counts as well: a chain may stand in parentheses at the left end
+    /// of another.
     fn set_operations(&mut self, first: QueryBody) -> Parsed<QueryBody> {
         let mut left = self.intersections(first)?;
         while let Some(word) = self.take_any(&[K::UNION, K::EXCEPT]) {
@@ -166,8 +171,9 @@ impl Parser<'_> {
     }
 
     fn select(&mut self) -> Parsed<QueryBody> {
-        self.advance();
-        let options = self.select_options()?;
+        let hints = self.advance_to_hints(HintOf::Select);
+        let mut options = self.select_options()?;
+        options.straight_join |= hints.fixed_order;
         let items = self.list(Self::select_item)?;
         if self.is(K::INTO) {
             self.target_of_into()?;
@@ -205,6 +211,7 @@ impl Parser<'_> {
 
     fn select_options(&mut self) -> Parsed<SelectOptions> {
         let mut options = SelectOptions::default();
+        let mut all = false;
         loop {
             let option = match self.word() {
                 K::DISTINCT | K::DISTINCTROW => &mut options.distinct,
@@ -215,13 +222,19 @@ impl Parser<'_> {
                 K::SQL_BUFFER_RESULT => &mut options.buffer_result,
                 K::SQL_CALC_FOUND_ROWS => &mut options.calc_found_rows,
                 K::SQL_NO_CACHE => &mut options.no_cache,
-                K::ALL => {
-                    self.advance();
-                    continue;
+                K::ALL => &mut all,
+                _ if all && options.distinct => {
+                    let message = "Incorrect usage of ALL and DISTINCT".to_owned();
+                    return Err(self.error(1221, b"HY000", message));
                 }
                 _ => return Ok(options),
             };
             *option = true;
+            match self.word() {
+                K::SQL_CALC_FOUND_ROWS => self.remark(Remark::CalcFoundRows),
+                K::SQL_NO_CACHE => self.remark(Remark::NoCache),
+                _ => {}
+            }
             self.advance();
         }
     }

@@ -36,7 +36,8 @@ impl Parser<'_> {
         self.routine.is_some()
     }
 
-    /// An item; a scope's keyword holds for the plain names behind it, too: `SET GLOBAL a = 1, b = 2`.
+    /// An item; a scope's keyword holds for the plain names behind it, too:
+    /// `SET GLOBAL a = 1, b = 2`.
     fn set_item(&mut self, carried: &mut Option<VariableScope>) -> Parsed<SetItem> {
         match self.current.token {
             Token::UserVariable => {
@@ -55,7 +56,7 @@ impl Parser<'_> {
             return self.set_names();
         }
         if self.take_charset_words()? {
-            let charset = if self.take_word(K::DEFAULT) { None } else { Some(self.charset_name()?) };
+            let charset = if self.take_word(K::DEFAULT) { None } else { Some(self.ident_or_binary()?) };
             return Ok(SetItem::CharacterSet(charset));
         }
         let scope = self.set_scope();
@@ -113,7 +114,8 @@ impl Parser<'_> {
         if self.take_word(K::DEFAULT) {
             return Ok(SetItem::Names { charset: None, collation: None });
         }
-        let charset = Some(self.charset_name()?);
+        let charset = self.charset_name()?;
+        let charset = Some(charset);
         let collation = if self.take_word(K::COLLATE) { Some(self.collation_name()?) } else { None };
         Ok(SetItem::Names { charset, collation })
     }

@@ -4,7 +4,7 @@ use super::keyword::Keyword as K;
 use super::token::Token;
 use super::{Parsed, Parser};
 use crate::ast::{
-    EngineReport, Ident, LogEvents, ObjectName, Show, ShowFilter, ShowWhat, StatementKind, Text,
+    EngineReport, Ident, LogEvents, ObjectName, Remark, Show, ShowFilter, ShowWhat, StatementKind, Text,
 };
 
 impl Parser<'_> {
@@ -84,7 +84,10 @@ impl Parser<'_> {
             }
             K::WARNINGS => ShowWhat::Warnings { limit: self.limit()? },
             K::ERRORS => ShowWhat::Errors { limit: self.limit()? },
-            K::PROCESSLIST => ShowWhat::ProcessList { full },
+            K::PROCESSLIST => {
+                self.remark(Remark::ProcessList);
+                ShowWhat::ProcessList { full }
+            }
             K::ENGINES => ShowWhat::Engines,
             K::STORAGE => {
                 self.expect_word(K::ENGINES)?;

@@ -4,18 +4,29 @@ use super::keyword::Keyword as K;
 use super::table::ViewStart;
 use super::token::Token;
 use super::{Parsed, Parser};
-use crate::ast::{RoutineKind, Statement, StatementKind};
+use crate::ast::{Remarks, RoutineKind, Span, Statement, StatementKind};
+
+/// A statement of which only this is known yet.
+fn statement(kind: StatementKind, span: Span) -> Statement {
+    Statement { kind, span, parameters: 0, remarks: Remarks::default(), algorithm_and_lock: Vec::new() }
+}
 
 impl Parser<'_> {
     /// One statement, without its delimiter.
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
         let (start, comment) = (self.current.start, self.lexer.versioned_comment());
         let kind = self.nested(Self::statement_kind)?;
-        // Versioned comments are whole in it, at both ends, for the text goes to other servers by the log.
+        // Versioned comments are whole in it, at both ends, for the text goes to other servers by
+        // the log.
         let mut span = self.span_from(start);
+        if self.routine.is_some() && comment.is_some() && self.lexer.closed_comment() == comment {
+            // A routine's body, of which it is no part: mysqldump puts all of CREATE FUNCTION into
+            // one.
+            return Ok(statement(kind, span));
+        }
         span.end = self.lexer.comment_end(span.end).unwrap_or(span.end);
         span.start = comment.filter(|_| self.lexer.versioned_comment() != comment).unwrap_or(start);
-        Ok(Statement { kind, span, parameters: 0 })
+        Ok(statement(kind, span))
     }
 
     fn statement_kind(&mut self) -> Parsed<StatementKind> {
@@ -101,6 +112,7 @@ impl Parser<'_> {
             K::PURGE => self.purge(),
             K::RESET => self.reset(),
             K::ANALYZE | K::CHECK | K::CHECKSUM | K::OPTIMIZE | K::REPAIR => self.maintenance(),
+            K::CACHE => self.cache_index(),
             K::INSTALL => self.install(),
             K::UNINSTALL => {
                 self.advance();
@@ -270,6 +282,14 @@ impl Parser<'_> {
             K::TRIGGER => {
                 let if_exists = self.if_exists()?;
                 Ok(StatementKind::DropTrigger { name: self.object_name()?, if_exists })
+            }
+            K::EVENT => {
+                let if_exists = self.if_exists()?;
+                Ok(StatementKind::DropEvent { name: self.object_name()?, if_exists })
+            }
+            K::SERVER => {
+                let if_exists = self.if_exists()?;
+                Ok(StatementKind::DropServer { name: self.ident_or_text()?, if_exists })
             }
             K::USER => self.drop_accounts(false),
             K::ROLE => self.drop_accounts(true),

@@ -38,8 +38,6 @@ pub(crate) enum Token {
     /// `@@`
     SystemVariable,
     /// `\N`
-    NullEscape,
-
     LeftParen,
     RightParen,
     LeftBrace,

@@ -1,13 +1,16 @@
 //! How a table's rows are found: by which index, by which keys, in which direction.
 //!
-//! 1. The conditions that compare a bare column with something known before the row become terms (`terms.rs`). Known are
-//!    constants, parameters, what comes from around the block, and the columns of tables that are read earlier.
+//! 1. The conditions that compare a bare column with something known before the row become terms
+//!    (`terms.rs`). Known are constants, parameters, what comes from around the block, and the
+//!    columns of tables that are read earlier.
 //! 2. For each index, equalities bind its leading columns, and the next column may have ranges.
 //! 3. The cheapest index wins, by the rows that it is expected to give.
 //!
-//! Keys stay expressions (P1); [`crate::executor::access`] evaluates them whenever the path is opened.
+//! Keys stay expressions (P1); [`crate::executor::access`] evaluates them whenever the path is
+//! opened.
 //!
-//! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are tested again.
+//! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are
+//!      tested again.
 
 mod terms;
 
@@ -73,21 +76,23 @@ pub struct Choice {
 /// The most ranges that IN makes.
 pub const RANGES_MAX: usize = 1000;
 
-/// What a row costs that an entry of a secondary index leads to, in rows read one after the other: the tree of the
-/// primary key is descended for it.
+/// What a row costs that an entry of a secondary index leads to, in rows read one after the other:
+/// the tree of the primary key is descended for it.
 const LOOKUP_COST: f64 = 3.0;
 
 /// What it costs to bring a walk to where a range begins.
 const RANGE_COST: f64 = 0.1;
 
-/// What a walk over a whole table costs beyond its rows: a small table may have grown when a kept plan runs, and its
-/// rows are locked by those who lock.
+/// What a walk over a whole table costs beyond its rows: a small table may have grown when a kept
+/// plan runs, and its rows are locked by those who lock.
 const SCAN_COST: f64 = 10.0;
 
 /// True if both are the same, and have one value for as long as a path is walked.
 fn is_fixed(a: &Expr, b: &Expr) -> bool {
-    let is_fixed =
-        matches!(a.node, Node::Constant(_) | Node::Parameter(_) | Node::Column { .. } | Node::Outer(_));
+    let is_fixed = matches!(
+        a.node,
+        Node::Constant(_) | Node::Misread(_) | Node::Parameter(_) | Node::Column { .. } | Node::Outer(_)
+    );
     is_fixed && a.is_same(b)
 }
 
@@ -123,7 +128,8 @@ pub fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) -> Result
 }
 
 impl Candidate<'_> {
-    /// The cheapest path under these conditions. The table's size is asked only where it decides something.
+    /// The cheapest path under these conditions. The table's size is asked only where it decides
+    /// something.
     pub fn choose<'e>(
         &self,
         conditions: impl Iterator<Item = &'e Expr> + Clone,
@@ -138,7 +144,8 @@ impl Candidate<'_> {
         choice
     }
 
-    /// The numbers of the indexes that could narrow the rows under these conditions, in their order.
+    /// The numbers of the indexes that could narrow the rows under these conditions, in their
+    /// order.
     pub fn possible<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Vec<usize> {
         let mut terms = Vec::new();
         for condition in conditions {
@@ -163,8 +170,9 @@ impl Candidate<'_> {
         !terms.is_empty() && terms.iter().all(is_key) && path.keys.iter().all(|k| k.len() == 1)
     }
 
-    /// True if a condition holds for each row of the path, should all values of the path's keys turn out to be integers in
-    /// columns of integers: those are held exactly, and compare as their keys do.
+    /// True if a condition holds for each row of the path, should all values of the path's keys
+    /// turn out to be integers in columns of integers: those are held exactly, and compare as their
+    /// keys do.
     pub fn settles(&self, path: &Path, condition: &Expr) -> bool {
         let parts = &self.table.indexes[path.index].parts;
         let ranged = parts.get(path.keys.len()).map(|part| part.column);
@@ -198,7 +206,8 @@ impl Candidate<'_> {
         })
     }
 
-    /// The share of the path's rows that a condition is expected to accept; all if the path has seen to it.
+    /// The share of the path's rows that a condition is expected to accept; all if the path has
+    /// seen to it.
     fn accepted(&self, path: &Path, condition: &Expr) -> f64 {
         let mut terms = Vec::new();
         self.collect(condition, &mut terms);
@@ -289,8 +298,8 @@ impl Candidate<'_> {
         allowed && (!used || named)
     }
 
-    /// A path by one index (only whether it is a point matters where the size is not asked for); `None` if the conditions do
-    /// not narrow it.
+    /// A path by one index (only whether it is a point matters where the size is not asked for);
+    /// `None` if the conditions do not narrow it.
     fn by_index(&self, number: usize, terms: &[Term<'_>], size: Option<&TableSize<'_>>) -> Option<Choice> {
         let definition = &self.table.indexes[number];
         let mut keys: Vec<Vec<Key>> = Vec::new();
@@ -345,6 +354,11 @@ impl Path {
         self.index == 0 && self.keys.len() == parts.len() && self.keys.iter().all(|k| k.len() == 1)
     }
 
+    /// True if it reads a range, or several places.
+    pub fn is_range(&self) -> bool {
+        !self.ranges.is_empty() || self.keys.iter().any(|alternatives| alternatives.len() > 1)
+    }
+
     /// True if it reads the whole index.
     pub fn is_full(&self) -> bool {
         self.keys.is_empty() && self.ranges.is_empty()
@@ -365,7 +379,8 @@ impl Path {
         keys.chain(ends)
     }
 
-    /// True if rows come in the order of these columns, ascending or all descending; turns the walk round if needed.
+    /// True if rows come in the order of these columns, ascending or all descending; turns the walk
+    /// round if needed.
     pub fn gives_order(&mut self, table: &TableDef, order: &[(usize, bool)]) -> bool {
         if self.is_point(table) {
             return true;
@@ -373,7 +388,8 @@ impl Path {
         let parts = &table.indexes[self.index].parts;
         let single = self.keys.iter().take_while(|k| k.len() == 1).count();
         if single < self.keys.len() {
-            // Several values of a column: its ranges come in the order of keys, but what is behind them starts anew.
+            // Several values of a column: its ranges come in the order of keys, but what is behind
+            // them starts anew.
             return self.keys.len() == 1
                 && parts.len() == 1
                 && self.follows(&parts[..1], order, parts, single);

@@ -4,7 +4,8 @@ use super::covering::ColumnsRead;
 use super::from::{self, List, Slot};
 use super::order::Together;
 use super::{
-    Body, Duplicates, Grouping, Limit, Query, grouping, join, order, propagate, semi_join, simplify,
+    Body, Derived, Duplicates, Grouping, Limit, Maker, Query, grouping, join, order, reuse, semi_join,
+    simplify,
 };
 use crate::ast::{self, AggregateFunction, LockStrength, LockWait, SelectItem};
 use crate::error::{self, Result, SqlError};
@@ -12,7 +13,7 @@ use crate::executor::output::OutputColumn;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::resolve::{Columns, Source};
 use crate::expression::{Expr, Node, Resolver};
-use crate::types::{DataType, Type};
+use crate::types::{Coercibility, DataType, Type};
 use storage::LockMode;
 use storage::transaction::{Locking, OnLocked};
 
@@ -40,6 +41,10 @@ pub struct Bound {
     pub locking: Vec<Option<Locking>>,
     /// SELECT STRAIGHT_JOIN.
     pub straight: bool,
+    /// The terms of GROUP BY and ORDER BY that are select items to be computed once.
+    pub repeated: reuse::Repeated,
+    /// SQL_CALC_FOUND_ROWS.
+    pub counts_all: bool,
 }
 
 /// `TABLE t`: `SELECT * FROM t`.
@@ -64,6 +69,8 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     if !select.windows.is_empty() {
         return Err(SqlError::unsupported("window functions"));
     }
+    let is_first = !resolver.beyond_first && resolver.scope.parent.is_none();
+    check_options(resolver, &select.options, is_first)?;
     let from::From { slots, mut list } = from::bind(resolver, &select.from, select.options.straight_join)?;
 
     resolver.scope.clause = "where clause";
@@ -75,17 +82,23 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     resolver.scope.clause = "field list";
     resolver.scope.aggregates = Some(Vec::new());
     let mut items = items(resolver, &select.items)?;
-    resolver.scope.aliases = items.iter().map(|(n, e)| (n.as_str().into(), e.clone())).collect();
+    let alias = |(number, (name, e)): (usize, &(String, Expr))| {
+        (name.as_str().into(), reuse::reference(number, e, select.with_rollup))
+    };
+    // They are copies of the items.
+    if !select.group_by.is_empty() || select.having.is_some() || !query.order_by.is_empty() {
+        resolver.scope.aliases = items.iter().enumerate().map(alias).collect();
+    }
 
     resolver.scope.clause = "group statement";
     let aggregates = resolver.scope.aggregates.take();
     let mut keys = Vec::with_capacity(select.group_by.len());
     for ast in &select.group_by {
-        let key = match position(ast, &items, "group statement")? {
+        let key = match position(ast, &items, ("group statement", select.with_rollup))? {
             Some(item) => item,
             None => resolver.expr(ast)?,
         };
-        if key.contains(&mut |e| matches!(e.node, Node::Aggregate(_))) {
+        if reuse::resolved(&key, &items).contains(&mut |e| matches!(e.node, Node::Aggregate(_))) {
             return Err(error::WRONG_GROUP_FIELD
                 .with(&[&String::from_utf8_lossy(ast.span.of(resolver.text).trim_ascii())]));
         }
@@ -94,15 +107,40 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     resolver.scope.aggregates = aggregates;
     resolver.scope.clause = "having clause";
     resolver.scope.aliases_first = true;
-    let aliases = resolver.scope.aliases.clone();
-    resolver.scope.aliases.retain(|(alias, expr)| !is_hidden(alias, expr, &select.group_by, &keys));
-    let having = select.having.as_ref().map(|h| resolver.expr(h)).transpose()?;
-    let mut having = having.map(super::subquery::by_extremes);
-    resolver.scope.aliases = aliases;
+    let mut having = None;
+    if let Some(condition) = &select.having {
+        let aliases = resolver.scope.aliases.clone();
+        resolver.scope.aliases.retain(|(alias, expr)| {
+            let is_one = |key: &Expr| reuse::resolved(key, &items).is_same(reuse::resolved(expr, &items));
+            !is_hidden(alias, &select.group_by, &keys, is_one)
+        });
+        let selected =
+            items.iter().map(|(_, e)| e).chain(keys.iter().map(|key| reuse::resolved(key, &items)));
+        resolver.scope.having_columns = Some(selected.cloned().collect());
+        let mut condition = resolver.expr(condition)?;
+        // What is the same for all groups is read, and warned of, once.
+        condition.transform(&mut |e| {
+            if matches!(e.node, Node::Arithmetic(..)) && e.is_row_independent() {
+                e.children_mut().into_iter().for_each(Expr::read_once);
+            }
+        });
+        having = Some(condition);
+        resolver.scope.having_columns = None;
+        resolver.scope.aliases = aliases;
+    }
 
     resolver.scope.clause = "order clause";
-    let mut order = order_terms(resolver, &query.order_by, &items)?;
+    let is_aggregated = !keys.is_empty() || resolver.scope.aggregates.as_ref().is_some_and(|a| !a.is_empty());
+    let mut order = order_terms(resolver, &query.order_by, &items, select.with_rollup)?;
+    if !is_aggregated {
+        check_plain_order(&order)?;
+    }
+    order.retain(|(e, _)| !is_plain_constant(e));
     let mut aggregates = resolver.scope.aggregates.take().unwrap_or_default();
+    aggregates.iter_mut().flat_map(Aggregate::expressions_mut).for_each(|e| reuse::restore(e, &items));
+    let by_key = (keys.as_mut_slice(), select.with_rollup);
+    let repeated = reuse::Repeated::find(&mut items, by_key, having.as_mut(), &mut order);
+    let mut having = having.map(super::subquery::by_extremes);
     let limit = Limit::resolve(resolver, query.limit.as_ref())?;
 
     if keys.is_empty() && aggregates.iter().all(|a| a.function == AggregateFunction::AnyValue) {
@@ -116,12 +154,21 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
         grouping::finish(e, &keys, select.with_rollup)?;
     }
     if groups && resolver.cx.modes().only_full_group_by {
-        grouping::check(&slots, &list, &items, &keys, select.group_by.is_empty())?;
+        grouping::check(&slots, &list, &items, &order, (&keys, select.with_rollup))?;
+    }
+    if select.options.distinct && resolver.cx.modes().only_full_group_by && (!groups || !keys.is_empty()) {
+        grouping::check_distinct(&slots, &items, &order)?;
     }
     let locking = locking(&slots, query)?;
-    let columns =
-        items.iter().map(|(name, expr)| output_column(expr, name, &slots)).collect::<Vec<OutputColumn>>();
+    let sources = &resolver.scope.sources;
+    let columns = items
+        .iter()
+        .map(|(name, expr)| of_derived(output_column(expr, name, &slots), expr, sources))
+        .collect::<Vec<OutputColumn>>();
     let items = items.into_iter().map(|(_, e)| e).collect();
+    if is_first {
+        resolver.first_sources = std::mem::take(&mut resolver.scope.sources);
+    }
     // The scope is the next block's of the same query.
     resolver.scope.reset();
     Ok(Bound {
@@ -136,16 +183,53 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
         limit,
         locking,
         straight: select.options.straight_join,
+        repeated,
+        counts_all: select.options.calc_found_rows,
     })
+}
+
+/// Options that are for the whole of a query are taken by its first SELECT only; error 1234.
+fn check_options(resolver: &mut Resolver<'_>, options: &ast::SelectOptions, is_first: bool) -> Result<()> {
+    resolver.beyond_first = true;
+    let of_whole = [
+        (options.high_priority, "HIGH_PRIORITY"),
+        (options.buffer_result, "SQL_BUFFER_RESULT"),
+        (options.calc_found_rows, "SQL_CALC_FOUND_ROWS"),
+    ];
+    match of_whole.into_iter().find(|(is_set, _)| *is_set && !is_first) {
+        Some((_, name)) => Err(error::CANT_USE_OPTION_HERE.with(&[&name])),
+        None => Ok(()),
+    }
+}
+
+/// Error 3029 for an aggregate in the ORDER BY of a block that has none elsewhere.
+fn check_plain_order(order: &[(Expr, bool)]) -> Result<()> {
+    let is_aggregate = |(e, _): &(Expr, bool)| e.contains(&mut |e| matches!(e.node, Node::Aggregate(_)));
+    match order.iter().position(is_aggregate) {
+        Some(number) => Err(error::AGGREGATE_ORDER_NON_AGG_QUERY.with(&[&(number + 1)])),
+        None => Ok(()),
+    }
+}
+
+/// A derived table that is one row without tables, and may be another one each time: MySQL makes it
+/// before it reads anything, so that `(SELECT @n := 0) AS i` goes before what counts.
+fn made_first(slot: &Slot) -> Option<std::sync::Arc<Derived>> {
+    let Slot::Rows(Maker::Derived(derived), _) = slot else { return None };
+    let is_one = match &derived.plan.body {
+        Body::Block(block) => matches!(block.from, super::Operator::One(_)),
+        _ => false,
+    };
+    (derived.is_volatile && derived.parameters.is_empty() && is_one).then(|| derived.clone())
 }
 
 /// ANY_VALUE() alone groups nothing: it is its argument.
 fn each_value(e: &mut Expr, aggregates: &[Aggregate]) {
     e.transform(&mut |e| {
         if let Node::Aggregate(number) = e.node
-            && let Some(argument) = &aggregates[number].argument
+            && let Aggregate { argument: Some(argument), ty, .. } = &aggregates[number]
         {
-            *e = argument.clone();
+            // Its value, but no column.
+            *e = Expr { node: Node::Coalesce(vec![argument.clone()]), ty: *ty };
         }
     });
 }
@@ -153,14 +237,25 @@ fn each_value(e: &mut Expr, aggregates: &[Aggregate]) {
 /// Chooses how a bound block runs.
 pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     crate::stack::check()?;
-    let Bound { mut slots, mut list, items, columns, mut group, having, mut order, distinct, limit, .. } =
-        bound;
-    let mut locking = bound.locking;
+    let Bound {
+        mut slots,
+        mut list,
+        mut items,
+        columns,
+        mut group,
+        mut having,
+        mut order,
+        distinct,
+        limit,
+        mut locking,
+        repeated,
+        counts_all,
+        ..
+    } = bound;
     simplify::simplify(&mut list);
-    semi_join::Flattener { resolver, slots: &mut slots, locking: &mut locking }.flatten(&mut list)?;
+    let semi_joins = semi_join::flatten(resolver, &mut slots, &mut locking, &mut list)?;
     let gate = take_gate(&mut list);
     let locks = locking.iter().any(Option::is_some);
-    propagate::propagate(&mut list);
     let read = {
         let grouped =
             group.iter().flat_map(|g| g.keys.iter().chain(g.aggregates.iter().flat_map(|a| a.expressions())));
@@ -172,10 +267,11 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     let (ordered, wanted) = match &extreme {
         Some(order) => (std::slice::from_ref(order), Some(1.0)),
         None if group.is_some() => (&[][..], None),
-        None => (order.as_slice(), order::wanted(resolver.cx, &limit).filter(|_| !distinct)),
+        None => (order.as_slice(), order::wanted(resolver.cx, &limit).filter(|_| !distinct && !counts_all)),
     };
     let cx = std::cell::RefCell::new(&mut *resolver.cx);
     let joiner = join::Joiner::new(&cx, &slots, &locking, read);
+    let list = joiner.with_semi_joins(list, &semi_joins.materialized, wanted.filter(|_| ordered.is_empty()));
     let mut from = joiner.plan(list, ordered, wanted)?;
     let first_only = extreme.is_some_and(|order| finds_first(&mut from, order));
     let alike = match &group {
@@ -201,13 +297,17 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     if let Some(group) = &mut group {
         group.adjacent = together.is_so();
     }
-    let names = slots.iter().map(Slot::name).collect();
-    let tables = slots.iter().map(|slot| match slot {
-        Slot::Table(table, ..) => Some(table.clone()),
-        Slot::Rows(..) => None,
-    });
+    let mut names: Vec<Box<str>> = slots.iter().map(Slot::name).collect();
+    let mut tables: Vec<_> = slots.iter().map(Slot::table).collect();
+    let clauses = (group.as_mut(), having.as_mut(), order.as_mut_slice());
+    let reused = repeated.apply((&mut items, &columns), clauses, slots.len());
+    if reused.is_some() {
+        names.resize(slots.len() + 2, "".into());
+        tables.resize(slots.len() + 2, None);
+    }
+    let late_items = group.is_none() && !distinct && reused.is_none() && reuse::is_late(&items, &order);
     let block = super::Block {
-        slots: tables.collect(),
+        slots: tables,
         names,
         gate,
         from,
@@ -221,8 +321,12 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         duplicates,
         limit,
         locks,
+        made_first: slots.iter().filter_map(made_first).collect(),
+        reused: reused.map(Box::new),
+        late_items,
+        counts_all,
     };
-    Ok(Query::new(Body::Block(Box::new(block)), columns))
+    Ok(Query { counts_all, ..Query::new(Body::Block(Box::new(block)), columns) })
 }
 
 /// True if rows are sorted by all that they consist of, and by nothing else.
@@ -233,8 +337,8 @@ fn sorts_distinct(items: &[Expr], order: &[(Expr, bool)]) -> bool {
     items.iter().all(is_sorted) && order.iter().all(|(e, _)| is_item(e))
 }
 
-/// What a block is ordered by whose only group needs one row: it asks for nothing but the smallest or largest value of a
-/// number's or time's column of its only table.
+/// What a block is ordered by whose only group needs one row: it asks for nothing but the smallest
+/// or largest value of a number's or time's column of its only table.
 fn extreme(
     slots: &[Slot],
     list: &List,
@@ -258,7 +362,8 @@ fn extreme(
     fits.then(|| (argument.clone(), descending))
 }
 
-/// True if keys of the type are in the order that MIN and MAX go by, and equal values look the same.
+/// True if keys of the type are in the order that MIN and MAX go by, and equal values look the
+/// same.
 fn is_ordered(ty: &DataType) -> bool {
     use DataType as D;
     !matches!(
@@ -267,7 +372,8 @@ fn is_ordered(ty: &DataType) -> bool {
     )
 }
 
-/// True if the rows come in this order, so that the first one tells; it is not one of NULL then unless all are.
+/// True if the rows come in this order, so that the first one tells; it is not one of NULL then
+/// unless all are.
 fn finds_first(from: &mut super::Operator, order: (Expr, bool)) -> bool {
     let comes = order::gives_order(from, std::slice::from_ref(&order));
     let (argument, descending) = order;
@@ -279,9 +385,9 @@ fn finds_first(from: &mut super::Operator, order: (Expr, bool)) -> bool {
 }
 
 /// True if HAVING takes an alias's name for that of a column which GROUP BY names.
-fn is_hidden(alias: &str, expr: &Expr, group_by: &[ast::Expr], keys: &[Expr]) -> bool {
+fn is_hidden(alias: &str, group_by: &[ast::Expr], keys: &[Expr], is_one: impl Fn(&Expr) -> bool) -> bool {
     group_by.iter().zip(keys).any(|(ast, key)| match &ast.kind {
-        ast::ExprKind::Column(name) => name.column.is(alias) && !key.is_same(expr),
+        ast::ExprKind::Column(name) => name.column.is(alias) && !is_one(key),
         _ => false,
     })
 }
@@ -294,12 +400,8 @@ pub fn of_rows(
     order: Vec<(Expr, bool)>,
     limit: Limit,
 ) -> Query {
-    let tables = slots.iter().map(|slot| match slot {
-        Slot::Table(table, ..) => Some(table.clone()),
-        Slot::Rows(..) => None,
-    });
     let block = super::Block {
-        slots: tables.collect(),
+        slots: slots.iter().map(Slot::table).collect(),
         names: slots.iter().map(Slot::name).collect(),
         gate,
         from,
@@ -313,6 +415,10 @@ pub fn of_rows(
         duplicates: Duplicates::Anywhere,
         limit,
         locks: true,
+        made_first: slots.iter().filter_map(made_first).collect(),
+        reused: None,
+        late_items: false,
+        counts_all: false,
     };
     Query::new(Body::Block(Box::new(block)), Vec::new())
 }
@@ -330,13 +436,46 @@ fn output_column(expr: &Expr, name: &str, slots: &[Slot]) -> OutputColumn {
     let mut column = match expr.node {
         Node::Column { source, column } => match &slots[source] {
             Slot::Table(table, _, alias) => OutputColumn::stored(table, alias, column, name),
-            Slot::Rows(maker, _) => OutputColumn::renamed(&maker.columns()[column], name),
+            Slot::Rows(maker, alias) => {
+                let mut column = OutputColumn::renamed(&maker.columns()[column], name);
+                if let super::Maker::Derived(_) = maker {
+                    column.leave_table(alias);
+                }
+                column
+            }
+        },
+        Node::Subquery(ref subquery) => match subquery.outer_item() {
+            Some(item) => return output_column(item, name, slots),
+            None => return OutputColumn::computed(name, expr.ty),
         },
         _ => return OutputColumn::computed(name, expr.ty),
     };
+    // COLLATE leaves a column where it is, and makes it another text.
+    if expr.ty.coercibility == Coercibility::Explicit && column.ty.coercibility != Coercibility::Explicit {
+        return OutputColumn::computed(name, expr.ty);
+    }
     if expr.ty.nullable {
         column.ty.nullable = true;
         column.meta.flags &= !crate::sink::column_flag::NOT_NULL;
+    }
+    column
+}
+
+/// A column of a derived table that was merged into the block: the table is called by its alias.
+fn of_derived(mut column: OutputColumn, expr: &Expr, sources: &[Source]) -> OutputColumn {
+    let is_column = matches!(expr.node, Node::Column { .. });
+    for source in sources {
+        let Columns::Merged(columns, exprs) = &source.columns else { continue };
+        let is_it = |(c, e): (&OutputColumn, &Expr)| {
+            (is_column || c.meta.name == column.meta.name) && e.is_same(expr)
+        };
+        if columns.iter().zip(exprs.iter()).any(is_it) {
+            column.meta.table = source.alias.to_string();
+            if column.meta.org_name.is_empty() {
+                column.meta.org_name = column.meta.name.clone();
+            }
+            break;
+        }
     }
     column
 }
@@ -400,10 +539,12 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
             }
             SelectItem::Expr { expr, alias } => {
                 let resolved = resolver.expr(expr)?;
-                let name = match (alias, system_name(resolver, expr, &resolved)) {
-                    (None, Some(name)) => name,
-                    _ => item_name(expr, alias.as_ref(), resolver.text),
+                let own_name = match alias {
+                    None => system_name(resolver, expr, &resolved)
+                        .or_else(|| merged_name(resolver, expr, &resolved)),
+                    Some(_) => None,
                 };
+                let name = own_name.unwrap_or_else(|| item_name(expr, alias.as_ref(), resolver.text));
                 items.push((name, resolved));
             }
         }
@@ -428,24 +569,73 @@ fn system_name(resolver: &Resolver<'_>, ast: &ast::Expr, expr: &Expr) -> Option<
     }
 }
 
+/// True for what is computed of literals alone: there is nothing to order by.
+fn is_plain_constant(e: &Expr) -> bool {
+    let is_plain = |e: &Expr| {
+        matches!(e.node, Node::Constant(_) | Node::Arithmetic(..) | Node::Negate(_) | Node::Cast(..))
+    };
+    !e.contains(&mut |e| !is_plain(e))
+}
+
+/// A column of a derived table that is merged into the block is called as it is there.
+fn merged_name(resolver: &Resolver<'_>, ast: &ast::Expr, expr: &Expr) -> Option<String> {
+    let ast::ExprKind::Column(name) = &ast.kind else { return None };
+    resolver.scope.sources.iter().find_map(|source| {
+        let Columns::Merged(columns, exprs) = &source.columns else { return None };
+        if name.table.as_ref().is_some_and(|table| !table.is(&source.alias)) {
+            return None;
+        }
+        let is_it = |(column, of): &(&OutputColumn, &Expr)| {
+            name.column.is(&column.meta.name) && of.sources() != 0 && of.is_same(expr)
+        };
+        columns.iter().zip(exprs.iter()).find(is_it).map(|(column, _)| column.meta.name.clone())
+    })
+}
+
 /// What a select item without alias is called: its text.
 fn item_name(expr: &ast::Expr, alias: Option<&ast::Ident>, text: &[u8]) -> String {
     match (alias, &expr.kind) {
         (Some(alias), _) => alias.to_string(),
         (None, ast::ExprKind::Column(column)) => column.column.to_string(),
         (None, ast::ExprKind::Literal(ast::Literal::String { bytes, .. })) => {
-            String::from_utf8_lossy(bytes).into_owned()
+            let first = first_string(expr.span.of(text)).unwrap_or(bytes);
+            String::from_utf8_lossy(first.trim_ascii_start()).into_owned()
+        }
+        // Parentheses and a plus are no part of a literal, and NULL is spelt in one way.
+        (None, ast::ExprKind::Literal(ast::Literal::Null)) => "NULL".to_owned(),
+        (None, ast::ExprKind::Literal(_)) => {
+            let literal = expr.span.of(text).trim_ascii();
+            let start = literal.iter().position(|b| !matches!(b, b'+' | b'(' | b' ')).unwrap_or(0);
+            let literal = literal[start..].trim_ascii();
+            let end = literal.iter().rposition(|b| !matches!(b, b')' | b' ')).map_or(0, |last| last + 1);
+            String::from_utf8_lossy(&literal[..end]).into_owned()
         }
         _ => String::from_utf8_lossy(expr.span.of(text).trim_ascii()).into_owned(),
     }
 }
 
+/// The content of the first of several strings side by side, by which they are called; `None` where
+/// there is one, or the first has escapes.
+fn first_string(literal: &[u8]) -> Option<&[u8]> {
+    let start = literal.iter().position(|b| matches!(b, b'\'' | b'"'))?;
+    let quote = literal[start];
+    let content = &literal[start + 1..];
+    let end = content.iter().position(|&b| b == quote)?;
+    let behind = &content[end + 1..];
+    let is_plain = behind.first() != Some(&quote) && !content[..end].contains(&b'\\');
+    (is_plain && behind.iter().any(|b| matches!(b, b'\'' | b'"'))).then_some(&content[..end])
+}
+
 /// `ORDER BY 2`, `GROUP BY 2`: the select item of that number.
-fn position(ast: &ast::Expr, items: &[(String, Expr)], clause: &str) -> Result<Option<Expr>> {
+fn position(
+    ast: &ast::Expr,
+    items: &[(String, Expr)],
+    (clause, by_number): (&str, bool),
+) -> Result<Option<Expr>> {
     let ast::ExprKind::Literal(ast::Literal::Integer(n)) = ast.kind else { return Ok(None) };
     let item = usize::try_from(n).ok().and_then(|n| items.get(n.checked_sub(1)?));
     match item {
-        Some((_, expr)) => Ok(Some(expr.clone())),
+        Some((_, expr)) => Ok(Some(reuse::reference(n as usize - 1, expr, by_number))),
         None => Err(error::BAD_FIELD_ERROR.with(&[&n, &clause])),
     }
 }
@@ -455,12 +645,13 @@ pub fn order_terms(
     resolver: &mut Resolver<'_>,
     list: &[ast::OrderItem],
     items: &[(String, Expr)],
+    by_number: bool,
 ) -> Result<Vec<(Expr, bool)>> {
     let mut terms = Vec::with_capacity(list.len());
     for item in list {
         let expr = match items.is_empty() {
             true => resolver.expr(&item.expr)?,
-            false => match position(&item.expr, items, "order clause")? {
+            false => match position(&item.expr, items, ("order clause", by_number))? {
                 Some(expr) => expr,
                 None => resolver.expr(&item.expr)?,
             },

@@ -1,5 +1,5 @@
-//! Which columns a block reads of its sources, and which indexes hold all of them: such an index is read by itself, without
-//! the rows that its entries lead to.
+//! Which columns a block reads of its sources, and which indexes hold all of them: such an index is
+//! read by itself, without the rows that its entries lead to.
 
 use super::Maker;
 use super::from::{ItemKind, List, Slot};

@@ -1,11 +1,12 @@
-//! FROM: tables, derived tables and joins become slots of the frame, names that can be looked up, and a list of what is
-//! joined.
+//! FROM: tables, derived tables and joins become slots of the frame, names that can be looked up,
+//! and a list of what is joined.
 //!
-//! Inner joins are flat: a [`List`] of items in any order, with the conditions of all their ON clauses. The inner side of an
-//! outer join is an item of its own, a *nest*, which goes behind the tables that its condition reads. RIGHT JOIN is LEFT
-//! JOIN turned round.
+//! Inner joins are flat: a [`List`] of items in any order, with the conditions of all their ON
+//! clauses. The inner side of an outer join is an item of its own, a *nest*, which goes behind the
+//! tables that its condition reads. RIGHT JOIN is LEFT JOIN turned round.
 //!
-//! (F1) Sources are numbered as they stand in the text, so the names that an ON clause may use are those of a range.
+//! (F1) Sources are numbered as they stand in the text, so the names that an ON clause may use are
+//!      those of a range.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use crate::system_tables;
 /// The most sources of a block: what MySQL has, and what fits the bits of a word.
 pub const SOURCES_MAX: usize = 61;
 
-/// The most times that tables of WITH are bound for a statement: each that names another one twice doubles them.
+/// The most times that tables of WITH are bound for a statement: each that names another one twice
+/// doubles them.
 const COMMON_USES_MAX: usize = 256;
 
 /// What fills a slot.
@@ -35,6 +37,14 @@ pub enum Slot {
 }
 
 impl Slot {
+    /// The table, if it is one.
+    pub fn table(&self) -> Option<Arc<TableDef>> {
+        match self {
+            Slot::Table(table, ..) => Some(table.clone()),
+            Slot::Rows(..) => None,
+        }
+    }
+
     /// What the query calls it.
     pub fn name(&self) -> Box<str> {
         match self {
@@ -186,9 +196,46 @@ impl Binder<'_, '_> {
         let hidden = self.resolver.common.split_off(number);
         let table = hidden[0].clone();
         let alias = factor.alias.as_ref().unwrap_or(&table.name);
-        let names = self.derived((&table.query, alias, &table.columns), false, nullable, out);
+        let known = self.resolver.made_common.iter().find(|(known, _)| Arc::ptr_eq(known, &table));
+        let names = match known.map(|(_, made)| made.clone()) {
+            Some(made) => self.made_again(made, alias, &table.columns, out),
+            None => {
+                let names = self.derived((&table.query, alias, &table.columns), false, nullable, out);
+                self.remember_made(&table);
+                names
+            }
+        };
         self.resolver.common.extend(hidden);
         names
+    }
+
+    /// Whoever names a table of WITH again means the same rows, if the source that came last is one
+    /// whose rows could differ.
+    fn remember_made(&mut self, table: &Arc<ast::CommonTable>) {
+        let last = self.resolver.scope.sources.last();
+        let slot = last.filter(|source| matches!(source.columns, Columns::Made(_))).map(|source| source.slot);
+        if let Some(Slot::Rows(Maker::Derived(made), _)) = slot.and_then(|slot| self.slots.get(slot))
+            && made.is_volatile
+            && made.parameters.is_empty()
+        {
+            self.resolver.made_common.push((table.clone(), made.clone()));
+        }
+    }
+
+    /// A table of WITH that was made before.
+    fn made_again(
+        &mut self,
+        made: Arc<super::Derived>,
+        alias: &ast::Ident,
+        names: &[ast::Ident],
+        out: &mut List,
+    ) -> Result<Names> {
+        let (start, slot) = (self.sources().len(), self.slots.len());
+        let columns = name_columns(made.plan.columns.clone(), names, alias)?;
+        self.put(slot, 0, out)?;
+        self.slots.push(Slot::Rows(Maker::Derived(made), alias.as_str().into()));
+        self.add(Source::derived(alias, columns, slot, None))?;
+        Ok(Names { sources: start..start + 1, visible: None })
     }
 
     fn table(&mut self, factor: &ast::TableFactor, out: &mut List) -> Result<Names> {
@@ -206,14 +253,24 @@ impl Binder<'_, '_> {
             database.map_or(Ok(None), |d| system_tables::find(d, &factor.name.name))?
         {
             cx.tracker.transactions.system_table(schema.name);
+            cx.transaction().used = true;
             let provider = system_tables::SystemRows::new(schema, table, alias);
             return self.made(Maker::Provider(Arc::new(provider)), alias, schema.name, out);
         }
         let table = cx.open_table(factor.name.database.as_deref(), &factor.name.name)?;
         if self.resolver.scope.parent.is_some()
             && self.resolver.targets.iter().any(|target| target.id == table.id)
+            && (!self.resolver.targets_by_name || alias.eq_ignore_ascii_case(&table.name))
         {
-            return Err(error::UPDATE_TABLE_USED.with(&[&table.name]));
+            // It is called as it is where it is changed.
+            let mut scope = self.resolver.scope.parent.as_deref();
+            while let Some(parent) = scope.and_then(|scope| scope.parent.as_deref()) {
+                scope = Some(parent);
+            }
+            let is_table = |s: &&Source| matches!(&s.columns, Columns::Table(t) if t.id == table.id);
+            let changed = scope.and_then(|scope| scope.sources.iter().find(is_table));
+            let name = changed.map_or(&*table.name, |source| &*source.alias);
+            return Err(error::UPDATE_TABLE_USED.with(&[&name]));
         }
         self.check_reopened(&table, alias)?;
         self.resolver.tables.push(table.clone());
@@ -273,7 +330,8 @@ impl Binder<'_, '_> {
         Ok(())
     }
 
-    /// A derived table: its query, its alias, and the names of its columns, if it has other ones than its query.
+    /// A derived table: its query, its alias, and the names of its columns, if it has other ones
+    /// than its query.
     fn derived(
         &mut self,
         (query, alias, names): (&ast::Query, &ast::Ident, &[ast::Ident]),
@@ -302,7 +360,7 @@ impl Binder<'_, '_> {
                 let requires = made.parameters.iter().fold(0, |all, p| all | p.sources());
                 let columns = made.plan.columns.clone();
                 self.put(slot, requires, out)?;
-                self.slots.push(Slot::Rows(Maker::Derived(Arc::new(made)), alias.as_str().into()));
+                self.slots.push(Slot::Rows(Maker::Derived(made), alias.as_str().into()));
                 (columns, None)
             }
         };
@@ -463,9 +521,10 @@ fn name_columns(
     for (column, name) in columns.iter_mut().zip(names) {
         column.meta.name = name.to_string();
     }
-    for (i, column) in columns.iter_mut().enumerate() {
+    for column in &mut columns {
         column.meta.table = alias.to_owned();
-        let _ = i;
+        // Columns know no truth values.
+        column.ty.boolean = false;
     }
     for (i, column) in columns.iter().enumerate() {
         if columns[..i].iter().any(|c| c.meta.name.eq_ignore_ascii_case(&column.meta.name)) {
@@ -488,10 +547,14 @@ impl Source {
         }
     }
 
-    /// A derived table: in a slot, or merged into the block, where its columns are these expressions.
+    /// A derived table: in a slot, or merged into the block, where its columns are these
+    /// expressions.
     pub fn derived(alias: &str, columns: Arc<[OutputColumn]>, slot: usize, exprs: Option<Vec<Expr>>) -> Self {
         let columns = match exprs {
-            Some(exprs) => Columns::Merged(columns, exprs.into()),
+            Some(mut exprs) => {
+                exprs.iter_mut().for_each(|expr| expr.ty.boolean = false);
+                Columns::Merged(columns, exprs.into())
+            }
             None => Columns::Made(columns),
         };
         Source { alias: alias.into(), database: "".into(), columns, slot, nullable: false }

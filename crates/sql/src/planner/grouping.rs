@@ -1,51 +1,106 @@
 //! ONLY_FULL_GROUP_BY: what a group has one value of.
 //!
-//! The columns of GROUP BY determine others: all of a table whose primary or other unique key (of columns that can't be
-//! NULL) is determined, and what a condition makes equal to something determined or constant.
+//! The columns of GROUP BY determine others: all of a table whose primary or other unique key (of
+//! columns that can't be NULL) is determined, and what a condition makes equal to something
+//! determined or constant.
 
 use std::collections::HashSet;
 
+use super::Maker;
 use super::from::{ItemKind, List, Slot};
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};
 use crate::expression::{Expr, Node};
 use crate::value::Datum;
 
-/// Checks the select list; errors 1055 and 1140. `implicit`: there is no GROUP BY.
+/// Checks the select list and ORDER BY; errors 1055 and 1140. Under WITH ROLLUP the terms of GROUP
+/// BY, which are NULL in sums, determine nothing else.
 pub fn check(
     slots: &[Slot],
     list: &List,
     items: &[(String, Expr)],
-    keys: &[Expr],
-    implicit: bool,
+    order: &[(Expr, bool)],
+    (keys, rollup): (&[Expr], bool),
 ) -> Result<()> {
-    let mut known: HashSet<(usize, usize)> = keys.iter().filter_map(as_column).collect();
+    let mut known: HashSet<(usize, usize)> = HashSet::new();
+    if !rollup {
+        known.extend(keys.iter().filter_map(as_column));
+    }
+    let implicit = keys.is_empty();
     if !implicit {
         close(slots, list, &mut known);
     }
     for (number, (_, item)) in items.iter().enumerate() {
-        let Some((slot, column)) = undetermined(item, keys, &known) else { continue };
-        let shown = match &slots[slot] {
-            Slot::Table(table, _, alias) => {
-                format!("{}.{}.{}", table.database, alias, table.columns[column].name)
-            }
-            Slot::Rows(maker, _) => {
-                let columns = maker.columns();
-                format!("{}.{}", columns[column].meta.table, columns[column].meta.name)
-            }
-        };
+        crate::bounds::check()?;
+        let Some(column) = undetermined(item, keys, &known) else { continue };
+        let shown = full_name(slots, column);
         return Err(if implicit {
             error::MIX_OF_GROUP_FUNC_AND_FIELDS.with(&[&(number + 1), &shown])
         } else {
-            error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &shown])
+            error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &"SELECT list", &shown])
         });
+    }
+    // The one row of all is in any order.
+    for (number, (term, _)) in order.iter().enumerate().filter(|_| !implicit) {
+        crate::bounds::check()?;
+        let Some(column) = undetermined(term, keys, &known) else { continue };
+        let shown = full_name(slots, column);
+        return Err(error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &"ORDER BY clause", &shown]));
     }
     Ok(())
 }
 
-/// What an expression over groups means: under WITH ROLLUP GROUP BY's expressions in it are NULL where the row is a sum
-/// over them, and GROUPING() tells which. Error 3602 if its argument is none of them.
+/// Error 3065: rows that DISTINCT takes for one are to be ordered by what they may have several of.
+pub fn check_distinct(slots: &[Slot], items: &[(String, Expr)], order: &[(Expr, bool)]) -> Result<()> {
+    for (number, (term, _)) in order.iter().enumerate() {
+        crate::bounds::check()?;
+        if let Some(column) = unselected(term, items) {
+            let shown = full_name(slots, column);
+            return Err(error::FIELD_IN_ORDER_NOT_SELECT.with(&[
+                &(number + 1),
+                &"ORDER BY clause",
+                &shown,
+                &"DISTINCT",
+            ]));
+        }
+    }
+    Ok(())
+}
+
+/// A column in the expression that no select item is.
+fn unselected(e: &Expr, items: &[(String, Expr)]) -> Option<(usize, usize)> {
+    if items.iter().any(|(_, item)| item.is_same(e)) {
+        return None;
+    }
+    match e.node {
+        Node::Column { source, column } => Some((source, column)),
+        _ => e.children().into_iter().find_map(|child| unselected(child, items)),
+    }
+}
+
+fn full_name(slots: &[Slot], (slot, column): (usize, usize)) -> String {
+    match &slots[slot] {
+        Slot::Table(table, _, alias) => {
+            format!("{}.{}.{}", table.database, alias, table.columns[column].name)
+        }
+        Slot::Rows(maker, alias) => {
+            let columns = maker.columns();
+            let name = columns.get(column).map_or("", |c| c.meta.name.as_str());
+            match maker {
+                Maker::Provider(_) => {
+                    format!("{}.{alias}.{name}", columns.first().map_or("", |c| &c.meta.database))
+                }
+                _ => format!("{alias}.{name}"),
+            }
+        }
+    }
+}
+
+/// What an expression over groups means: under WITH ROLLUP GROUP BY's expressions in it are NULL
+/// where the row is a sum over them, and GROUPING() tells which. Error 3602 if its argument is none
+/// of them.
 pub fn finish(e: &mut Expr, keys: &[Expr], rollup: bool) -> Result<()> {
+    crate::bounds::check()?;
     if let Node::Grouping(list, numbers) = &mut e.node {
         for (i, argument) in std::mem::take(list).iter().enumerate() {
             let number = keys.iter().position(|key| key.is_same(argument));

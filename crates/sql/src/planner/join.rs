@@ -1,11 +1,16 @@
 //! The order of a join, and how each of its steps is done.
 //!
-//! Every order that outer joins and STRAIGHT_JOIN allow is tried for up to [`EXHAUSTIVE_MAX`] operands, and given up where
-//! it costs more than the best one so far; beyond, the cheapest next step is taken each time. A step loops over the inner
-//! side, by the best access path that the tables before it allow, or looks up a hash table where no index helps.
+//! Every order that outer joins and STRAIGHT_JOIN allow is tried for up to [`EXHAUSTIVE_MAX`]
+//! operands, and given up where it costs more than the best one so far; beyond, the cheapest next
+//! step is taken each time. A step loops over the inner side, by the best access path that the
+//! tables before it allow, or looks up a hash table where no index helps.
 //!
-//! (J1) A condition stands at the first place where all that it reads is there; those of an ON clause inside of their
-//!      nest, so that they decide about the null complement, and those of WHERE outside.
+//! A list with semi-joins has several forms ([`super::semi_join`]): each is ordered, and the
+//! cheapest planned.
+//!
+//! (J1) A condition stands at the first place where all that it reads is there; those of an ON
+//!      clause inside of their nest, so that they decide about the null complement, and those of
+//!      WHERE outside.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,9 +22,11 @@ use storage::transaction::Locking;
 use super::access::{self, Candidate, Choice};
 use super::covering::ColumnsRead;
 use super::from::{Item, ItemKind, List, Slot};
+use super::propagate::propagated;
+use super::semi_join::{Materialized, SemiJoins};
 use super::size::TableSize;
 use super::statistics::selectivity;
-use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows};
+use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows, Size};
 use crate::ast::BinaryOp;
 use crate::catalog::computed::Computed;
 use crate::error::Result;
@@ -49,8 +56,9 @@ pub struct Joiner<'a> {
     sizes: Vec<Option<TableSize<'a>>>,
     /// `sql_safe_updates`: where rows are changed, any index is better than none.
     safe: bool,
-    /// Cost and rows of nests for one row before them: by the place of their items, and the slots filled before that their
-    /// conditions read. Without it, planning would take twice as long for each level of nests.
+    /// Cost and rows of nests for one row before them: by the place of their items, and the slots
+    /// filled before that their conditions read. Without it, planning would take twice as long for
+    /// each level of nests.
     nests: RefCell<HashMap<NestKey, NestEstimate>>,
 }
 
@@ -65,6 +73,8 @@ struct Prefix {
     filled: u64,
     rows: f64,
     cost: f64,
+    /// The part of the cost that is there before the first row: of what is made as a whole.
+    startup: f64,
 }
 
 /// A search for the best order of a list.
@@ -94,7 +104,8 @@ impl<'a> Joiner<'a> {
             if let Slot::Table(table, ..) = slot
                 && table.has_key_parts()
             {
-                // Without them their indexes are not used; whoever writes rows is told why they are not there.
+                // Without them their indexes are not used; whoever writes rows is told why they are
+                // not there.
                 let _ = Computed::of(&mut cx.borrow_mut(), table);
             }
         }
@@ -108,8 +119,8 @@ impl<'a> Joiner<'a> {
         Self { slots, locking, read, safe, sizes, nests: RefCell::default() }
     }
 
-    /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `wanted` how many of them are
-    /// wanted, if not all.
+    /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `wanted`
+    /// how many of them are wanted, if not all.
     pub fn plan(&self, list: List, order: &[(Expr, bool)], wanted: Option<f64>) -> Result<Operator> {
         for slot in self.slots {
             if let Slot::Table(table, hints, alias) = slot {
@@ -119,6 +130,56 @@ impl<'a> Joiner<'a> {
         let mut operator = self.list(list, 0);
         self.prefer_order(&mut operator, order, wanted);
         Ok(operator)
+    }
+
+    /// The cheapest form of a list in which rows may take the place of semi- and anti-joins, with
+    /// what follows from its conditions. `wanted` is how many rows are wanted, if not all.
+    pub fn with_semi_joins(&self, list: List, others: &[Materialized], wanted: Option<f64>) -> List {
+        if others.is_empty() {
+            return propagated(list);
+        }
+        // Those that were not chosen before may be better beside those that were.
+        let mut best = list;
+        let mut cost = self.cost_of_list(&propagated(best.clone()), wanted);
+        for other in others {
+            let candidate = other.replaced_in(&best);
+            let candidate_cost = self.cost_of_list(&propagated(candidate.clone()), wanted);
+            if candidate_cost < cost {
+                (best, cost) = (candidate, candidate_cost);
+            }
+        }
+        propagated(best)
+    }
+
+    /// The list of rows to be changed, whose conditions stand as such, with inner joins in the
+    /// place of those whose rows lead to the ones to be changed. Others are tested with the row, so
+    /// that it is not locked for longer than that where nothing becomes of it.
+    pub fn with_leading(&self, list: List, joins: &SemiJoins) -> List {
+        let mut best = list;
+        for other in &joins.materialized {
+            let Some(candidate) = other.joined_in(&best, &joins.conditions).map(propagated) else { continue };
+            if self.cost_of_list(&candidate, None) < self.cost_of_list(&best, None) {
+                best = candidate;
+            }
+        }
+        best
+    }
+
+    /// What joining a list costs if so many of its rows are wanted.
+    fn cost_of_list(&self, list: &List, wanted: Option<f64>) -> f64 {
+        // They are known by where their items lie, and the list is not the last one to lie there.
+        self.nests.borrow_mut().clear();
+        let Prefix { rows, cost, startup, .. } = self.cost_of_items(list, 0);
+        self.nests.borrow_mut().clear();
+        let share = wanted.map_or(1.0, |wanted| (wanted / rows.max(1.0)).min(1.0));
+        startup + (cost - startup) * share
+    }
+
+    /// What joining a list costs for one row before it, in its best order.
+    fn cost_of_items(&self, list: &List, filled: u64) -> Prefix {
+        let start = Prefix { filled, rows: 1.0, cost: 0.0, startup: 0.0 };
+        let order = self.best_order(&list.items, &list.conditions, filled);
+        order.iter().fold(start, |prefix, &n| self.extended(prefix, &list.items[n], &list.conditions))
     }
 
     /// A list whose conditions may read `around`, the slots that are filled before.
@@ -151,9 +212,7 @@ impl<'a> Joiner<'a> {
             }
             (ItemKind::Nest(mut list, kind), outer) => {
                 let outer = outer.unwrap_or(Operator::One(Vec::new()));
-                if let [Item { kind: ItemKind::Slot(slot), .. }] = list.items[..]
-                    && list.conditions.iter().all(|e| !e.is_volatile())
-                {
+                if let Some(slot) = single(&list) {
                     let on = std::mem::take(&mut list.conditions);
                     return self.join(outer, slot, filled, kind, on, ready);
                 }
@@ -234,7 +293,7 @@ impl<'a> Joiner<'a> {
                 maker: maker.clone(),
                 keys: lookup(maker, slot, filled, &conditions),
                 filter: conditions,
-                rows: ROWS_DERIVED,
+                rows: self.made(slot).rows,
             })),
         }
     }
@@ -250,11 +309,20 @@ impl<'a> Joiner<'a> {
             (Some(candidate), Some(size)) => candidate.choose(conditions, size),
             _ => Choice {
                 path: access::full_scan(),
-                rows: ROWS_DERIVED,
+                rows: self.made(slot).rows,
                 accepted: conditions.map(selectivity).product(),
-                cost: ROWS_DERIVED,
+                cost: self.made(slot).rows,
             },
         }
+    }
+
+    /// How large rows are that are made as a whole; making a table's costs nothing.
+    fn made(&self, slot: usize) -> Size {
+        let size = match &self.slots[slot] {
+            Slot::Rows(Maker::Derived(derived), _) => derived.size,
+            _ => None,
+        };
+        size.unwrap_or(Size { rows: ROWS_DERIVED, cost: 0.0 })
     }
 
     /// A slot's table; nothing for what is no table.
@@ -264,7 +332,8 @@ impl<'a> Joiner<'a> {
         Some(Candidate { table, slot, available, hints, forced: self.safe, read })
     }
 
-    /// The columns that are read of a slot, if an index of its table holds all of them, and no row has to be locked.
+    /// The columns that are read of a slot, if an index of its table holds all of them, and no row
+    /// has to be locked.
     pub(super) fn covering(&self, slot: usize, index: usize) -> Option<Box<[usize]>> {
         let Slot::Table(table, ..) = &self.slots[slot] else { return None };
         self.locking[slot].is_none().then(|| self.read.held_by(slot, table, index)).flatten()
@@ -306,7 +375,7 @@ impl<'a> Joiner<'a> {
         if items.len() < 2 {
             return (0..items.len()).collect();
         }
-        let start = Prefix { filled: around, rows: 1.0, cost: 0.0 };
+        let start = Prefix { filled: around, rows: 1.0, cost: 0.0, startup: 0.0 };
         let mut search = Search { items, conditions, best: None };
         let mut order = Vec::with_capacity(items.len());
         if items.len() <= EXHAUSTIVE_MAX {
@@ -371,14 +440,20 @@ impl<'a> Joiner<'a> {
             let read = e.sources();
             read & !filled == 0 && read & slots != 0
         });
-        let (cost, rows) = match &item.kind {
+        let (cost, rows, startup) = match &item.kind {
             ItemKind::Slot(slot) => self.cost_of(*slot, prefix, news),
-            ItemKind::Nest(list, kind) => {
-                let (cost, rows) = self.nest(list, prefix.filled);
-                (prefix.rows * cost, joined_rows(prefix.rows, rows, *kind))
-            }
+            ItemKind::Nest(list, kind) => match single(list) {
+                Some(slot) => {
+                    let (cost, rows, startup) = self.cost_of(slot, prefix, list.conditions.iter());
+                    (cost, joined_rows(prefix.rows, rows / prefix.rows.max(1.0), *kind), startup)
+                }
+                None => {
+                    let (cost, rows) = self.nest(list, prefix.filled);
+                    (prefix.rows * cost, joined_rows(prefix.rows, rows, *kind), 0.0)
+                }
+            },
         };
-        Prefix { filled, rows, cost: prefix.cost + cost }
+        Prefix { filled, rows, cost: prefix.cost + cost, startup: prefix.startup + startup }
     }
 
     /// What a nest costs for one row before it, and how many rows it has then.
@@ -387,25 +462,29 @@ impl<'a> Joiner<'a> {
         if let Some(&known) = self.nests.borrow().get(&key) {
             return known;
         }
-        let start = Prefix { filled, rows: 1.0, cost: 0.0 };
-        let order = self.best_order(&list.items, &list.conditions, filled);
-        let inner =
-            order.iter().fold(start, |inner, &n| self.extended(inner, &list.items[n], &list.conditions));
+        let inner = self.cost_of_items(list, filled);
         self.nests.borrow_mut().insert(key, (inner.cost, inner.rows));
         (inner.cost, inner.rows)
     }
 
+    /// What joining a source costs, the rows that there are then, and the part of the cost before
+    /// the first of them.
     fn cost_of<'e>(
         &self,
         slot: usize,
         prefix: Prefix,
         conditions: impl Iterator<Item = &'e Expr> + Clone,
-    ) -> (f64, f64) {
+    ) -> (f64, f64, f64) {
+        let making = self.made(slot).cost;
         match self.method(slot, prefix.filled, prefix.rows, conditions) {
-            Method::Loop(choice) => (prefix.rows * choice.cost, prefix.rows * choice.rows * choice.accepted),
+            Method::Loop(choice) => {
+                let rows = prefix.rows * choice.rows * choice.accepted;
+                (making + prefix.rows * choice.cost, rows, making)
+            }
             Method::Hash(choice) => {
-                let cost = choice.cost + (prefix.rows + choice.rows) * HASH_ROW_COST;
-                (cost, prefix.rows.max(choice.rows * choice.accepted))
+                let startup = making + choice.cost + choice.rows * HASH_ROW_COST;
+                let rows = prefix.rows.max(choice.rows * choice.accepted);
+                (startup + prefix.rows * HASH_ROW_COST, rows, startup)
             }
         }
     }
@@ -418,7 +497,8 @@ fn lookup(maker: &Maker, slot: usize, filled: u64, conditions: &[Expr]) -> Vec<O
     provider.keys().into_iter().map(|column| value(column).cloned()).collect()
 }
 
-/// What a column must be equal to, byte by byte, if the condition says that and the value is known before.
+/// What a column must be equal to, byte by byte, if the condition says that and the value is known
+/// before.
 fn wanted(condition: &Expr, (slot, column): (usize, usize), filled: u64) -> Option<&Expr> {
     let Node::Compare(BinaryOp::Equal, By::Text(collation), pair) = &condition.node else { return None };
     let is_column =
@@ -432,6 +512,16 @@ fn wanted(condition: &Expr, (slot, column): (usize, usize), filled: u64) -> Opti
         () if is_column(a) && is_known(b) => Some(b),
         () if is_column(b) && is_known(a) => Some(a),
         () => None,
+    }
+}
+
+/// The only source of a nest that is joined as one.
+fn single(list: &List) -> Option<usize> {
+    match list.items[..] {
+        [Item { kind: ItemKind::Slot(slot), .. }] => {
+            list.conditions.iter().all(|e| !e.is_volatile()).then_some(slot)
+        }
+        _ => None,
     }
 }
 
@@ -454,11 +544,12 @@ fn take_ready(conditions: &mut Vec<Expr>, filled: u64) -> Vec<Expr> {
     ready
 }
 
-/// Which operand of an equality reads only the outer side (0 or 1), if the other reads only the inner one.
+/// Which operand of an equality reads only the outer side (0 or 1), if the other reads only the
+/// inner one.
 fn hash_sides(condition: &Expr, filled: u64, own: u64) -> Option<usize> {
     let Node::Compare(BinaryOp::Equal, _, pair) = &condition.node else { return None };
     let [a, b] = [pair[0].sources(), pair[1].sources()];
-    let outer = |read: u64| read & !filled == 0;
+    let outer = |read: u64| read != 0 && read & !filled == 0;
     let inner = |read: u64| read == own;
     match () {
         () if outer(a) && inner(b) => Some(0),

@@ -1,4 +1,5 @@
-//! JSON_TABLE in FROM: its paths and types are read once, its document is an expression over the sources before it.
+//! JSON_TABLE in FROM: its paths and types are read once, its document is an expression over the
+//! sources before it.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::value::json::Path;
 use crate::value::json::convert::Origin;
 use crate::value::json::table::{Answer, Column, JsonTable, Kind, Level};
 
-/// Binds JSON_TABLE. `before`: how many sources stand before it, whose columns the document may read.
+/// Binds JSON_TABLE. `before`: how many sources stand before it, whose columns the document may
+/// read.
 pub fn bind(resolver: &mut Resolver<'_>, ast: &ast::JsonTable, before: usize) -> Result<Maker> {
     let scope = &mut resolver.scope;
     let around = (std::mem::replace(&mut scope.window, 0..before), scope.clause);

@@ -1,5 +1,5 @@
-//! Derived tables: merged into the block around them where they are nothing but a join with a condition, else planned to
-//! be made as a whole.
+//! Derived tables: merged into the block around them where they are nothing but a join with a
+//! condition, else planned to be made as a whole.
 
 use std::sync::Arc;
 
@@ -27,10 +27,11 @@ pub enum Bound {
         exprs: Vec<Expr>,
     },
     /// It is made as a whole.
-    Made(Derived),
+    Made(Arc<Derived>),
 }
 
-/// Binds a derived table. `nullable`: it may be complemented by NULLs. `base`: the slots that the block has already.
+/// Binds a derived table. `nullable`: it may be complemented by NULLs. `base`: the slots that the
+/// block has already.
 pub fn derived(
     resolver: &mut Resolver<'_>,
     query: &ast::Query,
@@ -45,12 +46,13 @@ pub fn derived(
         Inner::Block(block) => merged(*block, &parameters, base),
         Inner::Plan(plan) => {
             let is_volatile = plan.is_volatile();
-            Bound::Made(Derived { id: new_id(), plan: *plan, parameters, is_volatile })
+            Bound::Made(Arc::new(Derived { id: new_id(), plan: *plan, parameters, is_volatile, size: None }))
         }
     })
 }
 
-/// Runs `bind` in a scope of its own inside of the resolver's; returns what it takes from around it, too.
+/// Runs `bind` in a scope of its own inside of the resolver's; returns what it takes from around
+/// it, too.
 pub fn within<T>(
     resolver: &mut Resolver<'_>,
     bind: impl FnOnce(&mut Resolver<'_>) -> Result<T>,
@@ -87,8 +89,9 @@ fn inner(resolver: &mut Resolver<'_>, query: &ast::Query, nullable: bool) -> Res
     }
 }
 
-/// The nodes that an expression in a merged derived table's select list may have. Each use in the block around copies
-/// it, which doubles it for each level of `SELECT a + a AS a FROM (SELECT a + a AS a FROM ..)`, and makes it higher.
+/// The nodes that an expression in a merged derived table's select list may have. Each use in the
+/// block around copies it, which doubles it for each level of
+/// `SELECT a + a AS a FROM (SELECT a + a AS a FROM ..)`, and makes it higher.
 const MERGED_NODES_MAX: u32 = 64;
 
 /// True if an expression has so few nodes that copies of it do no harm.
@@ -115,8 +118,8 @@ fn is_mergeable(block: &block::Bound, nullable: bool) -> bool {
         && block.items.iter().all(shown)
 }
 
-/// Makes an expression of an inner block one of the block around: its sources come behind `base` others, and what it
-/// takes from around it is there itself.
+/// Makes an expression of an inner block one of the block around: its sources come behind `base`
+/// others, and what it takes from around it is there itself.
 pub fn adopt(parameters: &[Expr], base: usize) -> impl FnMut(&mut Expr) + '_ {
     move |e| {
         match &mut e.node {

@@ -1,4 +1,5 @@
-//! What plans tell of themselves: the expressions in them, what they cost and give, which slots they read.
+//! What plans tell of themselves: the expressions in them, what they cost and give, which slots
+//! they read.
 
 use super::{Access, Block, Body, Maker, Operator, Query, access, join};
 use crate::executor::output::OutputColumn;
@@ -116,8 +117,8 @@ impl Operator {
 }
 
 impl Access {
-    /// For each condition whether the path's keys see to it that it holds, should all of them turn out to be integers in
-    /// columns of integers ([`access::Candidate::settles`]).
+    /// For each condition whether the path's keys see to it that it holds, should all of them turn
+    /// out to be integers in columns of integers ([`access::Candidate::settles`]).
     pub fn settled(&self) -> &[bool] {
         self.settled.get_or_init(|| {
             let candidate = self.candidate();
@@ -168,7 +169,15 @@ impl Query {
     /// A query of a body's rows, in whatever order they come.
     pub fn new(body: Body, columns: Vec<OutputColumn>) -> Self {
         let (order, limit, described) = Default::default();
-        Self { body, columns, described, order, limit }
+        Self { body, columns, described, order, limit, counts_all: false }
+    }
+
+    /// SQL_CALC_FOUND_ROWS: has rows be counted beyond the outermost LIMIT, or not.
+    pub fn count_all(&mut self, on: bool) {
+        self.counts_all = on;
+        if let Body::Block(block) = &mut self.body {
+            block.counts_all = on;
+        }
     }
 
     /// Calls `f` with each expression in it.
@@ -208,6 +217,7 @@ impl Block {
         let keys = self.group.iter().flat_map(|g| &g.keys);
         let arguments = self.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
         let order = self.order.iter().map(|(e, _)| e);
+        let reused = self.reused.iter().flat_map(|r| r.of_rows.iter().chain(&r.of_output)).map(|v| &v.expr);
         self.gate
             .iter()
             .chain(&self.items)
@@ -215,6 +225,7 @@ impl Block {
             .chain(arguments)
             .chain(&self.having)
             .chain(order)
+            .chain(reused)
             .for_each(f);
     }
 }

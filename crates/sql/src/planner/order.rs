@@ -1,5 +1,5 @@
-//! Orders that need no sorting: paths whose rows come as ORDER BY wants them, or with those side by side that GROUP BY
-//! puts into one group or that are one for DISTINCT.
+//! Orders that need no sorting: paths whose rows come as ORDER BY wants them, or with those side by
+//! side that GROUP BY puts into one group or that are one for DISTINCT.
 
 use super::access::Choice;
 use super::join::Joiner;
@@ -12,8 +12,8 @@ use crate::types::DataType;
 /// What sorting a row costs, in rows read, or finding its group among others.
 const SORT_ROW_COST: f64 = 0.3;
 
-/// How much less a walk must cost that hopes to find enough rows early: where those that the conditions accept all lie at
-/// its end it reads everything.
+/// How much less a walk must cost that hopes to find enough rows early: where those that the
+/// conditions accept all lie at its end it reads everything.
 const HOPE: f64 = 0.5;
 
 /// Rows that LIMIT is taken to want where that is not known yet.
@@ -46,8 +46,8 @@ pub fn wanted(cx: &mut Context, limit: &Limit) -> Option<f64> {
 }
 
 impl Joiner<'_> {
-    /// Takes another path to the first table's rows where that gives them in the order asked for, and sorting costs more. So
-    /// many rows are wanted, all if that is absent.
+    /// Takes another path to the first table's rows where that gives them in the order asked for,
+    /// and sorting costs more. So many rows are wanted, all if that is absent.
     pub(super) fn prefer_order(&self, from: &mut Operator, order: &[(Expr, bool)], wanted: Option<f64>) {
         let (rows, cost) = (from.rows(), from.cost());
         let Operator::Access(access) = from.first_mut() else { return };
@@ -80,8 +80,8 @@ impl Joiner<'_> {
 }
 
 impl Joiner<'_> {
-    /// Has rows with the same values of `keys` come side by side, if an index has them so and that is no dearer; best of all
-    /// in the order asked for.
+    /// Has rows with the same values of `keys` come side by side, if an index has them so and that
+    /// is no dearer; best of all in the order asked for.
     pub(super) fn bring_together(
         &self,
         from: &mut Operator,
@@ -103,7 +103,8 @@ impl Joiner<'_> {
     }
 }
 
-/// The orders that bring equal values of columns together: ORDER BY's, if it goes by them, and those of the table's indexes.
+/// The orders that bring equal values of columns together: ORDER BY's, if it goes by them, and
+/// those of the table's indexes.
 fn arrangements(
     table: &TableDef,
     slot: usize,
@@ -113,15 +114,16 @@ fn arrangements(
     // Moments of a TIMESTAMP may look the same that are an hour apart.
     let is_stable = |column: usize| !matches!(table.columns[column].ty, DataType::Timestamp(_));
     let is_usable = |e: &Expr| column_of(e, slot, table).is_some_and(is_stable);
-    let mut columns: Vec<&Expr> = Vec::with_capacity(keys.len());
+    let mut found = Vec::new();
+    // Before they are compared with each other: other expressions may be any number.
+    if keys.is_empty() || !keys.iter().all(is_usable) {
+        return found;
+    }
+    let mut columns: Vec<&Expr> = Vec::new();
     for key in keys {
         if !columns.iter().any(|column| column.is_same(key)) {
             columns.push(key);
         }
-    }
-    let mut found = Vec::new();
-    if columns.is_empty() || !columns.iter().all(|e| is_usable(e)) {
-        return found;
     }
     if let Some((_, last)) = order.last()
         && order.iter().all(|(e, _)| columns.iter().any(|column| column.is_same(e)))

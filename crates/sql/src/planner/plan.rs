@@ -1,18 +1,22 @@
 //! Plans that are kept from one execution of a statement to the next.
 //!
-//! Names are resolved and paths chosen by the tables' definitions, the session's settings and the types of parameters and
-//! variables. A kept plan is good as long as these are the same; what it evaluates is evaluated anew by each execution (P1).
+//! Names are resolved and paths chosen by the tables' definitions, the session's settings and the
+//! types of parameters and variables. A kept plan is good as long as these are the same; what it
+//! evaluates is evaluated anew by each execution (P1).
 //!
-//! 1. Who keeps a statement puts the plan of its last execution into [`Context::kept_plan`] before it runs: the session
-//!    for prepared and repeated statements, a stored function's frame for those of its body.
-//! 2. [`run`] takes it, or makes another one if there is none or it is not good any more, and runs it.
+//! 1. Who keeps a statement puts the plan of its last execution into [`Context::kept_plan`] before
+//!    it runs: the session for prepared and repeated statements, a stored function's frame for
+//!    those of its body.
+//! 2. [`run`] takes it, or makes another one if there is none or it is not good any more, and runs
+//!    it.
 //! 3. It puts the plan back, to be kept again.
 //!
-//! (K1) While a plan is made, its [`Basis`] is told of everything that the plan was made for. A plan for what can change
-//!      without notice (types of system variables), or whose making warned, is not kept.
+//! (K1) While a plan is made, its [`Basis`] is told of everything that the plan was made for. A
+//!      plan for what can change without notice (types of system variables), or whose making
+//!      warned, is not kept.
 //! (K2) A plan belongs to one session: the numbers of its settings are the session's own.
-//! (K3) Tables that grow or shrink may want other paths: a plan ends when a table's statistics were made anew, and every
-//!      so often asks whether they should be.
+//! (K3) Tables that grow or shrink may want other paths: a plan ends when a table's statistics were
+//!      made anew, and every so often asks whether they should be.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -24,6 +28,7 @@ use crate::ast;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::Kind;
 use crate::error::Result;
+use crate::expression::resolve::Source;
 use crate::expression::{Expr, Node, Resolver};
 use crate::routine::Routine;
 use crate::session::Context;
@@ -60,8 +65,9 @@ pub struct Basis {
     variables: Vec<(Box<str>, Type)>,
     /// Parameters whose types do not matter.
     untyped: Vec<usize>,
-    /// The subqueries that were looked into. An expression that ORDER BY names is there twice, with its subqueries: looked
-    /// into each time, they would double the work with each level of nesting.
+    /// The subqueries that were looked into. An expression that ORDER BY names is there twice, with
+    /// its subqueries: looked into each time, they would double the work with each level of
+    /// nesting.
     subqueries: HashSet<u64>,
     /// (K1)
     changes_unnoticed: bool,
@@ -73,7 +79,8 @@ struct Plan<T> {
     basis: Basis,
     /// [`Context::settings_version`].
     settings: u64,
-    /// The number that the catalog's definitions had when its tables were found to be what they were.
+    /// The number that the catalog's definitions had when its tables were found to be what they
+    /// were.
     definitions: u64,
     /// The parameters' types, where they matter.
     parameters: Vec<Option<Type>>,
@@ -110,12 +117,23 @@ pub fn run<T: Send + Sync + 'static, R>(
 
 /// Plans a query. `text` is what the tree's spans point into; columns are named after it.
 pub fn query(cx: &mut Context, basis: &mut Basis, query: &ast::Query, text: &[u8]) -> Result<Query> {
+    query_with_sources(cx, basis, query, text).map(|(query, _)| query)
+}
+
+/// The same with the sources of the query's first SELECT, by which its columns can be named.
+pub fn query_with_sources(
+    cx: &mut Context,
+    basis: &mut Basis,
+    query: &ast::Query,
+    text: &[u8],
+) -> Result<(Query, Vec<Source>)> {
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     let query = super::query(&mut resolver, query)?;
+    let sources = std::mem::take(&mut resolver.first_sources);
     basis.reads(&mut resolver);
     query.each_expr(&mut |e| basis.evaluates(e));
-    Ok(query)
+    Ok((query, sources))
 }
 
 /// The same for a plan that is not kept.
@@ -157,8 +175,9 @@ impl Basis {
         self.read.iter().chain(&self.written)
     }
 
-    /// True if tables, functions and variables are what they were when the catalog's definitions had the number
-    /// `definitions`; the tables are open, and may be written, then. What is wrong with them is told by who plans again.
+    /// True if tables, functions and variables are what they were when the catalog's definitions
+    /// had the number `definitions`; the tables are open, and may be written, then. What is wrong
+    /// with them is told by who plans again.
     fn is_current(&self, cx: &mut Context, definitions: u64) -> Result<bool> {
         let is_same_function = |routine: &Arc<Routine>| {
             cx.routine(routine.database(), routine.name()).is_ok_and(|now| Arc::ptr_eq(&now, routine))

@@ -1,10 +1,12 @@
-//! Equalities that follow from others: of `a = b AND b = 5` follows `a = 5`, which may lead to an index.
+//! Equalities that follow from others: of `a = b AND b = 5` follows `a = 5`, which may lead to an
+//! index.
 //!
-//! Columns that a list's conditions say are equal, and values known before the block that one of them equals, are a class;
-//! each of its columns equals the value. Inner sides of joins learn what is known around them.
+//! Columns that a list's conditions say are equal, and values known before the block that one of
+//! them equals, are a class; each of its columns equals the value. Inner sides of joins learn what
+//! is known around them.
 //!
-//! (P1) Equality is passed on only among comparisons of the same kind (the same collation, for text): `1 = '1'` and
-//!      `'1' <> '01'` show why.
+//! (P1) Equality is passed on only among comparisons of the same kind (the same collation, for
+//!      text): `1 = '1'` and `'1' <> '01'` show why.
 
 use super::from::{ItemKind, List};
 use crate::ast::BinaryOp;
@@ -25,14 +27,16 @@ struct Known {
     value: Expr,
 }
 
-/// Adds to a list's conditions what follows from them.
-pub fn propagate(list: &mut List) {
-    if has_pair(list) {
-        add(list, &[]);
+/// A list with what follows from its conditions.
+pub(super) fn propagated(mut list: List) -> List {
+    if has_pair(&list) {
+        add(&mut list, &[]);
     }
+    list
 }
 
-/// True if any condition makes two columns equal: without one nothing follows, as in most statements.
+/// True if any condition makes two columns equal: without one nothing follows, as in most
+/// statements.
 fn has_pair(list: &List) -> bool {
     let in_nest = |item: &super::from::Item| match &item.kind {
         ItemKind::Nest(inner, _) => has_pair(inner),
@@ -101,7 +105,9 @@ fn is_transitive(by: By) -> bool {
 /// An equality of a column with a value that is known before the block, and cheap.
 fn value_of(condition: &Expr) -> Option<Known> {
     let Node::Compare(BinaryOp::Equal, by, pair) = &condition.node else { return None };
-    let is_known = |e: &Expr| matches!(e.node, Node::Constant(_) | Node::Parameter(_) | Node::Outer(_));
+    let is_known = |e: &Expr| {
+        matches!(e.node, Node::Constant(_) | Node::Misread(_) | Node::Parameter(_) | Node::Outer(_))
+    };
     let [a, b] = &**pair;
     let (column, read, value) = match (column_of(a), column_of(b)) {
         (Some(column), None) if is_known(b) => (column, a, b),

@@ -1,26 +1,36 @@
 //! EXISTS and IN as conditions of a block become joins with what they look into.
 //!
-//! - `EXISTS (..)` and `x IN (..)`: a semi-join, which gives each outer row once if it has a partner.
+//! - `EXISTS (..)` and `x IN (..)`: a semi-join, which gives each outer row once if it has a
+//!   partner.
 //! - `NOT EXISTS (..)`, and `x NOT IN (..)` where neither side can be NULL: an anti-join.
-//! - `x IN (..)` that takes nothing from around it, where `x` is indexed: an inner join with the distinct rows, so that the
-//!   few rows of the subquery can lead to those of a large table.
 //!
-//! Only a subquery that is nothing but a join with a condition is joined; others are evaluated where they stand.
+//! Only a subquery that is nothing but a join with a condition is joined; others are evaluated
+//! where they stand. There are three ways to join one, of which
+//! [`super::join::Joiner::with_semi_joins`] takes the cheapest:
+//!
+//! - first match: the subquery's tables are read for each outer row until there is a partner.
+//! - materialized, and joined ([`materialize`]): the subquery's distinct rows are made once, and an
+//!   inner join with them may start from either side. It takes equalities only between both sides.
+//!   UPDATE and DELETE do no other.
+//! - materialized, and looked up: the rows are the inner side of the semi- or anti-join.
 
 use std::sync::Arc;
 
 use storage::transaction::Locking;
 
-use super::block::{self, Bound};
+use super::block::Bound;
 use super::from::{Item, ItemKind, List, SOURCES_MAX, Slot};
 use super::merge::{adopt, shift};
-use super::{Derived, JoinKind, Limit, Maker};
+use super::{JoinKind, Maker};
 use crate::ast::BinaryOp;
 use crate::error::Result;
-use crate::expression::compare::own_order;
-use crate::expression::subquery::{Candidate, Subquery, Test, new_id};
+use crate::expression::subquery::{Candidate, Subquery, Test};
 use crate::expression::{Expr, Node, Resolver};
 use crate::types::Type;
+
+pub use materialize::Materialized;
+
+mod materialize;
 
 /// A subquery's block, before its join was planned.
 #[derive(Debug, Clone)]
@@ -55,89 +65,62 @@ pub fn flat(bound: &Bound) -> Option<Arc<Flat>> {
     })
 }
 
+/// Replaces the conditions of a block that can be joined with what they look into.
+pub fn flatten(
+    resolver: &mut Resolver<'_>,
+    slots: &mut Vec<Slot>,
+    locking: &mut Vec<Option<Locking>>,
+    list: &mut List,
+) -> Result<SemiJoins> {
+    let joins = SemiJoins::default();
+    if !list.conditions.iter().any(|e| look_into(e).is_some()) {
+        return Ok(joins);
+    }
+    let mut flattener = Flattener { resolver, slots, locking, joins };
+    flattener.flatten(list)?;
+    Ok(flattener.joins)
+}
+
+/// The semi- and anti-joins of a block.
+#[derive(Debug, Default)]
+pub struct SemiJoins {
+    /// The slots of each one's nest, one bit each, and the condition that it was.
+    pub conditions: Vec<(u64, Expr)>,
+    /// What can take the place of the nests.
+    pub materialized: Vec<Materialized>,
+}
+
 /// A block that is being joined with what its conditions look into.
-pub struct Flattener<'a, 'c> {
+struct Flattener<'a, 'c> {
     /// For planning rows that are made as a whole.
-    pub resolver: &'a mut Resolver<'c>,
+    resolver: &'a mut Resolver<'c>,
     /// The block's slots.
-    pub slots: &'a mut Vec<Slot>,
+    slots: &'a mut Vec<Slot>,
     /// How their rows are locked.
-    pub locking: &'a mut Vec<Option<Locking>>,
+    locking: &'a mut Vec<Option<Locking>>,
+    joins: SemiJoins,
 }
 
 impl Flattener<'_, '_> {
     /// Replaces the conditions that can be joined.
-    pub fn flatten(&mut self, list: &mut List) -> Result<()> {
+    fn flatten(&mut self, list: &mut List) -> Result<()> {
         for condition in std::mem::take(&mut list.conditions) {
             let found = look_into(&condition)
-                .filter(|(subquery, ..)| self.slots.len() + flat_len(subquery) <= SOURCES_MAX);
+                .filter(|(subquery, ..)| self.slots.len() + flat_len(subquery) < SOURCES_MAX);
             match found {
                 None => list.conditions.push(condition),
-                Some((subquery, kind)) if kind == JoinKind::Semi && self.is_leading(subquery) => {
-                    self.join_rows(subquery, list)?;
+                Some((subquery, kind)) => {
+                    let nest = self.nest(subquery, kind, list)?;
+                    self.joins.conditions.push((nest, condition));
                 }
-                Some((subquery, kind)) => self.nest(subquery, kind, list),
             }
         }
         Ok(())
     }
 
-    /// True if the subquery's rows can lead to the outer ones: it takes nothing from around it, what is looked for is an
-    /// indexed column, and equal rows of it are equal to the comparison, too.
-    fn is_leading(&self, subquery: &Subquery) -> bool {
-        let Test::In(candidates) = &subquery.test else { return false };
-        let alike = |(candidate, column): (&Candidate, &Type)| {
-            matches!(candidate.column.node, Node::Column { .. })
-                && candidate.column.ty.collation == column.collation
-                && candidate.by == own_order(column)
-        };
-        let types: Vec<Type> = subquery.plan.columns.iter().map(|c| c.ty).collect();
-        let is_indexed = |candidate: &Candidate| match candidate.operand.node {
-            Node::Column { source, column } => match &self.slots[source] {
-                Slot::Table(table, ..) => table.indexes.iter().any(|i| i.parts[0].column == column),
-                Slot::Rows(..) => false,
-            },
-            _ => false,
-        };
-        subquery.parameters.is_empty()
-            && candidates.iter().zip(&types).all(alike)
-            && candidates.iter().any(is_indexed)
-    }
-
-    /// An inner join with the distinct rows.
-    fn join_rows(&mut self, subquery: &Subquery, list: &mut List) -> Result<()> {
-        let (Some(flat), Test::In(candidates)) = (&subquery.flat, &subquery.test) else { return Ok(()) };
-        let Flat { slots, list: inner, items } = flat.as_ref().clone();
-        let bound = Bound {
-            locking: vec![None; slots.len()],
-            slots,
-            list: inner,
-            items,
-            columns: subquery.plan.columns.clone(),
-            group: None,
-            having: None,
-            order: Vec::new(),
-            distinct: true,
-            limit: Limit::default(),
-            straight: false,
-        };
-        let plan = block::plan(self.resolver, bound)?;
-        let source = self.slots.len();
-        for (column, Candidate { operand, by, .. }) in candidates.iter().enumerate() {
-            let ty = plan.columns[column].ty;
-            let read = Expr { node: Node::Column { source, column }, ty };
-            list.conditions.push(equal(operand.clone(), *by, read));
-        }
-        let derived = Derived { id: new_id(), plan, parameters: Vec::new(), is_volatile: false };
-        self.slots.push(Slot::Rows(Maker::Derived(Arc::new(derived)), "<subquery>".into()));
-        self.locking.push(None);
-        list.items.push(Item { kind: ItemKind::Slot(source), requires: 0 });
-        Ok(())
-    }
-
-    /// A semi- or anti-join.
-    fn nest(&mut self, subquery: &Subquery, kind: JoinKind, list: &mut List) {
-        let Some(flat) = &subquery.flat else { return };
+    /// A semi- or anti-join; its slots, one bit each.
+    fn nest(&mut self, subquery: &Subquery, kind: JoinKind, list: &mut List) -> Result<u64> {
+        let Some(flat) = &subquery.flat else { return Ok(0) };
         let base = self.slots.len();
         let Flat { slots, list: mut inner, mut items } = flat.as_ref().clone();
         let mut adopt = adopt(&subquery.parameters, base);
@@ -162,6 +145,8 @@ impl Flattener<'_, '_> {
         // Without a table that it reads, it has to follow all the others.
         let requires = if read == 0 { list.slots() } else { read };
         list.items.push(Item { kind: ItemKind::Nest(inner, kind), requires });
+        self.materialize(subquery, kind, own)?;
+        Ok(own)
     }
 }
 

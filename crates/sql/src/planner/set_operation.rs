@@ -1,7 +1,7 @@
 //! UNION, INTERSECT and EXCEPT, VALUES, and queries in parentheses.
 //!
-//! The result's columns are named after the first operand; their types hold the values of both, by the same rules as those
-//! of CASE.
+//! The result's columns are named after the first operand; their types hold the values of both, by
+//! the same rules as those of CASE.
 
 use super::{Body, Limit, Query, SetOperation, Side};
 use crate::ast::{self, QueryBody};
@@ -9,7 +9,8 @@ use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::expression::resolve::{Source, collate};
 use crate::expression::{Expr, Node, Resolver};
-use crate::types::{Family, Type};
+use crate::types::expression_type::Made;
+use crate::types::{Collation, Family, Type, code};
 
 /// Plans a query whose body is no plain SELECT.
 pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
@@ -17,6 +18,7 @@ pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
         return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE of a set operation"));
     }
     let (body, columns) = body(resolver, &query.body)?;
+    let counts_all = first_options(&query.body).is_some_and(|options| options.calc_found_rows);
     // ORDER BY sees the result's columns and nothing else.
     let names: std::sync::Arc<[OutputColumn]> = columns.clone().into();
     resolver.scope.sources = vec![Source::derived("", names, 0, None)];
@@ -31,14 +33,35 @@ pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
             return Err(error::TABLENAME_NOT_ALLOWED_HERE.with(&[table, &"SELECT", &"global ORDER clause"]));
         }
     }
-    let order = super::block::order_terms(resolver, &query.order_by, &items)?;
+    let mut order = Vec::with_capacity(query.order_by.len());
+    for (number, item) in query.order_by.iter().enumerate() {
+        let terms = super::block::order_terms(resolver, std::slice::from_ref(item), &items, false);
+        let is_of_several = matches!(query.body, QueryBody::SetOperation { .. });
+        order.extend(terms.map_err(|e| match is_of_several && e.is(error::INVALID_GROUP_FUNC_USE) {
+            true => error::AGGREGATE_ORDER_FOR_UNION.with(&[&(number + 1)]),
+            false => e,
+        })?);
+    }
     resolver.scope.sources.clear();
     let limit = Limit::resolve(resolver, query.limit.as_ref())?;
     resolver.scope.reset();
-    Ok(Query { order, limit, ..Query::new(body, columns) })
+    Ok(Query { order, limit, counts_all, ..Query::new(body, columns) })
 }
 
-/// Plans a body. A chain of set operations is a tree that is high on the left: it is taken apart without recursion.
+/// The options of the SELECT that comes first.
+fn first_options(mut body: &QueryBody) -> Option<&ast::SelectOptions> {
+    loop {
+        body = match body {
+            QueryBody::Select(select) => return Some(&select.options),
+            QueryBody::SetOperation { left, .. } => left,
+            QueryBody::Nested(query) => &query.body,
+            QueryBody::Values(_) | QueryBody::Table(_) => return None,
+        };
+    }
+}
+
+/// Plans a body. A chain of set operations is a tree that is high on the left: it is taken apart
+/// without recursion.
 fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {
     crate::stack::check()?;
     let (mut first, mut chain) = (body, Vec::new());
@@ -47,6 +70,7 @@ fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<Outp
         first = left;
     }
     let mut planned = operand(resolver, first)?;
+    resolver.beyond_first = true;
     while let Some((op, all, right)) = chain.pop() {
         planned = join_sides(resolver, (op, all), planned, right)?;
     }
@@ -71,7 +95,10 @@ fn join_sides(
     let right = Side { body: right, convert: conversion(resolver, &other_types, &common)? };
     for (column, ty) in columns.iter_mut().zip(&common) {
         let name = std::mem::take(&mut column.meta.name);
-        *column = OutputColumn::computed(&name, *ty);
+        // What holds the rows of a BLOB has room for its characters' bytes.
+        let is_long = ty.family == Family::Text && ty.code == code::BLOB;
+        let made = if is_long { Made::OfSubquery } else { Made::AsTold };
+        *column = OutputColumn::computed(&name, Type { made, ..*ty });
     }
     Ok((Body::Set(Box::new(SetOperation { op, all, left, right, types: common })), columns))
 }
@@ -82,14 +109,16 @@ fn operand(resolver: &mut Resolver<'_>, operand: &QueryBody) -> Result<(Body, Ve
         // It has no ORDER BY, LIMIT or locking clause of its own.
         let clauses = ast::Query::of(QueryBody::Values(Vec::new()), ast::Span::default());
         let bound = super::block::bind(resolver, select, &clauses)?;
-        let plan = super::block::plan(resolver, bound)?;
+        let mut plan = super::block::plan(resolver, bound)?;
+        plan.count_all(false);
         Ok((plan.body, plan.columns))
     };
     match operand {
         QueryBody::SetOperation { .. } => body(resolver, operand),
         QueryBody::Values(rows) => values(resolver, rows),
         QueryBody::Nested(query) => {
-            let plan = super::query(resolver, query)?;
+            let mut plan = super::query(resolver, query)?;
+            plan.count_all(false); // only what comes out of the whole is counted
             let columns = plan.columns.clone();
             Ok((Body::Nested(Box::new(plan)), columns))
         }
@@ -103,9 +132,18 @@ fn common_types(resolver: &mut Resolver<'_>, a: &[Type], b: &[Type]) -> Result<V
     let mut common = Vec::with_capacity(a.len());
     for (a, b) in a.iter().zip(b) {
         let mut pair = [placeholder(0, a), placeholder(1, b)];
+        for side in pair.iter_mut().filter(|side| side.ty.family == Family::Json) {
+            // Beside others a document is its text.
+            side.ty.family = Family::Text;
+        }
         let mut ty = collate::common_type([a, b].into_iter(), resolver.cx.connection_collation());
         if ty.family == Family::Text {
-            ty.collation = resolver.unify(&mut pair, "UNION")?;
+            let has_bits = pair.iter().any(|side| side.ty.family == Family::Bit);
+            let unified = resolver.unify(&mut pair, "UNION")?;
+            ty.collation = if has_bits { Collation::BINARY } else { unified };
+            if ty.collation == Collation::BINARY {
+                ty.length = pair.iter().map(|side| side.ty.byte_length()).max().unwrap_or(0);
+            }
         }
         common.push(ty);
     }
@@ -128,6 +166,9 @@ fn conversion(resolver: &mut Resolver<'_>, from: &[Type], to: &[Type]) -> Result
     Ok(changed.then_some(list))
 }
 
+/// VALUES has so many columns at most. SELECT has no limit, in MySQL neither.
+const VALUES_COLUMNS_MAX: usize = 4096;
+
 /// `VALUES ROW(..), ROW(..)`
 fn values(resolver: &mut Resolver<'_>, rows: &[Vec<ast::Expr>]) -> Result<(Body, Vec<OutputColumn>)> {
     let mut resolved: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
@@ -139,6 +180,9 @@ fn values(resolver: &mut Resolver<'_>, rows: &[Vec<ast::Expr>]) -> Result<(Body,
         resolved.push(row);
     }
     let width = resolved.first().map_or(0, Vec::len);
+    if width > VALUES_COLUMNS_MAX {
+        return Err(error::TOO_MANY_FIELDS.plain());
+    }
     let mut types: Vec<Type> = resolved.first().map_or(Vec::new(), |row| row.iter().map(|e| e.ty).collect());
     for row in &resolved {
         let own: Vec<Type> = row.iter().map(|e| e.ty).collect();

@@ -1,5 +1,5 @@
-//! Conditions that say less or more than they seem to: outer joins whose null complement the condition rejects are inner
-//! joins; IS NULL finds the dates that stand for NULL.
+//! Conditions that say less or more than they seem to: outer joins whose null complement the
+//! condition rejects are inner joins; IS NULL finds the dates that stand for NULL.
 
 use super::JoinKind;
 use super::from::{Item, ItemKind, List};
@@ -30,8 +30,9 @@ pub fn simplify(list: &mut List) {
     }
 }
 
-/// "For DATE and DATETIME columns that are declared as NOT NULL, you can find the special date '0000-00-00' by" IS NULL (the
-/// manual's "Comparison Functions and Operators"): where it has to hold, it asks for that date.
+/// "For DATE and DATETIME columns that are declared as NOT NULL, you can find the special date
+/// '0000-00-00' by" IS NULL (the manual's "Comparison Functions and Operators"): where it has to
+/// hold, it asks for that date.
 pub fn zero_date(condition: Expr) -> Expr {
     let column = match &condition.node {
         Node::Is(x, Truth::Null, false) => x,

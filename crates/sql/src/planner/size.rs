@@ -1,11 +1,14 @@
 //! How large tables and parts of them are, for those who choose paths.
 //!
-//! 1. dive    Where all keys of a path are constants or parameters, the storage is asked how many entries lie in its
-//!    ranges: memtables and blocks' indexes tell, with a block or two of a table on disk.
-//! 2. group   Else the index's statistics tell how many rows have the same leading columns, on average.
+//! 1. dive    Where all keys of a path are constants or parameters, the storage is asked how many
+//!    entries lie in its ranges: memtables and blocks' indexes tell, with a block or two of a table
+//!    on disk.
+//! 2. group   Else the index's statistics tell how many rows have the same leading columns, on
+//!    average.
 //! 3. guess   Else a column that is bound leaves a tenth, a range a third.
 //!
-//! (Z1) What is found out here decides about costs and nothing else: parameters may be others at the next execution (P1).
+//! (Z1) What is found out here decides about costs and nothing else: parameters may be others at
+//!      the next execution (P1).
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -27,7 +30,8 @@ const ROWS_MIN: f64 = 1.0;
 /// The most alternatives of a path that are looked up one by one.
 const DIVES_MAX: usize = 16;
 
-/// An entry that is shorter than this part of its row is worth a walk over its index instead of the rows.
+/// An entry that is shorter than this part of its row is worth a walk over its index instead of the
+/// rows.
 const SHORT: f64 = 0.5;
 
 /// The part of a row's cost that does not depend on how long it is.
@@ -64,7 +68,8 @@ impl<'a> TableSize<'a> {
         self.known().map_or(ROWS_UNKNOWN, |known| (known.rows() as f64).max(ROWS_MIN))
     }
 
-    /// What an entry of an index costs to read in a walk over all of it, in rows read: less, if it is much shorter.
+    /// What an entry of an index costs to read in a walk over all of it, in rows read: less, if it
+    /// is much shorter.
     pub fn width(&self, index: usize) -> f64 {
         let bytes = |index: usize| {
             let tree = self.table.schema.index(index)?.tree();
@@ -146,5 +151,5 @@ impl<'a> TableSize<'a> {
 
 /// True for a value that costs nothing to find out before the statement runs.
 fn is_known_now(e: &Expr) -> bool {
-    matches!(e.node, Node::Constant(_) | Node::Parameter(_))
+    matches!(e.node, Node::Constant(_) | Node::Misread(_) | Node::Parameter(_))
 }

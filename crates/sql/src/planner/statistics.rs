@@ -3,7 +3,8 @@
 use crate::ast::{BinaryOp, Truth};
 use crate::expression::{Expr, Node};
 
-/// The share of rows that a condition is expected to accept, by its kind alone: what MySQL takes where it knows nothing.
+/// The share of rows that a condition is expected to accept, by its kind alone: what MySQL takes
+/// where it knows nothing.
 pub fn selectivity(condition: &Expr) -> f64 {
     const EQUAL: f64 = 0.1;
     const INEQUALITY: f64 = 0.3333;

@@ -1,4 +1,5 @@
-//! Subqueries as operands: bound in a scope within the expression's, typed by the columns that they give.
+//! Subqueries as operands: bound in a scope within the expression's, typed by the columns that they
+//! give.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use crate::error::{self, Result};
 use crate::expression::subquery::{Candidate, Quantifier, Subquery, Test, new_id};
 use crate::expression::{Expr, Node, Resolver};
 use crate::types::Type;
+use crate::types::expression_type::Made;
 
 /// A subquery whose test is not known yet.
 struct Planned {
@@ -64,7 +66,8 @@ fn plan(
     }
 }
 
-/// A condition that has to hold, its ANY and ALL made to look at the first or last row where MySQL's do.
+/// A condition that has to hold, its ANY and ALL made to look at the first or last row where
+/// MySQL's do.
 pub(super) fn by_extremes(mut condition: Expr) -> Expr {
     fn look(e: &mut Expr) {
         match &mut e.node {
@@ -90,7 +93,12 @@ impl Resolver<'_> {
         if planned.width() != 1 {
             return Err(operand_columns(1));
         }
-        let ty = Type { nullable: true, ..planned.plan.columns[0].ty };
+        let of = planned.plan.columns[0].ty;
+        let ty = match planned.plan.reads_tables() {
+            true => Type { nullable: true, made: Made::OfSubquery, ..of.computed() },
+            // Without a table there is one row, unless something keeps it away.
+            false => Type { nullable: of.nullable || !planned.plan.gives_one_row(), ..of },
+        };
         Ok(planned.with(Test::Scalar, ty))
     }
 
@@ -112,7 +120,9 @@ impl Resolver<'_> {
     /// `EXISTS (SELECT ..)`
     pub(crate) fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
         let planned = Planned::new(self, query)?;
-        Ok(planned.with(Test::Exists, Type::BOOL.not_null()))
+        // It never is NULL; MySQL tells otherwise where a column that is selected may be.
+        let nullable = planned.plan.columns.iter().any(|c| c.ty.nullable);
+        Ok(planned.with(Test::Exists, Type { nullable, ..Type::BOOL }))
     }
 
     /// `operand [NOT] IN (SELECT ..)`
@@ -131,8 +141,13 @@ impl Resolver<'_> {
         for (number, operand) in operands.into_iter().enumerate() {
             candidates.push(self.candidate(operand, planned.column(number), "in")?);
         }
-        let found = planned.with(Test::In(candidates), Type::BOOL);
-        Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty: Type::BOOL } } else { found })
+        // One value beside one that is selected without tables is a plain comparison.
+        let may_be_null = |c: &Candidate| c.operand.ty.nullable || c.column.ty.nullable;
+        let nullable =
+            planned.plan.reads_tables() || candidates.len() > 1 || candidates.iter().any(may_be_null);
+        let ty = Type { nullable, ..Type::BOOL };
+        let found = planned.with(Test::In(candidates), ty);
+        Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty } } else { found })
     }
 
     /// `operand op ANY (SELECT ..)`, `ALL`
@@ -154,7 +169,9 @@ impl Resolver<'_> {
             return Err(operand_columns(1));
         }
         let candidate = self.candidate(operands.swap_remove(0), planned.column(0), "=")?;
-        Ok(planned.with(Test::Quantified(Box::new(Quantifier { op, candidate, all })), Type::BOOL))
+        let nullable = candidate.operand.ty.nullable || candidate.column.ty.nullable;
+        let test = Test::Quantified(Box::new(Quantifier { op, candidate, all }));
+        Ok(planned.with(test, Type { nullable, ..Type::BOOL }))
     }
 
     fn candidate(&mut self, operand: Expr, column: Expr, operation: &str) -> Result<Candidate> {

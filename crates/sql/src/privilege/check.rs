@@ -1,23 +1,27 @@
-//! One place that says for every statement which privileges it needs, and refuses it with MySQL's errors.
+//! One place that says for every statement which privileges it needs, and refuses it with MySQL's
+//! errors.
 //!
-//! What goes by an argument rather than by the statement's kind (which session is killed, which variable is set, whose
-//! account is shown) is checked where the argument is known, by [`Context::need_any`].
+//! What goes by an argument rather than by the statement's kind (which session is killed, which
+//! variable is set, whose account is shown) is checked where the argument is known, by
+//! [`Context::need_any`].
 
 use std::sync::atomic::Ordering;
 
+use super::Grants;
+use super::accounts::is_own;
 use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
-use super::{Grants, find};
 use crate::ast::visit;
 use crate::ast::{
-    Account, AlterAction, AlterUser, Explain, Expr, FlushOption, FlushWhat, GrantObject, GrantWhat,
-    ObjectName, Privilege, SetItem, ShowWhat, StatementKind, TableContent, UserOptions,
+    Account, AlterAction, CreateRoutine, DataAccess, Explain, Expr, FlushOption, FlushWhat, ObjectName,
+    RoutineKind, SetItem, ShowWhat, StatementKind, TableContent,
 };
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
+use crate::variables::ids;
 
-/// A moment's definitions, accounts and settings, which together say what a statement needs and what an account may do.
-/// Equal stamps of one session are answers to the same questions.
+/// A moment's definitions, accounts and settings, which together say what a statement needs and
+/// what an account may do. Equal stamps of one session are answers to the same questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     definitions: u64,
@@ -33,8 +37,8 @@ impl Stamp {
     }
 }
 
-/// Refuses a client's statement that its account may not run. A statement that is kept is not asked again before
-/// something has changed that could matter.
+/// Refuses a client's statement that its account may not run. A statement that is kept is not asked
+/// again before something has changed that could matter.
 pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
     let now = match &cx.kept_plan {
         Some(kept) => {
@@ -61,6 +65,15 @@ fn check_now(cx: &mut Context, kind: &StatementKind) -> Result<()> {
     Checker { cx, grants: &grants }.statement(kind)
 }
 
+/// Refuses SET PASSWORD, given as the ALTER USER that it is short for.
+pub fn check_set_password(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+    let grants = cx.grants().clone();
+    match kind {
+        StatementKind::AlterUser(alter) => Checker { cx, grants: &grants }.set_password(alter),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a routine's statement that the account whose rights it runs with may not run.
 pub fn check_nested(cx: &Context, grants: &Grants, kind: &StatementKind) -> Result<()> {
     if grants.is_unlimited() {
@@ -74,19 +87,21 @@ pub fn check_expression(cx: &Context, grants: &Grants, expr: &Expr) -> Result<()
     Checker { cx, grants }.expressions(std::slice::from_ref(expr))
 }
 
-/// Every static privilege does not mean the right to give it away, nor every dynamic one.
+/// Every static privilege does not mean the right to give it away, nor every dynamic one, of which
+/// statements about rows ask for none.
 fn check_unlimited(cx: &Context, kind: &StatementKind) -> Result<()> {
+    use StatementKind as S;
     match kind {
-        StatementKind::Grant(_) | StatementKind::Revoke(_) | StatementKind::LockInstance => {
-            Checker { cx, grants: cx.grants_now() }.statement(kind)
+        S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) | S::Do(_) | S::Set(_) => {
+            Ok(())
         }
-        _ => Ok(()),
+        _ => Checker { cx, grants: cx.grants_now() }.statement(kind),
     }
 }
 
-struct Checker<'c> {
-    cx: &'c Context,
-    grants: &'c Grants,
+pub(super) struct Checker<'c> {
+    pub(super) cx: &'c Context,
+    pub(super) grants: &'c Grants,
 }
 
 impl Checker<'_> {
@@ -94,29 +109,14 @@ impl Checker<'_> {
         use StatementKind as S;
         match kind {
             S::Query(query) => self.rows(|needs| visit::Visitor::query(needs, query)),
-            S::Insert(insert) => self.rows(|needs| {
-                let more = match (insert.replace, insert.on_duplicate.is_empty()) {
-                    (true, _) => P::DELETE,
-                    (_, false) => P::UPDATE,
-                    _ => P::NONE,
-                };
-                needs.need(&insert.table, P::INSERT | more);
-                visit::walk_insert(needs, insert);
-            }),
-            S::Update(update) => {
-                let owns = |name: &ObjectName, column: &str| self.cx.has_column(name, column);
-                self.rows(|needs| needs.update(update, owns))
-            }
+            S::Insert(insert) => self.rows(|needs| needs.insert(insert)),
+            S::Update(update) => self.rows(|needs| needs.update(update)),
             S::Delete(delete) => self.rows(|needs| needs.delete(delete)),
             S::LoadData(load) => {
                 if !load.local {
                     self.file()?;
                 }
-                self.rows(|needs| {
-                    let replaces = load.on_duplicate == crate::ast::LoadDuplicates::Replace;
-                    needs.need(&load.table, P::INSERT | if replaces { P::DELETE } else { P::NONE });
-                    visit::walk_load(needs, load);
-                })
+                self.rows(|needs| needs.load(load))
             }
             S::Do(list) => self.expressions(list),
             S::Call { name, arguments } => {
@@ -131,7 +131,7 @@ impl Checker<'_> {
             }),
             S::Handler(_) => Ok(()), // refused by name
             S::Explain(explain) => match &**explain {
-                Explain::Table { table, .. } => self.sees_table(table),
+                Explain::Table { table, .. } => self.table(table, P::SELECT),
                 Explain::Statement { statement, .. } => self.statement(&statement.kind),
                 Explain::Connection { .. } => self.global(P::PROCESS, "PROCESS"),
             },
@@ -167,27 +167,16 @@ impl Checker<'_> {
             S::DropIndex(drop) => self.table(&drop.table, P::INDEX),
             S::CreateView(view) => self.table(&view.name, P::CREATE_VIEW),
             S::DropView { names, .. } => names.iter().try_for_each(|name| self.table(name, P::DROP)),
-            S::CreateRoutine(create) => {
-                self.definer(create.definer.as_ref())?;
-                match self.named(create.name.database.as_deref()) {
-                    Some(database) => self.database(database, P::CREATE_ROUTINE),
-                    None => Ok(()),
-                }
-            }
+            S::CreateRoutine(create) => self.create_routine(create),
             S::AlterRoutine { name, .. } | S::DropRoutine { name, .. } => {
-                self.routine(P::ALTER_ROUTINE, name)
+                self.routine(P::ALTER_ROUTINE, name)?;
+                self.of_other_definer(name)
             }
             S::CreateTrigger(trigger) => self.table(&trigger.table, P::TRIGGER),
             S::DropTrigger { name, .. } => self.table(name, P::TRIGGER),
-            S::AlterUser(alter) if is_own_password(self.cx, alter) => Ok(()),
-            S::CreateUser(_) | S::AlterUser(_) | S::DropUser { .. } | S::RenameUser(_) => {
-                self.global(P::CREATE_USER, "CREATE USER")
-            }
-            S::CreateRole { .. } => self.global(P::CREATE_ROLE | P::CREATE_USER, "CREATE ROLE, CREATE USER"),
-            S::DropRole { .. } => self.global(P::DROP_ROLE | P::CREATE_USER, "DROP ROLE, CREATE USER"),
-            S::Grant(grant) => self.gives(&grant.what),
-            S::Revoke(revoke) => self.gives(&revoke.what),
-            _ => Ok(()),
+            S::DropEvent { name, .. } => self.events(name.database.as_deref()),
+            S::DropServer { .. } => self.global(P::SUPER, "SUPER"),
+            _ => self.accounts(kind),
         }
     }
 
@@ -219,15 +208,11 @@ impl Checker<'_> {
             AlterAction::Rename(to) => Some(to),
             _ => None,
         });
-        match renamed {
-            Some(to)
-                if self.cx.temporary_table(alter.name.database.as_deref(), &alter.name.name).is_none() =>
-            {
-                self.table(&alter.name, P::DROP)?;
-                self.shared_table(to, P::CREATE | P::INSERT)
-            }
-            _ => Ok(()),
+        let Some(to) = renamed else { return Ok(()) };
+        if self.cx.temporary_table(alter.name.database.as_deref(), &alter.name.name).is_none() {
+            self.table(&alter.name, P::DROP)?;
         }
+        self.shared_table(to, P::CREATE | P::INSERT)
     }
 
     fn administration(&self, kind: &StatementKind) -> Result<()> {
@@ -256,14 +241,22 @@ impl Checker<'_> {
             },
             S::Reset(_) => self.global(P::RELOAD, "RELOAD"),
             S::PurgeBinaryLogs(_) => self.any(P::SUPER, "BINLOG_ADMIN", "SUPER or BINLOG_ADMIN"),
-            S::Binlog(_) => self.any(P::SUPER, "BINLOG_ADMIN", "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER"),
+            S::Binlog(_) => {
+                let shown = "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER";
+                let one = self.any(P::SUPER, "BINLOG_ADMIN", shown);
+                one.or_else(|_| self.any(P::SUPER, "REPLICATION_APPLIER", shown))
+            }
             S::LockInstance | S::UnlockInstance => self.any(P::NONE, "BACKUP_ADMIN", "BACKUP_ADMIN"),
             S::InstallPlugin { .. } | S::UninstallPlugin(_) => self.global(P::SUPER, "SUPER"),
             S::Shutdown | S::Restart => self.global(P::SHUTDOWN, "SHUTDOWN"),
             S::TableMaintenance(maintenance) => {
                 use crate::ast::MaintenanceVerb as V;
+                if maintenance.verb == V::Optimize && maintenance.local {
+                    self.any(P::NONE, "OPTIMIZE_LOCAL_TABLE", "OPTIMIZE_LOCAL_TABLE")?;
+                }
                 let wanted = match maintenance.verb {
                     V::Check | V::Checksum => P::SELECT,
+                    V::AssignToKeycache | V::PreloadKeys => P::INDEX,
                     V::Analyze | V::Optimize | V::Repair => P::SELECT | P::INSERT,
                 };
                 maintenance.tables.iter().try_for_each(|name| self.table(name, wanted))
@@ -281,15 +274,16 @@ impl Checker<'_> {
     fn show(&self, what: &ShowWhat) -> Result<()> {
         use ShowWhat as W;
         match what {
-            W::Tables { database, .. }
-            | W::TableStatus { database }
-            | W::Triggers { database, .. }
-            | W::Events { database } => self.sees_tables(database.as_deref()),
+            W::Tables { database, .. } | W::TableStatus { database } | W::Triggers { database, .. } => {
+                self.sees_tables(database.as_deref())
+            }
+            W::Events { database } => self.events(database.as_deref()),
+            W::CreateEvent(name) => self.events(name.database.as_deref()),
             W::CreateDatabase { name, .. } => self.sees_tables(Some(name)),
-            W::Columns { table, .. }
-            | W::Index { table, .. }
-            | W::CreateTable(table)
-            | W::CreateView(table) => self.sees_table(table),
+            W::Columns { table, .. } | W::Index { table, .. } | W::CreateView(table) => {
+                self.table(table, P::SELECT)
+            }
+            W::CreateTable(table) => self.sees_table(table),
             W::BinaryLogs | W::BinaryLogStatus | W::ReplicaStatus { .. } => {
                 self.any(P::SUPER | P::REPLICATION_CLIENT, "", "SUPER, REPLICATION CLIENT")
             }
@@ -304,11 +298,11 @@ impl Checker<'_> {
     // What is needed.
 
     /// Any of these privileges for everything.
-    fn global(&self, any: P, shown: &str) -> Result<()> {
+    pub(super) fn global(&self, any: P, shown: &str) -> Result<()> {
         self.any(any, "", shown)
     }
 
-    fn any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
+    pub(super) fn any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
         let dynamic = Dynamic::named(dynamic).unwrap_or(Dynamic::NONE);
         let has =
             self.grants.global.has_any(any) || (!dynamic.is_empty() && self.grants.dynamic.has(dynamic));
@@ -322,29 +316,30 @@ impl Checker<'_> {
         Err(self.access_denied())
     }
 
-    fn access_denied(&self) -> SqlError {
+    pub(super) fn access_denied(&self) -> SqlError {
         let (user, host) = &self.cx.account;
         let using = if self.cx.with_password { "YES" } else { "NO" };
         error::ACCESS_DENIED_ERROR.with(&[user, host, &using])
     }
 
-    fn database(&self, name: &str, privileges: P) -> Result<()> {
+    pub(super) fn database(&self, name: &str, privileges: P) -> Result<()> {
         match self.grants.in_database(name).has(privileges) {
             true => Ok(()),
             false => Err(self.no_database(name)),
         }
     }
 
-    fn no_database(&self, name: &str) -> SqlError {
+    pub(super) fn no_database(&self, name: &str) -> SqlError {
         let (user, host) = &self.cx.account;
         error::DBACCESS_DENIED_ERROR.with(&[user, host, &name])
     }
 
-    fn named<'n>(&'n self, given: Option<&'n str>) -> Option<&'n str> {
+    pub(super) fn named<'n>(&'n self, given: Option<&'n str>) -> Option<&'n str> {
         given.or(self.cx.default_database())
     }
 
-    /// Privileges on a table as the session sees it: with a temporary one of its own it may do anything.
+    /// Privileges on a table as the session sees it: with a temporary one of its own it may do
+    /// anything.
     fn table(&self, name: &ObjectName, privileges: P) -> Result<()> {
         match self.cx.temporary_table(name.database.as_deref(), &name.name) {
             Some(_) => Ok(()),
@@ -352,9 +347,16 @@ impl Checker<'_> {
         }
     }
 
-    /// Privileges on a table that all sessions see; without a database the statement fails for that.
+    /// Privileges on a table that all sessions see; without a database the statement fails for
+    /// that.
     fn shared_table(&self, name: &ObjectName, privileges: P) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
+        if crate::system_tables::asks_for_process(database, &name.name) {
+            self.global(P::PROCESS, "PROCESS")?;
+        }
+        if privileges == P::SELECT && crate::system_tables::is_open_to_all(database, &name.name) {
+            return Ok(());
+        }
         let missing = privileges.without(self.grants.in_database(database));
         if missing.is_empty() {
             return Ok(());
@@ -362,8 +364,35 @@ impl Checker<'_> {
         if missing == P::LOCK_TABLES {
             return Err(self.no_database(database));
         }
+        Err(self.no_table(missing.without(P::LOCK_TABLES), name))
+    }
+
+    fn no_table(&self, missing: P, name: &ObjectName) -> SqlError {
         let (user, host) = (&self.cx.account.0, &self.cx.user.1);
-        Err(error::TABLEACCESS_DENIED_ERROR.with(&[&missing.without(P::LOCK_TABLES), user, host, &name.name]))
+        error::TABLEACCESS_DENIED_ERROR.with(&[&missing, user, host, &name.name])
+    }
+
+    /// One of these privileges on a table, of which the first is asked for.
+    fn any_of_table(&self, name: &ObjectName, any: P, shown: P) -> Result<()> {
+        let own = self.cx.temporary_table(name.database.as_deref(), &name.name).is_some();
+        match self.named(name.database.as_deref()) {
+            Some(database) if !own && !self.grants.in_database(database).has_any(any) => {
+                Err(self.no_table(shown, name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// SELECT of a column, which the table's other privileges do not mean.
+    fn column(&self, name: &ObjectName, column: &str) -> Result<()> {
+        self.table(name, P::SELECT).map_err(|_| {
+            let (user, host) = (&self.cx.account.0, &self.cx.user.1);
+            error::COLUMNACCESS_DENIED_ERROR.with(&[&P::SELECT, user, host, &column, &name.name])
+        })
+    }
+
+    fn events(&self, database: Option<&str>) -> Result<()> {
+        self.named(database).map_or(Ok(()), |database| self.database(database, P::EVENT))
     }
 
     fn sees_tables(&self, database: Option<&str>) -> Result<()> {
@@ -375,12 +404,9 @@ impl Checker<'_> {
 
     /// Any privilege on a table lets one see what it looks like.
     fn sees_table(&self, table: &ObjectName) -> Result<()> {
-        if self.cx.temporary_table(table.database.as_deref(), &table.name).is_some() {
-            return Ok(());
-        }
         match self.named(table.database.as_deref()) {
-            Some(database) if !self.grants.sees_tables(database) => self.table(table, P::SELECT),
-            _ => Ok(()),
+            Some(database) if self.grants.sees_definitions(database) => Ok(()),
+            _ => self.table(table, P::SELECT),
         }
     }
 
@@ -394,87 +420,90 @@ impl Checker<'_> {
         Err(error::PROCACCESS_DENIED_ERROR.with(&[&verb, &self.cx.account.0, &self.cx.account.1, &shown]))
     }
 
-    /// DEFINER = somebody else.
+    /// CREATE ROUTINE; for a function as a definer of one's own choice what [`Self::definer`] asks
+    /// for; and errors 1418 and 1419, unless `log_bin_trust_function_creators` says otherwise.
+    fn create_routine(&self, create: &CreateRoutine) -> Result<()> {
+        let Some(database) = self.named(create.name.database.as_deref()) else { return Ok(()) };
+        self.database(database, P::CREATE_ROUTINE)?;
+        self.definer(create.definer.as_ref())?;
+        let trusts = self.cx.database.globals().bool(ids::LOG_BIN_TRUST_FUNCTION_CREATORS);
+        let is_there = self.cx.catalog().function(database, &create.name.name).is_some();
+        if create.kind != RoutineKind::Function || trusts || is_there {
+            return Ok(());
+        }
+        let c = &create.characteristics;
+        let says = matches!(c.data_access, Some(DataAccess::NoSql | DataAccess::ReadsSqlData));
+        if c.deterministic != Some(true) && !says {
+            return Err(error::BINLOG_UNSAFE_ROUTINE.plain());
+        }
+        match self.grants.global.has(P::SUPER) {
+            true => Ok(()),
+            false => Err(error::BINLOG_CREATE_ROUTINE_NEED_SUPER.plain()),
+        }
+    }
+
+    /// DEFINER = somebody else: a right of its own, more for an account that is not there, or that
+    /// has SYSTEM_USER.
     fn definer(&self, definer: Option<&Account>) -> Result<()> {
-        match definer {
-            Some(named) if !is_own(self.cx, named) => {
-                self.any(P::SUPER, "SET_ANY_DEFINER", "SUPER or SET_ANY_DEFINER")
+        let Some(named) = definer.filter(|named| !is_own(self.cx, named)) else { return Ok(()) };
+        let key = self.key_of(named);
+        match self.cx.catalog().state().users.contains_key(&key) {
+            true => {
+                self.any(P::SUPER, "SET_ANY_DEFINER", "SUPER or SET_ANY_DEFINER")?;
+                self.over(&key)
             }
-            _ => Ok(()),
+            false => {
+                let shown = "SUPER or ALLOW_NONEXISTENT_DEFINER";
+                self.any(P::SUPER, "ALLOW_NONEXISTENT_DEFINER", shown)
+            }
+        }
+    }
+
+    /// A function that runs with the rights of an account with SYSTEM_USER is not for others to
+    /// change.
+    fn of_other_definer(&self, name: &ObjectName) -> Result<()> {
+        let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
+        match self.cx.catalog().function(database, &name.name) {
+            Some(function) => self.over(&function.definer),
+            None => Ok(()),
         }
     }
 
     // Statements of rows.
 
-    fn rows<'a>(&self, collect: impl FnOnce(&mut Needs<'a>)) -> Result<()> {
-        let mut needs = Needs::default();
+    fn rows<'a>(&self, collect: impl FnOnce(&mut Needs<'a, '_>)) -> Result<()> {
+        let owns = |name: &ObjectName, column: &str| self.cx.has_column(name, column);
+        let mut needs = Needs::new(&owns);
         collect(&mut needs);
         if needs.file {
             self.file()?;
         }
         for need in &needs.tables {
             self.table(need.name, need.privileges)?;
+            if !need.any.is_empty() {
+                let shown = if need.any.has(P::SELECT) { P::SELECT } else { P::UPDATE };
+                self.any_of_table(need.name, need.any, shown)?;
+            }
+        }
+        for need in &needs.tables {
+            need.column.map_or(Ok(()), |column| self.column(need.name, column))?;
         }
         needs.functions.iter().try_for_each(|(database, name)| {
+            let is_qualified = database.is_some();
             let Some(database) = self.named(database.map(|d| d.as_str())) else { return Ok(()) };
-            match self.cx.catalog().function(database, name) {
-                Some(_) if !self.grants.in_database(database).has(P::EXECUTE) => {
-                    let name = ObjectName { database: Some(database.into()), name: (*name).clone() };
-                    self.routine(P::EXECUTE, &name)
-                }
-                _ => Ok(()),
+            // Whether a function is there is not for everybody to know either.
+            let asks = is_qualified || self.cx.catalog().function(database, name).is_some();
+            if asks && !self.grants.in_database(database).has(P::EXECUTE) {
+                let name = ObjectName { database: Some(database.into()), name: (*name).clone() };
+                return self.routine(P::EXECUTE, &name);
             }
+            Ok(())
         })
     }
 
     fn expressions(&self, list: &[Expr]) -> Result<()> {
         self.rows(|needs| list.iter().for_each(|e| visit::Visitor::expr(needs, e)))
     }
-
-    // GRANT and REVOKE.
-
-    /// One can give and take only what one has, with GRANT OPTION.
-    fn gives(&self, what: &GrantWhat) -> Result<()> {
-        match what {
-            GrantWhat::Privileges { privileges, object: GrantObject::Global } => {
-                self.gives_global(privileges)
-            }
-            GrantWhat::Privileges { privileges, object: GrantObject::Database(name) } => {
-                let Some(name) = self.named(name.as_deref()) else { return Ok(()) };
-                let wanted = static_set(privileges, P::OF_DATABASE);
-                let mine = self.grants.in_database(name);
-                match mine.has(wanted | P::GRANT) {
-                    true => Ok(()),
-                    false => Err(self.no_database(name)),
-                }
-            }
-            GrantWhat::Everything if self.grants.global.has_any(P::CREATE_USER) => Ok(()),
-            GrantWhat::Everything => self.global(P::CREATE_USER, "CREATE USER"),
-            _ => Ok(()), // refused by name
-        }
-    }
-
-    fn gives_global(&self, privileges: &[Privilege]) -> Result<()> {
-        let wanted = static_set(privileges, P::ALL);
-        let has_static = wanted.is_empty() || self.grants.global.has(wanted | P::GRANT);
-        if !has_static {
-            return Err(self.access_denied());
-        }
-        let lacks = |p: &&Privilege| Dynamic::named(&p.name).is_some_and(|d| !self.grants.grantable.has(d));
-        match privileges.iter().find(lacks) {
-            Some(lacking) => {
-                let shown = format!("GRANT OPTION for {}", lacking.name);
-                Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// The static ones of a list; `ALL` means `all`.
-fn static_set(privileges: &[Privilege], all: P) -> P {
-    let one = |p: &Privilege| if p.name.is("ALL") { Some(all) } else { find(&p.name) };
-    privileges.iter().filter_map(one).fold(P::NONE, |sum, one| sum | one).without(P::GRANT)
 }
 
 /// Statements that [`crate::catalog::ddl`] may come to know.
@@ -495,22 +524,6 @@ fn is_definition(kind: &StatementKind) -> bool {
     )
 }
 
-fn is_own(cx: &Context, account: &Account) -> bool {
-    match account {
-        Account::CurrentUser => true,
-        Account::Named { user, host } => {
-            **user == *cx.account.0.as_bytes() && **host == *cx.account.1.as_bytes()
-        }
-    }
-}
-
-/// Everybody may change their own password, and nothing else of their account.
-fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
-    alter.options == UserOptions::default()
-        && alter.default_role.is_none()
-        && alter.users.iter().all(|spec| is_own(cx, &spec.user))
-}
-
 impl Context {
     /// True if there is such a table, and it has such a column.
     pub fn has_column(&self, name: &ObjectName, column: &str) -> bool {
@@ -518,14 +531,15 @@ impl Context {
         table.is_ok_and(|table| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)))
     }
 
-    /// Error 1227 unless the account has one of `any` for everything, or the dynamic privilege. `shown` is what the error
-    /// asks for.
+    /// Error 1227 unless the account has one of `any` for everything, or the dynamic privilege.
+    /// `shown` is what the error asks for.
     pub fn need_any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
         let grants = self.grants_now();
         Checker { cx: self, grants }.any(any, dynamic, shown)
     }
 
-    /// Error 1227 unless the account has a privilege, named as in GRANT, for everything: a static or a dynamic one.
+    /// Error 1227 unless the account has a privilege, named as in GRANT, for everything: a static
+    /// or a dynamic one.
     pub fn need_privilege(&self, name: &str) -> Result<()> {
         let of_name = set::find(name).unwrap_or(P::NONE);
         self.need_any(of_name, name, name)

@@ -38,12 +38,18 @@ impl Grants {
         self.global.has(Privileges::ALL)
     }
 
+    /// True if it has a dynamic privilege of this name.
+    pub fn has_dynamic(&self, name: &str) -> bool {
+        Dynamic::named(name).is_some_and(|dynamic| self.dynamic.has(dynamic))
+    }
+
     /// True if it can make any account of any account.
     pub fn is_administrator(&self) -> bool {
         self.global.has(Privileges::ALL | Privileges::GRANT)
     }
 
-    /// What it may do in a database, by whatever grant. The pattern that names the database most exactly counts alone.
+    /// What it may do in a database, by whatever grant. The pattern that names the database most
+    /// exactly counts alone.
     pub fn in_database(&self, name: &str) -> Privileges {
         self.global | self.of_database(name)
     }
@@ -56,25 +62,33 @@ impl Grants {
             return *exactly;
         }
         let fits = |pattern: &&String| {
-            like::matches(name.as_bytes(), pattern.as_bytes(), Some(b'\\'), Collation(46))
+            like::name_matches(name.as_bytes(), pattern.as_bytes(), Some(b'\\'), Collation(46))
         };
         let best = self.databases.keys().filter(fits).max_by_key(|pattern| literal_length(pattern));
         best.map_or(Privileges::NONE, |pattern| self.databases[pattern])
     }
 
+    /// What it may do in every database that a pattern stands for, so that it can give that away:
+    /// by a pattern that stands for all of them, or by the very same.
+    pub fn in_databases_like(&self, wanted: &str) -> Privileges {
+        if let Some(same) = self.databases.get(wanted) {
+            return self.global | *same;
+        }
+        let covering = self.databases.keys().filter(|held| pattern_covers(held, wanted));
+        let best = covering.max_by_key(|pattern| literal_length(pattern));
+        self.global | best.map_or(Privileges::NONE, |pattern| self.databases[pattern])
+    }
+
     /// What it may do with the columns of a database's tables, as COLUMNS has it.
     pub fn of_columns(&self, database: &str) -> String {
-        const OF_COLUMNS: Privileges = Privileges(
-            Privileges::SELECT.0 | Privileges::INSERT.0 | Privileges::UPDATE.0 | Privileges::REFERENCES.0,
-        );
-        let mine = if is_open_schema(database) { Privileges::SELECT } else { self.in_database(database) };
-        let names: Vec<&str> = mine.and(OF_COLUMNS).names().collect();
+        let mine = if is_listed_schema(database) { Privileges::SELECT } else { self.in_database(database) };
+        let names: Vec<&str> = mine.and(Privileges::OF_COLUMN).names().collect();
         names.join(",").to_ascii_lowercase()
     }
 
     /// True if it may know that a database is there.
     pub fn sees_database(&self, name: &str) -> bool {
-        is_open_schema(name)
+        is_listed_schema(name)
             || self.global.has_any(Privileges::OF_DATABASE | Privileges::SHOW_DATABASES)
             || !self.of_database(name).is_empty()
     }
@@ -82,6 +96,29 @@ impl Grants {
     /// True if it may know which tables a database has.
     pub fn sees_tables(&self, database: &str) -> bool {
         self.in_database(database).has_any(Privileges::OF_DATABASE)
+    }
+
+    /// True if it may know a database's tables and their definitions: by a privilege that is about
+    /// tables.
+    pub fn sees_definitions(&self, database: &str) -> bool {
+        is_listed_schema(database) || self.in_database(database).has_any(Privileges::OF_TABLE)
+    }
+
+    /// True if it may know the columns of a database's tables.
+    pub fn sees_columns(&self, database: &str) -> bool {
+        is_listed_schema(database) || self.in_database(database).has_any(Privileges::OF_COLUMN)
+    }
+
+    /// True if it may know which functions a database has.
+    pub fn sees_routines(&self, database: &str) -> bool {
+        let of_routine = Privileges::EXECUTE | Privileges::CREATE_ROUTINE | Privileges::ALTER_ROUTINE;
+        self.in_database(database).has_any(of_routine) || self.sees_all_routines()
+    }
+
+    /// True if it may read the text of every function.
+    pub fn sees_all_routines(&self) -> bool {
+        let shows = Dynamic::named("SHOW_ROUTINE").unwrap_or(Dynamic::NONE);
+        self.global.has(Privileges::SELECT) || self.dynamic.has(shows)
     }
 
     /// The statements that make an account have this: the rows of SHOW GRANTS.
@@ -112,7 +149,8 @@ impl Grants {
         out
     }
 
-    /// For the catalog: three sets as u64, the number of databases, and for each its name and a set.
+    /// For the catalog: three sets as u64, the number of databases, and for each its name and a
+    /// set.
     pub fn encode(&self, out: &mut Vec<u8>) {
         for set in [self.global.0, self.dynamic.0, self.grantable.0] {
             out.extend_from_slice(&set.to_le_bytes());
@@ -141,9 +179,63 @@ impl Grants {
     }
 }
 
-/// The schemas whose tables everybody may read: they show to each account what it may know.
+/// The schema that everybody may read: its tables show to each account what it may know.
 fn is_open_schema(name: &str) -> bool {
-    ["information_schema", "performance_schema"].iter().any(|schema| name.eq_ignore_ascii_case(schema))
+    name.eq_ignore_ascii_case("information_schema")
+}
+
+/// The schemas of which everybody may know, and which tables they have.
+fn is_listed_schema(name: &str) -> bool {
+    is_open_schema(name) || name.eq_ignore_ascii_case("performance_schema")
+}
+
+/// A part of a database's pattern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Literal(char),
+    /// `_`
+    One,
+    /// `%`
+    Many,
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        parts.push(match c {
+            '\\' => Part::Literal(chars.next().unwrap_or('\\')),
+            '%' => Part::Many,
+            '_' => Part::One,
+            c => Part::Literal(c),
+        });
+    }
+    parts
+}
+
+/// True if every name that `wanted` stands for is one that `held` stands for.
+fn pattern_covers(held: &str, wanted: &str) -> bool {
+    let (held, wanted) = (parts(held), parts(wanted));
+    let (mut h, mut w, mut retry) = (0, 0, None);
+    while w < wanted.len() {
+        match held.get(h) {
+            Some(Part::Many) => {
+                retry = Some((h + 1, w));
+                h += 1;
+            }
+            Some(part) if *part == wanted[w] || (*part == Part::One && wanted[w] != Part::Many) => {
+                (h, w) = (h + 1, w + 1);
+            }
+            _ => match &mut retry {
+                Some((from, at)) => {
+                    *at += 1;
+                    (h, w) = (*from, *at);
+                }
+                None => return false,
+            },
+        }
+    }
+    held[h..].iter().all(|part| *part == Part::Many)
 }
 
 /// How far a pattern goes before its first wildcard.
@@ -183,6 +275,30 @@ mod tests {
         assert_eq!(all.in_database("x_y"), Privileges::UPDATE);
         assert_eq!(all.in_database("xzy"), Privileges::NONE);
         assert!(all.sees_tables("ax") && !all.sees_tables("other"));
+    }
+
+    #[test]
+    fn a_pattern_covers_what_stands_for_no_more() {
+        for (held, wanted, expected) in [
+            ("my_db", "my%db", false),
+            ("my%db", "my_db", true),
+            ("my%db", "my%db", true),
+            ("my%", "my%db", true),
+            ("my%db", "my%", false),
+            ("my_db", "my\\_db", true),
+            ("my\\_db", "my_db", false),
+            ("my\\_db", "my\\_db", true),
+            ("%", "_%", true),
+            ("_%", "%", false),
+            ("%", "%", true),
+            ("db", "db", true),
+            ("db", "d_", false),
+            ("%a%b", "xayb", true),
+            ("%a%b", "xa%", false),
+            ("a_c", "a%c", false),
+        ] {
+            assert_eq!(pattern_covers(held, wanted), expected, "{held} {wanted}");
+        }
     }
 
     #[test]

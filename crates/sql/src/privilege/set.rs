@@ -18,7 +18,8 @@ pub struct StaticPrivilege {
 
 macro_rules! privileges {
     ($($symbol:ident, $name:literal, $of_database:literal, $context:literal, $comment:literal;)*) => {
-        /// Every static privilege, in the order that SHOW GRANTS names them in; a privilege's bit is its place.
+        /// Every static privilege, in the order that SHOW GRANTS names them in; a privilege's bit
+        /// is its place.
         pub const STATIC: &[StaticPrivilege] = &[$(StaticPrivilege {
             name: $name,
             of_database: $of_database,
@@ -139,6 +140,22 @@ impl Privileges {
         }
         Privileges(bits)
     };
+
+    /// Those that are about the columns of tables.
+    pub const OF_COLUMN: Privileges =
+        Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
+    /// Those that are about tables.
+    pub const OF_TABLE: Privileges = Privileges(
+        Self::OF_COLUMN.0
+            | Self::DELETE.0
+            | Self::CREATE.0
+            | Self::DROP.0
+            | Self::INDEX.0
+            | Self::ALTER.0
+            | Self::CREATE_VIEW.0
+            | Self::SHOW_VIEW.0
+            | Self::TRIGGER.0,
+    );
 
     /// True if none is in it.
     pub fn is_empty(self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::needs::Needs;
 use super::set::Privileges as P;
-use crate::ast::visit::{self, Visitor};
+use crate::ast::visit::Visitor;
 use crate::ast::{Explain, Ident, ObjectName, StatementKind, TableContent};
 
 /// A table that a statement uses.
@@ -23,19 +23,13 @@ pub fn tables_used<'a>(
     owns: &dyn Fn(&ObjectName, &str) -> bool,
 ) -> Vec<UsedTable<'a>> {
     use StatementKind as S;
-    let mut needs = Needs::default();
+    let mut needs = Needs::new(owns);
     match kind {
         S::Query(query) => needs.query(query),
-        S::Insert(insert) => {
-            needs.need(&insert.table, P::INSERT);
-            visit::walk_insert(&mut needs, insert);
-        }
-        S::Update(update) => needs.update(update, owns),
+        S::Insert(insert) => needs.insert(insert),
+        S::Update(update) => needs.update(update),
         S::Delete(delete) => needs.delete(delete),
-        S::LoadData(load) => {
-            needs.need(&load.table, P::INSERT);
-            visit::walk_load(&mut needs, load);
-        }
+        S::LoadData(load) => needs.load(load),
         S::Do(list) => list.iter().for_each(|e| needs.expr(e)),
         S::Explain(explain) => match &**explain {
             Explain::Statement { statement, .. } => return tables_used(&statement.kind, owns),

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Action, Instruction, Routine};
+use super::variables::Variables;
+use super::{Action, Routine};
 use crate::ast::{
     self, Block, Compound, Declaration, Expr, ExprKind, Ident, SqlSecurity, Statement, StatementKind,
 };
+use crate::bounds::Ticker;
 use crate::catalog::{FunctionDef, parse_one};
 use crate::error::{self, Result, SqlError};
-use crate::expression::resolve::Local;
 use crate::types::{Collation, DataType};
 
 impl Routine {
@@ -26,18 +27,19 @@ impl Routine {
         let mut compiler = Compiler {
             default,
             code: Vec::new(),
-            places: Vec::new(),
-            scope: Vec::new(),
+            variables: Variables::default(),
+            ticker: Ticker::default(),
             labels: Vec::new(),
             returns: false,
         };
         for parameter in &create.parameters {
-            if compiler.scope.iter().any(|l| parameter.name.is(&l.name)) {
+            if compiler.variables.find(&parameter.name, 0).is_some() {
                 return Err(error::SP_DUP_PARAM.with(&[&parameter.name]));
             }
-            compiler.declare(&parameter.name, &parameter.ty)?;
+            let ty = DataType::resolve(&parameter.ty, &parameter.name, default)?;
+            compiler.declare(&parameter.name, ty)?;
         }
-        let parameters = compiler.places.clone();
+        let parameters = compiler.variables.len();
         compiler.statement(create.body)?;
         if !compiler.returns {
             return Err(error::SP_NORETURN.with(&[&function.name]));
@@ -47,7 +49,7 @@ impl Routine {
             database: function.database.clone(),
             parameters,
             returns,
-            places: compiler.places,
+            variables: Arc::new(compiler.variables),
             code: compiler.code,
             text,
             sql_mode: function.sql_mode,
@@ -60,9 +62,9 @@ impl Routine {
 
 struct Compiler {
     default: Collation,
-    code: Vec<Instruction>,
-    places: Vec<DataType>,
-    scope: Vec<Local>,
+    code: Vec<Action>,
+    variables: Variables,
+    ticker: Ticker,
     labels: Vec<Label>,
     returns: bool,
 }
@@ -78,30 +80,22 @@ struct Label {
 
 impl Compiler {
     fn emit(&mut self, action: Action) -> usize {
-        // Instructions in the same scope share it.
-        let scope = match self.code.last() {
-            Some(last) if same_scope(&last.scope, &self.scope) => last.scope.clone(),
-            _ => Arc::from(self.scope.as_slice()),
-        };
-        self.code.push(Instruction { scope, action });
+        self.code.push(action);
         self.code.len() - 1
     }
 
     /// Lets the jump at `at` go to what comes next.
     fn land(&mut self, at: usize) {
         let next = self.code.len();
-        match &mut self.code[at].action {
+        match &mut self.code[at] {
             Action::JumpUnless(_, target) | Action::Jump(target) => *target = next,
             _ => {}
         }
     }
 
-    fn declare(&mut self, name: &Ident, ty: &ast::DataType) -> Result<usize> {
-        let ty = DataType::resolve(ty, name, self.default)?;
-        let index = self.places.len();
-        self.places.push(ty.clone());
-        self.scope.push(Local { name: name.as_str().into(), ty, index });
-        Ok(index)
+    fn declare(&mut self, name: &Ident, ty: DataType) -> Result<()> {
+        self.variables.declare(name, ty, self.code.len());
+        self.ticker.step()
     }
 
     fn statements(&mut self, list: Vec<Statement>) -> Result<()> {
@@ -109,6 +103,7 @@ impl Compiler {
     }
 
     fn statement(&mut self, statement: Statement) -> Result<()> {
+        self.ticker.step()?;
         let compound = match statement.kind {
             StatementKind::Compound(compound) => *compound,
             kind => {
@@ -124,7 +119,12 @@ impl Compiler {
                 let branches = match operand {
                     None => branches,
                     Some(x) => {
-                        branches.into_iter().map(|(when, then)| (equal(x.clone(), when), then)).collect()
+                        let branch = |(when, then)| {
+                            // Each has a copy of the operand, however large that is.
+                            crate::bounds::check()?;
+                            Ok((equal(x.clone(), when), then))
+                        };
+                        branches.into_iter().map(branch).collect::<Result<_>>()?
                     }
                 };
                 self.case(branches, otherwise)
@@ -146,19 +146,21 @@ impl Compiler {
     }
 
     fn block(&mut self, block: Block) -> Result<()> {
-        let outer = self.scope.len();
+        let first = self.variables.len();
         self.labels.push(Label { name: block.label, start: None, leaves: Vec::new() });
         for declaration in block.declarations {
             match declaration {
                 Declaration::Variables { names, ty, default } => {
+                    let default = default.map(Arc::new);
+                    let shown = names.first().map_or("", |name| name.as_str());
+                    let ty = DataType::resolve(&ty, shown, self.default)?;
                     for name in &names {
-                        if self.scope[outer..].iter().any(|l| name.is(&l.name)) {
+                        if self.variables.find(name, self.code.len()).is_some_and(|found| found >= first) {
                             return Err(error::SP_DUP_VAR.with(&[name]));
                         }
                         // The default is computed before the name is known.
-                        let at = self.emit(Action::Assign(0, default.clone()));
-                        let index = self.declare(name, &ty)?;
-                        self.code[at].action = Action::Assign(index, default.clone());
+                        self.emit(Action::Assign(self.variables.len(), default.clone()));
+                        self.declare(name, ty.clone())?;
                     }
                 }
                 Declaration::Condition { .. } => return Err(SqlError::unsupported("DECLARE .. CONDITION")),
@@ -168,7 +170,7 @@ impl Compiler {
         }
         self.statements(block.body)?;
         self.end_label();
-        self.scope.truncate(outer);
+        self.variables.end_block(first..self.variables.len(), self.code.len());
         Ok(())
     }
 
@@ -260,10 +262,6 @@ impl Compiler {
             None => Err(error::SP_LILABEL_MISMATCH.with(&[&"ITERATE", name])),
         }
     }
-}
-
-fn same_scope(a: &[Local], b: &[Local]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.index == b.index)
 }
 
 fn equal(left: Expr, right: Expr) -> Expr {

@@ -1,10 +1,12 @@
 //! What a session keeps of the functions that it calls, from one call to the next: their plans.
 //!
-//! A body's plans are kept like those of the client's statements ([`crate::planner::plan`]), one for each instruction. They
-//! are a session's own, though the compiled body is shared: settings and user variables are the session's.
+//! A body's plans are kept like those of the client's statements ([`crate::planner::plan`]), one
+//! for each instruction. They are a session's own, though the compiled body is shared: settings and
+//! user variables are the session's.
 //!
-//! (P1) A function runs under settings of its creation. Where these are not the session's, both get a number: the same
-//!      settings of the session with the same function's give the same number again, or no plan would ever be good.
+//! (P1) A function runs under settings of its creation. Where these are not the session's, both get
+//!      a number: the same settings of the session with the same function's give the same number
+//!      again, or no plan would ever be good.
 
 use std::sync::Arc;
 
@@ -29,7 +31,8 @@ pub(super) struct OfRoutine {
     pub(super) plans: Vec<Kept>,
     /// (P1) The number of the session's settings around the call, and of those inside.
     numbers: Option<(u64, u64)>,
-    /// [`crate::privilege::Stamp`] of the moment at which its definer was found to have the rights that it needs.
+    /// [`crate::privilege::Stamp`] of the moment at which its definer was found to have the rights
+    /// that it needs.
     pub(super) granted: Option<crate::privilege::Stamp>,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Action, Routine};
 use crate::error::{self, Result};
-use crate::privilege::{self, Grants, Stamp};
+use crate::privilege::{self, Grants, Privileges, Stamp};
 use crate::session::Context;
 
 /// Refuses the innermost function if one of its statements or expressions needs more than it may.
@@ -23,14 +23,19 @@ pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {
 }
 
 fn check_now(cx: &mut Context, routine: &Routine) -> Result<()> {
-    let grants = grants(cx)?;
+    let inside = cx.frames.last().and_then(|frame| frame.grants().cloned());
+    let grants = match inside {
+        Some(grants) => grants,
+        None => cx.grants().clone(),
+    };
     if grants.is_unlimited() {
         return Ok(());
     }
-    for instruction in &routine.code {
-        match &instruction.action {
+    for action in &routine.code {
+        match action {
             Action::Statement(statement) => privilege::check_nested(cx, &grants, &statement.kind)?,
-            Action::Assign(_, Some(expr)) | Action::JumpUnless(expr, _) | Action::Return(expr) => {
+            Action::Assign(_, Some(expr)) => privilege::check_expression(cx, &grants, expr)?,
+            Action::JumpUnless(expr, _) | Action::Return(expr) => {
                 privilege::check_expression(cx, &grants, expr)?;
             }
             Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => {}
@@ -39,11 +44,21 @@ fn check_now(cx: &mut Context, routine: &Routine) -> Result<()> {
     Ok(())
 }
 
-/// The definer's privileges, or those that the caller runs with.
-fn grants(cx: &mut Context) -> Result<Arc<Grants>> {
-    let definer = cx.frames.iter().rev().find_map(|frame| frame.routine.definer.as_ref());
-    let Some(definer) = definer else { return Ok(cx.grants().clone()) };
+/// What a function may do that is called now: what its definer may, or what its caller runs with
+/// (`None`: the session's account). A definer may call the function, as anybody who calls it may.
+///
+/// # Errors
+/// 1449 if there is no such account, 1370 if it may not call the function.
+pub(super) fn of_call(cx: &Context, routine: &Routine) -> Result<Option<Arc<Grants>>> {
+    let Some(definer) = &routine.definer else {
+        return Ok(cx.frames.last().and_then(|frame| frame.grants().cloned()));
+    };
     let state = cx.catalog().state();
     let found = state.users.get(definer).map(|user| user.grants.clone());
-    found.ok_or_else(|| error::NO_SUCH_USER.with(&[&definer.0, &definer.1]))
+    let grants = found.ok_or_else(|| error::NO_SUCH_USER.with(&[&definer.0, &definer.1]))?;
+    if !grants.in_database(&routine.database).has(Privileges::EXECUTE) {
+        let shown = format!("{}.{}", routine.database, routine.name);
+        return Err(error::PROCACCESS_DENIED_ERROR.with(&[&"execute", &definer.0, &definer.1, &shown]));
+    }
+    Ok(Some(grants))
 }

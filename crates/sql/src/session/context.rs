@@ -1,5 +1,6 @@
-//! What a running statement knows of its session: settings, the moment, variables, the transaction, and where warnings
-//! go. Expressions and executors are given it; nothing else of a session is theirs.
+//! What a running statement knows of its session: settings, the moment, variables, the transaction,
+//! and where warnings go. Expressions and executors are given it; nothing else of a session is
+//! theirs.
 
 mod conversions;
 mod functions;
@@ -11,8 +12,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use binlog::event::EncodedQuery;
+use parking_lot::Mutex;
 use storage::Interrupt;
 
+use super::open_transaction::OpenTransaction;
 use super::series::SeededRandom;
 use super::transaction::Open;
 use crate::catalog::Catalog;
@@ -80,6 +83,8 @@ pub struct Context {
     pub account: (String, String),
     /// True if the client has given a password.
     pub with_password: bool,
+    /// What TLS is like on the connection, if it has TLS.
+    pub tls: Option<super::TlsSession>,
     /// CLIENT_FOUND_ROWS.
     pub count_found_rows: bool,
     /// Warnings of the statement.
@@ -90,13 +95,15 @@ pub struct Context {
     pub counters: Arc<Counters>,
     /// The transaction, if one is open.
     pub transaction: Option<Open>,
-    /// How the next transaction differs from the session's settings (SET TRANSACTION without scope).
+    /// How the next transaction differs from the session's settings (SET TRANSACTION without
+    /// scope).
     pub next_transaction: super::transaction::Characteristics,
     /// What names the next transaction.
     pub(super) gtid_next: super::gtid_next::GtidNext,
     /// Routines that are running, the innermost last.
     pub frames: Vec<Frame>,
-    /// The values that the subqueries and derived tables that run take from around them, the innermost last.
+    /// The values that the subqueries and derived tables that run take from around them, the
+    /// innermost last.
     outer: Vec<Vec<Datum<'static>>>,
     /// What subqueries and derived tables of the statement gave, by their ids.
     kept: BTreeMap<u64, Kept>,
@@ -106,8 +113,8 @@ pub struct Context {
     pub profile: Option<Box<crate::executor::profile::Profile>>,
     /// What the client will be told of changes in the session.
     pub tracker: super::tracking::Tracker,
-    /// The plan of the statement that runs, kept from its last execution for its next one; `None` if the statement is
-    /// not kept itself.
+    /// The plan of the statement that runs, kept from its last execution for its next one; `None`
+    /// if the statement is not kept itself.
     pub kept_plan: Option<crate::planner::plan::Kept>,
     /// What is kept of the functions that were called.
     pub routine_plans: crate::routine::RoutinePlans,
@@ -119,6 +126,8 @@ pub struct Context {
     pub parameters: Vec<super::Parameter>,
     /// Named values that the client sent along with the statement, as utf8mb4 text.
     pub(crate) query_attributes: Vec<(Box<[u8]>, Datum<'static>)>,
+    /// What BINLOG statements have said of the log that they come from.
+    pub(crate) log_reader: crate::executor::row_events::LogReader,
     /// Memory of the last transaction for the next one.
     pub(super) transaction_memory: storage::transaction::Memory,
     /// Memory for the key of a row that is looked up.
@@ -127,10 +136,20 @@ pub struct Context {
     pub(crate) sort_buffers: [Vec<u8>; 2],
     /// Memory for the rows of the blocks that run.
     pub(crate) resting_frames: RestingFrames,
+    /// The constants that the statement was warned of.
+    misread: std::collections::BTreeSet<u64>,
+    /// What executes a prepared statement, as error 1210 names it.
+    pub(crate) executed_by: &'static str,
+    /// The rows of the query that ran last, as FOUND_ROWS() counts them.
+    pub(crate) rows_found: u64,
     /// A statement that stores: text that is no number is an error under strict modes.
     pub storing: bool,
     /// What KILL sets.
     pub interrupt: Arc<Interrupt>,
+    /// What others may know of the transaction.
+    pub(crate) open_transaction: Arc<OpenTransaction>,
+    /// What statements have read of tables, since the session began.
+    pub(crate) examined: Examined,
     /// Regular expressions used before.
     pub(crate) regexps: regexp::Cache,
     /// GET_LOCK was granted, so that there may be locks to give back.
@@ -140,6 +159,8 @@ pub struct Context {
     pub(super) known_grants: super::grants::Known,
     /// The XA branch that it runs.
     pub(super) branch: Option<super::xa::Branch>,
+    /// A table that COMMIT makes.
+    pub(crate) started_table: Option<crate::executor::create_start::Started>,
     /// The reply to the statement that runs may be left to others.
     pub(super) may_leave: bool,
     /// What it waits for.
@@ -153,12 +174,25 @@ pub struct Context {
     default_database: Option<String>,
     variables: SessionVariables,
     settled: Settled,
-    user_variables: HashMap<Box<str>, (Datum<'static>, Type)>,
+    user_variables: Arc<UserVariables>,
     /// The statement's moment: microseconds since 1970, UTC.
     moment: i64,
     random: stdx::random::Random,
     seeded: Vec<(usize, SeededRandom)>,
     strict_error: Option<SqlError>,
+}
+
+/// The variables of a session, which others may see in
+/// `performance_schema.user_variables_by_thread`. The latch is held for one of them, or for a copy.
+pub(crate) type UserVariables = Mutex<HashMap<Box<str>, (Datum<'static>, Type)>>;
+
+/// What was read of tables.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Examined {
+    /// Rows.
+    pub rows: u64,
+    /// Tables and indexes that were read from one end to the other.
+    pub full_scans: u64,
 }
 
 impl Context {
@@ -173,6 +207,7 @@ impl Context {
             user: (connection.user.clone(), connection.host.clone()),
             account: connection.account.clone(),
             with_password: connection.with_password,
+            tls: connection.tls,
             count_found_rows: connection.found_rows,
             diagnostics: Diagnostics::default(),
             status: StatementStatus::default(),
@@ -192,16 +227,23 @@ impl Context {
             last_settings: 0,
             parameters: Vec::new(),
             query_attributes: Vec::new(),
+            log_reader: None,
             transaction_memory: storage::transaction::Memory::default(),
             key_memory: Vec::new(),
             sort_buffers: Default::default(),
             resting_frames: RestingFrames::default(),
+            misread: std::collections::BTreeSet::new(),
+            executed_by: "EXECUTE",
+            rows_found: 0,
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
+            open_transaction: Arc::default(),
+            examined: Examined::default(),
             regexps: regexp::Cache::default(),
             holds_named_locks: false,
             begin_event: None,
             branch: None,
+            started_table: None,
             may_leave: false,
             unsettled: None,
             table_locks: super::table_locks::TableLocks::default(),
@@ -211,7 +253,7 @@ impl Context {
             default_database: None,
             variables,
             settled,
-            user_variables: HashMap::new(),
+            user_variables: Arc::default(),
             moment: database.env().now() as i64,
             random: stdx::random::Random::new(u64::from_le_bytes(seed)),
             seeded: Vec::new(),
@@ -220,7 +262,8 @@ impl Context {
         }
     }
 
-    /// The session that DDL statements are done in once more while the log is replayed: nobody's, and on no list.
+    /// The session that DDL statements are done in once more while the log is replayed: nobody's,
+    /// and on no list.
     pub(crate) fn of_replay(database: Arc<Database>) -> Self {
         let root = ("root".to_owned(), "localhost".to_owned());
         let connection = super::Connection {
@@ -233,9 +276,15 @@ impl Context {
             collation: 255,
             found_rows: false,
             multi_statements: false,
+            tls: None,
             on_kill: Box::new(|_| {}),
         };
         Self::new(database, &connection)
+    }
+
+    /// The calling thread runs a statement of this session until what is returned is dropped.
+    pub(super) fn begin_bounds(&self) -> crate::bounds::Bounded {
+        crate::bounds::begin(&self.interrupt, self.settled.statement_memory_max)
     }
 
     /// The catalog.
@@ -288,7 +337,8 @@ impl Context {
         outcome
     }
 
-    /// Notes which expression's value is out of range, for what knows its columns' names ([`crate::explain::blame`]).
+    /// Notes which expression's value is out of range, for what knows its columns' names
+    /// ([`crate::explain::blame`]).
     #[cold]
     pub fn blame(&mut self, e: SqlError, expr: &Expr) -> SqlError {
         if e.is(error::DATA_OUT_OF_RANGE) && self.blamed.is_none() {
@@ -307,13 +357,18 @@ impl Context {
         &mut self.kept
     }
 
-    /// Runs a statement, whose subqueries' results are its own (S1).
+    /// Runs a statement, whose subqueries' results are its own (S1 of `expression/subquery.rs`).
     pub fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let around = std::mem::take(&mut self.kept);
+        let around = (std::mem::take(&mut self.kept), std::mem::take(&mut self.misread));
         self.blamed = None;
         let outcome = run(self);
-        self.kept = around;
+        (self.kept, self.misread) = around;
         outcome
+    }
+
+    /// True if the statement was not warned of a constant yet.
+    pub fn is_first_of(&mut self, constant: u64) -> bool {
+        self.misread.insert(constant)
     }
 
     /// The value of a prepared statement's parameter.

@@ -1,8 +1,9 @@
 //! `max_execution_time`: statements that are interrupted when their time is over.
 //!
-//! One thread for all sessions, started with the first limit, sleeps until the next deadline and interrupts the statement as
-//! KILL QUERY would, wherever it is: in a scan, a sort, a wait for a lock. A statement that ends in time takes its deadline
-//! off the list first, so none is interrupted for its predecessor's.
+//! One thread for all sessions, started with the first limit, sleeps until the next deadline and
+//! interrupts the statement as KILL QUERY would, wherever it is: in a scan, a sort, a wait for a
+//! lock. A statement that ends in time takes its deadline off the list first, so none is
+//! interrupted for its predecessor's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,8 +43,8 @@ pub(crate) struct Deadline {
 }
 
 impl Deadlines {
-    /// Interrupts after `limit`, unless what is returned was dropped before. Without a thread, which the system may refuse,
-    /// there is no limit.
+    /// Interrupts after `limit`, unless what is returned was dropped before. Without a thread,
+    /// which the system may refuse, there is no limit.
     pub(crate) fn set(&self, env: &Arc<dyn Env>, interrupt: &Arc<Interrupt>, limit: Duration) -> Deadline {
         let passed = Arc::<AtomicBool>::default();
         let mut list = self.shared.list.lock();

@@ -59,8 +59,10 @@ impl Context {
         }
     }
 
-    /// What the account could do when the statement began.
+    /// What may be done now: what the account could do when the statement began, or the definer of
+    /// the function that runs.
     pub fn grants_now(&self) -> &Grants {
-        &self.known_grants.grants
+        let inside = self.frames.last().and_then(|frame| frame.grants());
+        inside.unwrap_or(&self.known_grants.grants)
     }
 }

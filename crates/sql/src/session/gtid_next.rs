@@ -1,10 +1,13 @@
-//! `gtid_next`: the name of the session's next transaction, where it is not this server that gives it.
+//! `gtid_next`: the name of the session's next transaction, where it is not this server that gives
+//! it.
 //!
-//! 1. set     `SET gtid_next = 'uuid:n'` makes the session own the GTID: no other gets it, and whoever asks for it waits.
-//!    If it is in the log already, the session skips what changes anything, so that a replay may be repeated.
-//! 2. commit  The transaction gets it. One that changed nothing, but was committed by name, is logged empty.
-//! 3. used    After COMMIT or ROLLBACK nothing can be changed until `gtid_next` is set again. A statement that fails outside
-//!    of a transaction is such a ROLLBACK.
+//! 1. set     `SET gtid_next = 'uuid:n'` makes the session own the GTID: no other gets it, and
+//!    whoever asks for it waits. If it is in the log already, the session skips what changes
+//!    anything, so that a replay may be repeated.
+//! 2. commit  The transaction gets it. One that changed nothing, but was committed by name, is
+//!    logged empty.
+//! 3. used    After COMMIT or ROLLBACK nothing can be changed until `gtid_next` is set again. A
+//!    statement that fails outside of a transaction is such a ROLLBACK.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,6 +18,7 @@ use parking_lot::Mutex;
 use super::Context;
 use crate::ast::StatementKind;
 use crate::error::{self, Result, SqlError};
+use crate::executor::create_start;
 
 /// How long a wait for another owner sleeps before it looks again.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -126,6 +130,7 @@ impl Context {
     /// A transaction of this session is in the log.
     pub fn committed(&mut self, gtid: Gtid) {
         self.tracker.committed(gtid);
+        self.forget_original_commit();
         self.gtid_used();
     }
 
@@ -150,6 +155,8 @@ impl Context {
     /// Whether the statement may run: false if it belongs to a transaction that is in the log.
     pub fn passes_gtid_next(&mut self, kind: &StatementKind) -> Result<bool> {
         match self.gtid_next {
+            // The log has BEGIN before it.
+            GtidNext::Owned(_) if create_start::of(kind).is_some() && !has_changes(self) => Ok(true),
             GtidNext::Owned(_) if self.transaction.is_some() && may_not_commit(kind) => {
                 Err(error::CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET.plain())
             }
@@ -160,14 +167,16 @@ impl Context {
         }
     }
 
-    /// A statement has failed: outside of a transaction this gives the GTID up, unless it was about a variable.
+    /// A statement has failed: outside of a transaction this gives the GTID up, unless it was about
+    /// a variable.
     pub fn statement_failed(&mut self, kind: &StatementKind) {
         if self.transaction.is_none() && !matches!(kind, StatementKind::Set(_)) {
             self.gtid_used();
         }
     }
 
-    /// COMMIT of nothing, by a session that owns a GTID: the log gets a transaction without changes.
+    /// COMMIT of nothing, by a session that owns a GTID: the log gets a transaction without
+    /// changes.
     pub fn commit_empty(&mut self) -> Result<()> {
         if self.owned_gtid().is_none() {
             return Ok(());
@@ -187,7 +196,12 @@ impl Context {
     }
 }
 
-/// Statements that would commit an open transaction, which has to be done by name where it has a GTID of its own.
+fn has_changes(cx: &Context) -> bool {
+    cx.transaction.as_ref().is_some_and(|open| open.engine.has_changes())
+}
+
+/// Statements that would commit an open transaction, which has to be done by name where it has a
+/// GTID of its own.
 fn may_not_commit(kind: &StatementKind) -> bool {
     use StatementKind as S;
     super::commits_implicitly(kind) && !matches!(kind, S::LockTables(_))
@@ -199,6 +213,12 @@ fn changes(kind: &StatementKind) -> bool {
     crate::catalog::ddl::is_ddl(kind) && !crate::executor::temporary::is_temporary(kind)
         || matches!(
             kind,
-            S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) | S::TableMaintenance(_) | S::Xa(_)
+            S::Insert(_)
+                | S::Update(_)
+                | S::Delete(_)
+                | S::LoadData(_)
+                | S::Binlog(_)
+                | S::TableMaintenance(_)
+                | S::Xa(_)
         )
 }

@@ -1,12 +1,14 @@
-//! What the log has of a session beside the rows it changes: its statements, with the settings that they depend on.
+//! What the log has of a session beside the rows it changes: its statements, with the settings that
+//! they depend on.
 //!
-//! A replica's applier keeps the settings of one statement until the next one changes them. So a DDL statement carries all
-//! that its meaning depends on, the usual values too; `BEGIN`, whose rows mean the same everywhere, carries less.
+//! A replica's applier keeps the settings of one statement until the next one changes them. So a
+//! DDL statement carries all that its meaning depends on, the usual values too; `BEGIN`, whose rows
+//! mean the same everywhere, carries less.
 
 use std::sync::Arc;
 
 use binlog::event::{Account, EncodedQuery, QueryEvent, StatusVars, UpdatedDatabases, flags2, rows_flags};
-use binlog::group::GroupContext;
+use binlog::group::{GroupContext, OriginalCommit};
 use storage::transaction::RowImages;
 
 use super::Context;
@@ -17,7 +19,7 @@ use crate::catalog::set_aside::ObjectKind;
 use crate::catalog::settings_of;
 use crate::parser::VERSION;
 use crate::types::Collation;
-use crate::variables::{SessionVariables, Value, ids, sql_mode};
+use crate::variables::{ORIGIN_UNKNOWN, SessionVariables, VERSION_UNKNOWN, Value, ids, sql_mode};
 
 /// `binlog_row_metadata` by its list of words.
 const FULL_METADATA: u64 = 1;
@@ -30,8 +32,40 @@ impl Context {
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
         context.rows_flags = self.settled().rows_flags;
+        context.original = self.original_commit();
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context
+    }
+
+    /// What SET says of the next transaction: that it was committed elsewhere before.
+    fn original_commit(&self) -> Option<OriginalCommit> {
+        let timestamp = self.variables().uint(ids::ORIGINAL_COMMIT_TIMESTAMP);
+        if timestamp == ORIGIN_UNKNOWN {
+            return None;
+        }
+        let server_version = match self.variables().uint(ids::ORIGINAL_SERVER_VERSION) {
+            VERSION_UNKNOWN => VERSION,
+            version => version as u32,
+        };
+        Some(OriginalCommit { timestamp, server_version })
+    }
+
+    /// The transaction for which it was said is in the log.
+    pub(crate) fn forget_original_commit(&mut self) {
+        if self.variables().uint(ids::ORIGINAL_COMMIT_TIMESTAMP) != ORIGIN_UNKNOWN {
+            self.change_variables(|v| {
+                v.put(ids::ORIGINAL_COMMIT_TIMESTAMP, Value::UInt(ORIGIN_UNKNOWN));
+                v.put(ids::ORIGINAL_SERVER_VERSION, Value::UInt(VERSION_UNKNOWN));
+            });
+        }
+    }
+
+    /// `pseudo_thread_id`: the connection's number, or what was set.
+    pub(super) fn logged_thread_id(&self) -> u64 {
+        match self.variables().uint(ids::PSEUDO_THREAD_ID) {
+            0 => self.id,
+            set => set,
+        }
     }
 
     pub(super) fn begin_event(&mut self) -> Arc<EncodedQuery> {
@@ -64,7 +98,8 @@ impl Context {
             match change {
                 C::PutTable(..) | C::AlterTable(..) => {
                     status.explicit_defaults_for_timestamp = Some(true);
-                    status.sql_require_primary_key = Some(0);
+                    let required = self.variables().bool(ids::SQL_REQUIRE_PRIMARY_KEY);
+                    status.sql_require_primary_key = Some(required.into());
                 }
                 C::PutDatabase(..) => status.default_table_encryption = Some(0),
                 C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..) => {
@@ -77,7 +112,8 @@ impl Context {
                 C::DropTable(_) | C::DropDatabase(_) | C::PutAside(_) | C::DropSetAside(_) => {}
             }
         }
-        // Whoever filters by database goes by the one that the statement is about, which need not exist yet.
+        // Whoever filters by database goes by the one that the statement is about, which need not
+        // exist yet.
         if let Some(C::PutDatabase(name, _) | C::DropDatabase(name)) = changes.last() {
             event.database = name.as_bytes().to_vec().into();
             event.suppress_use = true;
@@ -85,8 +121,9 @@ impl Context {
         event
     }
 
-    /// The other way: a DDL statement of the log is about to be done in this session, which gets the settings that
-    /// [`Self::ddl_event`] tells, and usual ones for what it does not tell. `timestamp` is the event's.
+    /// The other way: a DDL statement of the log is about to be done in this session, which gets
+    /// the settings that [`Self::ddl_event`] tells, and usual ones for what it does not tell.
+    /// `timestamp` is the event's.
     pub(crate) fn take_over(&mut self, query: &QueryEvent<'_>, timestamp: u32) {
         let settings = settings_of(query, timestamp);
         self.diagnostics.clear();
@@ -99,6 +136,7 @@ impl Context {
             v.put(ids::AUTO_INCREMENT_INCREMENT, Value::UInt(increment.into()));
             v.put(ids::AUTO_INCREMENT_OFFSET, Value::UInt(offset.into()));
             v.put(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY, Value::Bool(settings.generates_key));
+            v.put(ids::SQL_REQUIRE_PRIMARY_KEY, Value::Bool(query.status.sql_require_primary_key == Some(1)));
         });
         self.begin_moment_at(settings.moment);
         self.set_default_database(settings.database);
@@ -122,7 +160,7 @@ impl Context {
             catalog: Some(b"std".as_slice().into()),
             auto_increment: (increments != (1, 1)).then_some(increments),
             charset: Some([
-                self.client_charset().default_collation().0,
+                self.statement_charset().default_collation().0,
                 self.connection_collation().0,
                 number(ids::COLLATION_SERVER),
             ]),
@@ -130,7 +168,7 @@ impl Context {
             ..StatusVars::default()
         };
         QueryEvent {
-            thread_id: self.id as u32,
+            thread_id: self.logged_thread_id() as u32,
             exec_time: 0,
             error_code: 0,
             status,

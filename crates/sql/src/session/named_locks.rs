@@ -1,7 +1,9 @@
-//! Locks by name, server-wide: what GET_LOCK takes. A session may hold several, and one several times.
+//! Locks by name, server-wide: what GET_LOCK takes. A session may hold several, and one several
+//! times.
 //!
 //! (N1) A name is in the table as long as somebody holds it.
-//! (N2) A session that would close a circle of waits gets error 3058 at once, and waits for nothing.
+//! (N2) A session that would close a circle of waits gets error 3058 at once, and waits for
+//!      nothing.
 //! (N3) A session's locks go when it ends or is reset.
 
 use std::collections::HashMap;
@@ -69,8 +71,8 @@ impl State {
 }
 
 impl NamedLocks {
-    /// Takes a lock, waiting for `limit` at most (for ever if `None`); false if the time is over. Error 3058 for a
-    /// deadlock, 1317 if the statement was killed.
+    /// Takes a lock, waiting for `limit` at most (for ever if `None`); false if the time is over.
+    /// Error 3058 for a deadlock, 1317 if the statement was killed.
     pub fn acquire(
         &self,
         name: &str,
@@ -103,7 +105,8 @@ impl NamedLocks {
         }
     }
 
-    /// Gives back one hold of a lock: true if it was the session's, false if another's, `None` if nobody's.
+    /// Gives back one hold of a lock: true if it was the session's, false if another's, `None` if
+    /// nobody's.
     pub fn release(&self, name: &str, session: u64) -> Option<bool> {
         let mut state = self.state.lock();
         let held = state.held.get_mut(name)?;

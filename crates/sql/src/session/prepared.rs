@@ -1,14 +1,16 @@
 //! Prepared statements: parsed once, run many times with other values.
 //!
-//! A statement is named by a number (the binary protocol) or by a name (PREPARE); both kinds live as long as the session and
-//! count towards `max_prepared_stmt_count` of all sessions together.
+//! A statement is named by a number (the binary protocol) or by a name (PREPARE); both kinds live
+//! as long as the session and count towards `max_prepared_stmt_count` of all sessions together.
 //!
-//! 1. prepare  The text is parsed. What gives rows is run up to its columns, which the client is told; so unknown names fail
-//!    here. What can't be prepared is error 1295.
-//! 2. execute  The values become the context's parameters, and the tree runs like any other statement.
+//! 1. prepare  The text is parsed. What gives rows is run up to its columns, which the client is
+//!    told; so unknown names fail here. What can't be prepared is error 1295.
+//! 2. execute  The values become the context's parameters, and the tree runs like any other
+//!    statement.
 //!
-//! The plan of the last execution is kept with the tree; whether it is still good is asked each time
-//! ([`crate::planner::plan`]), so a change of the tables by DDL is nothing that could be missed.
+//! The plan of the last execution is kept with the tree; whether it is still good is asked each
+//! time ([`crate::planner::plan`]), so a change of the tables by DDL is nothing that could be
+//! missed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,9 +22,12 @@ use super::{Context, Session};
 use crate::ast::{Explain, Ident, PrepareSource, Statement, StatementKind};
 use crate::error::{self, Result, SqlError};
 use crate::executor;
-use crate::parser::{self, ParseOptions};
+use crate::executor::create_start;
+use crate::parser::{self, ParseOptions, client_text};
 use crate::planner::plan::Kept;
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
+use crate::statement_digests::Tally;
+use crate::statement_log;
 use crate::status::Counter;
 use crate::types::{Charset, Coercibility, Type};
 use crate::value::Datum;
@@ -49,12 +54,14 @@ pub(super) struct Parsed {
     pub statement: Statement,
     /// What is kept of its last execution.
     pub kept: Mutex<Kept>,
+    /// Where its executions are counted.
+    pub tally: Mutex<Option<Arc<Tally>>>,
 }
 
 impl Parsed {
     /// A statement without a plan.
     pub(super) fn new(text: &[u8], statement: Statement) -> Self {
-        Self { text: text.into(), statement, kept: Mutex::default() }
+        Self { text: text.into(), statement, kept: Mutex::default(), tally: Mutex::default() }
     }
 }
 
@@ -146,32 +153,49 @@ impl Parameter {
 impl Session {
     /// COM_STMT_PREPARE.
     pub fn prepare(&mut self, text: &[u8]) -> Result<Description> {
-        self.process.begin(text, self.cx.database.env().monotonic_coarse());
+        let _bounded = self.cx.begin_bounds();
+        let client = self.cx.client_charset();
+        let shown = client_text::shown(text, client);
+        self.cx.interrupt.statement_begins();
+        self.process.begin(&shown, self.cx.database.env().monotonic_coarse());
         self.cx.begin_moment();
         self.cx.diagnostics.clear();
-        let outcome = self.try_prepare(text);
+        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let text = client_text::to_utf8(text, client, sql_mode).map_err(SqlError::from);
+        let outcome = text.and_then(|text| self.try_prepare(&text));
         self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         let (parsed, columns) = outcome.or_else(|e| self.fail(e))?;
+        if self.cx.database.statement_logs().enabled() != 0 {
+            let kind = &parsed.statement.kind;
+            self.log_command("Prepare", &statement_log::hidden(kind, &parsed.text, sql_mode));
+        }
         let parameters = parsed.statement.parameters as usize;
         Ok(Description { id: self.prepared.add(parsed), parameters, columns })
     }
 
     /// Parses, describes and counts a statement that is to be kept.
     fn try_prepare(&mut self, text: &[u8]) -> Result<(Arc<Parsed>, Vec<ColumnMeta>)> {
-        let parsed = parse(&self.cx, text)?;
+        let mut parsed = parse(&self.cx, text)?;
+        // Its executions are not told again.
+        for remark in std::mem::take(&mut parsed.statement.remarks.list) {
+            self.cx.diagnostics.warn(remark.warning());
+        }
         let columns = describe(&mut self.cx, &parsed)?;
+        // What came since its columns were known is meant for it, not for its execution.
+        crate::bounds::check()?;
         self.prepared.reserve(self.cx.database.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
         Ok((Arc::new(parsed), columns))
     }
 
-    /// An empty list for the values of [`Session::execute_prepared`], in memory that is kept from execution to execution.
+    /// An empty list for the values of [`Session::execute_prepared`], in memory that is kept from
+    /// execution to execution.
     pub fn parameters_to_fill(&mut self) -> Vec<Parameter> {
         std::mem::take(&mut self.cx.parameters)
     }
 
-    /// COM_STMT_EXECUTE: runs a prepared statement with a value for each of its parameters. Error 1243 if there is no such
-    /// statement, 1210 if the number of values is another.
+    /// COM_STMT_EXECUTE: runs a prepared statement with a value for each of its parameters. Error
+    /// 1243 if there is no such statement, 1210 if the number of values is another.
     pub fn execute_prepared(
         &mut self,
         id: u32,
@@ -184,7 +208,10 @@ impl Session {
         if parameters.len() != parsed.statement.parameters as usize {
             return self.fail(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
         }
+        self.cx.interrupt.statement_begins();
         self.process.begin(&parsed.text, self.cx.database.env().monotonic_coarse());
+        self.cx.executed_by = "mysqld_stmt_execute";
+        let _bounded = self.cx.begin_bounds();
         let outcome = self.run_parsed(&parsed, parameters, false, sink);
         self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
@@ -199,7 +226,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         self.cx.parameters = parameters;
+        let nested = std::mem::replace(&mut self.executes_prepared, true);
         let outcome = self.kept_statement(parsed, more, sink);
+        self.executes_prepared = nested;
         self.cx.parameters.clear();
         self.cx.parameters.shrink_to(PARAMETERS_KEPT);
         outcome
@@ -232,8 +261,8 @@ impl Session {
         Parameter { value: Datum::owned(bytes), ty: ty.not_null() }
     }
 
-    /// Query attributes: named values that the client sends along with the statements that it runs next. They hold until
-    /// others are given.
+    /// Query attributes: named values that the client sends along with the statements that it runs
+    /// next. They hold until others are given.
     pub fn set_query_attributes<'a>(&mut self, attributes: impl Iterator<Item = (&'a [u8], Parameter)>) {
         let client = self.cx.client_charset();
         let as_text = |Parameter { value, ty }: Parameter| match value {
@@ -258,7 +287,10 @@ impl Session {
             PrepareSource::Text(text) => text.to_vec(),
             PrepareSource::Variable(variable) => match self.cx.user_variable(variable) {
                 Datum::Null => b"NULL".to_vec(),
-                value => value.into_bytes().into_owned(),
+                value => {
+                    let charset = self.cx.user_variable_type(variable).collation.charset();
+                    charset.convert(value.into_bytes(), Charset::Utf8mb4).0.into_owned()
+                }
             },
         };
         let (parsed, _) = self.try_prepare(&text)?;
@@ -287,6 +319,7 @@ impl Session {
             ty: self.cx.user_variable_type(name),
         };
         let parameters = using.iter().map(value).collect();
+        self.cx.executed_by = "EXECUTE";
         self.run_parsed(&parsed, parameters, more, sink)
     }
 
@@ -307,9 +340,11 @@ impl Session {
 }
 
 fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
-    let options = ParseOptions { sql_mode: cx.variables().uint(ids::SQL_MODE), ..ParseOptions::default() };
+    let text = super::without_terminator(text);
+    let sql_mode = cx.variables().uint(ids::SQL_MODE);
+    let options = ParseOptions { sql_mode, from_client: true, ..ParseOptions::default() };
     let statement = parser::parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())?;
-    if !can_be_prepared(&statement.kind) {
+    if !can_be_prepared(&statement.kind) || create_start::of(&statement.kind).is_some() {
         return Err(error::UNSUPPORTED_PS.plain());
     }
     if statement.parameters > 0 && crate::catalog::ddl::is_ddl(&statement.kind) {

@@ -1,4 +1,5 @@
-//! `RAND(seed)`: the numbers that MySQL gives for a seed. The manual shows them, and programs rely on them.
+//! `RAND(seed)`: the numbers that MySQL gives for a seed. The manual shows them, and programs rely
+//! on them.
 //!
 //! Two linear generators of thirty bits, the second one fed by the first.
 

@@ -1,8 +1,9 @@
 //! Repeated statements are parsed once: the trees of texts that a session sent before.
 //!
-//! A table of fixed size with one place for each hash. A text gets its place only when it comes the second time, so that
-//! statements which never repeat, because their values are in the text, cost a comparison and throw nothing out. A tree
-//! depends on the text and on `sql_mode` alone; both are compared, so a hit is exact.
+//! A table of fixed size with one place for each hash. A text gets its place only when it comes the
+//! second time, so that statements which never repeat, because their values are in the text, cost a
+//! comparison and throw nothing out. A tree depends on the text and on `sql_mode` alone; both are
+//! compared, so a hit is exact.
 
 use std::sync::Arc;
 

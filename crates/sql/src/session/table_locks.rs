@@ -1,17 +1,21 @@
-//! LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK INSTANCE FOR BACKUP: locks that a session asks for by name.
+//! LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK INSTANCE FOR BACKUP: locks that a session asks
+//! for by name.
 //!
-//! - LOCK TABLES commits, gives the session's earlier table locks back, and takes the new ones all at once. Until UNLOCK
-//!   TABLES or START TRANSACTION the session may use these tables only, under these names, and write those that it locked
-//!   to write (errors 1100, 1099).
-//! - FLUSH TABLES WITH READ LOCK lets nobody commit changes or change definitions until UNLOCK TABLES; nor may the session
-//!   itself (1223).
+//! - LOCK TABLES commits, gives the session's earlier table locks back, and takes the new ones all
+//!   at once. Until UNLOCK TABLES or START TRANSACTION the session may use these tables only, under
+//!   these names, and write those that it locked to write (errors 1100, 1099).
+//! - FLUSH TABLES WITH READ LOCK lets nobody commit changes or change definitions until UNLOCK
+//!   TABLES; nor may the session itself (1223).
 //! - LOCK INSTANCE FOR BACKUP keeps DDL of others away until UNLOCK INSTANCE.
 
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Context;
 use crate::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
+use crate::bounds::Ticker;
 use crate::catalog::metadata_lock::gate::{Closed, Pass};
 use crate::catalog::metadata_lock::{Guard, Kind, MetadataLock, Waiter};
 use crate::catalog::{TableDef, database_or};
@@ -51,6 +55,11 @@ impl TableLocks {
         self.tables.is_some()
     }
 
+    /// True between FLUSH TABLES WITH READ LOCK and UNLOCK TABLES.
+    pub(super) fn has_global(&self) -> bool {
+        self.global.is_some()
+    }
+
     /// The kind that LOCK TABLES holds a table's lock in.
     pub(super) fn kind_of(&self, lock: &Arc<MetadataLock>) -> Option<Kind> {
         self.guards().find(|guard| guard.is_of(lock)).map(Guard::kind)
@@ -79,12 +88,23 @@ impl Context {
             let own = self.transaction.iter().flat_map(|open| open.metadata());
             own.chain(self.table_locks.guards()).chain(others).map(Guard::held).collect()
         };
+        let began = Cell::new(Duration::ZERO);
         let waiter = Waiter {
             session: self.id,
             interrupt: &self.interrupt,
             timeout: self.metadata_timeout(),
             waits: self.database.metadata_waits(),
             held: &held,
+            on_wait: &|begins| {
+                let now = self.database.env().monotonic();
+                match begins {
+                    true => began.set(now),
+                    false => storage::lock::note_wait(now.saturating_sub(began.get())),
+                }
+                if let Some(process) = self.database.process(self.id) {
+                    process.set_state(if begins { "Waiting for table metadata lock" } else { "executing" });
+                }
+            },
         };
         lock.lock(kind, holds_already, &waiter)
     }
@@ -95,14 +115,14 @@ impl Context {
         if self.table_locks.global.is_some() && tables.iter().any(|t| t.mode == TableLock::Write) {
             return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
         }
-        let mut names = Vec::new();
+        let (mut names, mut known, mut ticker) = (Vec::new(), HashSet::new(), Ticker::default());
         for table in tables {
+            ticker.step()?;
             if self.temporary_table(table.table.database.as_deref(), &table.table.name).is_some() {
                 continue; // which nobody else sees anyway
             }
             let name = self.lock_name(&table.table, table.alias.as_ref(), table.mode == TableLock::Write)?;
-            let same = |n: &&Name| n.alias.eq_ignore_ascii_case(&name.alias) && n.database == name.database;
-            if names.iter().find(same).is_some() {
+            if !known.insert((name.database.clone(), name.alias.to_ascii_lowercase())) {
                 return Err(error::NONUNIQ_TABLE.with(&[&name.alias]));
             }
             names.push(name);
@@ -125,23 +145,19 @@ impl Context {
         Ok(Name { database, table: table.name.to_string(), alias, write })
     }
 
-    /// Takes the locks in the order of the names (M1), each once, in the strongest kind asked for.
+    /// Takes the locks in the order of the names (M1 of `catalog/metadata_lock.rs`), each once, in
+    /// the strongest kind asked for.
     fn take_tables(&mut self, names: Vec<Name>) -> Result<()> {
-        let mut order: Vec<(&str, &str, bool)> = Vec::new();
+        let mut order: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for name in &names {
-            let (database, table) = (name.database.as_str(), name.table.as_str());
-            match order.iter_mut().find(|(d, t, _)| (*d, *t) == (database, table)) {
-                Some((_, _, write)) => *write |= name.write,
-                None => order.push((database, table, name.write)),
-            }
+            *order.entry((&name.database, &name.table)).or_default() |= name.write;
         }
-        order.sort_unstable();
-        let writes = match order.iter().any(|(_, _, write)| *write) {
+        let writes = match order.values().any(|write| *write) {
             true => Some(self.database.commits().enter(&self.interrupt, self.metadata_timeout())?),
             false => None,
         };
         let mut guards: Vec<Guard> = Vec::new();
-        for (database, table, write) in order {
+        for ((database, table), write) in order {
             let kind = if write { Kind::Exclusive } else { Kind::ReadOnly };
             guards.push(self.take_table(database, table, kind, &guards)?);
         }
@@ -157,6 +173,18 @@ impl Context {
             if self.catalog().is_current(&table) {
                 return Ok(guard);
             }
+        }
+    }
+
+    /// DROP TABLE under LOCK TABLES gives the table's lock back at once: whoever waits for the name
+    /// goes on, and waits for what else it needs. A table that was replaced under the same name
+    /// keeps its lock.
+    pub fn unlock_dropped(&mut self, tables: &[Arc<TableDef>]) {
+        let catalog = self.database.catalog().state();
+        let Some(locked) = &mut self.table_locks.tables else { return };
+        for table in tables.iter().filter(|t| catalog.table(&t.database, &t.name).is_none()) {
+            locked.guards.retain(|guard| !guard.is_of(&table.lock));
+            locked.names.retain(|n| (&*n.database, &*n.table) != (&*table.database, &*table.name));
         }
     }
 
@@ -192,7 +220,8 @@ impl Context {
         Ok(())
     }
 
-    /// Ends what the session has open, its GTID too, and keeps everybody's commits away: the log is about to begin anew.
+    /// Ends what the session has open, its GTID too, and keeps everybody's commits away: the log is
+    /// about to begin anew.
     pub fn begin_reset(&mut self) -> Result<Closed> {
         if self.table_locks.has_tables() {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
@@ -216,7 +245,8 @@ impl Context {
         self.table_locks.backup = None;
     }
 
-    /// Before a statement that changes rows: error 1223 under the session's own global read lock, a wait under another's.
+    /// Before a statement that changes rows: error 1223 under the session's own global read lock, a
+    /// wait under another's.
     pub(super) fn pass_global_lock(&self) -> Result<()> {
         if self.table_locks.global.is_some() {
             return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
@@ -245,7 +275,8 @@ impl Context {
         Ok((definitions, self.enter_commit()?))
     }
 
-    /// Under LOCK TABLES: errors 1100 and 1099 unless the statement's tables are locked for what it does with them.
+    /// Under LOCK TABLES: errors 1100 and 1099 unless the statement's tables are locked for what it
+    /// does with them.
     pub fn check_locked(&self, kind: &StatementKind) -> Result<()> {
         let Some(locked) = &self.table_locks.tables else { return Ok(()) };
         let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
@@ -277,8 +308,8 @@ impl Context {
         Ok(())
     }
 
-    /// Exclusive locks of the tables that a DDL statement changes, in the order of their names (M1); LOCK TABLES may have
-    /// them already.
+    /// Exclusive locks of the tables that a DDL statement changes, in the order of their names
+    /// (M1 of `catalog/metadata_lock.rs`); LOCK TABLES may have them already.
     pub fn lock_definitions(&self, mut tables: Vec<Arc<TableDef>>) -> Result<Vec<Guard>> {
         tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
         let mut guards: Vec<Guard> = Vec::new();
@@ -290,7 +321,8 @@ impl Context {
         Ok(guards)
     }
 
-    /// What ALTER TABLE holds as long as it runs; `None` if LOCK TABLES has the table to itself already.
+    /// What ALTER TABLE holds as long as it runs; `None` if LOCK TABLES has the table to itself
+    /// already.
     pub fn lock_to_alter(&self, table: &TableDef) -> Result<Option<Guard>> {
         match self.table_locks.kind_of(&table.lock) {
             Some(Kind::Exclusive) => Ok(None),

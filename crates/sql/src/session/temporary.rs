@@ -1,7 +1,7 @@
 //! The session's temporary tables: how they are found, made and dropped.
 //!
-//! (T1) A dropped table's trees are given back only when no transaction has changes of them: what a transaction has done
-//!      to a table that is dropped within it is still in its write set.
+//! (T1) A dropped table's trees are given back only when no transaction has changes of them: what a
+//!      transaction has done to a table that is dropped within it is still in its write set.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ impl Context {
         tables.get(database.or(self.default_database())?, name)
     }
 
-    /// A table as the session's statements see it, for looking at its definition; errors 1046, 1049 and 1146.
+    /// A table as the session's statements see it, for looking at its definition; errors 1046, 1049
+    /// and 1146.
     pub fn visible_table(&self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
         match self.temporary_table(database, name) {
             Some(table) => Ok(table.clone()),
@@ -73,8 +74,13 @@ impl Context {
 
     /// Drops a temporary table.
     pub(crate) fn drop_temporary(&mut self, table: &TableDef) {
-        self.temporary.tables.remove(&table.database, &table.name);
+        self.forget_temporary(table);
         self.retire(table);
+    }
+
+    /// Nobody finds a temporary table any more; its trees stay.
+    pub(crate) fn forget_temporary(&mut self, table: &TableDef) {
+        self.temporary.tables.remove(&table.database, &table.name);
     }
 
     /// Gives the trees of a table back that nobody finds any more.

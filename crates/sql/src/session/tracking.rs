@@ -1,8 +1,9 @@
-//! Session-state tracking: what a statement changed in the session, for clients that asked to be told with its OK
-//! (CLIENT_SESSION_TRACK).
+//! Session-state tracking: what a statement changed in the session, for clients that asked to be
+//! told with its OK (CLIENT_SESSION_TRACK).
 //!
-//! Statements note what they change while they run; nothing is noted for clients that do not ask. What is told of it is
-//! decided at the end, by the settings `session_track_*` as they are then. Transactions have a file of their own.
+//! Statements note what they change while they run; nothing is noted for clients that do not ask.
+//! What is told of it is decided at the end, by the settings `session_track_*` as they are then.
+//! Transactions have a file of their own.
 
 mod transactions;
 

@@ -1,7 +1,8 @@
 //! The session's side of transactions: when they begin, what they hold, how they end.
 //!
-//! A statement that touches tables opens a transaction if none is open. With autocommit, and unless BEGIN opened it, the
-//! transaction ends with the statement; else with COMMIT, ROLLBACK, or a statement that commits implicitly.
+//! A statement that touches tables opens a transaction if none is open. With autocommit, and unless
+//! BEGIN opened it, the transaction ends with the statement; else with COMMIT, ROLLBACK, or a
+//! statement that commits implicitly.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use binlog::gtid::Gtid;
 use binlog::log::Published;
+use smallvec::SmallVec;
 use storage::transaction::{Isolation, Savepoint};
 use storage::{Transaction, TransactionOptions};
 
@@ -19,6 +21,7 @@ use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::{Guard, Guards, Kind};
 use crate::error::{self, Result};
 use crate::status::Counter;
+use crate::value::temporal::SECOND;
 use crate::variables::ids;
 
 /// An open transaction.
@@ -27,6 +30,11 @@ pub struct Open {
     pub engine: Box<Transaction>,
     /// BEGIN opened it, or autocommit is off: it outlives its statements.
     pub explicit: bool,
+    /// BEGIN opened it, or a statement has used a table: else it goes with the statement,
+    /// autocommit or not.
+    pub used: bool,
+    /// What SET TRANSACTION had said of it.
+    characteristics: Characteristics,
     /// START TRANSACTION READ ONLY.
     pub read_only: bool,
     /// What its snapshot holds of the log, if it began WITH CONSISTENT SNAPSHOT.
@@ -112,6 +120,8 @@ impl Context {
         self.transaction = Some(Open {
             engine,
             explicit,
+            used: false,
+            characteristics: next,
             read_only,
             start: None,
             savepoints: Vec::new(),
@@ -124,7 +134,8 @@ impl Context {
         self.transaction_beside(None)
     }
 
-    /// A transaction beside the session's, which is logged under the name that the session's next one has.
+    /// A transaction beside the session's, which is logged under the name that the session's next
+    /// one has.
     pub(crate) fn logged_transaction(&mut self) -> Box<Transaction> {
         self.transaction_beside(self.owned_gtid())
     }
@@ -144,7 +155,8 @@ impl Context {
         self.settled().lock_wait_timeout
     }
 
-    /// A table for a statement that reads it: its definition stays as it is until the transaction ends.
+    /// A table for a statement that reads it: its definition stays as it is until the transaction
+    /// ends.
     pub fn open_table(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
         self.open(database, name, Kind::Read)
     }
@@ -158,6 +170,7 @@ impl Context {
         let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
         crate::catalog::check_not_system(&database)?;
         self.track_table(kind);
+        self.tell_of_transaction();
         if let Some(table) = self.temporary_table(Some(&database), name) {
             let table = table.clone();
             self.check_temporary()?;
@@ -185,9 +198,22 @@ impl Context {
         }
     }
 
+    /// From its first table on, or its snapshot, others may know of the transaction.
+    fn tell_of_transaction(&mut self) {
+        if self.open_transaction.has_begun() {
+            return;
+        }
+        let moment = self.real_moment() as u64;
+        let Open { engine, explicit, read_only, .. } = self.transaction();
+        let (owner, isolation, explicit, read_only) =
+            (engine.owner().0, engine.isolation(), *explicit, *read_only);
+        self.open_transaction.begin(owner, moment, isolation, explicit, read_only);
+    }
+
     /// Keeps a table's definition as it is until the transaction ends.
     fn hold(&mut self, mut guard: Guard, table: &Arc<TableDef>) -> Result<()> {
         guard.keep(table);
+        self.open_transaction.holds(&table.lock, guard.kind());
         let open = self.transaction();
         if open.engine.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from) {
             return Err(error::TABLE_DEF_CHANGED.plain());
@@ -199,13 +225,16 @@ impl Context {
     fn track_table(&mut self, kind: Kind) {
         let autocommit = self.autocommit();
         self.tracker.transactions.table(kind == Kind::Write, autocommit);
+        self.transaction().used = true;
     }
 
-    /// Opens a table once more, for a plan that was made for this definition of it; false if that is not known to be its
-    /// definition now. It was when the catalog's definitions had the number `definitions`. An error if the table can't be had: who
-    /// planned again would wait for it once more.
+    /// Opens a table once more, for a plan that was made for this definition of it; false if that
+    /// is not known to be its definition now. It was when the catalog's definitions had the number
+    /// `definitions`. An error if the table can't be had: who planned again would wait for it once
+    /// more.
     pub(crate) fn reopen(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
-        // The catalog does not know of temporary tables: that they are gone, or have taken this one's name.
+        // The catalog does not know of temporary tables: that they are gone, or have taken this
+        // one's name.
         let is_of_catalog = !table.is_temporary() && !self.has_temporary_tables();
         if !is_of_catalog || self.table_locks.has_tables() || !self.rehold(table, kind, definitions)? {
             let now = self.open(Some(&table.database), &table.name, kind);
@@ -215,8 +244,10 @@ impl Context {
         Ok(true)
     }
 
-    /// Without a look into the catalog: true if the transaction keeps the definition already, or does from now on.
+    /// Without a look into the catalog: true if the transaction keeps the definition already, or
+    /// does from now on.
     fn rehold(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
+        self.tell_of_transaction();
         let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
         let (mut held, mut kept) = (false, false);
         for guard in own {
@@ -237,17 +268,59 @@ impl Context {
         Ok(is_same)
     }
 
-    /// [`Self::check_writable`] for a table whose rows are to change: a temporary one is no matter of the transaction's.
+    /// [`Self::check_writable`] for a table whose rows are to change: a temporary one is no matter
+    /// of the transaction's.
     pub fn check_writable_table(&mut self, table: &TableDef) -> Result<()> {
         if table.is_temporary() { Ok(()) } else { self.check_writable() }
     }
 
-    /// Error 1792 in a read-only transaction; and what a global read lock means for a statement that changes rows.
+    /// Error 1792 in a read-only transaction; and what a global read lock means for a statement
+    /// that changes rows.
     pub fn check_writable(&mut self) -> Result<()> {
         if self.transaction().read_only {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.plain());
         }
+        self.check_server_writable()?;
         self.pass_global_lock()
+    }
+
+    /// SET TRANSACTION holds for the next transaction: an implicit commit counts as one.
+    pub fn forget_next_transaction(&mut self) {
+        if !std::mem::take(&mut self.next_transaction).is_default() {
+            self.tracker.transactions.one_shot_used();
+        }
+    }
+
+    /// Error 1792 for a definition, or what is like one, in a transaction that is READ ONLY, or if
+    /// the next one would be. What commits implicitly has done so: what counts then is the session.
+    pub fn check_definition_writable(&self, kind: &ast::StatementKind) -> Result<()> {
+        use ast::{MaintenanceVerb as V, SetItem, StatementKind as S, TableLock};
+        let own =
+            |name: &ast::ObjectName| self.temporary_table(name.database.as_deref(), &name.name).is_some();
+        let changes = match kind {
+            S::TableMaintenance(maintenance) => {
+                matches!(maintenance.verb, V::Analyze | V::Optimize | V::Repair)
+            }
+            S::LockTables(tables) => tables.iter().any(|t| t.mode == TableLock::Write && !own(&t.table)),
+            S::Set(items) => {
+                matches!(items.as_slice(), [SetItem::Password { .. }]) && self.transaction.is_none()
+            }
+            kind => crate::catalog::ddl::is_ddl(kind),
+        };
+        if !changes {
+            return Ok(());
+        }
+        let read_only = match &self.transaction {
+            Some(open) => open.read_only,
+            None => {
+                let next = self.next_transaction.read_only;
+                next.unwrap_or_else(|| self.variables().bool(ids::TRANSACTION_READ_ONLY))
+            }
+        };
+        match read_only {
+            true => Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.plain()),
+            false => Ok(()),
+        }
     }
 
     /// BEGIN, START TRANSACTION.
@@ -257,6 +330,7 @@ impl Context {
         let next = self.next_transaction;
         let told = Characteristics { read_only: options.read_only.or(next.read_only), ..next };
         self.open_transaction(true, options.read_only);
+        self.transaction().used = true;
         self.tracker.transactions.began(told, options.consistent_snapshot);
         if options.consistent_snapshot {
             if self.transaction().engine.isolation() == Isolation::RepeatableRead {
@@ -270,9 +344,11 @@ impl Context {
 
     /// The snapshot, and its place in the log: a dump's tables and position agree without a lock.
     fn take_consistent_snapshot(&mut self) {
+        self.tell_of_transaction();
         let log = self.database.log().clone();
         let before = log.published();
-        // If the log has stopped the snapshot is of what was visible, and its place is that of the end.
+        // If the log has stopped the snapshot is of what was visible, and its place is that of the
+        // end.
         let _ = log.wait_visible(before.position);
         let position = self.transaction().engine.snapshot().position();
         self.transaction().start = log.published_at(position, before).ok();
@@ -305,8 +381,22 @@ impl Context {
     /// The open transaction, which ends now.
     pub(super) fn take_transaction(&mut self) -> Option<Open> {
         let open = self.transaction.take()?;
+        self.open_transaction.end();
         self.tracker.transactions.ended();
         Some(open)
+    }
+
+    /// Forgets a transaction in which nothing was done, as if it had not been opened: what SET
+    /// TRANSACTION said is for the next one.
+    pub(super) fn forget_unused(&mut self) {
+        let is_unused = |open: &Open| !open.used && !open.engine.has_changes() && open.savepoints.is_empty();
+        if self.transaction.as_ref().is_some_and(is_unused)
+            && self.owned_gtid().is_none()
+            && let Some(open) = self.transaction.take()
+        {
+            self.next_transaction = open.characteristics;
+            open.engine.rollback();
+        }
     }
 
     /// COMMIT, and what statements that commit implicitly do first.
@@ -325,26 +415,54 @@ impl Context {
         Ok(())
     }
 
-    /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed and what it has read is as
-    /// durable as the settings ask.
+    /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed
+    /// and what it has read is as durable as the settings ask.
     pub(super) fn enqueue_open(&mut self) -> Result<Option<Unsettled>> {
         let pass = match &self.transaction {
-            Some(open) if open.engine.has_changes() => self.enter_commit()?,
+            Some(open) if open.engine.has_changes() => {
+                let pass = self.enter_commit()?;
+                if let Err(e) = self.check_server_writable() {
+                    self.rollback();
+                    return Err(e);
+                }
+                pass
+            }
             _ => None,
         };
         let Some(Open { engine, tables, .. }) = self.take_transaction() else { return Ok(None) };
-        self.count(Counter::HandlerCommit);
+        if !tables.is_empty() {
+            self.count(Counter::HandlerCommit);
+        }
         let newest = engine.newest_read();
+        let changed = SmallVec::<[u64; 4]>::from_slice(engine.changed_tables());
         Ok(match engine.enqueue(&mut self.transaction_memory)? {
-            Some(pending) => Some(Unsettled::commit(pending, tables, pass)),
+            Some(pending) => {
+                self.note_changes(&changed);
+                self.forget_original_commit();
+                Some(Unsettled::commit(pending, tables, pass))
+            }
             None => Unsettled::read(self.database.engine(), newest),
         })
     }
 
+    /// Notes that rows of these tables are changed, by their numbers.
+    pub(crate) fn note_changes(&self, tables: &[u64]) {
+        if tables.is_empty() {
+            return;
+        }
+        let seconds = (self.real_moment() / SECOND) as u32;
+        tables.iter().for_each(|&table| self.database.change_times().changed(table, seconds));
+    }
+
     /// ROLLBACK.
     pub fn rollback(&mut self) {
+        if let Some(started) = self.started_table.take() {
+            self.drop_temporary(started.filled());
+        }
         if let Some(open) = self.take_transaction() {
-            self.count(Counter::HandlerRollback);
+            if !open.tables.is_empty() {
+                self.count(Counter::HandlerRollback);
+            }
             open.engine.rollback();
             self.drop_retired();
         }
@@ -356,6 +474,7 @@ impl Context {
         if !self.in_transaction() && self.autocommit() {
             return; // it would end with this statement
         }
+        self.count(Counter::HandlerSavepoint);
         let open = self.transaction();
         let savepoint = open.engine.savepoint();
         open.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
@@ -377,6 +496,7 @@ impl Context {
         open.savepoints.truncate(place + 1);
         let savepoint = open.savepoints[place].1;
         open.engine.rollback_to(savepoint);
+        self.count(Counter::HandlerSavepointRollback);
         Ok(())
     }
 
@@ -399,7 +519,18 @@ impl Context {
         engine.begin_statement(timestamp, log_text.then_some(text));
     }
 
-    /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a whole.
+    /// The same for an event of a BINLOG statement, which happened at `timestamp`.
+    pub(crate) fn begin_row_event(&mut self, timestamp: u32) {
+        let settled = *self.settled();
+        let engine = &mut self.transaction().engine;
+        engine.set_lock_wait_timeout(settled.lock_wait_timeout);
+        engine.set_row_images(settled.row_images);
+        engine.set_rows_flags(settled.rows_flags);
+        engine.begin_statement(timestamp, None);
+    }
+
+    /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a
+    /// whole.
     pub fn end_statement(&mut self, succeeded: bool) {
         let Some(open) = &mut self.transaction else { return };
         if succeeded {
@@ -407,6 +538,7 @@ impl Context {
         } else {
             open.engine.rollback_statement();
         }
+        self.open_transaction.set_rows_changed(open.engine.rows_changed());
     }
 }
 

@@ -1,9 +1,10 @@
-//! What a statement's reply waits for: its commit, or that what it has read is as durable as the settings ask (C5). The
-//! session need not wait for it itself, so that its thread can wait for the client's next command meanwhile.
+//! What a statement's reply waits for: its commit, or that what it has read is as durable as the
+//! settings ask (C5 of ARCHITECTURE.md). The session need not wait for it itself, so that its
+//! thread can wait for the client's next command meanwhile.
 //!
 //! (L1) Nothing of the session runs before it is settled: a session would not see its own changes.
-//! (L2) Until then a commit keeps what every commit keeps: its pass, for FLUSH TABLES WITH READ LOCK, and the metadata locks,
-//!      for a definition that comes next must see its rows.
+//! (L2) Until then a commit keeps what every commit keeps: its pass, for FLUSH TABLES WITH READ
+//!      LOCK, and the metadata locks, for a definition that comes next must see its rows.
 
 use std::sync::Arc;
 
@@ -37,7 +38,8 @@ impl Unsettled {
         (engine.log().visible() < newest).then(|| Self(Kind::Read(engine.clone(), newest)))
     }
 
-    /// Waits until it is as durable as the settings ask; gives the transaction's name, if it was a commit.
+    /// Waits until it is as durable as the settings ask; gives the transaction's name, if it was a
+    /// commit.
     pub(super) fn wait(self) -> Result<Option<Committed>> {
         match self.0 {
             Kind::Commit { pending, .. } => Ok(Some(pending.wait()?)),
@@ -45,7 +47,8 @@ impl Unsettled {
         }
     }
 
-    /// Does not wait: `witness` is called once, at once or by whoever makes it durable; it must neither block nor panic.
+    /// Does not wait: `witness` is called once, at once or by whoever makes it durable; it must
+    /// neither block nor panic.
     pub fn leave(self, witness: impl FnOnce(Result<()>) + Send + 'static) {
         match self.0 {
             Kind::Commit { pending, tables, pass } => pending.leave(move |outcome| {
@@ -60,8 +63,9 @@ impl Unsettled {
 }
 
 impl Context {
-    /// Whether the reply of a statement, which is the command's last, may be left to others: it is one packet, and nothing
-    /// of the session waits for the outcome.
+    /// Whether the reply of a statement, which is the command's last, may be left to others: it is
+    /// OK or an error, which takes the OK's place in what is written by then, and nothing of the
+    /// session waits for the outcome.
     pub(super) fn set_may_leave(&mut self, wanted: bool, kind: &StatementKind) {
         use StatementKind as S;
         self.may_leave = wanted
@@ -80,8 +84,8 @@ impl Context {
         Ok(())
     }
 
-    /// Waits until what the transaction has read through locks is as durable as the settings ask: nobody is told of a
-    /// transaction before (C5).
+    /// Waits until what the transaction has read through locks is as durable as the settings ask:
+    /// nobody is told of a transaction before (C5 of ARCHITECTURE.md).
     pub fn await_locked_reads(&self) -> Result<()> {
         self.locked_reads().map_or(Ok(()), |unsettled| unsettled.wait().map(drop))
     }

@@ -58,7 +58,7 @@ fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
         ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.status.last_insert_id),
         ids::GTID_NEXT => Datum::owned(cx.gtid_next_text()),
         ids::GTID_OWNED => Datum::owned(cx.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
-        ids::PSEUDO_THREAD_ID => Datum::UInt(cx.id),
+        ids::PSEUDO_THREAD_ID => Datum::UInt(cx.logged_thread_id()),
         ids::TIMESTAMP => {
             let micros = crate::value::Decimal::from_parts(cx.moment().into(), 6)?;
             Datum::Decimal(micros)

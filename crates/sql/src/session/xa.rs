@@ -1,8 +1,8 @@
 //! XA: transactions whose end is decided elsewhere, in two phases.
 //!
-//! A session runs a branch from XA START to XA PREPARE; then the engine keeps it, whatever becomes of the session, and any
-//! session may commit it or roll it back (`xa_detach_on_prepare`, which MySQL has on by default). Until it ends, the tables that
-//! it changes keep their definitions.
+//! A session runs a branch from XA START to XA PREPARE; then the engine keeps it, whatever becomes
+//! of the session, and any session may commit it or roll it back (`xa_detach_on_prepare`, which
+//! MySQL has on by default). Until it ends, the tables that it changes keep their definitions.
 //!
 //! | state | what is allowed |
 //! | --- | --- |
@@ -61,7 +61,8 @@ fn xid_of(given: &ast::Xid) -> Result<Xid> {
 }
 
 impl Context {
-    /// Within a branch: error 1399 for what would end its transaction, and for any statement once it is idle.
+    /// Within a branch: error 1399 for what would end its transaction, and for any statement once
+    /// it is idle.
     pub fn check_branch(&self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
         let Some(branch) = &self.branch else { return Ok(()) };
@@ -219,11 +220,18 @@ impl Context {
         let verb = if commit { "COMMIT" } else { "ROLLBACK" };
         let event = self.bracket_event(format!("XA {verb} {}", xid.text()).into_bytes());
         let engine = self.database.engine();
+        let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
         match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
             Some(committed) => {
                 self.database.forget_branch(xid);
                 match committed {
-                    Some(committed) => self.committed(committed.gtid),
+                    Some(committed) => {
+                        let state = self.catalog().state();
+                        let tables = tables.iter().flat_map(|(_, names)| names);
+                        let ids = tables.filter_map(|(database, name)| Some(state.table(database, name)?.id));
+                        self.note_changes(&ids.collect::<Vec<_>>());
+                        self.committed(committed.gtid);
+                    }
                     None => self.log_empty()?,
                 }
                 Ok(())
@@ -240,7 +248,8 @@ impl Context {
         }
     }
 
-    /// The engine has rolled the transaction back, for a deadlock: of a branch only its name is left.
+    /// The engine has rolled the transaction back, for a deadlock: of a branch only its name is
+    /// left.
     pub(super) fn branch_lost(&mut self) {
         if let Some(branch) = &mut self.branch {
             branch.state = State::RollbackOnly;

@@ -1,7 +1,8 @@
 //! What log, store and locks counted, as rows of `SHOW STATUS`.
 //!
-//! MySQL's and MariaDB's names where they count the same (`Binlog_commits`, `Innodb_row_lock_waits`); the rest is this
-//! server's own. Names that end in `_us` are microseconds.
+//! MySQL's and MariaDB's names where they count the same (`Binlog_commits`,
+//! `Innodb_row_lock_waits`); the rest is this server's own. Names that end in `_us` are
+//! microseconds.
 
 use super::{Rows, Status};
 use binlog::log::Log;
@@ -17,6 +18,7 @@ pub fn register(status: &Status, engine: &Arc<Engine>) {
             add_engine(&engine, rows);
             add_log(engine.log(), rows);
             add_store(engine.store(), rows);
+            add_pages(&engine, rows);
             add_locks(engine.locks(), rows);
         }
     });
@@ -31,7 +33,7 @@ fn add_engine(engine: &Engine, rows: &mut Rows) {
 
 fn add_store(store: &Store, rows: &mut Rows) {
     let stats = store.stats();
-    rows.gauge("Innodb_buffer_pool_bytes_data", stats.cache_bytes);
+    rows.gauge("Innodb_buffer_pool_bytes_data", stats.cache_bytes + stats.memtable_bytes as u64);
     rows.push("Innodb_buffer_pool_read_requests", stats.cache_hits + stats.cache_misses);
     rows.push("Innodb_buffer_pool_reads", stats.cache_misses);
     rows.gauge("Duramen_store_memtable_bytes", stats.memtable_bytes);
@@ -45,6 +47,26 @@ fn add_store(store: &Store, rows: &mut Rows) {
     rows.push("Duramen_store_compacted_bytes", stats.compacted_bytes);
     rows.push("Duramen_store_writes_slowed", stats.writes_slowed);
     rows.push("Duramen_store_writes_stopped", stats.writes_stopped);
+}
+
+/// Bytes of a page, in which MySQL counts: `innodb_page_size`.
+pub(crate) const PAGE: u64 = 16_384;
+
+/// The block cache and the memtables, which are what waits to be written, as the pages that they
+/// would be.
+fn add_pages(engine: &Engine, rows: &mut Rows) {
+    let stats = engine.store().stats();
+    let changed = stats.memtable_bytes as u64;
+    let dirty = changed.div_ceil(PAGE);
+    let cached = stats.cache_bytes.div_ceil(PAGE);
+    let room = (engine.options().block_cache_size as u64).saturating_sub(stats.cache_bytes) / PAGE;
+    rows.gauge("Innodb_buffer_pool_bytes_dirty", changed);
+    rows.gauge("Innodb_buffer_pool_pages_data", cached + dirty);
+    rows.gauge("Innodb_buffer_pool_pages_dirty", dirty);
+    rows.gauge("Innodb_buffer_pool_pages_free", room);
+    rows.gauge("Innodb_buffer_pool_pages_misc", 0_u64);
+    rows.gauge("Innodb_buffer_pool_pages_total", cached + dirty + room);
+    rows.gauge("Innodb_page_size", PAGE);
 }
 
 fn add_locks(locks: &LockManager, rows: &mut Rows) {

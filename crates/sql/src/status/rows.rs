@@ -1,4 +1,5 @@
-//! Rows of `SHOW STATUS` as they are gathered, each with its kind, so that metrics can be told from them too.
+//! Rows of `SHOW STATUS` as they are gathered, each with its kind, so that metrics can be told from
+//! them too.
 
 use std::borrow::Cow;
 use stdx::histogram::Histogram;
@@ -62,8 +63,9 @@ impl Rows {
         self.0.push((name.into(), Value::Text(value.into())));
     }
 
-    /// Adds a histogram of microseconds (if the name ends in `_us`) or sizes: count, mean, bounds of the 50 %, 99 % and
-    /// 99.9 % quantiles, and each bucket that counted something (`name_below_1024`).
+    /// Adds a histogram of microseconds (if the name ends in `_us`) or sizes: count, mean, bounds
+    /// of the 50 %, 99 % and 99.9 % quantiles, and each bucket that counted something
+    /// (`name_below_1024`).
     pub fn push_histogram(&mut self, name: &'static str, help: &'static str, histogram: &Histogram) {
         let buckets: Vec<_> = histogram.buckets().filter(|&(_, n)| n > 0).collect();
         let distribution = Distribution {

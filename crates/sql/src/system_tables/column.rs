@@ -6,12 +6,28 @@ use crate::catalog::ColumnDef;
 use crate::catalog::table::Default;
 use crate::executor::output::OutputColumn;
 use crate::types::{Collation, DataType};
-use crate::value::Datum;
+use crate::value::{Datum, json};
 
 /// `utf8mb3_bin`: names of schemas and tables differ in case.
-const NAMES: Collation = Collation(83);
+pub(super) const NAMES: Collation = Collation(83);
 /// `utf8mb3_general_ci`: everything else does not.
-const WORDS: Collation = Collation(33);
+pub(super) const WORDS: Collation = Collation(33);
+/// `ascii_general_ci`: hosts.
+pub(super) const ASCII: Collation = Collation(11);
+/// `utf8mb4_0900_ai_ci`: texts of `performance_schema`.
+pub(super) const MB4: Collation = Collation::UTF8MB4_0900_AI_CI;
+/// `utf8mb4_bin`: its accounts.
+pub(super) const MB4_BIN: Collation = Collation(46);
+
+/// The members of switches.
+pub(super) const N_Y: &[&str] = &["N", "Y"];
+/// The members of switches in `performance_schema`.
+pub(super) const YES_NO: &[&str] = &["YES", "NO"];
+
+/// A document of its text; `None` if the text is none.
+fn json(text: &[u8]) -> Option<Vec<u8>> {
+    json::encode(&json::parse::parse(text).ok()?).ok()
+}
 
 /// A column of a system table.
 #[derive(Debug)]
@@ -29,12 +45,32 @@ pub struct SystemColumn {
 pub enum Kind {
     /// The name of a schema or table.
     Name,
+    /// CHAR of so many characters.
+    Char(u8, Collation),
     /// VARCHAR of so many characters.
     Varchar(u16),
+    /// The same, of another collation.
+    VarcharOf(u16, Collation),
+    /// TEXT.
+    TextOf(Collation),
+    /// BLOB.
+    Blob,
     /// LONGTEXT.
     Text,
     /// LONGTEXT that differs in case.
     CaseText,
+    /// LONGTEXT of another collation.
+    LongtextOf(Collation),
+    /// ENUM of these members. Rows have them as texts.
+    Enum(&'static [&'static str], Collation),
+    /// SET of these members. Rows have them as texts.
+    Set(&'static [&'static str], Collation),
+    /// TINYINT.
+    Tinyint,
+    /// TINYINT(1).
+    Boolean,
+    /// SMALLINT UNSIGNED.
+    Usmallint,
     /// INT.
     Int,
     /// INT UNSIGNED.
@@ -43,22 +79,30 @@ pub enum Kind {
     Bigint,
     /// BIGINT UNSIGNED.
     Biguint,
+    /// FLOAT.
+    Float,
+    /// DOUBLE.
+    Double,
     /// DATETIME.
     Datetime,
     /// TIMESTAMP.
     Timestamp,
+    /// TIMESTAMP(6).
+    Timestamp6,
     /// TIME.
     Time,
-    /// JSON.
+    /// TIME(6).
+    Time6,
+    /// JSON. Rows have its text.
     Json,
 }
 
 /// `columns! { NAME: Kind, OTHER: Kind(1) or_null, }`
 macro_rules! columns {
-    ($($name:ident : $kind:ident $(($length:literal))? $($null:ident)?),* $(,)?) => {
+    ($($name:ident : $kind:ident $(($($of:expr),*))? $($null:ident)?),* $(,)?) => {
         &[$($crate::system_tables::column::SystemColumn {
             name: stringify!($name),
-            kind: $crate::system_tables::column::Kind::$kind $(($length))?,
+            kind: $crate::system_tables::column::Kind::$kind $(($($of),*))?,
             nullable: !stringify!($($null)?).is_empty(),
         }),*]
     };
@@ -67,29 +111,61 @@ pub(super) use columns;
 
 impl Kind {
     fn data_type(self) -> DataType {
-        let integer = |size, unsigned| DataType::Integer {
-            size,
-            sign: Sign { unsigned, zerofill: false },
-            width: None,
-        };
+        let sign = |unsigned| Sign { unsigned, zerofill: false };
+        let integer = |size, unsigned| DataType::Integer { size, sign: sign(unsigned), width: None };
+        let floating = |double| DataType::Floating { double, digits: None, sign: sign(false) };
+        let labels = |members: &[&str]| members.iter().map(|m| m.as_bytes().into()).collect();
         match self {
             Kind::Name => DataType::VarChar { length: 64, collation: NAMES },
+            Kind::Char(length, collation) => DataType::Char { length, collation },
             Kind::Varchar(length) => DataType::VarChar { length, collation: WORDS },
+            Kind::VarcharOf(length, collation) => DataType::VarChar { length, collation },
+            Kind::TextOf(collation) => DataType::Lob { length_bytes: 2, collation },
+            Kind::Blob => DataType::Lob { length_bytes: 2, collation: Collation::BINARY },
             Kind::Text => DataType::Lob { length_bytes: 4, collation: WORDS },
             Kind::CaseText => DataType::Lob { length_bytes: 4, collation: NAMES },
+            Kind::LongtextOf(collation) => DataType::Lob { length_bytes: 4, collation },
+            Kind::Enum(members, collation) => DataType::Enum { members: labels(members), collation },
+            Kind::Set(members, collation) => DataType::Set { members: labels(members), collation },
+            Kind::Tinyint => integer(IntegerSize::Tiny, false),
+            Kind::Boolean => DataType::Integer { size: IntegerSize::Tiny, sign: sign(false), width: Some(1) },
+            Kind::Usmallint => integer(IntegerSize::Small, true),
             Kind::Int => integer(IntegerSize::Int, false),
             Kind::Uint => integer(IntegerSize::Int, true),
             Kind::Bigint => integer(IntegerSize::Big, false),
             Kind::Biguint => integer(IntegerSize::Big, true),
+            Kind::Float => floating(false),
+            Kind::Double => floating(true),
             Kind::Datetime => DataType::DateTime(0),
             Kind::Timestamp => DataType::Timestamp(0),
+            Kind::Timestamp6 => DataType::Timestamp(6),
             Kind::Time => DataType::Time(0),
+            Kind::Time6 => DataType::Time(6),
             Kind::Json => DataType::Json,
         }
     }
 }
 
 impl SystemColumn {
+    /// A value as a stored column of the type has it: members of ENUM and SET with their numbers,
+    /// documents encoded.
+    pub fn value(&self, value: Datum<'static>) -> Datum<'static> {
+        let Datum::Bytes(text) = value else { return value };
+        match self.kind {
+            Kind::Enum(members, _) => {
+                let number = members.iter().position(|member| member.as_bytes() == &*text);
+                Datum::Label(number.map_or(0, |number| number as u64 + 1), text)
+            }
+            Kind::Set(members, _) => {
+                let has = |member: &&str| text.split(|b| *b == b',').any(|word| word == member.as_bytes());
+                let bits = members.iter().enumerate().filter(|(_, member)| has(member));
+                Datum::Label(bits.fold(0, |sum, (number, _)| sum | 1 << number), text)
+            }
+            Kind::Json => json(&text).map_or(Datum::Null, |document| Datum::Json(document.into())),
+            _ => Datum::Bytes(text),
+        }
+    }
+
     /// The column as a definition.
     pub fn definition(&self) -> ColumnDef {
         ColumnDef {

@@ -21,14 +21,14 @@ struct Place<'a> {
 }
 
 pub(super) fn columns(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
-    for (schema, table) in wanted.system_tables(cx) {
+    for (schema, table) in wanted.system_tables_with_columns(cx) {
         for (number, column) in table.definitions().iter().enumerate() {
             let place =
                 Place { schema: schema.name, table: table.name, number, key: "", extra: String::new() };
             each(row(cx, &place, column))?;
         }
     }
-    for table in wanted.tables(cx) {
+    for table in wanted.tables_with_columns(cx) {
         for (place, (number, column)) in table.shown_columns().enumerate() {
             let key = column_key(&table, number);
             let extra = column_extra(&table, number);
@@ -63,7 +63,7 @@ fn row(cx: &Context, place: &Place<'_>, column: &ColumnDef) -> Vec<Datum<'static
 }
 
 pub(super) fn columns_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
-    for table in wanted.tables(cx) {
+    for table in wanted.tables_with_columns(cx) {
         for (_, column) in table.shown_columns() {
             let names = [CATALOG, &table.database, &table.name, &column.name];
             let mut row: Vec<_> = names.into_iter().map(Datum::owned).collect();
@@ -74,8 +74,8 @@ pub(super) fn columns_extensions(cx: &mut Context, wanted: &Wanted, each: Each<'
     Ok(())
 }
 
-/// DATA_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_OCTET_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION,
-/// CHARACTER_SET_NAME and COLLATION_NAME of a type.
+/// DATA_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_OCTET_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE,
+/// DATETIME_PRECISION, CHARACTER_SET_NAME and COLLATION_NAME of a type.
 pub(super) fn type_cells(ty: &DataType) -> Vec<Datum<'static>> {
     let (precision, scale) = numeric(ty);
     let fsp = match ty {
@@ -107,12 +107,10 @@ fn lengths(ty: &DataType) -> Option<(i64, i64)> {
     use DataType::{Char, Enum, Lob, Set, VarChar};
     let bytes = i64::from(ty.byte_length());
     match ty {
-        Char { .. } | VarChar { .. } => Some((i64::from(ty.display_length()), bytes)),
-        Lob { .. } => Some((bytes, bytes)),
-        Enum { collation, .. } | Set { collation, .. } => {
-            let characters = i64::from(ty.display_length());
-            Some((characters, characters * i64::from(collation.charset().char_len_max())))
+        Char { .. } | VarChar { .. } | Enum { .. } | Set { .. } => {
+            Some((i64::from(ty.display_length()), bytes))
         }
+        Lob { .. } => Some((bytes, bytes)),
         _ => None,
     }
 }

@@ -1,4 +1,5 @@
-//! The tables of `information_schema`: names, columns and their order as in the manual's chapter on it.
+//! The tables of `information_schema`: names, columns and their order as in the manual's chapter on
+//! it.
 
 use super::column::{SystemColumn, columns};
 use super::{SystemTable, accounts, columns, keys, none, routines, schemas, server};

@@ -30,7 +30,7 @@ fn part_row(table: &TableDef, index: &IndexDef, number: usize, known: Option<&Kn
 }
 
 pub(super) fn key_column_usage(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
-    for table in wanted.tables(cx) {
+    for table in wanted.tables_with_columns(cx) {
         for index in table.shown_indexes().filter(|index| index.unique) {
             let is_column = |part: &storage::KeyPart| !table.columns[part.column].is_key_part();
             for (number, part) in index.parts.iter().enumerate().filter(|(_, part)| is_column(part)) {

@@ -1,49 +1,113 @@
-//! What tools read of `mysql`: accounts and their privileges, by the names of the manual's grant tables; and logs.
+//! What tools read of `mysql`: accounts and their privileges, by the names of the manual's grant
+//! tables; and logs.
 
-use super::column::columns;
+use std::time::Duration;
+
+use super::column::{ASCII, N_Y, NAMES, WORDS, columns};
 use super::{Each, SystemTable, Wanted, none};
 use crate::admin::listing::cells;
 use crate::error::Result;
 use crate::privilege::Privileges as P;
 use crate::session::Context;
 use crate::value::Datum;
+use crate::value::temporal::{DateTime, Time};
 
 const NOTHING: [&str; 2] = ["", ""];
 
-/// The logs that MySQL can keep in tables; nothing is logged there.
+/// The statement logs, if `log_output` has TABLE.
 pub(super) const LOGS: &[SystemTable] = &[
     SystemTable {
         name: "general_log",
         columns: columns! {
-            event_time: Timestamp, user_host: Text, thread_id: Biguint, server_id: Uint, command_type: Varchar(64),
+            event_time: Timestamp6, user_host: Text, thread_id: Biguint, server_id: Uint, command_type: Varchar(64),
             argument: Text,
         },
         keys: NOTHING,
-        rows: none,
+        rows: general_log,
     },
     SystemTable {
         name: "slow_log",
         columns: columns! {
-            start_time: Timestamp, user_host: Text, query_time: Time, lock_time: Time, rows_sent: Int,
+            start_time: Timestamp6, user_host: Text, query_time: Time6, lock_time: Time6, rows_sent: Int,
             rows_examined: Int, db: Varchar(512), last_insert_id: Int, insert_id: Int, server_id: Uint, sql_text: Text,
             thread_id: Biguint,
         },
         keys: NOTHING,
-        rows: none,
+        rows: slow_log,
     },
 ];
 
-/// The grant tables, by name.
-pub(super) const ACCOUNTS: &[SystemTable] = &[
+pub(super) fn moment(cx: &Context, at: u64) -> Datum<'static> {
+    let local = cx.zone().to_local(i64::try_from(at).unwrap_or(i64::MAX));
+    DateTime::from_unix_micros(local, 6).map_or(Datum::Null, Datum::DateTime)
+}
+
+fn general_log(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
+    for row in cx.database.statement_logs().general_rows() {
+        each(vec![
+            moment(cx, row.at),
+            Datum::owned(row.user_host.as_bytes().to_vec()),
+            Datum::UInt(row.thread),
+            Datum::UInt(row.server),
+            Datum::owned(row.command.as_bytes().to_vec()),
+            Datum::owned(row.text.to_vec()),
+        ])?;
+    }
+    Ok(())
+}
+
+fn time(duration: Duration) -> Datum<'static> {
+    let seconds = u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
+    let (hours, minutes) = ((seconds / 3600).min(838), seconds / 60 % 60);
+    Datum::Time(Time::new(false, hours, minutes, seconds % 60, duration.subsec_micros(), 6))
+}
+
+fn slow_log(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
+    // Some columns of MySQL's are no wider than this.
+    let int = |n: u64| Datum::Int(i64::from(i32::try_from(n).unwrap_or(i32::MAX)));
+    for row in cx.database.statement_logs().slow_rows() {
+        each(vec![
+            moment(cx, row.at),
+            Datum::owned(row.user_host.as_bytes().to_vec()),
+            time(row.took),
+            time(row.lock_time),
+            int(row.rows_sent),
+            int(row.rows_examined),
+            Datum::owned(row.database.as_bytes().to_vec()),
+            int(row.last_insert_id),
+            int(row.insert_id),
+            Datum::UInt(row.server),
+            Datum::owned(row.text.to_vec()),
+            Datum::UInt(row.thread),
+        ])?;
+    }
+    Ok(())
+}
+
+/// The grant tables, by name. Accounts have privileges for everything and for databases; those of
+/// tables, columns and routines, proxies, roles and loadable functions there are none.
+pub(super) const GRANT_TABLES: &[SystemTable] = &[
+    SystemTable {
+        name: "columns_priv",
+        columns: columns! {
+            Host: Char(255, ASCII), Db: Char(64, NAMES), User: Char(32, NAMES), Table_name: Char(64, NAMES),
+            Column_name: Char(64, NAMES), Timestamp: Timestamp,
+            Column_priv: Set(&["Select", "Insert", "Update", "References"], WORDS),
+        },
+        keys: NOTHING,
+        rows: none,
+    },
     SystemTable {
         name: "db",
         columns: columns! {
-            Host: Varchar(255), Db: Name, User: Varchar(32), Select_priv: Varchar(1), Insert_priv: Varchar(1),
-            Update_priv: Varchar(1), Delete_priv: Varchar(1), Create_priv: Varchar(1), Drop_priv: Varchar(1),
-            Grant_priv: Varchar(1), References_priv: Varchar(1), Index_priv: Varchar(1), Alter_priv: Varchar(1),
-            Create_tmp_table_priv: Varchar(1), Lock_tables_priv: Varchar(1), Create_view_priv: Varchar(1),
-            Show_view_priv: Varchar(1), Create_routine_priv: Varchar(1), Alter_routine_priv: Varchar(1),
-            Execute_priv: Varchar(1), Event_priv: Varchar(1), Trigger_priv: Varchar(1),
+            Host: Char(255, ASCII), Db: Char(64, NAMES), User: Char(32, NAMES), Select_priv: Enum(N_Y, WORDS),
+            Insert_priv: Enum(N_Y, WORDS), Update_priv: Enum(N_Y, WORDS), Delete_priv: Enum(N_Y, WORDS),
+            Create_priv: Enum(N_Y, WORDS), Drop_priv: Enum(N_Y, WORDS), Grant_priv: Enum(N_Y, WORDS),
+            References_priv: Enum(N_Y, WORDS), Index_priv: Enum(N_Y, WORDS), Alter_priv: Enum(N_Y, WORDS),
+            Create_tmp_table_priv: Enum(N_Y, WORDS), Lock_tables_priv: Enum(N_Y, WORDS),
+            Create_view_priv: Enum(N_Y, WORDS), Show_view_priv: Enum(N_Y, WORDS),
+            Create_routine_priv: Enum(N_Y, WORDS), Alter_routine_priv: Enum(N_Y, WORDS),
+            Execute_priv: Enum(N_Y, WORDS), Event_priv: Enum(N_Y, WORDS), Trigger_priv: Enum(N_Y, WORDS),
         },
         keys: NOTHING,
         rows: databases,
@@ -51,7 +115,17 @@ pub(super) const ACCOUNTS: &[SystemTable] = &[
     SystemTable {
         name: "default_roles",
         columns: columns! {
-            HOST: Varchar(255), USER: Varchar(32), DEFAULT_ROLE_HOST: Varchar(255), DEFAULT_ROLE_USER: Varchar(32),
+            HOST: Char(255, ASCII), USER: Char(32, NAMES), DEFAULT_ROLE_HOST: Char(255, ASCII),
+            DEFAULT_ROLE_USER: Char(32, NAMES),
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+    SystemTable {
+        name: "func",
+        columns: columns! {
+            name: Char(64, NAMES), ret: Tinyint, dl: Char(128, NAMES),
+            type: Enum(&["function", "aggregate"], WORDS),
         },
         keys: NOTHING,
         rows: none,
@@ -59,16 +133,48 @@ pub(super) const ACCOUNTS: &[SystemTable] = &[
     SystemTable {
         name: "global_grants",
         columns: columns! {
-            USER: Varchar(32), HOST: Varchar(255), PRIV: Varchar(32), WITH_GRANT_OPTION: Varchar(1),
+            USER: Char(32, NAMES), HOST: Char(255, ASCII), PRIV: Char(32, WORDS),
+            WITH_GRANT_OPTION: Enum(N_Y, WORDS),
         },
         keys: NOTHING,
         rows: global_grants,
     },
     SystemTable {
+        name: "procs_priv",
+        columns: columns! {
+            Host: Char(255, ASCII), Db: Char(64, NAMES), User: Char(32, NAMES), Routine_name: Char(64, WORDS),
+            Routine_type: Enum(&["FUNCTION", "PROCEDURE", "LIBRARY"], NAMES), Grantor: VarcharOf(288, NAMES),
+            Proc_priv: Set(&["Execute", "Alter Routine", "Grant"], WORDS), Timestamp: Timestamp,
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+    SystemTable {
+        name: "proxies_priv",
+        columns: columns! {
+            Host: Char(255, ASCII), User: Char(32, NAMES), Proxied_host: Char(255, ASCII),
+            Proxied_user: Char(32, NAMES), With_grant: Boolean, Grantor: VarcharOf(288, NAMES),
+            Timestamp: Timestamp,
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+    SystemTable {
         name: "role_edges",
         columns: columns! {
-            FROM_HOST: Varchar(255), FROM_USER: Varchar(32), TO_HOST: Varchar(255), TO_USER: Varchar(32),
-            WITH_ADMIN_OPTION: Varchar(1),
+            FROM_HOST: Char(255, ASCII), FROM_USER: Char(32, NAMES), TO_HOST: Char(255, ASCII),
+            TO_USER: Char(32, NAMES), WITH_ADMIN_OPTION: Enum(N_Y, WORDS),
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+    SystemTable {
+        name: "tables_priv",
+        columns: columns! {
+            Host: Char(255, ASCII), Db: Char(64, NAMES), User: Char(32, NAMES), Table_name: Char(64, NAMES),
+            Grantor: VarcharOf(288, NAMES), Timestamp: Timestamp,
+            Table_priv: Set(&["Select", "Insert", "Update", "Delete", "Create", "Drop", "Grant", "References", "Index", "Alter", "Create View", "Show view", "Trigger"], WORDS),
+            Column_priv: Set(&["Select", "Insert", "Update", "References"], WORDS),
         },
         keys: NOTHING,
         rows: none,
@@ -76,22 +182,27 @@ pub(super) const ACCOUNTS: &[SystemTable] = &[
     SystemTable {
         name: "user",
         columns: columns! {
-            Host: Varchar(255), User: Varchar(32), Select_priv: Varchar(1), Insert_priv: Varchar(1),
-            Update_priv: Varchar(1), Delete_priv: Varchar(1), Create_priv: Varchar(1), Drop_priv: Varchar(1),
-            Reload_priv: Varchar(1), Shutdown_priv: Varchar(1), Process_priv: Varchar(1), File_priv: Varchar(1),
-            Grant_priv: Varchar(1), References_priv: Varchar(1), Index_priv: Varchar(1), Alter_priv: Varchar(1),
-            Show_db_priv: Varchar(1), Super_priv: Varchar(1), Create_tmp_table_priv: Varchar(1),
-            Lock_tables_priv: Varchar(1), Execute_priv: Varchar(1), Repl_slave_priv: Varchar(1),
-            Repl_client_priv: Varchar(1), Create_view_priv: Varchar(1), Show_view_priv: Varchar(1),
-            Create_routine_priv: Varchar(1), Alter_routine_priv: Varchar(1), Create_user_priv: Varchar(1),
-            Event_priv: Varchar(1), Trigger_priv: Varchar(1), Create_tablespace_priv: Varchar(1),
-            ssl_type: Varchar(9), ssl_cipher: Text, x509_issuer: Text, x509_subject: Text, max_questions: Uint,
-            max_updates: Uint, max_connections: Uint, max_user_connections: Uint, plugin: Varchar(64),
-            authentication_string: CaseText or_null, password_expired: Varchar(1),
-            password_last_changed: Timestamp or_null, password_lifetime: Uint or_null, account_locked: Varchar(1),
-            Create_role_priv: Varchar(1), Drop_role_priv: Varchar(1), Password_reuse_history: Uint or_null,
-            Password_reuse_time: Uint or_null, Password_require_current: Varchar(1) or_null,
-            User_attributes: Text or_null,
+            Host: Char(255, ASCII), User: Char(32, NAMES), Select_priv: Enum(N_Y, WORDS),
+            Insert_priv: Enum(N_Y, WORDS), Update_priv: Enum(N_Y, WORDS), Delete_priv: Enum(N_Y, WORDS),
+            Create_priv: Enum(N_Y, WORDS), Drop_priv: Enum(N_Y, WORDS), Reload_priv: Enum(N_Y, WORDS),
+            Shutdown_priv: Enum(N_Y, WORDS), Process_priv: Enum(N_Y, WORDS), File_priv: Enum(N_Y, WORDS),
+            Grant_priv: Enum(N_Y, WORDS), References_priv: Enum(N_Y, WORDS), Index_priv: Enum(N_Y, WORDS),
+            Alter_priv: Enum(N_Y, WORDS), Show_db_priv: Enum(N_Y, WORDS), Super_priv: Enum(N_Y, WORDS),
+            Create_tmp_table_priv: Enum(N_Y, WORDS), Lock_tables_priv: Enum(N_Y, WORDS),
+            Execute_priv: Enum(N_Y, WORDS), Repl_slave_priv: Enum(N_Y, WORDS),
+            Repl_client_priv: Enum(N_Y, WORDS), Create_view_priv: Enum(N_Y, WORDS),
+            Show_view_priv: Enum(N_Y, WORDS), Create_routine_priv: Enum(N_Y, WORDS),
+            Alter_routine_priv: Enum(N_Y, WORDS), Create_user_priv: Enum(N_Y, WORDS),
+            Event_priv: Enum(N_Y, WORDS), Trigger_priv: Enum(N_Y, WORDS),
+            Create_tablespace_priv: Enum(N_Y, WORDS), ssl_type: Enum(&["", "ANY", "X509", "SPECIFIED"], WORDS),
+            ssl_cipher: Blob, x509_issuer: Blob, x509_subject: Blob, max_questions: Uint, max_updates: Uint,
+            max_connections: Uint, max_user_connections: Uint, plugin: Char(64, NAMES),
+            authentication_string: TextOf(NAMES) or_null, password_expired: Enum(N_Y, WORDS),
+            password_last_changed: Timestamp or_null, password_lifetime: Usmallint or_null,
+            account_locked: Enum(N_Y, WORDS), Create_role_priv: Enum(N_Y, WORDS),
+            Drop_role_priv: Enum(N_Y, WORDS), Password_reuse_history: Usmallint or_null,
+            Password_reuse_time: Usmallint or_null, Password_require_current: Enum(N_Y, WORDS) or_null,
+            User_attributes: Json or_null,
         },
         keys: NOTHING,
         rows: users,

@@ -6,6 +6,7 @@ use super::columns::type_cells;
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
+use crate::admin::show;
 use crate::ast::{self, CreateRoutine, DataAccess, SqlSecurity, StatementKind};
 use crate::catalog::{FunctionDef, parse_one};
 use crate::error::{Result, SqlError};
@@ -17,9 +18,9 @@ use crate::variables::{Value, ids};
 /// The functions that are wanted and of which the account may know.
 fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<FunctionDef>> {
     let state = cx.catalog().state();
-    let sees = |name: &str| wanted.schema(name) && cx.grants_now().sees_tables(name);
-    let databases = state.databases.iter().filter(|(name, _)| sees(name));
-    databases.flat_map(|(_, database)| database.functions.values()).cloned().collect()
+    let databases = state.databases.iter().filter(|(name, _)| wanted.schema(name));
+    let all = databases.flat_map(|(_, database)| database.functions.values());
+    all.filter(|function| show::sees_routine(cx, function)).cloned().collect()
 }
 
 /// A function's statement.
@@ -50,7 +51,7 @@ pub(super) fn routines(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Res
         row.extend(cells![
             declared,
             "SQL",
-            function.body.clone(),
+            show::sees_body(cx, &function).then(|| function.body.clone()),
             None::<&str>,
             "SQL",
             "SQL",

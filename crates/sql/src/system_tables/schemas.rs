@@ -2,7 +2,7 @@
 
 use super::{Each, SystemSchema, Wanted, listed};
 use crate::admin::listing::cells;
-use crate::admin::show::sizes;
+use crate::admin::show::{sizes, times};
 use crate::catalog::TableDef;
 use crate::error::Result;
 use crate::session::Context;
@@ -37,13 +37,14 @@ pub(super) fn schemata_extensions(cx: &mut Context, wanted: &Wanted, each: Each<
 
 pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for (schema, table) in wanted.system_tables(cx) {
-        let is_view = schema.engine.is_none();
+        let engine = schema.engine_of(table);
+        let is_view = engine.is_none();
         let mut row = cells![
             CATALOG,
             schema.name,
             table.name,
             if is_view { "SYSTEM VIEW" } else { "BASE TABLE" },
-            schema.engine,
+            engine,
             10_i64,
             (!is_view).then_some("Dynamic"),
         ];
@@ -61,15 +62,45 @@ pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resul
     })
 }
 
-/// Times of making are not kept, and so NULL.
+/// CREATE_OPTIONS: in MySQL's order, and its mix of cases.
+fn create_options(table: &TableDef) -> String {
+    const ORDER: &[&str] = &[
+        "max_rows",
+        "min_rows",
+        "avg_row_length",
+        "row_format",
+        "stats_sample_pages",
+        "stats_auto_recalc",
+        "key_block_size",
+        "stats_persistent",
+        "pack_keys",
+        "checksum",
+        "delay_key_write",
+    ];
+    let place = |name: &str| ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len());
+    let mut options: Vec<(String, &str)> = table
+        .options
+        .split_whitespace()
+        .filter_map(|option| option.split_once('='))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value))
+        .filter(|(name, value)| *value != "0" || !matches!(name.as_str(), "checksum" | "delay_key_write"))
+        .collect();
+    options.sort_by_key(|(name, _)| place(name));
+    let shown = options.iter().map(|(name, value)| match name.as_str() {
+        "key_block_size" => format!("KEY_BLOCK_SIZE={value}"),
+        name => format!("{name}={value}"),
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}
+
 fn table_row(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
     let mut row =
         cells![CATALOG, table.database.as_str(), table.name.as_str(), "BASE TABLE", "InnoDB", 10_i64];
     row.extend(cells!["Dynamic"]);
     row.extend(sizes(cx, table));
     row.extend(cells![table.shown_counter()]);
-    row.extend(std::iter::repeat_n(Datum::Null, 3));
-    row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
+    row.extend(times(cx, table));
+    row.extend(cells![table.collation.name(), None::<i64>, create_options(table), table.comment.as_str()]);
     row
 }
 
@@ -85,8 +116,8 @@ pub(super) fn partitions(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> R
         let mut row = cells![CATALOG, table.database.as_str(), table.name.as_str()];
         row.extend(std::iter::repeat_n(Datum::Null, 9));
         row.extend(sizes(cx, table));
-        row.extend(std::iter::repeat_n(Datum::Null, 4));
-        row.extend(cells!["", None::<&str>, None::<&str>]);
+        row.extend(times(cx, table));
+        row.extend(cells![None::<i64>, "", None::<&str>, None::<&str>]);
         each(row)
     })
 }

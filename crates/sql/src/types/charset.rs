@@ -1,4 +1,5 @@
-//! Character sets: which bytes are text, how many characters they are, and the same text in another set.
+//! Character sets: which bytes are text, how many characters they are, and the same text in another
+//! set.
 
 use std::borrow::Cow;
 
@@ -11,7 +12,8 @@ pub enum Charset {
     Binary,
     /// 7-bit ASCII.
     Ascii,
-    /// MySQL's latin1, which is Windows code page 1252 with the five unused bytes mapped to C1 controls.
+    /// MySQL's latin1, which is Windows code page 1252 with the five unused bytes mapped to C1
+    /// controls.
     Latin1,
     /// UTF-8 of at most three bytes a character.
     Utf8mb3,
@@ -23,6 +25,15 @@ impl Charset {
     /// All of them.
     pub const ALL: [Charset; 5] =
         [Charset::Ascii, Charset::Binary, Charset::Latin1, Charset::Utf8mb3, Charset::Utf8mb4];
+
+    /// The set that a statement of a client with this set has behind the door
+    /// ([`crate::parser::client_text`]): UTF-8, or bytes that nobody has said the meaning of.
+    pub fn of_statements(self) -> Charset {
+        match self {
+            Charset::Ascii | Charset::Latin1 => Charset::Utf8mb4,
+            Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => self,
+        }
+    }
 
     /// MySQL's name.
     pub fn name(self) -> &'static str {
@@ -85,7 +96,8 @@ impl Charset {
         }
     }
 
-    /// The length of the longest prefix of `text` that is valid in this set; `text.len()` if all of it is.
+    /// The length of the longest prefix of `text` that is valid in this set; `text.len()` if all of
+    /// it is.
     pub fn valid_prefix(self, text: &[u8]) -> usize {
         match self {
             Charset::Binary | Charset::Latin1 => text.len(),
@@ -106,7 +118,8 @@ impl Charset {
         }
     }
 
-    /// The byte offset behind the first `n` characters; the text's length if it has no more than that.
+    /// The byte offset behind the first `n` characters; the text's length if it has no more than
+    /// that.
     pub fn char_offset(self, text: &[u8], n: usize) -> usize {
         match self {
             Charset::Utf8mb3 | Charset::Utf8mb4 => {
@@ -117,7 +130,8 @@ impl Charset {
         }
     }
 
-    /// `text` of this set in the set `to`. Characters that `to` lacks become `?`, and the second value is true.
+    /// `text` of this set in the set `to`. Characters that `to` lacks become `?`, and the second
+    /// value is true.
     pub fn convert<'a>(self, text: Cow<'a, [u8]>, to: Charset) -> (Cow<'a, [u8]>, bool) {
         if self == to || to == Charset::Binary || self == Charset::Binary || text.is_ascii() {
             return (text, false);
@@ -156,8 +170,8 @@ impl Charset {
     }
 }
 
-/// The number of bytes that begin a character of UTF-8. Of so few at a time that a byte holds their sum, which the compiler
-/// makes of many at once.
+/// The number of bytes that begin a character of UTF-8. Of so few at a time that a byte holds their
+/// sum, which the compiler makes of many at once.
 fn starts(text: &[u8]) -> usize {
     let sum = |few: &[u8]| few.iter().map(|&b| u8::from(b & 0xc0 != 0x80)).sum::<u8>();
     text.chunks(u8::MAX.into()).map(|few| usize::from(sum(few))).sum()
@@ -170,7 +184,8 @@ fn utf8_prefix(text: &[u8]) -> usize {
     }
 }
 
-/// Code page 1252's characters for the bytes 0x80 to 0x9f; those it leaves open stand for themselves.
+/// Code page 1252's characters for the bytes 0x80 to 0x9f; those it leaves open stand for
+/// themselves.
 const CP1252: [char; 32] = [
     '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}', '\u{2c6}',
     '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\u{8d}', '\u{17d}', '\u{8f}', '\u{90}', '\u{2018}',

@@ -1,12 +1,12 @@
-//! A column's type, as declared and checked: lengths filled in, limits kept, character set resolved.
+//! A column's type, as declared and checked: lengths filled in, limits kept, character set
+//! resolved.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 use binlog::row::{ColumnType, code};
 
-use super::{Charset, Collation};
+use super::{Charset, Collation, Members};
 use crate::ast::{self, IntegerSize, LobSize, Sign};
 use crate::error::{self, Result, SqlError};
 use crate::value::{Datum, store};
@@ -67,14 +67,14 @@ pub enum DataType {
     /// ENUM.
     Enum {
         /// The members, in the column's character set.
-        members: Arc<[Box<[u8]>]>,
+        members: Members,
         /// How they compare.
         collation: Collation,
     },
     /// SET.
     Set {
         /// The members, in the column's character set.
-        members: Arc<[Box<[u8]>]>,
+        members: Members,
         /// How they compare.
         collation: Collation,
     },
@@ -96,7 +96,8 @@ pub enum DataType {
 pub const ROW_SIZE_MAX: u32 = 65_535;
 
 impl DataType {
-    /// Checks a declared type. `name` is the column's, for errors; `default` what it has if no character set is named.
+    /// Checks a declared type. `name` is the column's, for errors; `default` what it has if no
+    /// character set is named.
     pub fn resolve(declared: &ast::DataType, name: &str, default: Collation) -> Result<DataType> {
         use ast::DataType as D;
         Ok(match declared {
@@ -113,7 +114,7 @@ impl DataType {
             D::Double { precision, scale, sign } => floating(true, *precision, *scale, *sign, name)?,
             D::Bit { width } => match width.unwrap_or(1) {
                 w @ 1..=64 => DataType::Bit(w as u8),
-                0 => return Err(error::WRONG_FIELD_SPEC.with(&[&name])),
+                0 => return Err(error::INVALID_FIELD_SIZE.with(&[&name])),
                 _ => return Err(error::TOO_BIG_DISPLAYWIDTH.with(&[&name, &64])),
             },
             D::Char { length, charset } => {
@@ -193,7 +194,8 @@ impl DataType {
         self.is_string() && self.collation() != Collation::BINARY
     }
 
-    /// True for the types whose text says which character set they have: those of texts, and ENUM and SET of bytes.
+    /// True for the types whose text says which character set they have: those of texts, and ENUM
+    /// and SET of bytes.
     pub fn names_charset(&self) -> bool {
         self.is_character() || matches!(self, DataType::Enum { .. } | DataType::Set { .. })
     }
@@ -202,6 +204,11 @@ impl DataType {
     pub fn is_string(&self) -> bool {
         use DataType::{Char, Enum, Lob, Set, VarChar};
         matches!(self, Char { .. } | VarChar { .. } | Lob { .. } | Enum { .. } | Set { .. })
+    }
+
+    /// True for DATE, DATETIME and TIMESTAMP.
+    pub fn has_date(&self) -> bool {
+        matches!(self, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_))
     }
 
     /// True for UNSIGNED.
@@ -233,6 +240,9 @@ impl DataType {
                 u32::from(*length) * collation.charset().char_len_max()
             }
             DataType::Lob { length_bytes, .. } => lob_length_max(*length_bytes) as u32,
+            DataType::Enum { collation, .. } | DataType::Set { collation, .. } => {
+                self.display_length().saturating_mul(collation.charset().char_len_max())
+            }
             _ => self.display_length(),
         }
     }
@@ -442,7 +452,8 @@ pub fn resolve_collation(words: &ast::Charset, default: Collation) -> Result<Col
     })
 }
 
-/// A member of an ENUM or SET as it is kept and looked for: without the spaces at its end, unless it is a byte string.
+/// A member of an ENUM or SET as it is kept and looked for: without the spaces at its end, unless
+/// it is a byte string.
 pub fn trim_member(text: &[u8], collation: Collation) -> &[u8] {
     let mut rest = text;
     while let [before @ .., b' '] = rest
@@ -459,7 +470,7 @@ fn check_members(
     name: &str,
     kind: &str,
     max: usize,
-) -> Result<Arc<[Box<[u8]>]>> {
+) -> Result<Members> {
     if members.len() > max {
         return Err(error::TOO_BIG_SET.with(&[&name]));
     }
@@ -486,7 +497,7 @@ fn check_members(
             return Err(error::ILLEGAL_VALUE_FOR_TYPE.with(&[&"set", &value]));
         }
     }
-    Ok(members.into())
+    Ok(members.into_iter().collect())
 }
 
 impl fmt::Display for DataType {

@@ -1,5 +1,5 @@
-//! An expression's static type: known before the first row, it chooses how operands compare and what a result column
-//! says of itself.
+//! An expression's static type: known before the first row, it chooses how operands compare and
+//! what a result column says of itself.
 
 use super::{Collation, DataType, code};
 use crate::sink::{ColumnMeta, column_flag};
@@ -55,7 +55,8 @@ impl Family {
     }
 }
 
-/// How strongly a text insists on its collation; the lower one wins. The manual's "Collation Coercibility".
+/// How strongly a text insists on its collation; the lower one wins. The manual's "Collation
+/// Coercibility".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coercibility {
     /// COLLATE.
@@ -72,6 +73,18 @@ pub enum Coercibility {
     Numeric,
     /// NULL.
     Ignorable,
+}
+
+/// Which type CREATE TABLE .. SELECT gives the column that it makes of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// One that holds its digits or characters.
+    ByLength,
+    /// The type that clients are told: of MIN, MAX, IFNULL and set operations.
+    AsTold,
+    /// One that holds its digits, but BIGINT for all that INT's may exceed: of subqueries that read
+    /// tables. Of texts, also of set operations.
+    OfSubquery,
 }
 
 /// An expression's static type.
@@ -95,6 +108,8 @@ pub struct Type {
     pub nullable: bool,
     /// What clients are told of it where that is narrower than the family: a column's type, or 0.
     pub code: u8,
+    /// What a column is made of it as.
+    pub made: Made,
 }
 
 /// [`Type::decimals`] of doubles.
@@ -112,6 +127,7 @@ impl Type {
             boolean: false,
             nullable: true,
             code: 0,
+            made: Made::ByLength,
         }
     }
 
@@ -129,14 +145,15 @@ impl Type {
     pub const JSON: Type = Type {
         collation: Collation::UTF8MB4_BIN,
         coercibility: Coercibility::Implicit,
-        ..Type::number(Family::Json, u32::MAX, NOT_FIXED)
+        ..Type::number(Family::Json, u32::MAX / 4, NOT_FIXED)
     };
     /// DATE.
     pub const DATE: Type = Type::number(Family::Date, 10, 0);
 
     /// DECIMAL(precision, scale).
     pub const fn decimal(precision: u32, scale: u8) -> Type {
-        Type::number(Family::Decimal, precision + 2, scale)
+        // A sign, and a point where something is behind it.
+        Type::number(Family::Decimal, precision + 1 + (scale > 0) as u32, scale)
     }
 
     /// TIME(fsp).
@@ -186,26 +203,97 @@ impl Type {
             } else {
                 Coercibility::Numeric
             },
-            length: ty.display_length(),
+            length: match ty {
+                DataType::Floating { double: true, digits: None, .. } => 22,
+                _ => ty.display_length(),
+            },
             decimals: ty.decimals(),
             unsigned: ty.is_unsigned(),
             boolean: false,
             nullable,
             code: match ty {
-                DataType::Integer { .. } | DataType::Timestamp(_) | DataType::Lob { .. } => {
-                    ty.protocol_code()
-                }
+                DataType::Enum { .. } => code::ENUM,
+                DataType::Set { .. } => code::SET,
+                DataType::Integer { .. }
+                | DataType::Timestamp(_)
+                | DataType::Lob { .. }
+                | DataType::Char { .. } => ty.protocol_code(),
                 _ => 0,
             },
+            made: Made::ByLength,
         }
     }
 
     /// Digits of a number before the point.
     pub fn integer_digits(&self) -> u32 {
         match self.family {
-            Family::Decimal => self.length.saturating_sub(2 + u32::from(self.decimals)).max(1),
+            Family::Decimal => self.precision().saturating_sub(u32::from(self.decimals)).max(1),
+            Family::Integer if self.unsigned => self.length.clamp(1, 20),
             Family::Integer => self.length.saturating_sub(1).clamp(1, 20),
+            Family::Bit => self.length.max(1),
+            Family::Year => 4,
+            Family::Date => 8,
+            Family::Time => 7,
+            Family::DateTime => 14,
             _ => 20,
+        }
+    }
+
+    /// All digits of a decimal.
+    pub fn precision(&self) -> u32 {
+        self.length.saturating_sub(u32::from(self.decimals > 0) + u32::from(!self.unsigned)).max(1)
+    }
+
+    /// A double with a fixed number of digits behind the point.
+    pub fn fixed_double(length: u32, decimals: u8) -> Type {
+        Type { length, decimals, ..Type::DOUBLE }
+    }
+
+    /// What leaves its column: an ENUM or SET is told as text, and all texts have no number of
+    /// decimals.
+    pub fn computed(self) -> Type {
+        let made = Made::ByLength;
+        match self.family {
+            // A literal of bits has no sign and no decimals, though it is bytes.
+            Family::Text if self.unsigned => Type { made, ..self },
+            Family::Text | Family::Label | Family::Json => Type { decimals: NOT_FIXED, made, ..self },
+            _ => Type { made, ..self },
+        }
+    }
+
+    /// The same, a column made of which is of the type that clients are told.
+    pub fn made_as_told(self) -> Type {
+        Type { made: Made::AsTold, ..self }
+    }
+
+    /// BIGINT of so many digits.
+    pub fn integer_of(digits: u32, unsigned: bool) -> Type {
+        Type { unsigned, length: (digits + u32::from(!unsigned)).min(21), ..Type::INT }
+    }
+
+    /// The characters of the longest text that a value makes.
+    pub fn text_length(&self) -> u32 {
+        match self.family {
+            // A literal's own digits say nothing of it.
+            Family::Double => 22,
+            _ => self.length,
+        }
+    }
+
+    /// The bytes of the longest text.
+    pub fn byte_length(&self) -> u32 {
+        let is_text = self.family.is_text() || self.family == Family::Json;
+        let width = if is_text { self.collation.charset().char_len_max() } else { 1 };
+        self.text_length().saturating_mul(width)
+    }
+
+    /// The bytes of a value's text where its type alone counts: a double's have its own length,
+    /// JSON's no end.
+    pub fn value_bytes(&self) -> u32 {
+        match self.family {
+            Family::Double => self.length,
+            Family::Json => u32::MAX,
+            _ => self.byte_length(),
         }
     }
 
@@ -232,8 +320,8 @@ impl Type {
             Family::Year => (code::YEAR, Collation::BINARY),
             Family::Json => (code::JSON, self.collation),
             Family::Text if self.code != 0 => (self.code, self.collation),
-            Family::Text | Family::Label if self.length > 65_535 => (code::LONG_BLOB, self.collation),
-            Family::Text | Family::Label => (code::VAR_STRING, self.collation),
+            Family::Text => (text_code(self.byte_length()), self.collation),
+            Family::Label => (code::STRING, self.collation),
         };
         let mut flags = 0;
         if !self.nullable {
@@ -242,21 +330,30 @@ impl Type {
         if self.unsigned {
             flags |= column_flag::UNSIGNED;
         }
-        if collation == Collation::BINARY {
+        let is_number_of_bits = self.family == Family::Bit;
+        if collation == Collation::BINARY && !is_number_of_bits || collation.name().ends_with("_bin") {
             flags |= column_flag::BINARY;
         }
         ColumnMeta {
             collation: collation.0,
-            length: self.length.saturating_mul(if self.family.is_text() {
-                collation.charset().char_len_max()
-            } else {
-                1
-            }),
+            length: match self.family {
+                Family::Text | Family::Label | Family::Json => self.byte_length(),
+                _ => self.length,
+            },
             type_code,
             flags,
             decimals: self.decimals,
             ..ColumnMeta::default()
         }
+    }
+}
+
+/// What a text that is no column is told as, by its longest value's bytes.
+fn text_code(bytes: u32) -> u8 {
+    match bytes {
+        0..=0xFFFF => code::VAR_STRING,
+        0x1_0000..=0xFF_FFFF => code::MEDIUM_BLOB,
+        _ => code::LONG_BLOB,
     }
 }
 

@@ -1,10 +1,12 @@
 //! DECIMAL: exact decimal numbers of up to 65 digits, 30 of them behind the point.
 //!
-//! A number is an integer mantissa of at most 76 digits and a count of digits behind the point. Results wider than 65
-//! digits are refused by the caller's choice ([`Decimal::digits`]). Rounding is half away from zero, as MySQL's.
+//! A number is an integer mantissa of at most 76 digits and a count of digits behind the point.
+//! Results wider than 65 digits are refused by the caller's choice ([`Decimal::digits`]). Rounding
+//! is half away from zero, as MySQL's.
 //!
-//! A quotient carries more digits than it shows (MySQL computes it in whole words of nine digits), so that `1/3*3` is
-//! 1.0000; [`Decimal::shown`] is the number of digits that it prints and is stored with.
+//! A quotient carries more digits than it shows (MySQL computes it in whole words of nine digits),
+//! so that `1/3*3` is 1.0000; [`Decimal::shown`] is the number of digits that it prints and is
+//! stored with.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -24,6 +26,8 @@ pub struct Decimal {
 pub const PRECISION_MAX: u8 = 65;
 /// The most digits behind the point.
 pub const SCALE_MAX: u8 = 30;
+/// A literal's digits behind the point.
+const LITERAL_SCALE_MAX: u8 = 64;
 /// Digits that a mantissa can always hold.
 const DIGITS_MAX: u32 = 76;
 
@@ -47,10 +51,20 @@ impl Decimal {
         (scale <= SCALE_MAX).then(|| Self::new(I256::from(mantissa), scale))
     }
 
-    /// Reads a number from the start of `text` (white space before it is skipped): digits, a point, an exponent.
-    /// Returns it with the number of bytes read, 0 if there is no number. Digits that don't fit are rounded away at
-    /// the right, and the largest number stands for what is larger.
+    /// Reads a number from the start of `text` (white space before it is skipped): digits, a point,
+    /// an exponent. Returns it with the number of bytes read, 0 if there is no number. Digits that
+    /// don't fit are rounded away at the right, and the largest number stands for what is larger.
     pub fn parse(text: &[u8]) -> (Decimal, usize) {
+        Self::parse_to_scale(text, SCALE_MAX)
+    }
+
+    /// Reads a literal, which keeps its digits behind the point beyond the 30 that a column can
+    /// have: what is computed of it is rounded once, not twice.
+    pub fn parse_literal(text: &[u8]) -> Decimal {
+        Self::parse_to_scale(text, LITERAL_SCALE_MAX).0
+    }
+
+    fn parse_to_scale(text: &[u8], scale_max: u8) -> (Decimal, usize) {
         let number = match super::number::scan(text) {
             Some(number) => number,
             None => return (Decimal::ZERO, 0),
@@ -76,13 +90,13 @@ impl Decimal {
         if number.negative {
             mantissa = -mantissa;
         }
-        (Self::from_exponent(mantissa, scale - i64::from(number.exponent)), number.len)
+        (Self::from_exponent(mantissa, scale - i64::from(number.exponent), scale_max), number.len)
     }
 
     /// `mantissa / 10^scale` for any scale, rounded or saturated into what fits.
-    fn from_exponent(mantissa: I256, scale: i64) -> Self {
+    fn from_exponent(mantissa: I256, scale: i64, scale_max: u8) -> Self {
         if mantissa == I256::ZERO {
-            return Self::new(mantissa, scale.clamp(0, i64::from(SCALE_MAX)) as u8);
+            return Self::new(mantissa, scale.clamp(0, i64::from(scale_max)) as u8);
         }
         if scale < 0 {
             let power = scale.unsigned_abs().min(u64::from(DIGITS_MAX)) as u32;
@@ -90,17 +104,18 @@ impl Decimal {
             return widened
                 .map_or_else(|| Self::largest(PRECISION_MAX, 0, mantissa < 0), |m| Self::new(m, 0));
         }
-        if scale > i64::from(SCALE_MAX) {
-            let excess = scale - i64::from(SCALE_MAX);
+        if scale > i64::from(scale_max) {
+            let excess = scale - i64::from(scale_max);
             if excess > i64::from(DIGITS_MAX) {
-                return Self::new(I256::ZERO, SCALE_MAX);
+                return Self::new(I256::ZERO, scale_max);
             }
-            return Self::new(divide_rounding(mantissa, pow10(excess as u32)), SCALE_MAX);
+            return Self::new(divide_rounding(mantissa, pow10(excess as u32)), scale_max);
         }
         Self::new(mantissa, scale as u8)
     }
 
-    /// The nearest number with 17 significant digits; `None` for infinities, NaN and what is out of range.
+    /// The nearest number with 17 significant digits; `None` for infinities, NaN and what is out of
+    /// range.
     pub fn from_f64(v: f64) -> Option<Self> {
         if !v.is_finite() {
             return None;
@@ -110,8 +125,8 @@ impl Decimal {
         (v.abs() < 1e65).then_some(d)
     }
 
-    /// Reads a row image's DECIMAL: groups of nine digits in four bytes, shorter ones at both ends, the first bit
-    /// flipped, and all bits of a negative number. Missing bytes count as zero.
+    /// Reads a row image's DECIMAL: groups of nine digits in four bytes, shorter ones at both ends,
+    /// the first bit flipped, and all bits of a negative number. Missing bytes count as zero.
     pub fn from_binary(bytes: &[u8], precision: u8, scale: u8) -> Self {
         const GROUP_LEN: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
         let negative = bytes.first().is_some_and(|b| b & 0x80 == 0);
@@ -135,8 +150,8 @@ impl Decimal {
         Self::new(if negative { -mantissa } else { mantissa }, scale)
     }
 
-    /// Appends it with all digits that it carries: the two scales, the mantissa's length in bytes, the mantissa (two's
-    /// complement, little-endian).
+    /// Appends it with all digits that it carries: the two scales, the mantissa's length in bytes,
+    /// the mantissa (two's complement, little-endian).
     pub fn put(&self, out: &mut Vec<u8>) {
         let bytes = self.mantissa.to_le_bytes();
         let sign = if self.is_negative() { 0xff } else { 0 };
@@ -191,8 +206,8 @@ impl Decimal {
         n
     }
 
-    /// Rounded half away from zero to `scale` digits behind the point (filled with zeros if it has fewer).
-    /// A number too large to be widened keeps fewer digits.
+    /// Rounded half away from zero to `scale` digits behind the point (filled with zeros if it has
+    /// fewer). A number too large to be widened keeps fewer digits.
     pub fn round(&self, scale: u8) -> Self {
         match scale.cmp(&self.scale) {
             Ordering::Equal => Self::new(self.mantissa, scale),
@@ -241,7 +256,8 @@ impl Decimal {
         Self { mantissa: -self.mantissa, ..*self }
     }
 
-    /// Brings two numbers to the same scale; the wider one loses digits where a mantissa would overflow.
+    /// Brings two numbers to the same scale; the wider one loses digits where a mantissa would
+    /// overflow.
     fn aligned(a: &Self, b: &Self) -> (I256, I256, u8) {
         let scale = a.scale.max(b.scale);
         let (wide_a, wide_b) = (a.round(scale), b.round(scale));
@@ -290,8 +306,8 @@ impl Decimal {
         product.round(kept).shown_as(shown).checked()
     }
 
-    /// The quotient, `increment` digits more behind the point than the dividend shows; `None` if the divisor is 0 or the
-    /// result is beyond 65 digits.
+    /// The quotient, `increment` digits more behind the point than the dividend shows; `None` if
+    /// the divisor is 0 or the result is beyond 65 digits.
     pub fn div(&self, other: &Self, increment: u8) -> Option<Self> {
         if other.is_zero() {
             return None;
@@ -302,7 +318,8 @@ impl Decimal {
         let mut scale = words((a + b + increment).min(2 * SCALE_MAX));
         let shown = self.shown.saturating_add(increment).min(SCALE_MAX);
         loop {
-            // self / other at `scale` digits: widen the dividend by scale + other.scale - self.scale digits.
+            // self / other at `scale` digits: widen the dividend by scale + other.scale -
+            // self.scale digits.
             let widen = i32::from(scale) + i32::from(other.scale) - i32::from(self.scale);
             let dividend = match u32::try_from(widen) {
                 Ok(n) if n <= DIGITS_MAX => self.mantissa.checked_mul(pow10(n)),

@@ -1,7 +1,8 @@
-//! Between values and row images: what [`super::store::fit`] made is written, what lies in an image is read.
+//! Between values and row images: what [`super::store::fit`] made is written, what lies in an image
+//! is read.
 //!
-//! The bytes are the binary log's business (`binlog::row`); here stands only which value of ours is which value there.
-//! A TIMESTAMP lies in UTC, so reading it needs the session's time zone.
+//! The bytes are the binary log's business (`binlog::row`); here stands only which value of ours is
+//! which value there. A TIMESTAMP lies in UTC, so reading it needs the session's time zone.
 
 use std::borrow::Cow;
 

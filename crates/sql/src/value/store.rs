@@ -1,9 +1,9 @@
 //! Storing: any value becomes one of a column's type.
 //!
-//! [`fit`] gives the value in the form that the column's row image has: integers in range, decimals with the column's
-//! digits, text in its character set and length, labels with their number, time stamps in UTC. Where the value doesn't
-//! fit, strict sessions fail (1264, 1265, 1292, 1366, 1406) and others go on with the nearest value and a warning of
-//! the same number.
+//! [`fit`] gives the value in the form that the column's row image has: integers in range, decimals
+//! with the column's digits, text in its character set and length, labels with their number, time
+//! stamps in UTC. Where the value doesn't fit, strict sessions fail (1264, 1265, 1292, 1366, 1406)
+//! and others go on with the nearest value and a warning of the same number.
 
 mod copied;
 mod labels;
@@ -148,6 +148,7 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
         }
         DataType::Bit(width) => numbers::bit(&value, *width, to),
         DataType::Char { length, collation: Collation::BINARY } => {
+            let value = numbers::in_width(value, usize::from(*length));
             let mut bytes = limit(value.into_bytes(), Charset::Binary, usize::from(*length), to)?;
             if bytes.len() < usize::from(*length) {
                 bytes.to_mut().resize(usize::from(*length), 0);
@@ -182,8 +183,8 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
     }
 }
 
-/// A hexadecimal literal, which is in the set `binary`, is a text to all but numbers; a BIT column's value is a number to all
-/// but byte strings without a length.
+/// A hexadecimal literal, which is in the set `binary`, is a text to all but numbers; a BIT
+/// column's value is a number to all but byte strings without a length.
 fn bits_as<'a>(bits: Cow<'a, [u8]>, charset: Charset, ty: &DataType) -> Datum<'a> {
     use DataType as D;
     match ty {
@@ -216,8 +217,8 @@ fn document<'a>(value: Datum<'a>, charset: Charset, to: &Target<'_>) -> Result<D
     })
 }
 
-/// A document on its way into a column of another type: text columns get its text, others its scalar. `None` where it has
-/// no value of such a type and that is only a warning.
+/// A document on its way into a column of another type: text columns get its text, others its
+/// scalar. `None` where it has no value of such a type and that is only a warning.
 fn unpack(document: &[u8], ty: &DataType, to: &mut Target<'_>) -> Result<Option<Datum<'static>>> {
     use super::json::{self, convert};
     let kind = match ty {
@@ -262,9 +263,26 @@ fn transcode<'a>(
     let original = bytes.clone();
     let (converted, lost) = from.convert(bytes, charset);
     if lost {
-        return incorrect_string(&original, 0, converted, to);
+        let wrong = first_lost(&original, from, charset);
+        return incorrect_string(&original, wrong, converted, to);
     }
     Ok(converted)
+}
+
+/// Where the first character lies that another character set lacks.
+fn first_lost(text: &[u8], from: Charset, to: Charset) -> usize {
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let width = (1..=rest.len().min(from.char_len_max() as usize))
+            .find(|&width| from.valid_prefix(&rest[..width]) == width)
+            .unwrap_or(1);
+        if from.convert(rest[..width].into(), to).1 {
+            return at;
+        }
+        at += width;
+    }
+    0
 }
 
 fn check_text<'a>(bytes: Cow<'a, [u8]>, charset: Charset, to: &mut Target<'_>) -> Result<Cow<'a, [u8]>> {
@@ -285,7 +303,6 @@ fn incorrect_string<'a>(
     instead: Cow<'a, [u8]>,
     to: &mut Target<'_>,
 ) -> Result<Cow<'a, [u8]>> {
-    let from = if from == 0 { bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0) } else { from };
     let shown = escape(&bytes[from..]);
     let e = error::TRUNCATED_WRONG_VALUE_FOR_FIELD.with(&[&"string", &shown, &to.column, &to.row]);
     to.complain(e, instead)
@@ -378,7 +395,8 @@ fn too_long(to: &mut Target<'_>) -> Result<()> {
     to.truncated(())
 }
 
-/// The value that stands for NULL or a missing one in a NOT NULL column where the session isn't strict.
+/// The value that stands for NULL or a missing one in a NOT NULL column where the session isn't
+/// strict.
 pub fn implicit_default(ty: &DataType) -> Datum<'static> {
     match ty {
         DataType::Integer { sign, .. } if sign.unsigned => Datum::UInt(0),
@@ -406,7 +424,8 @@ pub fn implicit_default(ty: &DataType) -> Datum<'static> {
     }
 }
 
-/// The value that stands for a NULL that a NOT NULL column was given where the session isn't strict: of an ENUM, no member.
+/// The value that stands for a NULL that a NOT NULL column was given where the session isn't
+/// strict: of an ENUM, no member.
 pub fn null_substitute(ty: &DataType) -> Datum<'static> {
     match ty {
         DataType::Enum { .. } => label(0, Vec::new()),

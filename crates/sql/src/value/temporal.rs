@@ -1,9 +1,10 @@
-//! Dates, times of day and both together, as MySQL has them: with zero dates, with times from -838:59:59 to 838:59:59,
-//! with microseconds.
+//! Dates, times of day and both together, as MySQL has them: with zero dates, with times from
+//! -838:59:59 to 838:59:59, with microseconds.
 //!
-//! These types hold what a text or a number *said*; whether a sql_mode lets a zero date or the 31st of February into a
-//! column is decided where values are stored ([`Date::check`]). Calendar arithmetic is on day numbers of the proleptic
-//! Gregorian calendar, day 0 being year 0's "day 0" as `TO_DAYS` counts.
+//! These types hold what a text or a number *said*; whether a sql_mode lets a zero date or the 31st
+//! of February into a column is decided where values are stored ([`Date::check`]). Calendar
+//! arithmetic is on day numbers of the proleptic Gregorian calendar, day 0 being year 0's "day 0"
+//! as `TO_DAYS` counts.
 
 use std::fmt;
 
@@ -103,7 +104,8 @@ impl Date {
             let (y, m) = (i64::from(self.year), i64::from(self.month));
             let y = if m <= 2 { y - 1 } else { y };
             let day_of_year = (153 * ((m + 9) % 12) + 2) / 5 + i64::from(self.day) - 1;
-            // The Gregorian year 0 would be a leap year; its January and February are a day later here.
+            // The Gregorian year 0 would be a leap year; its January and February are a day later
+            // here.
             let shift = i64::from(self.year == 0 && m <= 2);
             y * 365 + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) + day_of_year + 60 + shift
         })

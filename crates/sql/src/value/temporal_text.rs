@@ -1,8 +1,9 @@
 //! Reading dates and times from text and from numbers, as forgiving as MySQL.
 //!
-//! Text comes in two forms: with separators (`2024-1-2 3:4:5.6`, any punctuation will do) and without
-//! (`20240102030405.6`). Two-digit years below 70 are of the 2000s. A reader returns the value and whether something
-//! was left over or cut ([`Read::truncated`]); `None` means that the text is no date or time at all.
+//! Text comes in two forms: with separators (`2024-1-2 3:4:5.6`, any punctuation will do) and
+//! without (`20240102030405.6`). Two-digit years below 70 are of the 2000s. A reader returns the
+//! value and whether something was left over or cut ([`Read::truncated`]); `None` means that the
+//! text is no date or time at all.
 
 use super::temporal::{Date, DateTime, SECOND, Time};
 
@@ -13,10 +14,30 @@ pub struct Read<T> {
     pub value: T,
     /// True if the text went on with something else, or the value was cut to its type's range.
     pub truncated: bool,
+    /// True if the seventh digit of the second rounded the value away from zero.
+    pub rounded_up: bool,
 }
 
 fn read<T>(value: T, truncated: bool) -> Option<Read<T>> {
-    Some(Read { value, truncated })
+    Some(Read { value, truncated, rounded_up: false })
+}
+
+impl Read<DateTime> {
+    /// The value with no more than the first six digits of the second, as TIME_TRUNCATE_FRACTIONAL
+    /// asks for.
+    pub fn cut(self) -> DateTime {
+        let back = self.rounded_up.then(|| self.value.add_micros(-1)).flatten();
+        back.unwrap_or(self.value)
+    }
+}
+
+impl Read<Time> {
+    /// The value with no more than the first six digits of the second, as TIME_TRUNCATE_FRACTIONAL
+    /// asks for.
+    pub fn cut(self) -> Time {
+        let back = i64::from(self.rounded_up && !self.truncated) * self.value.micros.signum();
+        Time { micros: self.value.micros - back, ..self.value }
+    }
 }
 
 /// The next run of digits, at most `max` of them.
@@ -31,14 +52,15 @@ fn number(digits: &[u8]) -> u32 {
     digits.iter().fold(0_u32, |v, d| v.saturating_mul(10).saturating_add(u32::from(d - b'0')))
 }
 
-/// A fraction's digits as microseconds, rounded at the seventh; the second value is the digits given, at most 6.
-fn micros(digits: &[u8]) -> (u32, u8) {
+/// A fraction's digits as microseconds, rounded at the seventh; the second value is the digits
+/// given, at most 6, the third says that it was rounded up.
+fn micros(digits: &[u8]) -> (u32, u8, bool) {
     let mut value = 0;
     for i in 0..6 {
         value = value * 10 + digits.get(i).map_or(0, |d| u32::from(d - b'0'));
     }
     let up = digits.get(6).is_some_and(|&d| d >= b'5');
-    (value + u32::from(up), digits.len().min(6) as u8)
+    (value + u32::from(up), digits.len().min(6) as u8, up)
 }
 
 fn full_year(year: u32, digits: usize) -> u32 {
@@ -71,7 +93,8 @@ pub fn has_time(text: &[u8]) -> bool {
     }
 }
 
-/// Takes the offset off a date with a time of day such as `2024-01-02 03:04:05+02:00`, in minutes east of UTC.
+/// Takes the offset off a date with a time of day such as `2024-01-02 03:04:05+02:00`, in minutes
+/// east of UTC.
 pub fn split_offset(text: &[u8]) -> (&[u8], Option<i32>) {
     let text = text.trim_ascii_end();
     let Some((rest, [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2])) = text.split_last_chunk::<6>() else {
@@ -162,7 +185,7 @@ fn assemble(parts: [u32; 6], fraction: &[u8], truncated: bool) -> Option<Read<Da
     if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let (us, fsp) = micros(fraction);
+    let (us, fsp, rounded_up) = micros(fraction);
     let date = Date { year: year as u16, month: month as u8, day: day as u8 };
     let seconds = i64::from((hour * 60 + minute) * 60 + second);
     let value = DateTime { date, micros: seconds * SECOND, fsp };
@@ -170,7 +193,7 @@ fn assemble(parts: [u32; 6], fraction: &[u8], truncated: bool) -> Option<Read<Da
         1_000_000 => value.add_micros(SECOND)?,
         us => DateTime { micros: value.micros + i64::from(us), ..value },
     };
-    read(value, truncated)
+    Some(Read { value, truncated, rounded_up })
 }
 
 /// Reads a number as `YYYYMMDD`, `YYMMDD`, `YYYYMMDDhhmmss` or `YYMMDDhhmmss`; 0 is the zero date.
@@ -198,15 +221,26 @@ pub fn datetime_from_number(n: i64) -> Option<DateTime> {
 
 /// Reads a time: `[-][D ]hh:mm[:ss[.ffffff]]`, `hhmmss[.ffffff]`, or the time of a date with one.
 pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
-    let text = text.trim_ascii();
+    let text = text.trim_ascii_start();
     let (negative, mut rest) = match text.strip_prefix(b"-") {
         Some(rest) => (true, rest),
         None => (false, text),
     };
     // Shorter ones are read as a time, as far as they are one.
-    if rest.len() >= 12 && looks_like_datetime(rest) {
-        return parse_datetime(rest).map(|r| Read { value: r.value.time(), truncated: r.truncated });
+    if rest.len() >= 12 {
+        let form = datetime_form(rest);
+        if form == DateTimeForm::Incomplete {
+            return None;
+        }
+        if form == DateTimeForm::Complete {
+            return parse_datetime(rest).map(|r| Read {
+                value: r.value.time(),
+                truncated: r.truncated,
+                rounded_up: r.rounded_up && r.value.micros > 0,
+            });
+        }
     }
+    rest = rest.trim_ascii_end();
     let first = digits(&mut rest, usize::MAX);
     if first.is_empty() && !rest.starts_with(b".") {
         return None;
@@ -219,7 +253,7 @@ pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
         h = u64::from(number(first)) * 24 + u64::from(number(digits(&mut rest, 10)));
         m = colon_part(&mut rest).unwrap_or(0);
         s = colon_part(&mut rest).unwrap_or(0);
-    } else if rest.starts_with(b":") {
+    } else if matches!(rest, [b':', digit, ..] if digit.is_ascii_digit()) {
         h = number(first).into();
         m = colon_part(&mut rest).unwrap_or(0);
         let seconds = colon_part(&mut rest);
@@ -239,8 +273,61 @@ pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
 
 /// True if the text, read as a time, is a date with one.
 pub fn looks_like_datetime(text: &[u8]) -> bool {
-    let run = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    run >= 12 || run > 0 && matches!(text.get(run), Some(b'-' | b'/')) && parse_datetime(text).is_some()
+    datetime_form(text) == DateTimeForm::Complete && parse_datetime(text).is_some()
+}
+
+/// How far a text has the form of a date with a time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DateTimeForm {
+    /// It has none of it, and may be a time.
+    Absent,
+    /// Digits alone that are too few, or a date without a time of day.
+    Incomplete,
+    /// Date and time of day, of any values.
+    Complete,
+}
+
+/// The form of a text: parts with signs between them are those of a date where a space follows the
+/// third one.
+fn datetime_form(text: &[u8]) -> DateTimeForm {
+    const SECOND: usize = 5;
+    let run = text.iter().take_while(|b| b.is_ascii_digit() || **b == b'T').count();
+    match text.get(run) {
+        _ if !text.first().is_some_and(u8::is_ascii_digit) => return DateTimeForm::Absent,
+        None | Some(b'.') if run >= 12 => return DateTimeForm::Complete,
+        None => return DateTimeForm::Incomplete,
+        Some(b'.') => return DateTimeForm::Absent,
+        _ => {}
+    }
+    let mut rest = text;
+    let (mut parts, mut has_sign, mut has_space) = (0, false, false);
+    while parts <= SECOND && rest.first().is_some_and(u8::is_ascii_digit) {
+        if number(digits(&mut rest, usize::MAX)) > 999_999 {
+            return DateTimeForm::Absent;
+        }
+        parts += 1;
+        if parts == 3 && rest.first() == Some(&b'T') {
+            rest = &rest[1..];
+            continue;
+        }
+        while let Some((sign, after)) = rest.split_first()
+            && parts <= SECOND
+            && (sign.is_ascii_punctuation() || sign.is_ascii_whitespace())
+        {
+            if sign.is_ascii_whitespace() {
+                if parts != 3 {
+                    return DateTimeForm::Absent;
+                }
+                has_space = true;
+            }
+            (has_sign, rest) = (true, after);
+        }
+    }
+    match parts {
+        _ if has_sign && !has_space => DateTimeForm::Absent,
+        0..=3 => DateTimeForm::Incomplete,
+        _ => DateTimeForm::Complete,
+    }
 }
 
 fn colon_part(text: &mut &[u8]) -> Option<u32> {
@@ -264,17 +351,17 @@ fn time_from_parts(
     if m > 59 || s > 59 {
         return None;
     }
-    let (us, fsp) = micros(fraction);
+    let (us, fsp, rounded_up) = micros(fraction);
     let time = Time::new(negative, h.min(10_000) as u32, m, s, us, fsp);
     let (value, cut) = time.clamp();
-    read(value, cut || rest)
+    Some(Read { value, truncated: cut || rest, rounded_up })
 }
 
 /// Reads a number as `hhmmss`, or as a date with a time.
 pub fn time_from_number(n: i64) -> Option<Read<Time>> {
     let magnitude = n.unsigned_abs();
     if magnitude > 9_999_999 {
-        return datetime_from_number(n).map(|d| Read { value: d.time(), truncated: false });
+        return read(datetime_from_number(n)?.time(), false);
     }
     let two = |v: u64| (v % 100) as u32;
     time_from_parts(n < 0, magnitude / 10_000, two(magnitude / 100), two(magnitude), &[], false)

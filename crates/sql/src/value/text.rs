@@ -45,8 +45,8 @@ fn write_integer(mut magnitude: u64, negative: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The shortest digits that read back as the same double; an exponent where the point would be more than 15 digits
-/// away.
+/// The shortest digits that read back as the same double; an exponent where the point would be more
+/// than 15 digits away.
 pub fn write_f64(v: f64, out: &mut Vec<u8>) {
     write_scientific(&format!("{v:e}"), out);
 }
@@ -56,7 +56,8 @@ pub fn write_f32(v: f32, out: &mut Vec<u8>) {
     write_scientific(&format!("{:.5e}", f64::from(v)), out);
 }
 
-/// A double with a fixed number of digits behind the point, as DOUBLE(m, d) and ROUND(x, d) show it.
+/// A double with a fixed number of digits behind the point, as DOUBLE(m, d) and ROUND(x, d) show
+/// it.
 pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     let (start, decimals) = (out.len(), usize::from(decimals));
     print(out, format_args!("{v}"));

@@ -1,7 +1,8 @@
-//! Time zones: `SYSTEM`, which is UTC here, fixed offsets, and the named zones of the tz database, which is built in.
+//! Time zones: `SYSTEM`, which is UTC here, fixed offsets, and the named zones of the tz database,
+//! which is built in.
 //!
-//! A local time that a zone leaves out, where clocks go forward, stands for the moment they do so; one that comes
-//! twice, where clocks go back, for the first of the two. So MySQL has it.
+//! A local time that a zone leaves out, where clocks go forward, stands for the moment they do so;
+//! one that comes twice, where clocks go back, for the first of the two. So MySQL has it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -37,7 +38,8 @@ impl Zone {
     /// UTC.
     pub const UTC: Zone = Zone(Kind::Offset(0));
 
-    /// The zone of a name, in any case: `SYSTEM`, an offset within -13:59 to +14:00, or one of the tz database.
+    /// The zone of a name, in any case: `SYSTEM`, an offset within -13:59 to +14:00, or one of the
+    /// tz database.
     pub fn by_name(name: &str) -> Option<Zone> {
         if name.eq_ignore_ascii_case("SYSTEM") {
             return Some(Zone::UTC);
@@ -101,7 +103,8 @@ impl Zone {
         }
     }
 
-    /// A date with a time in UTC as this zone shows it; zero dates and what would leave the calendar stay as they are.
+    /// A date with a time in UTC as this zone shows it; zero dates and what would leave the
+    /// calendar stay as they are.
     pub fn show(self, utc: DateTime) -> DateTime {
         let local = utc.unix_micros().and_then(|us| DateTime::from_unix_micros(self.to_local(us), utc.fsp));
         local.unwrap_or(utc)

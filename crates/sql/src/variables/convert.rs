@@ -232,7 +232,14 @@ fn charset_name(var: &Variable, assigned: &Assigned, nullable: bool) -> Result<V
         },
         Assigned::Null if nullable => Ok(Value::Null),
         Assigned::Null => Err(wrong_value(var, assigned)),
-        Assigned::Int(_) | Assigned::UInt(_) => Err(VariableError::UnknownCharset(assigned.as_text())),
+        // A number is a collation's, as the log has it.
+        Assigned::Int(_) | Assigned::UInt(_) => {
+            let number = assigned.as_text();
+            match number.parse().ok().and_then(Collation::by_id) {
+                Some(found) => Ok(Value::Text(found.charset().name().into())),
+                None => Err(VariableError::UnknownCharset(number)),
+            }
+        }
         _ => Err(VariableError::WrongType(var.name)),
     }
 }

@@ -43,7 +43,8 @@ pub enum Kind {
     SqlMode(u64),
     /// Text; `None` is NULL.
     Text(Option<&'static str>),
-    /// The name of a character set. NULL is allowed where the default may be NULL (`character_set_results`).
+    /// The name of a character set. NULL is allowed where the default may be NULL
+    /// (`character_set_results`).
     Charset { default: &'static str, nullable: bool },
     /// The name of a collation.
     Collation(&'static str),
@@ -80,6 +81,19 @@ pub(super) enum Effect {
     Harmless,
 }
 
+/// What a session's value asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// Everybody may change it.
+    Nothing,
+    /// SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN.
+    Admin,
+    /// The same without SUPER.
+    AdminButSuper,
+    /// The same as [`Asks::Admin`], or REPLICATION_APPLIER.
+    AdminOrApplier,
+}
+
 /// One line of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
@@ -92,7 +106,7 @@ pub struct Variable {
     pub(super) inherited: bool,
     pub(super) computed: bool,
     pub(super) option: bool,
-    pub(super) admin: bool,
+    pub(super) admin: Asks,
     pub(super) help: &'static str,
 }
 
@@ -122,7 +136,8 @@ impl Variable {
         self.read_only
     }
 
-    /// True if its value is asked of the session, the log or the clock instead of being stored here.
+    /// True if its value is asked of the session, the log or the clock instead of being stored
+    /// here.
     pub fn is_computed(&self) -> bool {
         self.computed
     }
@@ -137,8 +152,9 @@ impl Variable {
         self.effect == Effect::Harmless
     }
 
-    /// True if changing even the session's value asks for an administrator; the server's value always does.
-    pub fn needs_admin(&self) -> bool {
+    /// What changing even the session's value asks for; the server's value always asks for
+    /// SYSTEM_VARIABLES_ADMIN.
+    pub fn asks(&self) -> Asks {
         self.admin
     }
 
@@ -167,7 +183,7 @@ impl Variable {
             inherited: false,
             computed: false,
             option: true,
-            admin: false,
+            admin: Asks::Nothing,
             help: "",
         }
     }
@@ -224,7 +240,17 @@ impl Variable {
     }
 
     pub(super) const fn admin(mut self) -> Self {
-        self.admin = true;
+        self.admin = Asks::Admin;
+        self
+    }
+
+    pub(super) const fn admin_but_super(mut self) -> Self {
+        self.admin = Asks::AdminButSuper;
+        self
+    }
+
+    pub(super) const fn applier(mut self) -> Self {
+        self.admin = Asks::AdminOrApplier;
         self
     }
 

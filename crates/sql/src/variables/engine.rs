@@ -1,5 +1,5 @@
-//! The variables that are settings of log and store: how the engine is opened with them, and how it follows their
-//! changes.
+//! The variables that are settings of log and store: how the engine is opened with them, and how it
+//! follows their changes.
 
 use super::global::GlobalVariables;
 use super::ids;
@@ -11,7 +11,8 @@ use std::time::Duration;
 use storage::EngineOptions;
 use storage::lock::LockManager;
 
-/// The engine's options as the server starts. `base_name` stands in front of the log files' numbers.
+/// The engine's options as the server starts. `base_name` stands in front of the log files'
+/// numbers.
 pub fn engine_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> EngineOptions {
     let usize_of = |id| usize::try_from(globals.uint(id)).unwrap_or(usize::MAX);
     let mut options = EngineOptions::new(log_options(globals, base_name, server_uuid));

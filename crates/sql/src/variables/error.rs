@@ -52,6 +52,12 @@ pub enum VariableError {
     /// `enforce_gtid_consistency` goes with `gtid_mode`.
     #[error("GTID_MODE = ON requires ENFORCE_GTID_CONSISTENCY = ON.")]
     GtidModeNeedsConsistency,
+    /// There are no events to schedule; MySQL's words for a server that was started so.
+    #[error(
+        "The MySQL server is running with the --event-scheduler=DISABLED or --skip-grant-tables option so it cannot execute \
+         this statement"
+    )]
+    EventSchedulerDisabled,
     /// A value of MySQL's that means nothing here.
     #[error("This version of Duramen doesn't yet support '{name} = {value}'")]
     Unsupported {
@@ -82,6 +88,7 @@ impl VariableError {
             Self::UnknownTimeZone(_) => 1298,
             Self::GtidModeStep => 1788,
             Self::GtidModeNeedsConsistency => 1779,
+            Self::EventSchedulerDisabled => 1290,
             Self::Unsupported { .. } => 1235,
         }
     }

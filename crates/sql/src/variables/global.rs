@@ -20,7 +20,8 @@ pub struct GlobalVariables {
     /// Numbers and switches once more, to be read without a latch (V3).
     numbers: Box<[AtomicU64]>,
     values: RwLock<Arc<[Value]>>,
-    /// Held across an assignment and its hooks, so that these run in the order of the assignments (V2).
+    /// Held across an assignment and its hooks, so that these run in the order of the assignments
+    /// (V2).
     hooks: Mutex<Vec<(VariableId, Hook)>>,
 }
 
@@ -95,7 +96,8 @@ impl GlobalVariables {
         Ok(())
     }
 
-    /// `SET GLOBAL`. `strict`: the session's `sql_mode` has STRICT_ALL_TABLES, so nothing is adjusted to the range.
+    /// `SET GLOBAL`. `strict`: the session's `sql_mode` has STRICT_ALL_TABLES, so nothing is
+    /// adjusted to the range.
     pub fn set(
         &self,
         id: VariableId,
@@ -114,9 +116,10 @@ impl GlobalVariables {
         Ok(warning)
     }
 
-    /// What [`Self::set`] would refuse, but for hooks: nothing is changed.
-    pub fn check(&self, id: VariableId, assigned: &Assigned, strict: bool) -> Result<(), VariableError> {
-        self.converted(id, assigned, strict).map(|_| ())
+    /// The value that [`Self::set`] would give it, or what that would refuse, but for hooks:
+    /// nothing is changed.
+    pub fn check(&self, id: VariableId, assigned: &Assigned, strict: bool) -> Result<Value, VariableError> {
+        self.converted(id, assigned, strict).map(|converted| converted.value)
     }
 
     fn converted(
@@ -157,6 +160,7 @@ pub(super) fn check_fixed(
         return Ok(());
     }
     Err(match (variable.name, value) {
+        ("event_scheduler", _) => VariableError::EventSchedulerDisabled,
         ("gtid_mode", Value::UInt(ON_PERMISSIVE)) => {
             VariableError::Unsupported { name: "gtid_mode", value: "ON_PERMISSIVE" }
         }
@@ -176,6 +180,15 @@ pub(super) fn coupled(id: VariableId, value: &Value) -> Option<(VariableId, Valu
         (ids::CHARACTER_SET_DATABASE, ids::COLLATION_DATABASE),
         (ids::CHARACTER_SET_SERVER, ids::COLLATION_SERVER),
     ];
+    // What is read only for all is so for the others; what is writable for the others is so for
+    // all.
+    match value {
+        Value::Bool(true) if id == ids::SUPER_READ_ONLY => return Some((ids::READ_ONLY, Value::Bool(true))),
+        Value::Bool(false) if id == ids::READ_ONLY => {
+            return Some((ids::SUPER_READ_ONLY, Value::Bool(false)));
+        }
+        _ => {}
+    }
     let Value::Text(name) = value else { return None };
     PAIRS.iter().find_map(|&(charset, collation)| {
         if id == charset {

@@ -50,9 +50,13 @@ names! {
     DURAMEN_METRICS_ADDRESS = "duramen_metrics_address";
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
     DURAMEN_SLOW_COMMIT_TIME = "duramen_slow_commit_time";
+    DURAMEN_STATEMENT_MEMORY_MAX = "duramen_statement_memory_max";
     DURAMEN_TRANSACTION_SIZE_MAX = "duramen_transaction_size_max";
     ERROR_COUNT = "error_count";
+    EXPLAIN_FORMAT = "explain_format";
     FOREIGN_KEY_CHECKS = "foreign_key_checks";
+    GENERAL_LOG = "general_log";
+    GENERAL_LOG_FILE = "general_log_file";
     GROUP_CONCAT_MAX_LEN = "group_concat_max_len";
     GTID_EXECUTED = "gtid_executed";
     GTID_NEXT = "gtid_next";
@@ -70,10 +74,17 @@ names! {
     LC_TIME_NAMES = "lc_time_names";
     LAST_INSERT_ID = "last_insert_id";
     LOCAL_INFILE = "local_infile";
+    LOG_BIN_TRUST_FUNCTION_CREATORS = "log_bin_trust_function_creators";
     LOCK_WAIT_TIMEOUT = "lock_wait_timeout";
     LOG_BIN_BASENAME = "log_bin_basename";
     LOG_BIN_INDEX = "log_bin_index";
     LOG_ERROR_VERBOSITY = "log_error_verbosity";
+    PERFORMANCE_SCHEMA_DIGESTS_SIZE = "performance_schema_digests_size";
+    LOG_QUERIES_NOT_USING_INDEXES = "log_queries_not_using_indexes";
+    LOG_SLOW_ADMIN_STATEMENTS = "log_slow_admin_statements";
+    MIN_EXAMINED_ROW_LIMIT = "min_examined_row_limit";
+    LOG_OUTPUT = "log_output";
+    LONG_QUERY_TIME = "long_query_time";
     MAX_ALLOWED_PACKET = "max_allowed_packet";
     MAX_BINLOG_SIZE = "max_binlog_size";
     MAX_CONNECTIONS = "max_connections";
@@ -84,10 +95,15 @@ names! {
     MAX_USER_CONNECTIONS = "max_user_connections";
     NET_READ_TIMEOUT = "net_read_timeout";
     NET_WRITE_TIMEOUT = "net_write_timeout";
+    OFFLINE_MODE = "offline_mode";
     OPEN_FILES_LIMIT = "open_files_limit";
+    ORIGINAL_COMMIT_TIMESTAMP = "original_commit_timestamp";
+    ORIGINAL_SERVER_VERSION = "original_server_version";
     PID_FILE = "pid_file";
     PORT = "port";
     PSEUDO_THREAD_ID = "pseudo_thread_id";
+    READ_ONLY = "read_only";
+    REPORT_PORT = "report_port";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
     RESULTSET_METADATA = "resultset_metadata";
     RPL_SEMI_SYNC_SOURCE_ENABLED = "rpl_semi_sync_source_enabled";
@@ -105,16 +121,21 @@ names! {
     SESSION_TRACK_TRANSACTION_INFO = "session_track_transaction_info";
     SHOW_GENERATED_KEY = "show_gipk_in_create_table_and_information_schema";
     SKIP_NETWORKING = "skip_networking";
+    SLOW_QUERY_LOG = "slow_query_log";
+    SLOW_QUERY_LOG_FILE = "slow_query_log_file";
     SOCKET = "socket";
     SORT_BUFFER_SIZE = "sort_buffer_size";
     SQL_LOG_BIN = "sql_log_bin";
+    SQL_LOG_OFF = "sql_log_off";
     SQL_MODE = "sql_mode";
     SQL_GENERATE_INVISIBLE_PRIMARY_KEY = "sql_generate_invisible_primary_key";
     SQL_NOTES = "sql_notes";
+    SQL_REQUIRE_PRIMARY_KEY = "sql_require_primary_key";
     SQL_SELECT_LIMIT = "sql_select_limit";
     SQL_SAFE_UPDATES = "sql_safe_updates";
     SSL_CERT = "ssl_cert";
     SSL_KEY = "ssl_key";
+    SUPER_READ_ONLY = "super_read_only";
     SYNC_BINLOG = "sync_binlog";
     SYSTEM_TIME_ZONE = "system_time_zone";
     TEMPTABLE_MAX_RAM = "temptable_max_ram";
@@ -165,7 +186,8 @@ pub mod sql_mode {
         | ERROR_FOR_DIVISION_BY_ZERO
         | NO_ENGINE_SUBSTITUTION;
 
-    /// What changes how a text is read: which characters quote, escape and join, what binds closer, what a type's name means.
+    /// What changes how a text is read: which characters quote, escape and join, what binds closer,
+    /// what a type's name means.
     pub const SYNTAX: u64 = REAL_AS_FLOAT
         | PIPES_AS_CONCAT
         | ANSI_QUOTES

@@ -1,7 +1,8 @@
 //! Values as the command line and my.cnf give them.
 //!
-//! Unlike `SET`, an option takes K, M and G behind a number, and nothing is adjusted to the range silently but the block
-//! size: a server that starts with another value than the one asked for helps nobody.
+//! Unlike `SET`, an option takes K, M and G behind a number, and nothing is adjusted to the range
+//! silently but the block size: a server that starts with another value than the one asked for
+//! helps nobody.
 
 use super::convert::{Assigned, convert, parse_switch};
 use super::definition::{Kind, Variable};

@@ -9,7 +9,8 @@ use super::table;
 use super::value::Value;
 use std::sync::Arc;
 
-/// The values of one session: shared with the server's until the first change, its own copy from then on.
+/// The values of one session: shared with the server's until the first change, its own copy from
+/// then on.
 #[derive(Clone)]
 pub struct SessionVariables {
     values: Arc<[Value]>,
@@ -44,7 +45,8 @@ impl SessionVariables {
         }
     }
 
-    /// Takes a value as it is, without checks: for what a statement other than SET changes (USE, SET TRANSACTION).
+    /// Takes a value as it is, without checks: for what a statement other than SET changes (USE,
+    /// SET TRANSACTION).
     pub fn put(&mut self, id: VariableId, value: Value) {
         Arc::make_mut(&mut self.values)[id.index()] = value;
     }
@@ -83,7 +85,8 @@ impl SessionVariables {
 
 /// What `@@name` (no scope), `@@session.name` or `@@global.name` reads.
 ///
-/// Computed variables ([`super::Variable::is_computed`]) are the caller's to answer; this gives their default.
+/// Computed variables ([`super::Variable::is_computed`]) are the caller's to answer; this gives
+/// their default.
 pub fn read(
     globals: &GlobalVariables,
     session: &SessionVariables,

@@ -1,4 +1,5 @@
-//! The table of all variables, put together from its subjects at compile time, and the ways to find one.
+//! The table of all variables, put together from its subjects at compile time, and the ways to find
+//! one.
 
 mod binlog;
 mod character;
@@ -7,6 +8,7 @@ mod network;
 mod optimizer;
 mod semi_sync;
 mod server;
+pub use server::VERSION;
 mod statement;
 
 use super::definition::{Variable, VariableId};
@@ -48,7 +50,8 @@ pub(super) static TABLE: [Variable; COUNT] = {
     joined
 };
 
-/// Names of old that clients still ask for, and what they stand for. They are found, but not listed.
+/// Names of old that clients still ask for, and what they stand for. They are found, but not
+/// listed.
 const ALIASES: [(&str, &str); 4] = [
     ("tx_isolation", "transaction_isolation"),
     ("tx_read_only", "transaction_read_only"),
@@ -56,7 +59,8 @@ const ALIASES: [(&str, &str); 4] = [
     ("storage_engine", "default_storage_engine"),
 ];
 
-/// Names of old that are listed too: MariaDB's replicas look for the first of them with SHOW VARIABLES.
+/// Names of old that are listed too: MariaDB's replicas look for the first of them with SHOW
+/// VARIABLES.
 const LISTED_ALIASES: [(&str, &str); 6] = [
     ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled"),
     ("rpl_semi_sync_master_timeout", "rpl_semi_sync_source_timeout"),
@@ -133,7 +137,8 @@ pub fn find(name: &str) -> Option<VariableId> {
     Some(BY_NAME[place])
 }
 
-/// The variables whose names `wanted` accepts, in the order of their names: for SHOW VARIABLES LIKE.
+/// The variables whose names `wanted` accepts, in the order of their names: for SHOW VARIABLES
+/// LIKE.
 pub fn matching(wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = VariableId> {
     all().filter(move |&id| wanted(definition(id).name))
 }

@@ -24,7 +24,7 @@ pub enum Value {
 
 impl Value {
     /// As a number: bits for `Double`, 0 for text.
-    pub(super) fn to_bits(&self) -> u64 {
+    pub(crate) fn to_bits(&self) -> u64 {
         match *self {
             Value::Null | Value::Text(_) => 0,
             Value::Bool(b) => b.into(),

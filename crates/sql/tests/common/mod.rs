@@ -33,6 +33,11 @@ impl Server {
 
     /// The same where the start may fail.
     pub fn try_open(env: SimEnv) -> Result<Self, SqlError> {
+        Self::try_open_with(env, Arc::new(GlobalVariables::new()))
+    }
+
+    /// The same with these variables.
+    pub fn try_open_with(env: SimEnv, globals: Arc<GlobalVariables>) -> Result<Self, SqlError> {
         let datadir = PathBuf::from("/data");
         env.create_dir_all(&datadir).map_err(SqlError::internal)?;
         // The name of the folder itself is to survive a power cut too.
@@ -41,7 +46,7 @@ impl Server {
             datadir,
             log_base_name: "binlog".to_owned(),
             server_uuid: UUID.to_owned(),
-            globals: Arc::new(GlobalVariables::new()),
+            globals,
             status: Arc::new(Status::default()),
             on_shutdown: Box::new(|| {}),
         };
@@ -70,6 +75,7 @@ impl Server {
             collation: 255,
             found_rows: false,
             multi_statements: true,
+            tls: None,
             on_kill: Box::new(|_| {}),
         };
         self.database.connect(connection).unwrap()

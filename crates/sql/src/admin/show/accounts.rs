@@ -6,7 +6,8 @@ use crate::error::{self, Result};
 use crate::privilege::{DYNAMIC, Privileges, STATIC};
 use crate::session::Context;
 
-/// User and host of the account that was named. Other accounts than one's own are for those who may read `mysql`.
+/// User and host of the account that was named. Other accounts than one's own are for those who may
+/// read `mysql`.
 pub(super) fn named(cx: &Context, account: &Account) -> Result<(String, String)> {
     let Account::Named { user, host } = account else { return Ok(cx.account.clone()) };
     let key = (user.to_str_lossy().into_owned(), host.to_str_lossy().into_owned());

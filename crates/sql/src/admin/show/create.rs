@@ -3,7 +3,7 @@
 use super::objects;
 use crate::admin::listing::{Listing, cells, name, text};
 use crate::ast::{Account, ObjectName, RoutineKind};
-use crate::catalog::{database_or, show};
+use crate::catalog::{FunctionDef, database_or, show};
 use crate::error::{self, Result};
 use crate::session::Context;
 use crate::system_tables;
@@ -28,7 +28,7 @@ pub(super) fn table(cx: &Context, of: &ObjectName) -> Result<Listing> {
     let mut out = Listing::new([name("Table"), text("Create Table", DEFINITION)]);
     let database = database_or(of.database.as_deref(), cx.default_database())?;
     if let Some((schema, table)) = system_tables::find(database, &of.name)?
-        && let Some(engine) = schema.engine
+        && let Some(engine) = schema.engine_of(table)
     {
         let (columns, collation) = (table.definitions(), schema.collation);
         out.push(cells![table.name, show::system_table(table.name, &columns, collation, engine)]);
@@ -50,6 +50,7 @@ pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Resul
     let database = database_or(of.database.as_deref(), cx.default_database())?;
     let kind_name = if kind == RoutineKind::Function { "FUNCTION" } else { "PROCEDURE" };
     let function = cx.catalog().function(database, &of.name).filter(|_| kind == RoutineKind::Function);
+    let function = function.filter(|function| sees_routine(cx, function));
     let function = function.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&kind_name, &of.name]))?;
     let mut out = Listing::new([
         text("Function", 64),
@@ -63,12 +64,22 @@ pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Resul
     out.push(cells![
         function.name.as_str(),
         ids::SQL_MODE.variable().show(&mode),
-        function.text(),
+        sees_body(cx, &function).then(|| function.text()),
         function.connection.charset().name(),
         function.connection.name(),
         function.database_collation.name(),
     ]);
     Ok(out)
+}
+
+/// True if the account may know of a function: by a privilege on it, or as its definer.
+pub(crate) fn sees_routine(cx: &Context, function: &FunctionDef) -> bool {
+    cx.grants_now().sees_routines(&function.database) || function.definer == cx.account
+}
+
+/// True if it may read the function's text as well.
+pub(crate) fn sees_body(cx: &Context, function: &FunctionDef) -> bool {
+    cx.grants_now().sees_all_routines() || function.definer == cx.account
 }
 
 /// SHOW CREATE USER. Everybody sees their own account.

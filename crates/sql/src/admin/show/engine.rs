@@ -1,7 +1,8 @@
 //! SHOW ENGINE .. STATUS: what log, store and locks are doing, in words.
 //!
-//! Each section asks one part of the engine, and is a plain function from it to text. Programs ask for InnoDB's status, and
-//! look for sections by name: they get the same text, and `LATEST DETECTED DEADLOCK` and `TRANSACTIONS` under InnoDB's names.
+//! Each section asks one part of the engine, and is a plain function from it to text. Programs ask
+//! for InnoDB's status, and look for sections by name: they get the same text, and
+//! `LATEST DETECTED DEADLOCK` and `TRANSACTIONS` under InnoDB's names.
 
 mod deadlock;
 mod sections;

@@ -10,8 +10,9 @@ use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, database_or, show};
 use crate::error::{self, Result, SqlError};
 use crate::session::Context;
-use crate::system_tables;
-use crate::value::Datum;
+use crate::system_tables::{self, SystemSchema, SystemTable};
+use crate::value::temporal::SECOND;
+use crate::value::{DateTime, Datum};
 use crate::variables::ids;
 
 /// The database that was named, or the default one; error 1049 if there is none of this name.
@@ -34,7 +35,8 @@ pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<Arc<TableDef>> {
     }
 }
 
-/// A table as it is shown: the key that it got for want of one is not, unless the session wants that.
+/// A table as it is shown: the key that it got for want of one is not, unless the session wants
+/// that.
 pub(crate) fn as_shown(cx: &Context, table: Arc<TableDef>) -> Arc<TableDef> {
     if cx.variables().bool(ids::SHOW_GENERATED_KEY) {
         return table;
@@ -73,10 +75,19 @@ impl Columns {
     }
 }
 
-/// The names of a database's tables.
-fn table_names(cx: &Context, database: &str) -> Vec<String> {
+/// The system tables that are listed, by name: those of accounts only if the schema is `named`
+/// (T2 of `system_tables.rs`).
+fn listed_tables(schema: &SystemSchema, named: bool) -> Vec<&'static SystemTable> {
+    let mut tables: Vec<_> =
+        if named { schema.all_tables().collect() } else { schema.carried_tables().collect() };
+    tables.sort_by_key(|table| table.name);
+    tables
+}
+
+/// The names of a database's tables. `named` says that the statement names the database.
+fn table_names(cx: &Context, database: &str, named: bool) -> Vec<String> {
     match system_tables::schema(database) {
-        Some(schema) => schema.tables.iter().map(|table| table.name.to_owned()).collect(),
+        Some(schema) => listed_tables(schema, named).iter().map(|table| table.name.to_owned()).collect(),
         None => {
             let state = cx.catalog().state();
             let mut names: Vec<String> =
@@ -112,18 +123,24 @@ pub(super) fn tables(cx: &Context, given: Option<&str>, full: bool) -> Result<Li
         Some(schema) if schema.name == "information_schema" => "SYSTEM VIEW",
         _ => "BASE TABLE",
     };
-    for name in table_names(cx, &database) {
+    // By a privilege that is not about tables one may know of the database, not of what is in it.
+    let names = match cx.grants_now().sees_definitions(&database) {
+        true => table_names(cx, &database, given.is_some()),
+        false => Vec::new(),
+    };
+    for name in names {
         out.push(if full { cells![name, kind] } else { cells![name] });
     }
     Ok(out)
 }
 
-/// SHOW OPEN TABLES: a definition is in memory as long as its table is there, and nobody locks names.
+/// SHOW OPEN TABLES: a definition is in memory as long as its table is there, and nobody locks
+/// names.
 pub(super) fn open_tables(cx: &Context, given: Option<&str>) -> Listing {
     let mut out =
         Listing::new([name("Database"), name("Table"), int("In_use"), int("Name_locked")]).pattern_on(1);
     for (database, held) in &cx.catalog().state().databases {
-        if given.is_none_or(|g| g == database) && cx.grants_now().sees_tables(database) {
+        if given.is_none_or(|g| g == database) && cx.grants_now().sees_definitions(database) {
             for table in held.tables.keys() {
                 out.push(cells![database.as_str(), table.as_str(), 0_i64, 0_i64]);
             }
@@ -155,8 +172,12 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
         text("Create_options", 256).or_null(),
         text("Comment", 2048),
     ]);
-    if let Some((schema, engine)) = system_tables::schema(&database).and_then(|s| Some((s, s.engine?))) {
-        for table in schema.tables {
+    if !cx.grants_now().sees_definitions(&database) {
+        return Ok(out);
+    }
+    if let Some(schema) = system_tables::schema(&database) {
+        for table in listed_tables(schema, given.is_some()) {
+            let Some(engine) = schema.engine_of(table) else { continue };
             let mut row = cells![table.name, engine, 10_i64, "Dynamic"];
             row.extend((0..10).map(|_| Datum::Null));
             row.extend(cells![schema.collation.name(), None::<i64>, "", ""]);
@@ -169,7 +190,7 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
         let mut row = cells![table.name.as_str(), "InnoDB", 10_i64, "Dynamic"];
         row.extend(sizes(cx, &table));
         row.extend(cells![table.shown_counter()]);
-        row.extend((0..3).map(|_| Datum::Null));
+        row.extend(times(cx, &table));
         row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
         out.push(row);
     }
@@ -182,12 +203,23 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
     Ok(out)
 }
 
-/// What is known of a table's size, in rows and bytes: rows, bytes of a row, of all rows, the limit (there is none), of
-/// indexes, and those that are free (space is shared by all tables). NULL where the table can't be read.
+/// What is known of a table's size, in rows and bytes: rows, bytes of a row, of all rows, the limit
+/// (there is none), of indexes, and those that are free (space is shared by all tables). NULL where
+/// the table can't be read.
 pub(crate) fn sizes(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
     let Some(known) = table.known_now(&cx.database) else { return vec![Datum::Null; 6] };
     let average = known.data_length().checked_div(known.rows()).unwrap_or(0);
     cells![known.rows(), average, known.data_length(), 0_u64, known.index_length(), 0_u64]
+}
+
+/// When a table was made or altered last, when its rows were changed last since the server started,
+/// and when they were checked last, which nobody keeps: CREATE_TIME, UPDATE_TIME, CHECK_TIME.
+pub(crate) fn times(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
+    let shown = |seconds: Option<u32>| {
+        let utc = i64::from(seconds?) * SECOND;
+        DateTime::from_unix_micros(cx.zone().to_local(utc), 0)
+    };
+    cells![shown(table.created), shown(cx.database.change_times().last(table.id)), None::<DateTime>]
 }
 
 /// SHOW COLUMNS, DESCRIBE.
@@ -232,7 +264,8 @@ fn yes_no(yes: bool) -> &'static str {
     if yes { "YES" } else { "NO" }
 }
 
-/// How a column takes part in keys: it is in the primary key, is a unique key, or is the first of a key.
+/// How a column takes part in keys: it is in the primary key, is a unique key, or is the first of a
+/// key.
 pub(crate) fn column_key(table: &TableDef, column: usize) -> &'static str {
     let first_of = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == column);
     // Without a primary key the first unique one without NULL stands for it.
@@ -359,7 +392,8 @@ pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
     let mut out = Listing::new(columns).pattern_on(1);
     if kind == RoutineKind::Function {
         let state = cx.catalog().state();
-        for function in state.databases.values().flat_map(|d| d.functions.values()) {
+        let all = state.databases.values().flat_map(|d| d.functions.values());
+        for function in all.filter(|function| super::sees_routine(cx, function)) {
             out.push(routine(function));
         }
     }

@@ -1,4 +1,5 @@
-//! The server as a whole: engines, plugins, character sets, connections, conditions of the last statement.
+//! The server as a whole: engines, plugins, character sets, connections, conditions of the last
+//! statement.
 
 use crate::admin::listing::{Listing, cells, int, text, uint};
 use crate::error::Level;
@@ -125,6 +126,11 @@ const INFO_CHARACTERS: usize = 100;
 
 /// SHOW PROCESSLIST: with PROCESS one sees all sessions, else one's own.
 pub(crate) fn processes(cx: &Context, full: bool) -> Listing {
+    processes_of(cx, full, cx.grants_now().global.has(Privileges::PROCESS))
+}
+
+/// The sessions: `all` of them, or one's own.
+pub(crate) fn processes_of(cx: &Context, full: bool, all: bool) -> Listing {
     let mut out = Listing::new([
         uint("Id"),
         text("User", 32),
@@ -135,7 +141,6 @@ pub(crate) fn processes(cx: &Context, full: bool) -> Listing {
         text("State", 64).or_null(),
         text("Info", 65_535).or_null(),
     ]);
-    let all = cx.grants_now().global.has(Privileges::PROCESS);
     let now = cx.database.env().monotonic_coarse();
     for process in cx.database.processes() {
         let (user, host) = process.user();

@@ -30,8 +30,10 @@ pub(crate) fn status(cx: &Context, global: bool) -> Listing {
     let mut rows = cx.database.status().rows(counters);
     if !global {
         rows.extend(snapshot_rows(cx));
-        rows.sort_by(|a, b| a.0.cmp(&b.0));
     }
+    // MySQL shows those of the session in either list.
+    rows.extend(tls_rows(cx));
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
     let mut out = listing();
     for (name, value) in rows {
         out.push(cells![name, value]);
@@ -39,8 +41,26 @@ pub(crate) fn status(cx: &Context, global: bool) -> Listing {
     out
 }
 
-/// Where the session's consistent snapshot is in the log, else where the log is: the names by which MariaDB's and Percona's
-/// dumps find out, without a lock.
+/// Seconds for which a client may resume a TLS session, as it is told in its tickets.
+pub const TLS_TICKET_SECONDS: u64 = 24 * 60 * 60;
+
+/// What TLS is like on this connection. Clients' certificates are not asked for: mode and depth of
+/// verification are 0.
+fn tls_rows(cx: &Context) -> [(Cow<'static, str>, String); 6] {
+    let tls = cx.tls.as_ref();
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    [
+        ("Ssl_cipher".into(), text(tls.map(|tls| tls.cipher))),
+        ("Ssl_default_timeout".into(), tls.map_or(0, |_| TLS_TICKET_SECONDS).to_string()),
+        ("Ssl_sessions_reused".into(), tls.map_or(0, |tls| u8::from(tls.resumed)).to_string()),
+        ("Ssl_verify_depth".into(), "0".to_owned()),
+        ("Ssl_verify_mode".into(), "0".to_owned()),
+        ("Ssl_version".into(), text(tls.map(|tls| tls.version))),
+    ]
+}
+
+/// Where the session's consistent snapshot is in the log, else where the log is: the names by which
+/// MariaDB's and Percona's dumps find out, without a lock.
 fn snapshot_rows(cx: &Context) -> [(Cow<'static, str>, String); 3] {
     let log = cx.database.log();
     let Published { position, gtids } = binary_log::published(cx).unwrap_or_else(|_| log.published());

@@ -1,13 +1,17 @@
 //! ALTER TABLE, CREATE INDEX and DROP INDEX: what becomes of the table, and what that takes.
 //!
 //! 1. draft      The table as it is becomes a [`Draft`]; the actions change it.
-//! 2. classify   Old and new are compared ([`work`]): is it a matter of the definition alone, are indexes to be built,
-//!    or is every row to be written anew; and is that what ALGORITHM and LOCK ask for.
+//! 2. classify   Old and new are compared ([`work`]): is it a matter of the definition alone, are
+//!    indexes to be built, or is every row to be written anew; and is that what ALGORITHM and LOCK
+//!    ask for.
 //! 3. plan       Once the trees are built, the definition is made with them.
 //!
 //! Nothing here touches a row: see [`crate::executor`].
 
+mod charset;
 mod draft;
+mod rename;
+mod row_id;
 mod work;
 
 use std::sync::Arc;
@@ -17,7 +21,7 @@ use storage::layout::Layouts;
 
 pub use work::{Work, filler};
 
-use super::table::{put_next, repeated_indexes};
+use super::table::{check_names_of_checks, check_required_key, put_next, repeated_indexes};
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind};
 use crate::catalog::TableDef;
@@ -26,7 +30,9 @@ use crate::catalog::draft::{Draft, Finished};
 use crate::catalog::objects::State;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
+use crate::catalog::table::Default;
 use crate::error::{self, Result, SqlError};
+use crate::value::Datum;
 use binlog::position::LogPosition;
 
 /// Definitions whose rows may lie side by side; then the table is written anew, as InnoDB does.
@@ -50,6 +56,15 @@ pub struct Alter {
     name: String,
     /// AUTO_INCREMENT was given.
     pub auto_increment: Option<u64>,
+    /// What becomes of the row id, and where numbers begin, as actions that the log's text has in
+    /// front of the statement's own ([`row_id`]).
+    pub actions_in_front: Option<String>,
+    /// The log is to say that columns are placed in the order of the actions.
+    pub placed_in_order: bool,
+    /// It renames the table, or asks for nothing: MySQL tells no number of rows then.
+    pub is_renaming: bool,
+    /// What becomes [`TableDef::created`]: now, unless only the name changes.
+    created: Option<u32>,
 }
 
 /// The statement as an ALTER TABLE; `None` if it is none.
@@ -69,6 +84,8 @@ fn create_index(create: &CreateIndex) -> AlterTable {
         algorithm: create.algorithm,
         lock: create.lock,
         validation: None,
+        name_end: 0,
+        in_order: false,
     }
 }
 
@@ -79,6 +96,8 @@ fn drop_index(drop: &DropIndex) -> AlterTable {
         algorithm: drop.algorithm,
         lock: drop.lock,
         validation: None,
+        name_end: 0,
+        in_order: false,
     }
 }
 
@@ -90,7 +109,35 @@ impl Alter {
         check_not_system(database)?;
         let old = settings.existing(state, database, name)?;
         let collation = state.database(database).map_or(old.collation, |d| d.collation);
-        let changed = draft::change(&old, alter, settings, collation)?;
+        let mut changed = draft::change(&old, alter, settings, collation)?;
+        let mut actions_in_front = None;
+        if settings.from_client && !old.is_temporary() {
+            actions_in_front = row_id::actions(&old, &changed.draft, alter)?;
+        }
+        let with = |actions: &str| -> Result<_> {
+            let actions = row_id::in_front(actions, &alter.actions)?;
+            draft::change(&old, &AlterTable { actions, ..alter.clone() }, settings, collation)
+        };
+        if let Some(actions) = &actions_in_front {
+            changed = with(actions)?;
+        }
+        if settings.from_client && !old.is_temporary() {
+            let drops = row_id::drops_of_key_parts(&old, &changed.draft);
+            if !drops.is_empty() {
+                let actions = actions_in_front.into_iter().chain(drops).collect::<Vec<_>>().join(", ");
+                changed = with(&actions)?;
+                actions_in_front = Some(actions);
+            }
+        }
+        // Logs of older versions do not say it: then it is 1.
+        if settings.from_client
+            && let Some(first) = row_id::first_number(&old, &changed)
+        {
+            let first = format!("AUTO_INCREMENT = {first}");
+            let actions = actions_in_front.map_or(first.clone(), |actions| format!("{actions}, {first}"));
+            changed = with(&actions)?;
+            actions_in_front = Some(actions);
+        }
         let (mut to_database, mut to_name) = (database.to_owned(), name.to_owned());
         if let Some(to) = &changed.rename {
             let to = (to.database.as_deref().unwrap_or(database), to.name.as_str());
@@ -109,7 +156,6 @@ impl Alter {
             }
             (to_database, to_name) = (to.0.to_owned(), to.1.to_owned());
         }
-        let mut changed = changed;
         changed.draft.rename_checks(name, &to_name);
         let auto =
             |name: &str| old.auto_column.is_some_and(|c| old.columns[c].name.eq_ignore_ascii_case(name));
@@ -124,10 +170,34 @@ impl Alter {
             Numbers { table: old.id, trees: crate::catalog::build::Trees::From(0) },
             |_, place| TreeId(place as u32 + if old.is_temporary() { storage::temporary::FIRST } else { 0 }),
         )?;
+        let only_renames = |action: &AlterAction| {
+            matches!(action, AlterAction::Rename(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
+        };
+        let keeps_all = alter.actions.iter().all(only_renames);
+        // A copy is told of, also where nothing but the name changes.
+        let is_renaming =
+            keeps_all && !old.is_temporary() && alter.algorithm != Some(crate::ast::AlterAlgorithm::Copy);
+        if !keeps_all {
+            if settings.from_client {
+                check_dates(&finished.table, settings)?;
+            }
+            check_required_key(&finished.table, |index| finished.indexes[index].is_none(), settings)?;
+        }
+        if !old.is_temporary() {
+            check_names_of_checks(&finished.table, Some(&old), state, settings)?;
+        }
         let (work, counts_rows) = work::classify(&old, &finished, &changed, alter, settings)?;
         let mut warnings = changed.warnings;
         warnings.extend(repeated_indexes(&finished.table, |index| finished.indexes[index].is_none()));
+        let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::Rename(_)));
+        let created = match only_renames && !alter.actions.is_empty() {
+            true => old.created,
+            false => settings.created(),
+        };
         Ok(Alter {
+            created,
+            is_renaming,
+            placed_in_order: settings.from_client && draft::places_added_and_changed(alter),
             old,
             work,
             counts_rows,
@@ -138,6 +208,7 @@ impl Alter {
             database: to_database,
             name: to_name,
             auto_increment: changed.auto_increment,
+            actions_in_front,
         })
     }
 
@@ -180,6 +251,7 @@ impl Alter {
         new.lock = self.old.lock.clone();
         new.statistics = self.old.statistics.clone();
         new.readable_from = self.old.readable_from;
+        new.created = self.created;
         self.keep_counter(&mut new);
         new.layouts = match &self.work {
             Work::Copy => None,
@@ -197,15 +269,36 @@ impl Alter {
         })
     }
 
-    /// The AUTO_INCREMENT counter goes on, but never below what was asked for.
+    /// The AUTO_INCREMENT counter goes on, but never below what was asked for. Where it may be set
+    /// back, the new definition has one of its own: the statement may never be logged, and the old
+    /// table goes on then.
     pub fn keep_counter(&self, new: &mut TableDef) {
         let origin = new.auto_column.and_then(|c| self.finished.columns.get(c).copied().flatten());
         let same = origin.is_some() && origin == self.old.auto_column;
         match self.auto_increment {
             None if same => new.counter = self.old.counter.clone(),
-            Some(n) if same && n <= self.old.counter.next() => new.counter = self.old.counter.clone(),
+            Some(n) if same && self.old.counter.has_passed(n) => match self.work {
+                Work::Definition { .. } => new.counter = Arc::new(self.old.counter.copy()),
+                Work::Indexes { .. } | Work::Copy => new.counter = self.old.counter.clone(),
+            },
             _ => {}
         }
+    }
+}
+
+/// As MySQL, which looks at all columns' defaults: error 1067 for a date with zeros that the
+/// session does not take.
+pub(super) fn check_dates(table: &TableDef, settings: &Settings) -> Result<()> {
+    let rules = settings.dates();
+    let is_right = |column: &crate::catalog::ColumnDef| match &column.default {
+        Default::Value(Datum::Date(date)) => date.check(rules),
+        // The zero of a TIMESTAMP is kept as a date with a time, too.
+        Default::Value(Datum::DateTime(moment)) => moment.date.check(rules),
+        _ => true,
+    };
+    match table.columns.iter().find(|column| !is_right(column)) {
+        Some(column) => Err(error::INVALID_DEFAULT.with(&[&column.name])),
+        None => Ok(()),
     }
 }
 

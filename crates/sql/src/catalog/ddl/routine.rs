@@ -60,7 +60,8 @@ pub(super) fn create(
     };
     // What does not compile is no function.
     crate::routine::Routine::compile(&function)?;
-    // The body is the client's text, so all of it is for the session's settings, which the function keeps.
+    // The body is the client's text, so all of it is for the session's settings, which the function
+    // keeps.
     let logged = LoggedText { sql: log_text(&function, settings), form: TextForm::Session };
     Ok(Plan { logged: Some(logged), ..Plan::one(Change::PutFunction(Arc::new(function))) })
 }

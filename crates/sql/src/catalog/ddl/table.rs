@@ -1,13 +1,15 @@
 //! CREATE, DROP, TRUNCATE and RENAME TABLE.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use binlog::position::LogPosition;
 use storage::build::FIRST_BUILT;
+use storage::schema::KeyPart;
 
 use super::{LoggedText, Plan, Settings, check_name, check_not_system};
-use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition, TableOption};
-use crate::catalog::build::{self, Numbers, Trees};
+use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition};
+use crate::catalog::build::{self, Numbers, Trees, check_constraint_name};
 use crate::catalog::deprecated;
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
@@ -19,7 +21,8 @@ use crate::system_tables;
 use crate::types::Collation;
 use crate::value::zone::Zone;
 
-/// The note that the table is there already, which ends a CREATE TABLE; without IF NOT EXISTS it is an error.
+/// The note that the table is there already, which ends a CREATE TABLE; without IF NOT EXISTS it is
+/// an error.
 pub(super) fn existing_note(
     create: &CreateTable,
     state: &State,
@@ -61,7 +64,8 @@ pub(super) fn create(
     let collation = existing_database(state, database)?;
     let numbers = if create.temporary { temporary::provisional() } else { new_numbers(state) };
     let mut is_clear = true;
-    let table = match &create.content {
+    let is_like = matches!(create.content, TableContent::Like(_));
+    let mut table = match &create.content {
         TableContent::Definition(definition) => {
             let environment = settings.environment(collation);
             build::build(database, name, definition, selected, environment, numbers)?
@@ -73,10 +77,15 @@ pub(super) fn create(
             rebuild(&other, database, name, 1, numbers)?
         }
     };
+    table.created = settings.created();
+    if !create.temporary {
+        check_names_of_checks(&table, None, state, settings)?;
+    }
+    check_required_key(&table, |_| !is_like, settings)?;
     let warnings = match &create.content {
         TableContent::Definition(definition) => {
-            let types = definition.columns.iter().flat_map(|c| deprecated::warnings_of(&c.ty));
-            types.chain(deprecated_options(definition)).chain(repeated_indexes(&table, |_| true)).collect()
+            let defaults = definition.columns.iter().filter_map(deprecated::of_column);
+            defaults.chain(repeated_indexes(&table, |_| true)).collect()
         }
         TableContent::Like(_) => Vec::new(),
     };
@@ -89,12 +98,57 @@ pub(super) fn create(
     Ok(Plan { logged, warnings, ..Plan::one(change) })
 }
 
-fn deprecated_options(definition: &TableDefinition) -> impl Iterator<Item = SqlError> {
-    definition.options.iter().filter_map(|option| match option {
-        TableOption::Charset(name) => deprecated::of_charset_name(name),
-        TableOption::Collation(name) => deprecated::of_collation_name(name),
-        _ => None,
-    })
+/// Error 3822 for a CHECK whose name another table of the database has. `old` is the table as it
+/// is: names that it has in this database are not asked about again.
+pub(super) fn check_names_of_checks(
+    table: &TableDef,
+    old: Option<&TableDef>,
+    state: &State,
+    settings: &Settings,
+) -> Result<()> {
+    let in_place = old.filter(|old| old.database == table.database);
+    let had: HashSet<String> =
+        in_place.iter().flat_map(|old| &old.checks).map(|check| check.name.to_lowercase()).collect();
+    let named = table.checks.iter().map(|check| (check.name.to_lowercase(), &check.name));
+    let new: HashMap<String, &String> = named.filter(|(name, _)| !had.contains(name)).collect();
+    if new.is_empty() || !settings.from_client {
+        return Ok(());
+    }
+    let Some(database) = state.database(&table.database) else { return Ok(()) };
+    for other in database.tables.values() {
+        crate::bounds::check()?;
+        if old.is_some_and(|old| old.id == other.id) {
+            continue;
+        }
+        if let Some(name) = other.checks.iter().find_map(|check| new.get(&check.name.to_lowercase())) {
+            return Err(error::CHECK_CONSTRAINT_DUP_NAME.with(&[name]));
+        }
+    }
+    Ok(())
+}
+
+/// Error 3750 for a table without a primary key under `sql_require_primary_key`. As in MySQL a
+/// unique key of columns that are NOT NULL will do, but only one that the statement itself defines:
+/// `is_new` by the index's number.
+pub(super) fn check_required_key(
+    table: &TableDef,
+    is_new: impl Fn(usize) -> bool,
+    settings: &Settings,
+) -> Result<()> {
+    let whole = |part: &KeyPart| {
+        let column = &table.columns[part.column];
+        part.prefix_len.is_none() && !column.nullable && !column.is_hidden()
+    };
+    let is_row_id = |index: &IndexDef| index.parts.iter().any(|part| table.columns[part.column].is_row_id());
+    let has_key = |(number, index): (usize, &IndexDef)| match index.name == "PRIMARY" {
+        true => !is_row_id(index),
+        false => index.unique && is_new(number) && index.parts.iter().all(whole),
+    };
+    let mut indexes = table.indexes.iter().enumerate();
+    match !settings.requires_key || indexes.any(has_key) {
+        true => Ok(()),
+        false => Err(error::TABLE_WITHOUT_PK.plain()),
+    }
 }
 
 pub(super) fn provisional(
@@ -165,9 +219,13 @@ fn rebuild(
     let environment = build::Environment {
         collation: table.collation,
         charset: crate::types::Charset::Utf8mb4,
+        connection: crate::types::Charset::Utf8mb4,
         dates,
+        truncate_fraction: false,
         zone: Zone::UTC,
         shows_generated_key: false,
+        strict: true,
+        from_client: false,
     };
     build::build(database, name, &definition, &[], environment, numbers)
 }
@@ -232,7 +290,7 @@ fn renamed(table: &TableDef, database: &str, name: &str) -> Result<TableDef> {
     for check in &mut new.checks {
         if let Some(number) = check.name.strip_prefix(&prefix) {
             check.name = format!("{name}_chk_{number}");
-            check_name(&check.name, error::WRONG_NAME_FOR_INDEX)?;
+            check_constraint_name(&check.name)?;
         }
     }
     // As a definition that is read has them.
@@ -247,7 +305,8 @@ fn is_drop_of(change: &Change, table: &Arc<TableDef>) -> bool {
     matches!(change, Change::DropTable(dropped) if Arc::ptr_eq(dropped, table))
 }
 
-/// The table is dropped and made again, with new numbers: its rows go with their trees, at no cost per row.
+/// The table is dropped and made again, with new numbers: its rows go with their trees, at no cost
+/// per row.
 pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) -> Result<Plan> {
     let (database, name) = settings.object(name)?;
     check_not_system(database)?;
@@ -259,6 +318,7 @@ pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) ->
     }
     let numbers = new_numbers(state);
     let mut new = rebuild(&table, database, name, 1, numbers)?;
+    new.created = table.created;
     // Whoever waits for the table waits for its name.
     new.lock = table.lock.clone();
     Ok(Plan { changes: vec![Change::DropTable(table), put(new, state)], ..Plan::default() })
@@ -268,6 +328,7 @@ pub(super) fn rename(pairs: &[(ObjectName, ObjectName)], state: &State, settings
     let mut state = state.clone();
     let mut plan = Plan::default();
     for (from, to) in pairs {
+        crate::bounds::check()?;
         let (from_database, from_name) = settings.object(from)?;
         let (to_database, to_name) = settings.object(to)?;
         check_not_system(from_database)?;
@@ -280,6 +341,7 @@ pub(super) fn rename(pairs: &[(ObjectName, ObjectName)], state: &State, settings
             return Err(error::TABLE_EXISTS_ERROR.with(&[&to_name]));
         }
         let renamed = renamed(&table, to_database, to_name)?;
+        check_names_of_checks(&renamed, Some(&table), &state, settings)?;
         let change = Change::AlterTable(table, Arc::new(renamed), state.next);
         // Its layouts have their places already.
         crate::catalog::record::apply(&change, &mut state, LogPosition::ZERO);

@@ -67,7 +67,8 @@ fn apply(given: &UserOptions, options: &mut AccountOptions) -> Result<()> {
     Ok(())
 }
 
-/// An account's attribute with another laid over it (RFC 7396); error 3982 unless that is an object.
+/// An account's attribute with another laid over it (RFC 7396); error 3982 unless that is an
+/// object.
 fn merged(kept: Option<&str>, patch: &str) -> Result<String> {
     let invalid = || error::INVALID_USER_ATTRIBUTE_JSON.plain();
     let kept = json::parse::parse(kept.unwrap_or("{}").as_bytes()).map_err(|_| invalid())?;
@@ -241,7 +242,8 @@ pub(super) fn alter(
         let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
         plan.notes = missing.iter().map(note).collect();
     }
-    // An account whose password stays is named alone: naming the password would make an expired one valid.
+    // An account whose password stays is named alone: naming the password would make an expired one
+    // valid.
     let users: Vec<String> = changed
         .iter()
         .map(|(user, identified)| match identified {
@@ -278,6 +280,26 @@ pub(super) fn drop(names: &[Account], if_exists: bool, state: &State, settings: 
     let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
     plan.notes = missing.iter().map(note).collect();
     Ok(plan)
+}
+
+/// There are no roles; an account that is none stays.
+pub(super) fn drop_roles(
+    names: &[Account],
+    if_exists: bool,
+    state: &State,
+    settings: &Settings,
+) -> Result<Plan> {
+    let names: Vec<_> = names.iter().map(|name| resolve(name, settings)).collect();
+    let accounts: Vec<_> = names.iter().filter(|name| state.users.contains_key(name)).cloned().collect();
+    match (accounts.is_empty(), if_exists) {
+        (false, _) => Err(failed("DROP ROLE", &accounts)),
+        (true, false) => Err(failed("DROP ROLE", &names)),
+        (true, true) => {
+            let note =
+                |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
+            Ok(Plan { notes: names.iter().map(note).collect(), ..Plan::default() })
+        }
+    }
 }
 
 pub(super) fn rename(pairs: &[(Account, Account)], state: &State, settings: &Settings) -> Result<Plan> {

@@ -1,8 +1,8 @@
 //! Expressions in definitions: generated columns, defaults, CHECK.
 //!
-//! They are kept as text in MySQL's canonical form, which depends on no session: columns without table, strings with
-//! their character set. What must not be in them is refused here; their types are found out when they are compiled
-//! ([`super::super::computed`]).
+//! They are kept as text in MySQL's canonical form, which depends on no session: columns without
+//! table, strings with their character set. What must not be in them is refused here; their types
+//! are found out when they are compiled ([`super::super::computed`]).
 
 use super::super::table::Default;
 use super::{Draft, DraftColumn, DraftKey};
@@ -83,15 +83,13 @@ pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: Place<'_>) ->
                 *name = ast::ColumnName { database: None, table: None, column: ast::Ident::new(own) };
             }
             ExprKind::Literal(Literal::String { bytes, introducer: introducer @ None }) => {
-                let charset = draft.environment.charset;
-                let is_utf8 = matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4 | Charset::Ascii);
-                // The text that is kept is UTF-8.
-                if !bytes.is_ascii() && !is_utf8 {
-                    *bytes = charset.convert(bytes.to_vec().into(), Charset::Utf8mb4).0.into();
-                    *introducer = Some(ast::Ident::new(Charset::Utf8mb4.name()));
-                } else {
-                    *introducer = Some(ast::Ident::new(charset.name()));
-                }
+                // The literal is one of the connection's character set, and the text that is kept
+                // is UTF-8.
+                let connection = draft.environment.connection;
+                let is_utf8 = matches!(connection, Charset::Utf8mb3 | Charset::Utf8mb4 | Charset::Binary);
+                let same = bytes.is_ascii() || is_utf8 && connection.valid_prefix(bytes) == bytes.len();
+                let charset = if same { connection } else { Charset::Utf8mb4 };
+                *introducer = Some(ast::Ident::new(charset.name()));
             }
             _ => {}
         }

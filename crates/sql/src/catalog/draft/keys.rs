@@ -1,4 +1,5 @@
-//! The keys of a table in the making: the primary key that every table has, keys' names, parts and lengths.
+//! The keys of a table in the making: the primary key that every table has, keys' names, parts and
+//! lengths.
 
 use storage::schema::KeyPart;
 
@@ -55,8 +56,8 @@ impl Draft {
         Ok(())
     }
 
-    /// A table without a primary key gets the invisible `my_row_id`, shown or not as `sql_generate_invisible_primary_key`
-    /// has it. The columns of a primary key are NOT NULL.
+    /// A table without a primary key gets the invisible `my_row_id`, shown or not as
+    /// `sql_generate_invisible_primary_key` has it. The columns of a primary key are NOT NULL.
     pub(super) fn prepare_primary_key(&mut self) -> Result<()> {
         if self.columns.is_empty() {
             return Err(error::TABLE_MUST_HAVE_COLUMNS.plain());
@@ -102,7 +103,7 @@ impl Draft {
         if is_shown && self.find(GENERATED_KEY).is_some() {
             return Err(error::GIPK_COLUMN_EXISTS.plain());
         }
-        let name = self.free_row_id_name(None);
+        let name = self.free_row_id_name(|_| false);
         let sign = ast::Sign { unsigned: true, zerofill: false };
         let def = ColumnDef {
             name: name.clone(),
@@ -114,8 +115,8 @@ impl Draft {
             visible: false,
             generated: None,
         };
-        // MySQL's stands in front. One that nobody is shown stands behind the others, so that readers of the log who ask for
-        // the definition find each column where that has it.
+        // MySQL's stands in front. One that nobody is shown stands behind the others, so that
+        // readers of the log who ask for the definition find each column where that has it.
         let place = if is_shown { 0 } else { self.columns.len() };
         self.columns.insert(place, DraftColumn { def, expr: None, origin: None, said_null: false });
         match self.auto_column {
@@ -135,12 +136,10 @@ impl Draft {
     }
 
     /// A name for a row id that no column has, nor is to have.
-    fn free_row_id_name(&self, taken: Option<&str>) -> String {
+    pub fn free_row_id_name(&self, is_taken: impl Fn(&str) -> bool) -> String {
         let mut names = std::iter::once(GENERATED_KEY.to_owned())
             .chain((2..).map(|number| format!("{GENERATED_KEY}_{number}")));
-        let is_free = |name: &String| {
-            self.find(name).is_none() && !taken.is_some_and(|taken| name.eq_ignore_ascii_case(taken))
-        };
+        let is_free = |name: &String| self.find(name).is_none() && !is_taken(name);
         names.find(is_free).unwrap_or_default()
     }
 
@@ -149,7 +148,7 @@ impl Draft {
         let Some(column) = self.find(name).filter(|&column| self.columns[column].def.is_row_id()) else {
             return;
         };
-        let free = self.free_row_id_name(Some(name));
+        let free = self.free_row_id_name(|other| other.eq_ignore_ascii_case(name));
         let old = std::mem::replace(&mut self.columns[column].def.name, free.clone());
         let parts = self.keys.iter_mut().flat_map(|key| &mut key.parts);
         parts
@@ -173,8 +172,9 @@ impl Draft {
         }
     }
 
-    /// Gives a row id its numbers by UUID_SHORT(), because another column of the table is AUTO_INCREMENT.
-    fn number_by_clock(&mut self, column: usize) -> Result<()> {
+    /// Gives a row id its numbers by UUID_SHORT(), because another column of the table is
+    /// AUTO_INCREMENT.
+    pub fn number_by_clock(&mut self, column: usize) -> Result<()> {
         let column = &mut self.columns[column];
         column.expr = Some(parse_kept("uuid_short()")?);
         column.def.default = Default::Expression("".into());
@@ -191,18 +191,20 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes out the row id of a table that gets a primary key.
-    pub(super) fn drop_row_id(&mut self) {
-        let Some(row_id) = self.columns.iter().position(|c| c.def.is_row_id()) else { return };
+    /// Takes out the row id of a table that gets a primary key. False if there is none, or no
+    /// primary key beside it.
+    pub fn drop_row_id(&mut self) -> bool {
+        let Some(row_id) = self.columns.iter().position(|c| c.def.is_row_id()) else { return false };
         let is_row_id = |k: &DraftKey| k.kind == KeyKind::Primary && self.is_row_id_key(k);
         let (others, own): (Vec<DraftKey>, Vec<DraftKey>) =
             self.keys.iter().cloned().partition(|k| !is_row_id(k));
         if own.is_empty() || !others.iter().any(|k| k.kind == KeyKind::Primary) {
-            return;
+            return false;
         }
         self.keys = others;
         let name = self.columns.remove(row_id).def.name;
         self.auto_column.take_if(|auto| auto.eq_ignore_ascii_case(&name));
+        true
     }
 
     /// True for the key on a row id.
@@ -211,7 +213,8 @@ impl Draft {
         key.parts.iter().all(column)
     }
 
-    /// The indexes in MySQL's order: the primary key, unique ones without NULL, other unique ones, the rest.
+    /// The indexes in MySQL's order: the primary key, unique ones without NULL, other unique ones,
+    /// the rest.
     pub(super) fn indexes(&self) -> Result<(Vec<IndexDef>, Vec<Option<usize>>)> {
         if self.keys.len() > KEYS_MAX {
             return Err(error::TOO_MANY_KEYS.with(&[&KEYS_MAX]));
@@ -280,6 +283,9 @@ impl Draft {
                 return Err(error::JSON_USED_AS_KEY.with(&[&column.name]));
             }
             let (prefix_len, length) = prefix(column, part.prefix_len)?;
+            if length == 0 && self.environment.from_client {
+                return Err(error::WRONG_KEY_COLUMN.with(&[&column.name]));
+            }
             bytes = bytes.saturating_add(length);
             if length > KEY_BYTES_MAX || bytes > KEY_BYTES_MAX {
                 return Err(error::TOO_LONG_KEY.with(&[&KEY_BYTES_MAX]));
@@ -295,7 +301,9 @@ fn prefix(column: &ColumnDef, given: Option<u32>) -> Result<(Option<u32>, u32)> 
     let is_lob = matches!(column.ty, DataType::Lob { .. });
     let text = is_lob || matches!(column.ty, DataType::Char { .. } | DataType::VarChar { .. });
     let char_len = column.ty.collation().charset().char_len_max();
-    let full = column.ty.byte_length();
+    // A member is stored as its number.
+    let is_number = matches!(column.ty, DataType::Enum { .. } | DataType::Set { .. });
+    let full = if is_number { column.ty.row_bytes() } else { column.ty.byte_length() };
     let length = match given {
         Some(0) => return Err(error::KEY_PART_0.with(&[&column.name])),
         Some(_) if !text => return Err(error::WRONG_SUB_KEY.plain()),

@@ -1,7 +1,8 @@
-//! A gate that everybody passes, and that somebody may close for a while: FLUSH TABLES WITH READ LOCK closes that of commits
-//! and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
+//! A gate that everybody passes, and that somebody may close for a while: FLUSH TABLES WITH READ
+//! LOCK closes that of commits and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
 //!
-//! Passing an open gate is two atomic operations. Whoever closes it waits for those inside; whoever comes then waits outside.
+//! Passing an open gate is two atomic operations. Whoever closes it waits for those inside; whoever
+//! comes then waits outside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -15,8 +16,8 @@ use crate::error::{self, Result};
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Gate {
-    // One enters and then looks whether it is closed, the other closes and then looks who is inside: sequentially
-    // consistent, so that at least one of them sees the other.
+    // One enters and then looks whether it is closed, the other closes and then looks who is
+    // inside: sequentially consistent, so that at least one of them sees the other.
     inside: AtomicU64,
     closed: AtomicU32,
     sleep: Mutex<()>,

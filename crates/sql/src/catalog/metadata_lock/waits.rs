@@ -1,7 +1,9 @@
-//! Who waits for which metadata lock, and what the waiting sessions hold: enough to see that some wait for each other.
+//! Who waits for which metadata lock, and what the waiting sessions hold: enough to see that some
+//! wait for each other.
 //!
-//! Only sessions that wait are here, so that a lock that is free costs nothing. A circle is closed by the wait that begins
-//! last. It is broken by ending the wait of a statement rather than that of DDL, as MySQL weighs them.
+//! Only sessions that wait are here, so that a lock that is free costs nothing. A circle is closed
+//! by the wait that begins last. It is broken by ending the wait of a statement rather than that of
+//! DDL, as MySQL weighs them.
 
 use std::sync::Arc;
 
@@ -35,6 +37,11 @@ impl Waits {
         self.0.lock().len()
     }
 
+    /// The sessions that wait, for what, and how they want it.
+    pub fn list(&self) -> Vec<(u64, Arc<MetadataLock>, Kind)> {
+        self.0.lock().iter().map(|wait| (wait.session, wait.lock.clone(), wait.kind)).collect()
+    }
+
     /// True if nobody waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -57,11 +64,16 @@ impl Waits {
             let last = waits.len() - 1;
             let other = circle.iter().copied().find(|at| !is_ddl(at) && *at != last);
             let Some(victim) = other.filter(|_| is_ddl(&last)) else {
+                // Others need not give way to a wait that ends here.
+                waits[last].victim = true;
                 gives_way = true;
                 break;
             };
             waits[victim].victim = true;
             to_wake.push(waits[victim].lock.clone());
+        }
+        if env::INVARIANTS && !gives_way {
+            check_invariants(&waits);
         }
         drop(waits);
         // Only now: a waiter holds its lock's latch while it asks whether it is the victim.
@@ -78,6 +90,18 @@ impl Waits {
 impl Drop for Listed<'_> {
     fn drop(&mut self) {
         self.waits.0.lock().retain(|wait| wait.session != self.session);
+    }
+}
+
+/// Asserts M2: none of those that go on waiting waits for itself, through others. A session waits
+/// once.
+fn check_invariants(waits: &[Wait]) {
+    for (at, wait) in waits.iter().enumerate() {
+        let again = waits[..at].iter().any(|other| other.session == wait.session);
+        assert!(!again, "M2: session {} waits twice", wait.session);
+        let mut path = vec![at];
+        let is_cycle = !wait.victim && search(waits, at, &mut vec![false; waits.len()], &mut path);
+        assert!(!is_cycle, "M2: a cycle of waits is broken by the wait that closes it: {path:?}");
     }
 }
 
@@ -139,15 +163,16 @@ mod tests {
     fn who_waits_behind_ddl_waits_for_it() {
         let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
         let waits = Waits::default();
-        // DDL holds `b` and waits for readers of `a`; a reader of `b` waits, and a new reader of `a` behind the DDL.
+        // DDL holds `b` and waits for readers of `a`; a reader of `b` waits, and a new reader of
+        // `a` behind the DDL.
         let _ddl = waits.begin(1, &a, Kind::Exclusive, vec![(b.clone(), Kind::Exclusive)]).unwrap();
         let _new = waits.begin(2, &a, Kind::Read, Vec::new()).unwrap();
         assert!(waits.begin(3, &b, Kind::Read, Vec::new()).is_ok());
         assert!(waits.begin(4, &b, Kind::Read, vec![(a.clone(), Kind::Read)]).is_err());
     }
 
-    /// A waiter asks whether it is the victim while it holds its lock's latch; breaking the circle wakes it by that latch.
-    /// Both waited for each other once.
+    /// A waiter asks whether it is the victim while it holds its lock's latch; breaking the circle
+    /// wakes it by that latch. Both waited for each other once.
     #[test]
     fn a_victim_may_ask_while_it_is_chosen() {
         let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());

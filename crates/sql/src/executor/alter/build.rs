@@ -1,10 +1,12 @@
 //! Building indexes beside writers.
 //!
-//! 1. announce  With the table to itself for a moment, the statement publishes a definition whose writers keep the new
-//!    trees, and takes a snapshot: every row is of the snapshot, or written by somebody who knows.
+//! 1. announce  With the table to itself for a moment, the statement publishes a definition whose
+//!    writers keep the new trees, and takes a snapshot: every row is of the snapshot, or written by
+//!    somebody who knows.
 //! 2. fill      The snapshot's rows are put into the trees, under what writers do meanwhile.
-//! 3. verify    For unique indexes: once no writer is left who began before the trees were full, two entries with one
-//!    key are looked for; writers from now on find out themselves ([`storage::schema::Building`]).
+//! 3. verify    For unique indexes: once no writer is left who began before the trees were full,
+//!    two entries with one key are looked for; writers from now on find out themselves
+//!    ([`storage::schema::Building`]).
 //! 4. commit    With the table to itself again.
 
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use storage::schema::{Building, TableSchema};
 use storage::transaction::{Access, Direction, KeyRange};
 use storage::{KeyPart, Snapshot, TreeId};
 
-use super::{INTERRUPT_STEPS, Running, discard};
+use super::{Counting, INTERRUPT_STEPS, Running, discard};
 use crate::catalog::collations::KeyCollations;
 use crate::catalog::ddl::alter::Alter;
 use crate::catalog::draft::definition_of;
@@ -90,7 +92,7 @@ fn build(cx: &mut Context, running: &Running<'_>, interim: &Interim) -> Result<(
     if let Some((number, row)) = interim.building.duplicate() {
         return Err(duplicate_entry(cx, &interim.shown, number, &row)?);
     }
-    running.commit(cx, &interim.trees)
+    running.commit(cx, &interim.trees, Counting::On)
 }
 
 impl Interim {

@@ -1,8 +1,9 @@
 //! Writing all rows of a table anew.
 //!
-//! The rows go into new trees in sorted runs, on disk as they come: however many there are, they are no transaction and
-//! take no more memory than a buffer. Values are brought into the new columns as if they were inserted, so what does
-//! not fit is an error under strict modes, and a warning else.
+//! The rows go into new trees in sorted runs, on disk as they come: however many there are, they
+//! are no transaction and take no more memory than a buffer. Values are brought into the new
+//! columns as if they were inserted, so what does not fit is an error under strict modes, and a
+//! warning else.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use storage::transaction::{Access, Direction, KeyRange};
 use storage::{TransactionError, TreeId};
 
 use super::build::find_duplicate;
-use super::{INTERRUPT_STEPS, Running, discard};
+use super::{Counting, INTERRUPT_STEPS, Running, discard, plan};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::ddl::alter::{Alter, filler};
 use crate::catalog::draft;
@@ -28,26 +29,22 @@ use crate::types::{Charset, DataType};
 use crate::value::{Datum, image, store};
 
 /// Returns the number of rows.
-pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Result<u64> {
+pub(super) fn run(cx: &mut Context, running: &mut Running<'_>) -> Result<u64> {
     let _no_writers = running.without_writers(cx)?;
+    // Once more, for the counter moves no longer: numbers may begin with what it says.
+    let alter = &plan(cx, running.statement)?;
+    running.actions_in_front.clone_from(&alter.actions_in_front);
     let store = cx.database.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
     let mut copy = Copy::new(cx, alter, trees)?;
     let outcome = copy.rows(cx).and_then(|rows| {
         let _alone = running.alone(cx)?;
-        running.commit(cx, &copy.trees)?;
+        // The numbers that rows have, or were given, are used.
+        let used = copy.new.counter.next().saturating_sub(1);
+        running.commit(cx, &copy.trees, Counting::Behind(used))?;
         Ok(rows)
     });
-    match outcome {
-        Ok(rows) => {
-            copy.hand_over_counter(cx);
-            Ok(rows)
-        }
-        Err(e) => {
-            discard(cx, &copy.trees);
-            Err(e)
-        }
-    }
+    outcome.inspect_err(|_| discard(cx, &copy.trees))
 }
 
 /// Copies a temporary table's rows into `new`, which nobody knows yet; returns their number.
@@ -99,15 +96,21 @@ pub(super) struct Copy<'a> {
     defaulted: Vec<usize>,
     /// A column that is newly AUTO_INCREMENT, or new: its numbers are given now.
     numbered: Option<usize>,
-    /// Rows that violate a CHECK constraint stay. They were tested when the statement ran, and what an expression default
-    /// gave them then (RAND()) it need not give them again.
+    /// Dates with zeros, which the session does not take, fail or become all zeros, as where MySQL
+    /// would copy the rows.
+    checks_dates: bool,
+    /// Rows that violate a CHECK constraint stay. They were tested when the statement ran, and what
+    /// an expression default gave them then (RAND()) it need not give them again.
     is_replay: bool,
 }
 
 impl<'a> Copy<'a> {
     /// For a statement of the log that is done once more.
     pub(super) fn replayed(cx: &Context, alter: &'a Alter, trees: Vec<TreeId>) -> Result<Self> {
-        Ok(Copy { is_replay: true, ..Self::new(cx, alter, trees)? })
+        let copy = Self::new(cx, alter, trees)?;
+        // Older versions accepted what fails now.
+        let checks_dates = copy.checks_dates && !copy.rules.strict;
+        Ok(Copy { is_replay: true, checks_dates, ..copy })
     }
 
     fn new(cx: &Context, alter: &'a Alter, trees: Vec<TreeId>) -> Result<Self> {
@@ -120,11 +123,13 @@ impl<'a> Copy<'a> {
             |c: &usize| matches!(new.columns[*c].default, Default::Expression(_)) && is_new(c);
         let origin = new.auto_column.and_then(|c| alter.finished.columns[c]);
         let numbered = new.auto_column.filter(|_| origin.is_none() || origin != alter.old.auto_column);
+        let rules = cx.store_rules(false);
         Ok(Copy {
             alter,
+            checks_dates: alter.counts_rows && (rules.dates.no_zero_date || rules.dates.no_zero_in_date),
             fillers: new.columns.iter().map(|column| filler(column, &settings)).collect(),
             defaulted: (0..new.columns.len()).filter(is_expression).collect(),
-            rules: cx.store_rules(false),
+            rules,
             numbered,
             new: Arc::new(new),
             trees,
@@ -185,13 +190,14 @@ impl<'a> Copy<'a> {
         let mut builder = RowImageBuilder::new(&self.new.column_types, &mut out);
         for (place, column) in self.new.columns.iter().enumerate() {
             let Some(origin) = self.alter.finished.columns[place] else {
-                let value = self.new_value(cx, place, column)?;
+                let value = self.new_value(place, column)?;
                 image::push(&mut builder, &value, &column.ty)?;
                 continue;
             };
             let before = &self.alter.old.columns[origin];
             let raw = offsets.raw(old, origin);
-            if before.ty == column.ty && (raw.is_some() || column.nullable) && self.numbered != Some(place) {
+            let stays = before.ty == column.ty && (raw.is_some() || column.nullable);
+            if stays && self.numbered != Some(place) && !(self.checks_dates && column.ty.has_date()) {
                 builder.push_raw(raw).map_err(SqlError::internal)?;
                 continue;
             }
@@ -215,7 +221,7 @@ impl<'a> Copy<'a> {
     }
 
     /// What a column that is new has in this row.
-    fn new_value(&self, cx: &mut Context, place: usize, column: &ColumnDef) -> Result<Datum<'static>> {
+    fn new_value(&self, place: usize, column: &ColumnDef) -> Result<Datum<'static>> {
         if self.numbered == Some(place) {
             return self.next_number(column);
         }
@@ -225,18 +231,14 @@ impl<'a> Copy<'a> {
         if is_date && column.default == Default::None && self.rules.dates.no_zero_date && !column.nullable {
             let kind = if matches!(column.ty, DataType::Date) { "date" } else { "datetime" };
             let shown = String::from_utf8_lossy(&filler.to_bytes()).into_owned();
-            let e = error::TRUNCATED_WRONG_VALUE.with(&[
-                &kind,
-                &format!("{shown}' for column '{}' at row 1", column.name).trim_end_matches('\''),
-            ]);
             if self.rules.strict {
-                return Err(e);
+                return Err(error::INCORRECT_VALUE.with(&[&kind, &shown, &column.name, &1]));
             }
-            cx.warn(e);
         }
         Ok(filler.clone())
     }
 
+    /// Consecutive, whatever series the session has: the log has it so, too.
     fn next_number(&self, column: &ColumnDef) -> Result<Datum<'static>> {
         let max = match &column.ty {
             DataType::Integer { size, sign, .. } => {
@@ -313,14 +315,5 @@ impl<'a> Copy<'a> {
             return Err(duplicate_entry(cx, &self.new, number, &row)?);
         }
         Ok(())
-    }
-
-    /// The numbers that rows have, or were given, are used.
-    fn hand_over_counter(&self, cx: &Context) {
-        if let Ok(table) = cx.catalog().table(&self.new.database, &self.new.name)
-            && self.new.auto_column.is_some()
-        {
-            table.counter.used(self.new.counter.next().saturating_sub(1));
-        }
     }
 }

@@ -1,11 +1,14 @@
-//! An ALTER TABLE of the log whose trees the store does not have: they are built again, from the rows as of its place.
+//! An ALTER TABLE of the log whose trees the store does not have: they are built again, from the
+//! rows as of its place.
 //!
-//! Replay does this where the store is older than the checkpoint that the statement made (A1): a base that was copied from a
-//! running server, a recovery to a point in time. The statement's settings are those of its event, which the session
-//! of replay has taken over ([`Context::take_over`]). What is not a function of them and of the rows is not what it was:
-//! a new column whose default is UUID() has other values, as it has on a replica.
+//! Replay does this where the store is older than the checkpoint that the statement made (A1): a
+//! base that was copied from a running server, a recovery to a point in time. The statement's
+//! settings are those of its event, which the session of replay has taken over
+//! ([`Context::take_over`]). What is not a function of them and of the rows is not what it was: a
+//! new column whose default is UUID() has other values, as it has on a replica.
 //!
-//! Nobody else is there: no locks, no writers, and what the statement tested then is not tested again.
+//! Nobody else is there: no locks, no writers, and what the statement tested then is not tested
+//! again.
 
 use std::sync::Arc;
 
@@ -21,8 +24,9 @@ use crate::catalog::{TableDef, counted_value};
 use crate::error::{Result, SqlError};
 use crate::session::Context;
 
-/// Builds the trees of [`Alter::to_build`]. They are durable when this returns, at the position of the last group that was
-/// replayed; if the server dies before a checkpoint has the statement, the next start drops them and builds them again.
+/// Builds the trees of [`Alter::to_build`]. They are durable when this returns, at the position of
+/// the last group that was replayed; if the server dies before a checkpoint has the statement, the
+/// next start drops them and builds them again.
 pub(crate) fn build_trees(cx: &mut Context, alter: &Alter) -> Result<Vec<TreeId>> {
     let store = cx.database.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
@@ -82,7 +86,8 @@ struct OldRows<'a> {
 }
 
 impl OldRows<'_> {
-    /// Calls `each` with every row, in the order of the primary key, with the columns that the table had.
+    /// Calls `each` with every row, in the order of the primary key, with the columns that the
+    /// table had.
     fn each(&self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut cursor = self.store.cursor(self.table.schema.primary.tree(), self.snapshot.position());
         cursor.seek_first()?;
@@ -103,17 +108,19 @@ impl OldRows<'_> {
     }
 }
 
-/// The AUTO_INCREMENT counter of the table that an ALTER TABLE has made, as the statement left it: behind all numbers
-/// that rows have, and where the statement has set it back.
+/// The AUTO_INCREMENT counter of the table that an ALTER TABLE has made, as the statement left it:
+/// behind all numbers that rows have, and where the statement has set it back.
 pub(crate) fn set_counter(store: &Arc<Store>, alter: &Alter, new: &TableDef) -> Result<()> {
     let is_set_back = match alter.work {
-        Work::Definition { .. } => alter.auto_increment.filter(|asked| *asked < new.counter.next()),
+        Work::Definition { .. } => alter.auto_increment.filter(|asked| new.counter.has_passed(*asked)),
         Work::Indexes { .. } | Work::Copy => None,
     };
     if is_set_back.is_none() && !matches!(alter.work, Work::Copy) {
         return Ok(());
     }
-    let Some(largest) = largest_number(store, new)? else { return Ok(()) };
+    // Rows that stay are as in the old definition: the new one's layouts know of no position yet.
+    let table = if is_set_back.is_some() { &*alter.old } else { new };
+    let Some(largest) = largest_number(store, table)? else { return Ok(()) };
     match is_set_back {
         Some(asked) => new.counter.restart(asked.max(largest.saturating_add(1))),
         None => new.counter.used(largest),
@@ -149,7 +156,8 @@ fn largest_number(store: &Arc<Store>, table: &TableDef) -> Result<Option<u64>> {
     Ok(Some(counted_value(table, &upgraded.unwrap_or(row)).unwrap_or(0)))
 }
 
-/// True if trees that notes name can be those of the table: they have entries if the table has rows.
+/// True if trees that notes name can be those of the table: they have entries if the table has
+/// rows.
 pub(crate) fn are_there(store: &Arc<Store>, old: &TableDef, trees: &[TreeId]) -> Result<bool, StoreError> {
     let snapshot = store.snapshot_visible();
     let has_rows = store.has_entries(old.schema.primary.tree(), snapshot.position())?;

@@ -1,6 +1,7 @@
 //! Rows that are made as a whole: derived and virtual tables.
 //!
-//! They are made when they are first wanted, and kept as long as what they take from around them stays the same.
+//! They are made when they are first wanted, and kept as long as what they take from around them
+//! stays the same.
 
 use std::sync::Arc;
 

@@ -12,8 +12,9 @@ use super::{Budget, Purpose, Spill};
 use crate::error::{self, Code, Result, SqlError};
 use crate::status::Counter;
 
-/// Bytes in the files of all queries up to which the system writes them when it likes: mostly never. What goes to the disk is
-/// paid for twice, when it is written and when its room is given back.
+/// Bytes in the files of all queries up to which the system writes them when it likes: mostly
+/// never. What goes to the disk is paid for twice, when it is written and when its room is given
+/// back.
 pub(super) const LEFT_TO_SYSTEM: u64 = 64 << 20;
 /// `ENOSPC`, where the operating system's number is not known.
 const NO_SPACE: i32 = 28;
@@ -54,8 +55,8 @@ impl SpillFile {
     /// Writes a block.
     ///
     /// # Errors
-    /// 1114 if the disk is full and MySQL would have kept the rows in a table, 1026 if it cannot be written otherwise, 1317
-    /// if the statement was killed.
+    /// 1114 if the disk is full and MySQL would have kept the rows in a table, 1026 if it cannot be
+    /// written otherwise, 1317 if the statement was killed.
     pub fn append(&mut self, block: &[u8]) -> Result<Place> {
         self.check_interrupt()?;
         let len = u32::try_from(block.len()).map_err(|_| error::OUT_OF_SORTMEMORY.plain())?;
@@ -71,8 +72,9 @@ impl SpillFile {
         Ok(place)
     }
 
-    /// The system may keep what will soon be gone; but what is more than little it would hand to the disk in one flood, in
-    /// front of the commits' flushes. An error fails the statement, which does not look at its file again.
+    /// The system may keep what will soon be gone; but what is more than little it would hand to
+    /// the disk in one flood, in front of the commits' flushes. An error fails the statement, which
+    /// does not look at its file again.
     fn write(&mut self, block: &[u8]) -> io::Result<()> {
         if self.shared.on_disk.load(Relaxed) < LEFT_TO_SYSTEM {
             self.file.write_at(block, self.end)

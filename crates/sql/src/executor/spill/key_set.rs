@@ -1,6 +1,7 @@
 //! A set of keys that is asked often: the values that IN looks among.
 //!
-//! Beyond its budget it is a file of sorted keys, of which the first one of each block is in memory.
+//! Beyond its budget it is a file of sorted keys, of which the first one of each block is in
+//! memory.
 
 use std::collections::HashSet;
 

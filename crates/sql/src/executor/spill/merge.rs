@@ -1,4 +1,5 @@
-//! Merging sorted runs: as many at once as their blocks fit into memory, in as many passes as that takes.
+//! Merging sorted runs: as many at once as their blocks fit into memory, in as many passes as that
+//! takes.
 
 use super::Budget;
 use super::file::SpillFile;
@@ -14,8 +15,8 @@ const WAYS_MAX: usize = 128;
 pub(super) struct Merge {
     file: SpillFile,
     runs: Vec<(Stream, Reader)>,
-    /// The runs that are not at their end, as a binary heap: the one with the smallest record first, the earlier run of
-    /// equal ones.
+    /// The runs that are not at their end, as a binary heap: the one with the smallest record
+    /// first, the earlier run of equal ones.
     heap: Vec<usize>,
     started: bool,
     /// The key of the last record, where only the first of equal keys is wanted.

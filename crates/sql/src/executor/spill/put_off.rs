@@ -1,4 +1,5 @@
-//! Rows put off until all have come: they are looked at by their keys, and given in the order in which they came.
+//! Rows put off until all have come: they are looked at by their keys, and given in the order in
+//! which they came.
 
 use super::Budget;
 use super::codec;
@@ -46,7 +47,8 @@ impl PutOff {
         self.by_key.push(key, &[])
     }
 
-    /// Shows `wanted` all keys in order, and whether there is a row; the rows that it wants, in the order in which they came.
+    /// Shows `wanted` all keys in order, and whether there is a row; the rows that it wants, in the
+    /// order in which they came.
     pub fn rows(self, mut wanted: impl FnMut(&[u8], bool) -> bool) -> Result<Rows> {
         let mut by_number = Sorter::new(self.by_key.budget().another(), u64::MAX);
         let mut sorted = self.by_key.finish()?;

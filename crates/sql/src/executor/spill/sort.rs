@@ -1,10 +1,11 @@
 //! Sorting records by the bytes of their keys, in memory as long as that is enough.
 //!
-//! Records lie one behind the other in chunks of memory, and small entries that point to them are sorted. Beyond the
-//! budget they are written as a sorted run; the runs are merged in the end ([`super::merge`]).
+//! Records lie one behind the other in chunks of memory, and small entries that point to them are
+//! sorted. Beyond the budget they are written as a sorted run; the runs are merged in the end
+//! ([`super::merge`]).
 //!
-//! A sort of which only the first rows are wanted keeps at most twice as many, and from then on refuses what would come
-//! behind them.
+//! A sort of which only the first rows are wanted keeps at most twice as many, and from then on
+//! refuses what would come behind them.
 //!
 //! What a sort in memory had is left to the next one of any session ([`SortMemory`]).
 //!
@@ -22,7 +23,8 @@ use crate::error::{self, Result};
 const CHUNK_MIN: usize = 1 << 10;
 const CHUNK_MAX: usize = 1 << 20;
 
-/// So many bytes of chunks and so many entries are left to another sort: enough for a few hundred rows.
+/// So many bytes of chunks and so many entries are left to another sort: enough for a few hundred
+/// rows.
 const CHUNKS_KEPT: usize = 32 << 10;
 const ENTRIES_KEPT: usize = 256;
 
@@ -44,7 +46,8 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Arena {
     chunks: Vec<Vec<u8>>,
-    /// How many of the chunks are in use. Those behind are empty, of an earlier sort, and not charged yet.
+    /// How many of the chunks are in use. Those behind are empty, of an earlier sort, and not
+    /// charged yet.
     used: usize,
 }
 

@@ -1,4 +1,5 @@
-//! A JSON document in the making: its keys stay in the order in which they were added, and its text is indented as MySQL's.
+//! A JSON document in the making: its keys stay in the order in which they were added, and its text
+//! is indented as MySQL's.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,7 +1,8 @@
-//! GROUP_CONCAT: a group's texts, in an order if one is asked for, as one text of at most `group_concat_max_len` bytes.
+//! GROUP_CONCAT: a group's texts, in an order if one is asked for, as one text of at most
+//! `group_concat_max_len` bytes.
 //!
-//! Texts that no longer fit are not kept: without ORDER BY none is taken once the length is reached, with it the last ones in
-//! order are dropped now and then.
+//! Texts that no longer fit are not kept: without ORDER BY none is taken once the length is
+//! reached, with it the last ones in order are dropped now and then.
 
 use super::sort_key;
 use crate::error::{self, Result};
@@ -88,8 +89,9 @@ impl Gathered {
         self.bytes = bytes;
     }
 
-    /// The group's text, cut at a character with warning 1260 where it is too long; NULL if there was none. `rows` are those
-    /// that went into the groups before it, by which the warning tells the row.
+    /// The group's text, cut at a character with warning 1260 where it is too long; NULL if there
+    /// was none. `rows` are those that went into the groups before it, by which the warning tells
+    /// the row.
     pub(super) fn finish(mut self, concat: &Concat, cx: &mut Context, rows: &mut usize) -> Datum<'static> {
         if self.list.is_empty() {
             return Datum::Null;

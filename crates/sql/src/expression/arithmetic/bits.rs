@@ -1,7 +1,7 @@
 //! The bit operators on byte strings: as long as their operands, bit by bit.
 //!
-//! The manual's "Bit Functions and Operators": an operand counts as a byte string if it is one and not a hexadecimal or bit
-//! literal; a literal beside a byte string is one too.
+//! The manual's "Bit Functions and Operators": an operand counts as a byte string if it is one and
+//! not a hexadecimal or bit literal; a literal beside a byte string is one too.
 
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};
@@ -17,7 +17,8 @@ pub fn is_bitwise(op: BinaryOp) -> bool {
     matches!(op, B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight)
 }
 
-/// An operand as bits: a choice between integers that only a decimal holds all of gives the bits of the one that is chosen.
+/// An operand as bits: a choice between integers that only a decimal holds all of gives the bits of
+/// the one that is chosen.
 pub fn by_branch(mut operand: Expr) -> Expr {
     if operand.ty.family != Family::Decimal {
         return operand;

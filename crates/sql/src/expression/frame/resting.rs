@@ -1,4 +1,5 @@
-//! Frames of blocks that have run, kept for those that run next: a session's statements need no memory for theirs.
+//! Frames of blocks that have run, kept for those that run next: a session's statements need no
+//! memory for theirs.
 //!
 //! All images of a frame together keep no more memory than [`super::rest`] leaves to one.
 

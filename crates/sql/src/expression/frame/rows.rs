@@ -1,7 +1,8 @@
 //! Rows of values, kept as a whole: what a derived table or a subquery gives.
 //!
-//! They are values in memory, and beyond the budget encoded rows in the blocks of a temporary file, each row behind its length.
-//! Where each block begins is kept, so that any row can be read; a [`RowReader`] keeps the block that it read last.
+//! They are values in memory, and beyond the budget encoded rows in the blocks of a temporary file,
+//! each row behind its length. Where each block begins is kept, so that any row can be read; a
+//! [`RowReader`] keeps the block that it read last.
 
 use std::ops::Range;
 

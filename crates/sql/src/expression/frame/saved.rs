@@ -6,7 +6,8 @@ use super::{Content, Frame, PUT_IMAGE, PUT_NULL, PUT_VALUES, RowSet};
 use crate::error::Result;
 use crate::executor::spill::codec;
 
-/// Rows of a block kept for later: those of a hash join, the representatives of groups, rows to be changed.
+/// Rows of a block kept for later: those of a hash join, the representatives of groups, rows to be
+/// changed.
 #[derive(Debug, Default)]
 pub struct SavedFrames {
     bytes: Vec<u8>,
@@ -22,7 +23,8 @@ enum Saved {
 }
 
 impl SavedFrames {
-    /// Keeps what the slots hold, and returns the place to find it at. Every frame is saved with the same slots.
+    /// Keeps what the slots hold, and returns the place to find it at. Every frame is saved with
+    /// the same slots.
     pub fn save(&mut self, frame: &Frame, slots: &[usize]) -> usize {
         let at = self.entries.len();
         for &source in slots {

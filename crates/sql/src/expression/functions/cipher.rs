@@ -1,8 +1,9 @@
 //! AES_ENCRYPT and AES_DECRYPT, in the mode that `block_encryption_mode` names.
 //!
-//! A key of any length is folded to the mode's by exclusive or, unless a key derivation function is named:
-//! `AES_ENCRYPT(text, key [, iv [, 'hkdf' [, salt [, info]]]])`, `.. 'pbkdf2_hmac' [, salt [, iterations]]`, both over SHA-512.
-//! Modes of whole blocks pad as PKCS #7 has it.
+//! A key of any length is folded to the mode's by exclusive or, unless a key derivation function is
+//! named: `AES_ENCRYPT(text, key [, iv [, 'hkdf' [, salt [, info]]]])`,
+//! `.. 'pbkdf2_hmac' [, salt [, iterations]]`, both over SHA-512. Modes of whole blocks pad as PKCS
+//! #7 has it.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -59,11 +60,12 @@ fn encrypted_type(arguments: &[Expr], _: &Typing) -> Type {
     let ty = &arguments[0].ty;
     let width = if ty.family.is_text() { ty.collation.charset().char_len_max() } else { 1 };
     let length = ty.length.saturating_mul(width) / BLOCK as u32 * BLOCK as u32;
-    Type::text(Collation::BINARY, Coercibility::Literal, length.saturating_add(BLOCK as u32))
+    let length = length.saturating_add(BLOCK as u32).min(16 * 1024 * 1024);
+    Type::text(Collation::BINARY, Coercibility::Literal, length)
 }
 
 fn decrypted_type(arguments: &[Expr], _: &Typing) -> Type {
-    Type::text(Collation::BINARY, Coercibility::Literal, arguments[0].ty.length)
+    Type::text(Collation::BINARY, Coercibility::Literal, arguments[0].ty.text_length())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use super::locale::Locale;
 use super::temporal::{day_of_year, parts_argument, time_argument, week_of_mode, weekday_of};
 use super::{Call, Function, f, not_null};
 use crate::ast::GetFormatOf;
+use crate::bounds::Ticker;
 use crate::error::Result;
 use crate::session::Context;
 use crate::value::{Date, DateTime, Datum, Time};
@@ -17,6 +18,35 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("time_format", (2, 2), super::format_type, time_format),
 ];
 
+/// The characters of the longest text that a format makes, names in any language included.
+pub(super) fn length_of(format: &[u8]) -> u32 {
+    let text = String::from_utf8_lossy(format);
+    let mut letters = text.chars();
+    let mut length = 0_u32;
+    while let Some(letter) = letters.next() {
+        length = length.saturating_add(match (letter, letters.as_str().chars().next()) {
+            ('%', Some(specifier)) => {
+                letters.next();
+                match specifier {
+                    'M' | 'W' => 64,
+                    'a' | 'b' => 32,
+                    'r' => 11,
+                    'T' => 8,
+                    'H' | 'k' => 7,
+                    'f' => 6,
+                    'D' | 'X' | 'Y' | 'x' => 4,
+                    'j' => 3,
+                    'I' | 'S' | 'U' | 'V' | 'c' | 'd' | 'e' | 'h' | 'i' | 'l' | 'm' | 'p' | 's' | 'u'
+                    | 'v' | 'y' => 2,
+                    _ => 1,
+                }
+            }
+            _ => 1,
+        });
+    }
+    length
+}
+
 fn date_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let value = not_null!(parts_argument(cx, call, 0));
     let format = not_null!(call.text(cx, 1));
@@ -27,16 +57,21 @@ fn date_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 fn time_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let time = not_null!(time_argument(cx, call, 0));
     let format = not_null!(call.text(cx, 1));
-    Ok(write(cx.locale(), Date::ZERO, time, &format).map_or(Datum::Null, Datum::owned))
+    let max = cx.max_allowed_packet();
+    Ok(write(cx.locale(), Date::ZERO, time, &format, max).map_or(Datum::Null, Datum::owned))
 }
 
-/// A date and time in a format of the manual's table under DATE_FORMAT; NULL if it lacks what a specifier asks for.
+/// A date and time in a format of the manual's table under DATE_FORMAT; NULL if it lacks what a
+/// specifier asks for.
 pub(super) fn datetime<'a>(cx: &Context, value: DateTime, format: &[u8]) -> Datum<'a> {
-    write(cx.locale(), value.date, value.time(), format).map_or(Datum::Null, Datum::owned)
+    write(cx.locale(), value.date, value.time(), format, cx.max_allowed_packet())
+        .map_or(Datum::Null, Datum::owned)
 }
 
-fn write(locale: &Locale, date: Date, time: Time, format: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(format.len() * 2 + 16);
+/// What is longer than `max` bytes ends soon behind them.
+fn write(locale: &Locale, date: Date, time: Time, format: &[u8], max: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut ticker = Ticker::default();
     if format.is_empty() {
         return None;
     }
@@ -45,6 +80,9 @@ fn write(locale: &Locale, date: Date, time: Time, format: &[u8]) -> Option<Vec<u
     }
     let mut rest = format.iter();
     while let Some(&b) = rest.next() {
+        if out.len() > max || ticker.step().is_err() {
+            break;
+        }
         match rest.as_slice().first() {
             Some(&specifier) if b == b'%' => {
                 rest.next();
@@ -159,7 +197,7 @@ mod tests {
 
     fn show(text: &str, format: &str) -> Option<String> {
         let d = crate::value::temporal_text::parse_datetime(text.as_bytes()).unwrap().value;
-        let out = write(locale::at(locale::ENGLISH), d.date, d.time(), format.as_bytes());
+        let out = write(locale::at(locale::ENGLISH), d.date, d.time(), format.as_bytes(), usize::MAX);
         out.map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
@@ -180,7 +218,8 @@ mod tests {
         assert_eq!(show("2006-00-00", "%M"), None);
         assert_eq!(show("2006-01-01", ""), None);
         let long = Time::new(false, 100, 0, 0, 0, 0);
-        let out = write(locale::at(locale::ENGLISH), Date::ZERO, long, b"%H %k %h %I %l").unwrap();
+        let out =
+            write(locale::at(locale::ENGLISH), Date::ZERO, long, b"%H %k %h %I %l", usize::MAX).unwrap();
         assert_eq!(out, b"100 100 04 04 4");
     }
 }

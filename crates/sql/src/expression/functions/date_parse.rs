@@ -15,8 +15,11 @@ pub(super) const FUNCTIONS: &[Function] = &[f("str_to_date", (2, 2), result_type
 
 /// A constant format says whether there will be a date, a time, or both.
 fn result_type(arguments: &[Expr], _: &Typing) -> Type {
-    let Some(Datum::Bytes(format)) = arguments[1].as_constant() else { return Type::datetime(6) };
-    let (date, time, micros) = parts_of(format);
+    let format = match arguments[1].as_constant() {
+        None | Some(Datum::Null) => return Type::datetime(6),
+        Some(format) => format.to_bytes(),
+    };
+    let (date, time, micros) = parts_of(&format);
     match (date, time) {
         (_, false) => Type::DATE,
         (false, true) => Type::time(if micros { 6 } else { 0 }),
@@ -171,7 +174,8 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Reads by the format; `None` if the text does not follow it. A text that ends early leaves the rest zero.
+    /// Reads by the format; `None` if the text does not follow it. A text that ends early leaves
+    /// the rest zero.
     fn run(&mut self, format: &[u8]) -> Option<()> {
         let mut format = format.iter();
         while let Some(&b) = format.next() {
@@ -228,6 +232,24 @@ impl Reader<'_> {
         Some(found)
     }
 
+    /// A word of letters that is one of some names or the start of a single one, in any case.
+    fn word(&mut self, names: &[&str]) -> Option<usize> {
+        self.rest = self.rest.trim_ascii_start();
+        let len = self.rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let (word, rest) = self.rest.split_at(len);
+        let starts =
+            |i: &usize| names[*i].as_bytes().get(..len).is_some_and(|start| start.eq_ignore_ascii_case(word));
+        let mut found = (0..names.len()).filter(starts);
+        let first = found.next().filter(|_| len > 0)?;
+        let chosen = match found.next() {
+            None => first,
+            // May is the start of no other, but a name may be one of another language's.
+            Some(_) => (0..names.len()).find(|&i| names[i].as_bytes().eq_ignore_ascii_case(word))?,
+        };
+        self.rest = rest;
+        Some(chosen)
+    }
+
     fn part(&mut self, specifier: u8) -> Option<()> {
         match specifier {
             b'Y' => self.read.year = self.year(4)?,
@@ -238,10 +260,10 @@ impl Reader<'_> {
                 self.read.day = self.number(2)? as u8;
                 self.rest = self.rest.get(2..)?;
             }
-            b'M' => self.read.month = self.name(&self.locale.months)? as u8 + 1,
-            b'b' => self.read.month = self.name(&self.locale.months_short)? as u8 + 1,
-            b'W' => self.read.weekday = Some((self.name(&self.locale.days)? as i64 + 1) % 7),
-            b'a' => self.read.weekday = Some((self.name(&self.locale.days_short)? as i64 + 1) % 7),
+            b'M' => self.read.month = self.word(&self.locale.months)? as u8 + 1,
+            b'b' => self.read.month = self.word(&self.locale.months_short)? as u8 + 1,
+            b'W' => self.read.weekday = Some((self.word(&self.locale.days)? as i64 + 1) % 7),
+            b'a' => self.read.weekday = Some((self.word(&self.locale.days_short)? as i64 + 1) % 7),
             b'w' => self.read.weekday = Some(self.number(1).filter(|&n| n < 7)?.into()),
             b'j' => self.read.day_of_year = Some(self.number(3)?.into()),
             b'U' | b'u' | b'V' | b'v' => {
@@ -322,6 +344,10 @@ mod tests {
             ("2013-05-01 11:12:13.5 PM", "%Y-%m-%d %h:%i:%s.%f %p", Some("2013-05-01 23:12:13.500000")),
             ("60 70", "%y %j", Some("2060-03-10 00:00:00")),
             ("25:00", "%H:%i", None),
+            ("Sept5 2020", "%M%d %Y", Some("2020-09-05 00:00:00")),
+            ("Ju 5 2020", "%M %d %Y", None),
+            ("January 5 2020", "%b %d %Y", None),
+            ("Mo 2020 Ja 5", "%W %Y %b %d", Some("2020-01-05 00:00:00")),
         ] {
             assert_eq!(read(text, format).as_deref(), expected, "{text} by {format}");
         }

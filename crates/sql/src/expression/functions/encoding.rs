@@ -11,7 +11,7 @@ type Value<'a> = Result<Datum<'a>>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     f("from_base64", (1, 1), from_base64_type, from_base64),
-    f("load_file", (1, 1), super::string::binary_type, load_file),
+    f("load_file", (1, 1), load_file_type, load_file),
     f("soundex", (1, 1), soundex_type, soundex),
     f("to_base64", (1, 1), to_base64_type, to_base64),
 ];
@@ -29,11 +29,18 @@ fn bytes_of(argument: &Expr) -> u32 {
 fn to_base64_type(arguments: &[Expr], typing: &Typing) -> Type {
     let digits = u64::from(bytes_of(&arguments[0])).div_ceil(3) * 4;
     let length = digits + digits.saturating_sub(1) / LINE as u64;
-    Type::text(typing.connection, Coercibility::Literal, u32::try_from(length).unwrap_or(u32::MAX))
+    let width = u64::from(typing.connection.charset().char_len_max());
+    Type::text(typing.connection, Coercibility::Literal, length.min(super::MADE_BYTES_MAX / width) as u32)
 }
 
 fn from_base64_type(arguments: &[Expr], _: &Typing) -> Type {
-    Type::text(Collation::BINARY, Coercibility::Literal, bytes_of(&arguments[0]) / 4 * 3)
+    let bytes = u64::from(arguments[0].ty.value_bytes()) * 3 / 4;
+    Type::text(Collation::BINARY, Coercibility::Literal, bytes.min(super::MADE_BYTES_MAX) as u32)
+}
+
+/// A file has any length.
+fn load_file_type(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation::BINARY, Coercibility::Literal, 16 * 1024 * 1024)
 }
 
 fn soundex_type(arguments: &[Expr], typing: &Typing) -> Type {
@@ -44,7 +51,7 @@ fn soundex_type(arguments: &[Expr], typing: &Typing) -> Type {
 fn to_base64<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let bytes = not_null!(call.text(cx, 0));
     let digits = bytes.len().div_ceil(3) * 4;
-    if super::string::too_long(cx, "to_base64", digits + digits / LINE) {
+    if super::bounded::too_long(cx, "to_base64", digits + digits / LINE) {
         return Ok(Datum::Null);
     }
     Ok(Datum::owned(base64(&bytes)))

@@ -5,22 +5,29 @@ use super::{Call, Function, Typing, f, not_null};
 use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Family, Type};
+use crate::types::{Coercibility, Collation, Family, Type};
 use crate::value::{Datum, text};
 
 type Value<'a> = Result<Datum<'a>>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     f("format", (2, 3), format_type, format),
-    f("format_bytes", (1, 1), super::text_of_at_most::<11>, format_bytes),
-    f("format_pico_time", (1, 1), super::text_of_at_most::<12>, format_pico_time),
+    f("format_bytes", (1, 1), amount_type, format_bytes),
+    f("format_pico_time", (1, 1), amount_type, format_pico_time),
 ];
 
 /// FORMAT shows so many digits behind the point at most.
 const DECIMALS_MAX: i64 = 30;
 
+/// An amount with its unit.
+fn amount_type(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation(33), Coercibility::Literal, 11)
+}
+
 fn format_type(arguments: &[Expr], typing: &Typing) -> Type {
-    let length = arguments[0].ty.length.saturating_mul(2).saturating_add(DECIMALS_MAX as u32);
+    // A separator for each three digits, and what is behind the point.
+    let digits = arguments[0].ty.text_length();
+    let length = digits.saturating_add(digits / 3).saturating_add(DECIMALS_MAX as u32 + 2);
     Type::text(typing.connection, Coercibility::Literal, length)
 }
 
@@ -79,7 +86,8 @@ fn group(plain: &[u8], locale: &Locale) -> Vec<u8> {
     out
 }
 
-/// Two digits behind the point, with the largest unit that the number reaches; whole numbers in the smallest.
+/// Two digits behind the point, with the largest unit that the number reaches; whole numbers in the
+/// smallest.
 fn scaled<'a>(n: f64, units: &[(f64, &str)], smallest: &str, width: usize) -> Datum<'a> {
     let found = units.iter().find(|(size, _)| n.abs() >= *size);
     Datum::owned(match found {

@@ -8,7 +8,7 @@ use super::{Call, Function, Typing, f, not_null};
 use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
+use crate::types::{Coercibility, Type};
 use crate::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
@@ -24,9 +24,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// How long a wait for transactions sleeps before it looks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-fn set_type(arguments: &[Expr], _: &Typing) -> Type {
-    let length = arguments[0].ty.length.max(arguments[1].ty.length);
-    Type::text(Collation(33), Coercibility::Literal, length)
+/// What is left may be longer than what it is taken from: an interval that is cut in two takes five
+/// characters for two.
+fn set_type(arguments: &[Expr], typing: &Typing) -> Type {
+    const UUID_LENGTH: u64 = 36;
+    let [from, taken] = [0, 1].map(|i| u64::from(arguments[i].ty.value_bytes()));
+    // Of what is too short for a set, MySQL has this go below zero and around.
+    let cuts = taken.wrapping_sub(UUID_LENGTH).wrapping_mul(5) / 2;
+    let width = u64::from(typing.connection.charset().char_len_max());
+    let bytes = from.wrapping_add(cuts).wrapping_mul(width).min(super::MADE_BYTES_MAX);
+    Type::text(typing.connection, Coercibility::Literal, (bytes / width) as u32)
 }
 
 /// An argument as a set; `None` for NULL, error 1772 for what is none.

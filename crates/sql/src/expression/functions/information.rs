@@ -6,11 +6,16 @@ use crate::expression::Expr;
 use crate::session::Context;
 use crate::types::{Coercibility, Collation, Type};
 use crate::value::Datum;
+use crate::variables::VERSION;
 
 type Value<'a> = Result<Datum<'a>>;
 
 fn text<'a>(text: impl Into<String>) -> Value<'a> {
     Ok(Datum::owned(text.into()))
+}
+
+pub(super) fn version_type(_: &[Expr], _: &Typing) -> Type {
+    Type::text(Collation(33), Coercibility::System, VERSION.len() as u32)
 }
 
 pub(super) fn version<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
@@ -36,7 +41,8 @@ pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
     Ok(Datum::UInt(cx.connection_id()))
 }
 
-/// The thread that serves a connection; here it has the connection's number. NULL if there is no such connection.
+/// The thread that serves a connection; here it has the connection's number. NULL if there is no
+/// such connection.
 pub(super) fn ps_thread_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let id = not_null!(call.int(cx, 0));
     let found = cx.database.processes().iter().any(|process| i64::try_from(process.id) == Ok(id));
@@ -80,7 +86,8 @@ pub(super) fn attribute_type(_: &[Expr], _: &Typing) -> Type {
     Type::text(Collation::UTF8MB4_0900_AI_CI, Coercibility::Implicit, ATTRIBUTE_LENGTH)
 }
 
-/// A named value that the client sent along with the statement, as text; NULL if there is none of the name.
+/// A named value that the client sent along with the statement, as text; NULL if there is none of
+/// the name.
 pub(super) fn query_attribute<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = not_null!(call.text(cx, 0));
     let found = cx.query_attributes.iter().find(|(known, _)| **known == *name);

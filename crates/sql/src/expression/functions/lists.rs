@@ -1,24 +1,42 @@
 //! Functions that choose from a list by bits or by size: MAKE_SET, EXPORT_SET, INTERVAL.
 
-use super::{Call, Function, MANY, f, not_null};
+use super::bounded::Growing;
+use super::{Call, Function, MANY, Typing, f, not_null};
 use crate::error::Result;
+use crate::expression::Expr;
 use crate::expression::compare::By;
 use crate::session::Context;
-use crate::types::Family;
+use crate::types::{Family, Type};
 use crate::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    f("export_set", (3, 5), super::long_text, export_set).unified(),
+    f("export_set", (3, 5), export_set_type, export_set).joined(1, 4),
     f("interval", (2, MANY), super::int, interval),
-    f("make_set", (2, MANY), super::joined, make_set).unified(),
+    f("make_set", (2, MANY), make_set_type, make_set).joined(1, MANY),
 ];
+
+/// Each text and a comma.
+fn make_set_type(arguments: &[Expr], typing: &Typing) -> Type {
+    super::made_text(&arguments[1..], typing, |lengths| {
+        lengths.iter().map(|&l| u64::from(l)).sum::<u64>() + lengths.len() as u64 - 1
+    })
+}
+
+/// The longer of the two texts for each bit, and what separates them.
+fn export_set_type(arguments: &[Expr], typing: &Typing) -> Type {
+    let texts = &arguments[1..arguments.len().min(4)];
+    super::made_text(texts, typing, |lengths| {
+        let separator = lengths.get(2).copied().unwrap_or(1);
+        u64::from(lengths[0].max(lengths[1])) * 64 + u64::from(separator) * 63
+    })
+}
 
 /// The texts whose bit is set, joined by commas; NULL ones are left out.
 fn make_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let bits = not_null!(call.int(cx, 0));
-    let mut out = Vec::new();
+    let mut out = Growing::new(cx);
     let mut first = true;
     for i in 1..call.count().min(65) {
         if bits >> (i - 1) & 1 == 0 {
@@ -26,11 +44,11 @@ fn make_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         }
         let Some(text) = call.text(cx, i)? else { continue };
         if !std::mem::take(&mut first) {
-            out.push(b',');
+            out.push(b",")?;
         }
-        out.extend_from_slice(&text);
+        out.push(&text)?;
     }
-    Ok(Datum::owned(out))
+    Ok(out.finish(cx, "make_set"))
 }
 
 /// `EXPORT_SET(bits, on, off [, separator [, count]])`: the lowest bit first.
@@ -42,7 +60,7 @@ fn export_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let count = if call.count() > 4 { not_null!(call.int(cx, 4)) } else { 64 };
     let count = if (0..=64).contains(&count) { count } else { 64 };
     let longest = on.len().max(off.len()) + separator.len();
-    if super::string::too_long(cx, "export_set", longest.saturating_mul(count as usize)) {
+    if super::bounded::too_long(cx, "export_set", longest.saturating_mul(count as usize)) {
         return Ok(Datum::Null);
     }
     let mut out = Vec::new();

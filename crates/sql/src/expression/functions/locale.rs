@@ -1,8 +1,9 @@
 //! Names of months and days, and how numbers are grouped, by locale.
 //!
-//! `locales.tsv` has a line for each locale of the manual's "MySQL Server Locale Support", in the order of [`NAMES`]: name,
-//! decimal point, separator of groups, digits of a group (3; 2 is 3 and then twos; 0 none), months, their short forms, days
-//! from Monday on, their short forms. It is what a MySQL server prints for them.
+//! `locales.tsv` has a line for each locale of the manual's "MySQL Server Locale Support", in the
+//! order of [`NAMES`]: name, decimal point, separator of groups, digits of a group (3; 2 is 3 and
+//! then twos; 0 none), months, their short forms, days from Monday on, their short forms. It is
+//! what a MySQL server prints for them.
 
 use std::sync::LazyLock;
 

@@ -8,8 +8,8 @@ use crate::error::{self, Result};
 use crate::expression::{Expr, arithmetic, compare};
 use crate::session::Context;
 use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Family, Type};
-use crate::value::{Datum, Decimal};
+use crate::types::{Collation, Family, Type, code};
+use crate::value::{DateTime, Datum, Decimal};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -20,11 +20,15 @@ fn is_exact(ty: &Type) -> bool {
 pub(super) fn same_type(arguments: &[Expr], _: &Typing) -> Type {
     let ty = arguments[0].ty;
     match ty.family {
-        Family::Integer => Type { code: 0, ..ty },
+        Family::Integer => Type { code: 0, boolean: false, ..ty },
         Family::Decimal => ty,
-        Family::Bit | Family::Year => Type::UINT,
+        Family::Bit | Family::Year => Type { length: ty.length, ..Type::UINT },
         Family::Time | Family::DateTime if ty.decimals > 0 => arithmetic::decimal_of(&ty),
-        _ => Type { decimals: ty.fixed_digits().unwrap_or(NOT_FIXED), ..Type::DOUBLE },
+        Family::Date | Family::Time | Family::DateTime | Family::Null => Type::fixed_double(17, 0),
+        _ => match ty.fixed_digits() {
+            Some(digits) => Type::fixed_double(17 + u32::from(digits), digits),
+            None => Type::DOUBLE,
+        },
     }
 }
 
@@ -39,6 +43,14 @@ pub(super) fn whole_type(arguments: &[Expr], _: &Typing) -> Type {
 }
 
 pub(super) fn round_type(arguments: &[Expr], _: &Typing) -> Type {
+    rounded_type(arguments, true)
+}
+
+pub(super) fn truncate_type(arguments: &[Expr], _: &Typing) -> Type {
+    rounded_type(arguments, false)
+}
+
+fn rounded_type(arguments: &[Expr], carries: bool) -> Type {
     let ty = arguments[0].ty;
     let places = match arguments.get(1) {
         Some(n) => n.as_constant().map(|n| n.to_integer().value.clamp(-30, 30)),
@@ -48,19 +60,45 @@ pub(super) fn round_type(arguments: &[Expr], _: &Typing) -> Type {
         Family::Integer | Family::Bit | Family::Year => Type { unsigned: ty.unsigned, ..Type::INT },
         Family::Decimal => {
             let scale = places.map_or(ty.decimals, |p| p.clamp(0, ty.decimals.into()) as u8);
-            Type::decimal((ty.integer_digits() + 1 + u32::from(scale)).min(65), scale)
+            // Rounding 9.9 takes a digit more.
+            let carry = u32::from(carries && scale < ty.decimals);
+            Type::decimal((ty.integer_digits() + carry + u32::from(scale)).min(65), scale)
         }
         _ => Type::DOUBLE,
     }
 }
 
 pub(super) fn pi_type(_: &[Expr], _: &Typing) -> Type {
-    Type { decimals: 6, length: 8, ..Type::DOUBLE }
+    Type { decimals: 6, length: 8, ..Type::DOUBLE }.made_as_told()
 }
 
 /// The type that holds every argument's value.
 pub(super) fn widest_type(arguments: &[Expr], typing: &Typing) -> Type {
-    crate::expression::resolve::common_type(arguments.iter().map(|a| &a.ty), typing.connection)
+    let ty = crate::expression::resolve::common_type(arguments.iter().map(|a| &a.ty), typing.connection);
+    if ty.family != Family::Text {
+        return ty;
+    }
+    let is_timed = |a: &Expr| matches!(a.ty.family, Family::Time | Family::DateTime);
+    // Times are told with as many digits of a second as any operand has behind its point.
+    let is_bits = |a: &Expr| matches!(a.as_constant(), Some(Datum::Bits(_)));
+    let decimals = |a: &Expr| if a.ty.family.is_text() && !is_bits(a) { NOT_FIXED } else { a.ty.decimals };
+    let fsp = arguments.iter().map(decimals).max().unwrap_or(0).min(6);
+    let is_widened = arguments.iter().any(|a| is_timed(a) && a.ty.decimals < fsp);
+    let in_bytes = ty.collation == Collation::BINARY;
+    let length_of = |a: &Expr| match a.ty.family {
+        Family::Time => Type::time(fsp).length,
+        Family::DateTime => Type::datetime(fsp).length,
+        _ if in_bytes => a.ty.byte_length(),
+        _ => a.ty.text_length(),
+    };
+    let length = arguments.iter().map(length_of).max().unwrap_or(0);
+    let is_document = |a: &Expr| a.ty.code == code::LONG_BLOB || a.ty.family == Family::Null;
+    let code = match ty.code {
+        code::STRING if is_widened => 0,
+        code::LONG_BLOB if arguments.iter().all(is_document) => code::VAR_STRING,
+        code => code,
+    };
+    Type { length, code, ..ty }
 }
 
 /// A double, or error 1690 if it is none.
@@ -338,8 +376,8 @@ fn decimal_digits<'a>(cx: &mut Context, call: Call<'a>) -> Result<Option<Cow<'a,
     })
 }
 
-/// The number that a text starts with, in another base; a negative one stands for its two's complement, or for itself where
-/// `to` is negative.
+/// The number that a text starts with, in another base; a negative one stands for its two's
+/// complement, or for itself where `to` is negative.
 fn in_base<'a>(cx: &mut Context, text: &[u8], from: i64, to: i64) -> Value<'a> {
     let (base, target) = (from.unsigned_abs(), to.unsigned_abs());
     if !(2..=36).contains(&base) || !(2..=36).contains(&target) || text.is_empty() {
@@ -376,8 +414,57 @@ fn in_base<'a>(cx: &mut Context, text: &[u8], from: i64, to: i64) -> Value<'a> {
     Ok(Datum::owned(out))
 }
 
+/// What texts beside dates are compared as in LEAST and GREATEST: as dates, or as dates with times
+/// if there is one.
+fn dates_among(arguments: &[Expr]) -> Option<Family> {
+    let is = |family| arguments.iter().any(|a| a.ty.family == family);
+    match (is(Family::DateTime), is(Family::Date)) {
+        (true, _) => Some(Family::DateTime),
+        (false, true) => Some(Family::Date),
+        _ => None,
+    }
+}
+
+/// The first or last date, as text. What reads as none is left out, with a warning.
+fn extreme_date<'a>(
+    cx: &mut Context,
+    call: Call<'a>,
+    kind: Family,
+    is_better: fn(Ordering) -> bool,
+) -> Value<'a> {
+    let mut best: Option<DateTime> = None;
+    for i in 0..call.count() {
+        let value = call.value(cx, i)?;
+        if value.is_null() {
+            return Ok(Datum::Null);
+        }
+        let Some(read) = value.to_datetime(|| cx.today()) else {
+            let name = if kind == Family::Date { "date" } else { "datetime" };
+            let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
+            if value.is_text() {
+                cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&name, &shown]));
+            }
+            continue;
+        };
+        let read = if kind == Family::Date { read.date.midnight() } else { read };
+        if best.is_none_or(|best| is_better((read.date, read.micros).cmp(&(best.date, best.micros)))) {
+            best = Some(read);
+        }
+    }
+    Ok(match best {
+        None => Datum::Null,
+        Some(best) if kind == Family::Date => Datum::Bytes(Datum::Date(best.date).into_bytes()),
+        Some(best) => Datum::Bytes(Datum::DateTime(best).into_bytes()),
+    })
+}
+
 /// The value that comes after or before the best so far, as `is_better` has it.
 fn extreme<'a>(cx: &mut Context, call: Call<'a>, is_better: fn(Ordering) -> bool) -> Value<'a> {
+    if call.ty.family == Family::Text
+        && let Some(kind) = dates_among(call.arguments)
+    {
+        return extreme_date(cx, call, kind, is_better);
+    }
     let by = compare::own_order(call.ty);
     let mut best = call.value(cx, 0)?;
     if best.is_null() {

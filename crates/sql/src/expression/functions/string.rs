@@ -1,30 +1,90 @@
-//! Functions on text. Positions count characters, from 1; lengths of results are bounded by `max_allowed_packet`.
+//! Functions on text. Positions count characters, from 1; lengths of results are bounded
+//! ([`super::bounded`]).
 
 use std::borrow::Cow;
 
+use memchr::memmem;
+
+use super::bounded::{Growing, too_long};
 use super::{Call, Typing, not_null};
+use crate::bounds::{self, reserve};
 use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Family, Type};
+use crate::types::{Charset, Coercibility, Collation, Family, Type, code};
 use crate::value::Datum;
+use crate::value::temporal::{Date, SECOND};
 
 type Value<'a> = Result<Datum<'a>>;
 
-pub(super) fn binary_type(arguments: &[Expr], _: &Typing) -> Type {
-    let length = arguments.first().map_or(0, |a| a.ty.length);
+/// Two hexadecimal digits are a byte.
+pub(super) fn unhex_type(arguments: &[Expr], _: &Typing) -> Type {
+    let length = arguments[0].ty.value_bytes().div_ceil(2);
     Type::text(Collation::BINARY, Coercibility::Literal, length)
 }
 
+/// Two digits for each byte of a text, and sixteen for a number.
+pub(super) fn hex_type(arguments: &[Expr], typing: &Typing) -> Type {
+    let ty = &arguments[0].ty;
+    let length = if ty.family.is_numeric() { 16 } else { ty.byte_length().saturating_mul(2) };
+    Type::text(typing.connection, Coercibility::Literal, length)
+}
+
+/// The longest of the texts to choose from.
+pub(super) fn elt_type(arguments: &[Expr], typing: &Typing) -> Type {
+    super::text_of(&arguments[1..], typing, |lengths| lengths.iter().copied().max().unwrap_or(0).into())
+}
+
+/// A part of the first argument.
+pub(super) fn part_type(arguments: &[Expr], typing: &Typing) -> Type {
+    super::like_first(&arguments[..1], typing)
+}
+
+/// LEFT and RIGHT: as many characters as are asked for.
+pub(super) fn ends_type(arguments: &[Expr], typing: &Typing) -> Type {
+    let ty = super::like_first(&arguments[..1], typing);
+    Type { length: known_count(&arguments[1]).map_or(ty.length, |n| ty.length.min(n)), ..ty }
+}
+
+/// SUBSTR: what is left behind a position that is known, and as many characters of it as are asked
+/// for.
+pub(super) fn substr_type(arguments: &[Expr], typing: &Typing) -> Type {
+    let ty = super::like_first(&arguments[..1], typing);
+    let mut length = ty.length;
+    match arguments[1].as_constant().filter(|n| !n.is_null()).map(|n| n.to_integer().value) {
+        Some(0) => length = 0,
+        Some(start @ 1..) => {
+            length = length.saturating_sub(u32::try_from(start - 1).unwrap_or(u32::MAX));
+        }
+        Some(start) => length = length.min(u32::try_from(-start).unwrap_or(u32::MAX)),
+        None => {}
+    }
+    let is_nowhere = matches!(arguments[1].as_constant(), Some(Datum::Null));
+    if let Some(n) = arguments.get(2).and_then(known_count).filter(|_| !is_nowhere) {
+        length = length.min(n);
+    }
+    Type { length, ..ty }
+}
+
+/// A constant number of characters; less than none is none.
+fn known_count(argument: &Expr) -> Option<u32> {
+    let count = argument.as_constant().filter(|n| !n.is_null())?;
+    Some(count.to_integer().value.clamp(0, u32::MAX.into()) as u32)
+}
+
+/// Results whose length is not known have so many characters.
+const UNKNOWN_LENGTH: u32 = 16 * 1024 * 1024;
+
 pub(super) fn repeat_type(arguments: &[Expr], typing: &Typing) -> Type {
     let ty = super::like_first(&arguments[..1], typing);
-    let count = arguments[1].as_constant().and_then(|n| u32::try_from(n.to_integer().value).ok());
-    Type { length: ty.length.saturating_mul(count.unwrap_or(u32::MAX)), ..ty }
+    let Some(count) = known_count(&arguments[1]) else { return Type { length: UNKNOWN_LENGTH, ..ty } };
+    let width = ty.collation.charset().char_len_max();
+    Type { length: ty.length.saturating_mul(count).min(UNKNOWN_LENGTH / width), ..ty }
 }
 
 /// All texts, and the separator between them.
 pub(super) fn concat_ws_type(arguments: &[Expr], typing: &Typing) -> Type {
-    super::text_of(arguments, typing, |lengths| {
+    super::made_text(arguments, typing, |lengths| {
         let texts: u64 = lengths[1..].iter().map(|&l| u64::from(l)).sum();
         texts + u64::from(lengths[0]) * (lengths.len() as u64).saturating_sub(2)
     })
@@ -32,43 +92,36 @@ pub(super) fn concat_ws_type(arguments: &[Expr], typing: &Typing) -> Type {
 
 /// As long as LPAD() and RPAD() are asked for.
 pub(super) fn pad_type(arguments: &[Expr], typing: &Typing) -> Type {
-    let wanted = constant_length(&arguments[1]);
-    super::text_of(arguments, typing, |_| wanted.into())
+    Type { length: constant_length(&arguments[1]), ..super::like_first(&arguments[..1], typing) }
 }
 
-/// As if everything were replaced.
+/// INSERT(): the text, and what is put into it.
+pub(super) fn insert_type(arguments: &[Expr], typing: &Typing) -> Type {
+    super::made_of_first(arguments, typing, |lengths| u64::from(lengths[0]) + u64::from(lengths[3]))
+}
+
+/// REPLACE(): so many times the text as what is put into it has characters but one, as MySQL
+/// reckons.
 pub(super) fn replace_type(arguments: &[Expr], typing: &Typing) -> Type {
-    super::text_of(arguments, typing, |lengths| match lengths {
-        [text, from, to] if to > from => u64::from(*text) / u64::from(*from).max(1) * u64::from(*to),
-        _ => u64::from(lengths[0]),
+    super::made_of_first(arguments, typing, |lengths| {
+        u64::from(lengths[0]) * u64::from(lengths[2].saturating_sub(1)).max(1)
     })
 }
 
 pub(super) fn space_type(arguments: &[Expr], typing: &Typing) -> Type {
-    Type { length: constant_length(&arguments[0]), ..super::connection_text(arguments, typing) }
+    let length = match arguments[0].as_constant() {
+        Some(Datum::Null) => 0,
+        _ => constant_length(&arguments[0]),
+    };
+    Type { length, ..super::connection_text(arguments, typing) }
 }
 
 /// A constant number of characters; the most there can be where it is not known.
 fn constant_length(argument: &Expr) -> u32 {
     match argument.as_constant() {
-        Some(Datum::Null) => 0,
-        Some(n) => n.to_integer().value.clamp(0, u32::MAX.into()) as u32,
-        None => u32::MAX,
+        Some(Datum::Null) | None => UNKNOWN_LENGTH,
+        Some(n) => n.to_integer().value.clamp(0, UNKNOWN_LENGTH.into()) as u32,
     }
-}
-
-/// True if a result of `len` bytes is too long, which makes it NULL with warning 1301.
-pub(super) fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
-    let max = cx.max_allowed_packet();
-    if len > max {
-        cx.warn(error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&name, &max]));
-    }
-    len > max
-}
-
-/// Memory for `len` bytes more, whose number a client chose: error 1041 where there is none, for this statement alone.
-pub(crate) fn reserve(out: &mut Vec<u8>, len: usize) -> Result<()> {
-    out.try_reserve(len).map_err(|_| error::OUT_OF_RESOURCES.plain())
 }
 
 /// `text` so many times.
@@ -119,8 +172,68 @@ pub(super) fn char<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::owned(out))
 }
 
-/// What a text is compared by. A length cuts it; collations that pad get their spaces.
+/// The bytes of WEIGHT_STRING(), as MySQL reckons them: a text's weights by its collation, eight
+/// for most of what is none.
+pub(in crate::expression) fn weight_length(operand: &Type) -> u32 {
+    const BYTES_MIN: u32 = 8;
+    let ty = operand;
+    let length = match ty.family {
+        family if family.is_temporal() => BYTES_MIN,
+        Family::Text | Family::Label => {
+            let weights = match (ty.collation.name(), ty.collation.charset()) {
+                (_, Charset::Binary | Charset::Latin1 | Charset::Ascii) => 1,
+                ("utf8mb4_0900_bin", _) => 16,
+                (name, Charset::Utf8mb4) if name.ends_with("_general_ci") => 8,
+                (name, Charset::Utf8mb4) if name.ends_with("_bin") => 12,
+                (name, _) if name.ends_with("_general_ci") || name.ends_with("_bin") => 6,
+                (_, charset) => 16 * charset.char_len_max(),
+            };
+            ty.text_length().saturating_mul(weights)
+        }
+        Family::Json => 3 * (Type::JSON.length),
+        _ => ty.text_length(),
+    };
+    length.max(BYTES_MIN)
+}
+
+/// The sort key of what is no text: eight bytes, the sign's bit turned; `None` for numbers that are
+/// no integers.
+fn number_weight(value: &Datum<'_>) -> Option<u64> {
+    const SIGN: u64 = 1 << 63;
+    const TIME_OFFSET: i64 = 0x8000 << 32;
+    let date_number = |d: &Date| i64::from(d.year) << 9 | i64::from(d.month) << 5 | i64::from(d.day);
+    let clock = |micros: i64| {
+        let (seconds, micros) = (micros / SECOND, micros % SECOND);
+        (((seconds / 3600) << 12) + ((seconds / 60 % 60) << 6) + seconds % 60) * (1 << 24) + micros
+    };
+    Some(match value {
+        Datum::Int(n) => *n as u64 ^ SIGN,
+        Datum::UInt(n) => *n,
+        Datum::Year(year) => u64::from(*year),
+        Datum::Label(number, _) => *number ^ SIGN,
+        Datum::Bits(bits) => bits.iter().fold(0, |n, &b| n << 8 | u64::from(b)),
+        Datum::Date(date) => date_number(date) as u64 ^ SIGN,
+        Datum::DateTime(d) => {
+            let month = i64::from(d.date.year) * 13 + i64::from(d.date.month);
+            let packed = (month << 5 | i64::from(d.date.day)) << 41 | clock(d.micros);
+            packed as u64 ^ SIGN
+        }
+        Datum::Time(time) => {
+            let packed = clock(time.micros.abs());
+            let packed = if time.micros < 0 { TIME_OFFSET - packed - 1 } else { TIME_OFFSET + packed };
+            packed as u64 ^ SIGN
+        }
+        _ => return None,
+    })
+}
+
+/// What a text is compared by. A length cuts it; collations that pad get their spaces. What is no
+/// text has its sort key.
 pub(super) fn weight_string<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    if !matches!(call.arguments[0].ty.family, Family::Text | Family::Null) {
+        let value = call.value(cx, 0)?;
+        return Ok(number_weight(&value).map_or(Datum::Null, |key| Datum::owned(key.to_be_bytes())));
+    }
     let text = not_null!(call.text(cx, 0));
     let collation = call.arguments[0].ty.collation;
     let mut text = text.into_owned();
@@ -137,8 +250,8 @@ pub(super) fn weight_string<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         }
     }
     let mut weights = Vec::new();
-    collation.weight_string(&text, &mut weights);
-    Ok(if too_long(cx, "weight_string", weights.len()) { Datum::Null } else { Datum::owned(weights) })
+    collation.weight_string(&text, &mut weights, cx.max_allowed_packet());
+    Ok(Datum::owned(weights))
 }
 
 pub(super) fn length<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -211,7 +324,14 @@ pub(super) fn field<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn find_in_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
-    let list = not_null!(call.text(cx, 1));
+    let list = call.value(cx, 1)?;
+    // Of a SET column the members count, not the texts of the value.
+    let members = match &list {
+        Datum::Null => return Ok(Datum::Null),
+        Datum::Label(bits, _) if call.arguments[1].ty.code == code::SET => Some(*bits),
+        _ => None,
+    };
+    let list = list.into_bytes();
     if list.is_empty() {
         return Ok(Datum::Int(0));
     }
@@ -220,8 +340,13 @@ pub(super) fn find_in_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let spaces = |text: &[u8]| text.iter().rev().take_while(|&&b| b == b' ').count();
     let wanted = spaces(&text);
     for (i, word) in list.split(|&b| b == b',').enumerate() {
+        bounds::check()?;
         if spaces(word) == wanted && collation.compare(&text, word).is_eq() {
-            return Ok(Datum::Int(i as i64 + 1));
+            let number = match members {
+                Some(bits) => (0..64).filter(|n| bits >> n & 1 == 1).nth(i).unwrap_or(i as i64),
+                None => i as i64,
+            };
+            return Ok(Datum::Int(number + 1));
         }
     }
     Ok(Datum::Int(0))
@@ -278,23 +403,25 @@ pub(super) fn insert<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let count = if count < 0 { chars } else { count.min(chars) };
     let start = charset.char_offset(&text, at as usize - 1);
     let end = charset.char_offset(&text, (at - 1 + count) as usize);
-    let out = [&text[..start], &new, &text[end..]].concat();
-    Ok(if too_long(cx, "insert", out.len()) { Datum::Null } else { Datum::owned(out) })
+    if too_long(cx, "insert", text.len() - (end - start) + new.len()) {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::owned([&text[..start], &new, &text[end..]].concat()))
 }
 
 /// The position of `needle` in `text` from the character `from` (0-based); 0 if it isn't there.
-fn find(charset: Charset, collation: Collation, text: &[u8], needle: &[u8], from: usize) -> i64 {
+fn find<'a>(charset: Charset, collation: Collation, text: &[u8], needle: &[u8], from: usize) -> Value<'a> {
     if from > charset.char_count(text) {
-        return 0;
+        return Ok(Datum::Int(0));
     }
-    let found = collation.find(text, needle, charset.char_offset(text, from));
-    found.map_or(0, |at| charset.char_count(&text[..at]) as i64 + 1)
+    let found = collation.find(text, needle, charset.char_offset(text, from))?;
+    Ok(Datum::Int(found.map_or(0, |at| charset.char_count(&text[..at]) as i64 + 1)))
 }
 
 pub(super) fn instr<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
     let needle = not_null!(call.text(cx, 1));
-    Ok(Datum::Int(find(call.charset(0), call.arguments[0].ty.collation, &text, &needle, 0)))
+    find(call.charset(0), call.arguments[0].ty.collation, &text, &needle, 0)
 }
 
 pub(super) fn locate<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -305,7 +432,7 @@ pub(super) fn locate<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         return Ok(Datum::Int(0));
     }
     let collation = call.arguments[1].ty.collation;
-    Ok(Datum::Int(find(call.charset(1), collation, &text, &needle, from as usize - 1)))
+    find(call.charset(1), collation, &text, &needle, from as usize - 1)
 }
 
 pub(super) fn left<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -351,18 +478,15 @@ pub(super) fn substring_index<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a>
     if count == 0 || delimiter.is_empty() {
         return Ok(Datum::borrowed(b""));
     }
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(i) = text[at..].windows(delimiter.len()).position(|w| w == &*delimiter) {
-        found.push(at + i);
-        at += i + delimiter.len();
-    }
+    let finder = memmem::Finder::new(&delimiter);
     let n = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let range = if count > 0 {
-        0..found.get(n - 1).copied().unwrap_or(text.len())
+        0..finder.find_iter(&text).nth(n - 1).unwrap_or(text.len())
     } else {
-        let start = found.len().checked_sub(n).map_or(0, |i| found[i] + delimiter.len());
-        start..text.len()
+        // Counted from the left, where they overlap.
+        let found = finder.find_iter(&text).count();
+        let from = found.checked_sub(n).and_then(|i| finder.find_iter(&text).nth(i));
+        from.map_or(0, |at| at + delimiter.len())..text.len()
     };
     Ok(slice(text, range))
 }
@@ -396,8 +520,12 @@ fn pad<'a>(cx: &mut Context, call: Call<'a>, name: &str, at_left: bool) -> Value
     }
     let (missing, unit) = (length - chars, charset.char_count(&filling).max(1));
     let (whole, part) = (missing / unit, &filling[..charset.char_offset(&filling, missing % unit)]);
+    let len = filling.len().saturating_mul(whole).saturating_add(part.len() + text.len());
+    if too_long(cx, name, len) {
+        return Ok(Datum::Null);
+    }
     let mut out = Vec::new();
-    reserve(&mut out, filling.len().saturating_mul(whole).saturating_add(part.len() + text.len()))?;
+    reserve(&mut out, len)?;
     if !at_left {
         out.extend_from_slice(&text);
     }
@@ -432,17 +560,22 @@ pub(super) fn rtrim<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn quote<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let Some(text) = call.text(cx, 0)? else { return Ok(Datum::borrowed(b"NULL")) };
-    let mut out = vec![b'\''];
-    for &b in text.iter() {
-        match b {
-            0 => out.extend_from_slice(b"\\0"),
-            0x1a => out.extend_from_slice(b"\\Z"),
-            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', b]),
-            b => out.push(b),
-        }
+    let mut out = Growing::new(cx);
+    out.push(b"'")?;
+    let is_escaped = |&b: &u8| matches!(b, 0 | 0x1a | b'\'' | b'\\');
+    for plain in text.split_inclusive(is_escaped) {
+        let (escape, plain) = match plain.split_last() {
+            Some((0, plain)) => (&b"\\0"[..], plain),
+            Some((0x1a, plain)) => (&b"\\Z"[..], plain),
+            Some((b'\'', plain)) => (&b"\\'"[..], plain),
+            Some((b'\\', plain)) => (&b"\\\\"[..], plain),
+            _ => (&b""[..], plain),
+        };
+        out.push(plain)?;
+        out.push(escape)?;
     }
-    out.push(b'\'');
-    Ok(Datum::owned(out))
+    out.push(b"'")?;
+    Ok(out.finish(cx, "quote"))
 }
 
 pub(super) fn repeat<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -472,21 +605,21 @@ pub(super) fn replace<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if from.is_empty() {
         return Ok(Datum::Bytes(text));
     }
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        if text[at..].starts_with(&from) {
-            out.extend_from_slice(&to);
-            at += from.len();
-            if too_long(cx, "replace", out.len()) {
-                return Ok(Datum::Null);
-            }
-        } else {
-            out.push(text[at]);
-            at += 1;
+    let mut out = Growing::new(cx);
+    let mut copied = 0;
+    for at in memmem::find_iter(&text, &from) {
+        out.push(&text[copied..at])?;
+        out.push(&to)?;
+        copied = at + from.len();
+        if out.is_too_long() {
+            break;
         }
     }
-    Ok(Datum::owned(out))
+    if copied == 0 && !out.is_too_long() {
+        return Ok(Datum::Bytes(text));
+    }
+    out.push(&text[copied..])?;
+    Ok(out.finish(cx, "replace"))
 }
 
 pub(super) fn reverse<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

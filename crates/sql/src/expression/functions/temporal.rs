@@ -1,6 +1,7 @@
-//! Functions on dates and times. A statement has one moment: NOW() is the same in all of it, SYSDATE() is not.
+//! Functions on dates and times. A statement has one moment: NOW() is the same in all of it,
+//! SYSDATE() is not.
 
-use super::{Call, Typing, not_null};
+use super::{Call, Function, Typing, not_null};
 use crate::error::{self, Result};
 use crate::expression::{Expr, cast};
 use crate::session::Context;
@@ -16,24 +17,44 @@ fn constant_fsp(arguments: &[Expr]) -> u8 {
     fsp.clamp(0, 6) as u8
 }
 
+/// NOW() and its like have no more digits of a second than six.
+///
+/// # Errors
+/// 1426 if more are asked for.
+pub fn check_precision(function: &Function, arguments: &[Expr]) -> Result<()> {
+    let names = ["now", "curtime", "sysdate", "utc_time", "utc_timestamp"];
+    let Some(digits) = arguments.first().and_then(Expr::as_constant) else { return Ok(()) };
+    let digits = digits.to_integer().value;
+    if digits > 6 && names.contains(&function.name) {
+        return Err(error::TOO_BIG_PRECISION.with(&[&digits, &function.name, &6]));
+    }
+    Ok(())
+}
+
 pub(super) fn now_type(arguments: &[Expr], _: &Typing) -> Type {
     Type::datetime(constant_fsp(arguments)).not_null()
 }
 
 pub(super) fn time_type(arguments: &[Expr], _: &Typing) -> Type {
-    Type::time(constant_fsp(arguments)).not_null()
+    let ty = Type::time(constant_fsp(arguments)).not_null();
+    // It is of one day, and has no sign.
+    Type { length: ty.length - 2, ..ty }
 }
 
 /// Digits of an argument's seconds. A constant text shows how many it has.
-pub(super) fn fsp_of(argument: &Expr) -> u8 {
+pub(in crate::expression) fn fsp_of(argument: &Expr) -> u8 {
     if let Some(Datum::Bytes(text)) = argument.as_constant() {
         let time = temporal_text::parse_time(text).map(|read| read.value.fsp);
-        return time.max(temporal_text::parse_datetime(text).map(|read| read.value.fsp)).unwrap_or(0);
+        return time.max(temporal_text::parse_datetime(text).map(|read| read.value.fsp)).unwrap_or(6);
     }
     let ty = &argument.ty;
+    if let Some(Datum::Bits(_)) = argument.as_constant() {
+        return 0;
+    }
     match ty.family {
         Family::Time | Family::DateTime | Family::Decimal => ty.decimals.min(6),
-        Family::Text | Family::Double | Family::Float => 6,
+        Family::Double | Family::Float => ty.decimals.min(6),
+        Family::Text | Family::Label | Family::Json => 6,
         _ => 0,
     }
 }
@@ -56,7 +77,7 @@ pub(super) fn maketime_type(arguments: &[Expr], _: &Typing) -> Type {
 
 pub(super) fn unix_timestamp_type(arguments: &[Expr], _: &Typing) -> Type {
     match arguments.first().map(fsp_of) {
-        Some(fsp @ 1..) => Type::decimal(12 + u32::from(fsp), fsp),
+        Some(fsp @ 1..) => Type::decimal(11 + u32::from(fsp), fsp),
         _ => Type::INT,
     }
 }
@@ -346,8 +367,9 @@ pub(super) fn from_unixtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(super::date_format::datetime(cx, local, &format))
 }
 
-/// Week numbers by MySQL's modes: bit 0 Monday first, bit 1 weeks count from 1 to 53 with the year they belong to, bit
-/// 2 the first week is the one with the first such weekday (else the one with four days in the year).
+/// Week numbers by MySQL's modes: bit 0 Monday first, bit 1 weeks count from 1 to 53 with the year
+/// they belong to, bit 2 the first week is the one with the first such weekday (else the one with
+/// four days in the year).
 fn week_of(date: Date, mode: u8) -> Option<(i64, i64)> {
     let n = date.day_number()?;
     let monday_first = mode & 1 != 0;
@@ -391,11 +413,13 @@ fn week_from(n: i64, start: i64, lead: i64, first_weekday: bool) -> i64 {
 
 /// WEEK(date, mode); `None` unless the date is real.
 pub fn week(date: Date, mode: u8) -> Option<u8> {
-    // The manual's table: modes 1 and 3 count by four days, as do 4 and 6; 0, 2, 5 and 7 by the first weekday.
+    // The manual's table: modes 1 and 3 count by four days, as do 4 and 6; 0, 2, 5 and 7 by the
+    // first weekday.
     week_of(date, internal_mode(mode)).map(|(week, _)| week as u8)
 }
 
-/// The week's number and its year, by the mode of `WEEK(date, mode)`; `None` unless the date is real.
+/// The week's number and its year, by the mode of `WEEK(date, mode)`; `None` unless the date is
+/// real.
 pub(super) fn week_of_mode(date: Date, mode: u8) -> Option<(i64, i64)> {
     week_of(date, internal_mode(mode))
 }

@@ -1,13 +1,14 @@
-//! Sums and differences of times: ADDTIME, SUBTIME, TIMEDIFF, TIMESTAMP of two, and of months as numbers.
+//! Sums and differences of times: ADDTIME, SUBTIME, TIMEDIFF, TIMESTAMP of two, and of months as
+//! numbers.
 
 use super::temporal::{fsp_of, time_argument};
 use super::{Call, Function, Typing, f, not_null};
 use crate::error::{self, Result};
 use crate::expression::{Expr, cast};
 use crate::session::Context;
-use crate::types::{Coercibility, Family, Type};
+use crate::types::{Coercibility, Family, Type, code};
 use crate::value::temporal::SECOND;
-use crate::value::{DateTime, Datum, Time, temporal_text};
+use crate::value::{DateTime, Datum, Time};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -26,7 +27,7 @@ fn sum_type(arguments: &[Expr], typing: &Typing) -> Type {
     match arguments[0].ty.family {
         Family::Time => Type::time(fsp),
         Family::DateTime | Family::Date => Type::datetime(fsp),
-        _ => Type::text(typing.connection, Coercibility::Literal, 29),
+        _ => Type { code: code::STRING, ..Type::text(typing.connection, Coercibility::Literal, 29) },
     }
 }
 
@@ -70,12 +71,8 @@ fn sum<'a>(cx: &mut Context, call: Call<'a>, sign: i64) -> Value<'a> {
     let value = call.value(cx, 0)?;
     let span = call.value(cx, 1)?;
     let Some(from) = moment(cx, &value) else { return Ok(Datum::Null) };
-    let has_date = match &span {
-        Datum::DateTime(_) => true,
-        Datum::Bytes(text) => text.len() >= 12 && temporal_text::looks_like_datetime(text.trim_ascii()),
-        _ => false,
-    };
-    let Some(span) = cast::time(cx, &span).filter(|_| !has_date) else { return Ok(Datum::Null) };
+    // Of a date with a time, the time is what is added.
+    let Some(span) = cast::time(cx, &span) else { return Ok(Datum::Null) };
     let is_text = call.ty.family == Family::Text;
     let moved = match from {
         Moment::Time(t) => {
@@ -167,8 +164,12 @@ fn full_year(year: i64) -> i64 {
 
 fn period_add<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let period = not_null!(call.int(cx, 0));
-    let added = not_null!(call.int(cx, 1));
-    // MySQL counts in 64 bits without a sign, and around: before the year 0 comes a period that is none.
+    let added = match call.value(cx, 1)? {
+        Datum::UInt(n) => n as i64,
+        _ => not_null!(call.int(cx, 1)),
+    };
+    // MySQL counts in 64 bits without a sign, and around: before the year 0 comes a period that is
+    // none.
     let sum = months(period, "period_add")?.wrapping_add(added) as u64;
     let year = full_year((sum / 12) as i64);
     Ok(Datum::Int(year.wrapping_mul(100).wrapping_add((sum % 12) as i64 + 1)))

@@ -23,21 +23,23 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn uuid_type(_: &[Expr], _: &Typing) -> Type {
-    Type::text(Collation(33), Coercibility::Literal, 36).not_null()
+    Type::text(Collation(33), Coercibility::Literal, 36)
 }
 
 fn binary_type(_: &[Expr], _: &Typing) -> Type {
     Type::text(Collation::BINARY, Coercibility::Implicit, 16)
 }
 
-/// What makes this server's UUIDs differ: a node and a clock sequence drawn at the start, and a clock that never repeats.
+/// What makes this server's UUIDs differ: a node and a clock sequence drawn at the start, and a
+/// clock that never repeats.
 #[derive(Debug)]
 pub struct Generator {
     /// Node and clock sequence, as the last eight bytes have them.
     tail: [u8; 8],
     /// The last time stamp: units of 100 ns since 1582-10-15.
     last: AtomicU64,
-    /// The last UUID_SHORT without the server's number: seconds of the start, and 24 bits of counter.
+    /// The last UUID_SHORT without the server's number: seconds of the start, and 24 bits of
+    /// counter.
     short: AtomicU64,
 }
 

@@ -1,11 +1,12 @@
-//! Constants take the type of what they are compared with, once and not for each row: texts become dates, times and numbers,
-//! and years of two digits get their century.
+//! Constants take the type of what they are compared with, once and not for each row: texts become
+//! dates, times and numbers, and years of two digits get their century.
 
-use super::{Resolver, names};
-use crate::error::{self, Result};
+use super::{Columns, Resolver, names};
+use crate::catalog::ColumnDef;
+use crate::error::{self, Diagnostics, Level, Result};
 use crate::expression::{Expr, Node, Row, arithmetic};
-use crate::types::{Family, Type, code};
-use crate::value::{Datum, temporal_text};
+use crate::types::{Charset, Family, Type, code};
+use crate::value::{Datum, Time, store, temporal_text};
 
 /// What a constant is compared with.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +56,19 @@ pub(super) fn adopt(constant: &mut Expr, other: Other) {
     }
 }
 
+/// Beside a column of times a constant date with a time of day is that time.
+pub(super) fn without_day(constant: &mut Expr, other: Other) {
+    if !other.is_column || other.ty.family != Family::Time {
+        return;
+    }
+    let time = match constant.as_constant() {
+        Some(Datum::DateTime(moment)) => moment.time(),
+        Some(Datum::Date(_)) => Time::default(),
+        _ => return,
+    };
+    *constant = Expr::constant(Datum::Time(time), Type::time(6));
+}
+
 /// One and two digits, as a number or text, are a year from 1970 to 2069.
 fn adopt_year(constant: &mut Expr) {
     let Some(value) = constant.as_constant() else { return };
@@ -101,6 +115,12 @@ impl Resolver<'_> {
     pub(super) fn fold(&mut self, expr: &mut Expr, other: Other) -> Result<()> {
         let is_read_as_other = match expr.ty.family {
             Family::Text => other.ty.family.is_temporal() || other.is_year(),
+            Family::Integer | Family::Decimal | Family::Double
+                if other.is_column && other.ty.family.is_temporal() =>
+            {
+                true
+            }
+            Family::Date | Family::DateTime => other.is_column && other.ty.family == Family::Time,
             Family::Integer => other.is_year(),
             _ => false,
         };
@@ -111,8 +131,76 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// A constant text that is no date is an error where it is compared with one: 1525, or 1292 where a strict session
-    /// stores.
+    /// A constant beside a column of dates, times or numbers is brought to the column's type before
+    /// any row is read. One that is no such value is told; where a strict session stores, that
+    /// fails the statement.
+    ///
+    /// # Errors
+    /// 1292 where a strict session stores.
+    pub(super) fn check_constant(&mut self, constant: &Expr, beside: &Expr) -> Result<()> {
+        let Some(value) = constant.as_constant().filter(|value| !value.is_null()) else { return Ok(()) };
+        let is_text = matches!(value, Datum::Bytes(_));
+        if matches!(value, Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) | Datum::Json(_)) {
+            return Ok(());
+        }
+        let Some(column) = self.table_column(beside) else { return Ok(()) };
+        match beside.ty.family {
+            Family::Integer | Family::Decimal | Family::Float | Family::Double if is_text => {
+                // Elsewhere the first row tells it.
+                if self.cx.storing && self.cx.modes().strict && self.scope.clause == "where clause" {
+                    match beside.ty.family {
+                        Family::Decimal => drop(self.cx.decimal(value)?),
+                        _ => drop(self.cx.double(value)?),
+                    }
+                }
+                return Ok(());
+            }
+            Family::Date | Family::Time | Family::DateTime => {}
+            _ => return Ok(()),
+        }
+        let mut rules = self.cx.store_rules(false);
+        rules.strict = true;
+        rules.dates.no_zero_date = false;
+        rules.dates.allow_invalid |= !is_text;
+        let mut unheard = Diagnostics::default();
+        let target =
+            &mut store::Target { column: &column.name, table: "", row: 1, rules, diagnostics: &mut unheard };
+        let charset = if is_text { constant.ty.collation.charset() } else { Charset::Binary };
+        let has_fraction = matches!(value, Datum::Decimal(_) | Datum::Double(_)) && !value.to_integer().whole;
+        let fitted = store::fit(value.borrow(), charset, &column.ty, target);
+        let e = match fitted {
+            Err(e) if e.is(error::INCORRECT_VALUE) => e,
+            Ok(_) if has_fraction && beside.ty.family == Family::Date => error::INCORRECT_VALUE.with(&[
+                &"date",
+                &String::from_utf8_lossy(&value.to_bytes()),
+                &column.name,
+                &1,
+            ]),
+            _ => {
+                let notes = unheard.conditions().iter().filter(|c| c.level == Level::Note);
+                notes.for_each(|note| self.cx.diagnostics.note(note.error.clone()));
+                return Ok(());
+            }
+        };
+        if self.cx.storing && self.cx.modes().strict {
+            return Err(e);
+        }
+        self.cx.warn(e);
+        Ok(())
+    }
+
+    /// The table's column that an expression is.
+    fn table_column(&self, expr: &Expr) -> Option<ColumnDef> {
+        let Node::Column { source, column } = expr.node else { return None };
+        let source = self.scope.sources.iter().find(|s| s.slot == source)?;
+        match &source.columns {
+            Columns::Table(table) => table.columns.get(column).cloned(),
+            Columns::Made(_) | Columns::Merged(..) => None,
+        }
+    }
+
+    /// A constant text that is no date is an error where it is compared with one: 1525, or 1292
+    /// where a strict session stores.
     pub(super) fn check_date(&self, constant: &Expr, other: &Type) -> Result<()> {
         let Some(Datum::Bytes(text) | Datum::Bits(text)) = constant.as_constant() else { return Ok(()) };
         let name = match other.family {

@@ -41,11 +41,16 @@ impl Resolver<'_> {
         let charset = text.ty.collation.charset();
         let bytes = u32::try_from(self.cx.group_concat_max_len()).unwrap_or(u32::MAX);
         let code = if bytes > SHORT_TEXT_BYTES { code::LONG_BLOB } else { 0 };
-        text.ty = Type { family: Family::Text, length: bytes / charset.char_len_max(), code, ..text.ty };
+        text.ty = Type {
+            family: Family::Text,
+            length: bytes.saturating_mul(charset.char_len_max()),
+            code,
+            ..text.ty
+        };
         let separator = match &ast.separator {
             Some(separator) => {
                 let bytes = separator.to_vec();
-                self.cx.client_charset().convert(bytes.into(), charset).0.into_owned().into()
+                self.cx.statement_charset().convert(bytes.into(), charset).0.into_owned().into()
             }
             None => b",".as_slice().into(),
         };

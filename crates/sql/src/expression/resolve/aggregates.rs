@@ -16,7 +16,9 @@ impl Resolver<'_> {
         // Names in it are columns, even where the clause prefers the select list's.
         let aliases_first = std::mem::take(&mut self.scope.aliases_first);
         let known = self.scope.parameters.len();
+        let having_columns = self.scope.having_columns.take();
         let aggregate = self.aggregate_of(ast)?;
+        self.scope.having_columns = having_columns;
         self.scope.aggregates = aggregates;
         self.scope.aliases_first = aliases_first;
         if is_of_outer_block(&aggregate)

@@ -1,12 +1,28 @@
-//! Function calls: the ones that are control flow, built-in ones from the table, stored ones from the catalog.
+//! Function calls: the ones that are control flow, built-in ones from the table, stored ones from
+//! the catalog.
 
-use super::{Resolver, collate};
+use super::choices::chosen;
+use super::{Resolver, collate, names};
 use crate::ast::{self, BinaryOp, Truth};
 use crate::error::{self, Result};
+use crate::expression::functions::Texts;
 use crate::expression::functions::json::Role;
 use crate::expression::{Expr, Node, functions};
+use crate::privilege::Privileges;
 use crate::session::tracking;
-use crate::types::{Family, Type};
+use crate::types::{Family, Type, code};
+use crate::value::Datum;
+
+/// What a function takes a parameter for, if it does not depend on its value.
+fn parameter_wanted(name: &str, number: usize, count: usize) -> Option<fn(Expr) -> Expr> {
+    Some(match (name, number) {
+        ("unix_timestamp" | "convert_tz" | "timestamp", 0) => names::parameter_as_datetime,
+        ("addtime" | "subtime", 1) | ("time", 0) | ("timestamp", 1) => names::parameter_as_time,
+        ("from_unixtime", 0) if count == 1 => names::parameter_as_seconds,
+        ("sec_to_time", 0) | ("maketime", 2) => names::parameter_as_seconds,
+        _ => return None,
+    })
+}
 
 impl Resolver<'_> {
     pub(super) fn call(&mut self, call: &ast::FunctionCall) -> Result<Expr> {
@@ -29,7 +45,19 @@ impl Resolver<'_> {
         {
             return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&call.name]));
         }
-        let arguments = self.list(&call.arguments)?;
+        let mut arguments = self.list(&call.arguments)?;
+        functions::temporal::check_precision(function, &arguments)?;
+        if function.name == "bit_count" {
+            arguments = arguments.into_iter().map(|e| self.seconds_cut(e)).collect::<Result<_>>()?;
+        }
+        let count = arguments.len();
+        for (number, argument) in arguments.iter_mut().enumerate() {
+            if let Node::Parameter(_) = argument.node
+                && let Some(wanted) = parameter_wanted(function.name, number, count)
+            {
+                *argument = wanted(argument.clone());
+            }
+        }
         self.native_call(function, arguments)
     }
 
@@ -51,16 +79,46 @@ impl Resolver<'_> {
         if let Some(roles) = function.roles {
             super::json::prepare(&mut arguments, roles);
         }
-        if function.unify {
+        if !matches!(function.texts, Texts::Separate) {
             arguments.iter_mut().for_each(super::json::as_text);
             if !matches!(function.name, "greatest" | "least" | "field") {
                 arguments.iter_mut().for_each(|e| self.as_digits(e));
             }
-            match function.name {
-                // They compare, and need one collation; the others only join, search and choose.
-                "find_in_set" | "strcmp" => self.unify(&mut arguments, function.name)?,
-                _ => collate::join(&mut arguments, self.typing())?,
-            };
+        }
+        match function.texts {
+            Texts::Separate => {}
+            // They compare, and need one collation; the others only join and choose.
+            _ if matches!(function.name, "find_in_set" | "strcmp") => {
+                self.unify(&mut arguments, function.name)?;
+            }
+            // All are compared with the first one.
+            _ if function.name == "field" => {
+                if arguments[0].ty.family.is_text() {
+                    let collation = arguments[0].ty.collation;
+                    for text in arguments[1..].iter_mut().filter(|e| e.ty.family.is_text()) {
+                        collate::convert_text(text, collation)?;
+                    }
+                }
+            }
+            Texts::Joined(from, to) => {
+                let to = to.min(arguments.len());
+                let texts = &mut arguments[from..to];
+                let lengths: Vec<u32> = texts.iter().map(|e| e.ty.length).collect();
+                collate::join(texts, self.typing(), function.name)?;
+                if matches!(function.name, "elt" | "make_set") {
+                    // Their characters are counted, of bytes too.
+                    texts.iter_mut().zip(lengths).for_each(|(text, length)| text.ty.length = length);
+                }
+            }
+            Texts::AsFirst(texts) => {
+                let collation = collate::collation_of(&arguments[texts[0]].ty, self.typing());
+                for &number in &texts[1..] {
+                    collate::convert_text(&mut arguments[number], collation)?;
+                }
+            }
+        }
+        if function.name.starts_with("regexp_") {
+            functions::regexp::check_character_sets(function, &arguments)?;
         }
         if function.name.starts_with("regexp_")
             && let Some(texts) = arguments.get_mut(..2)
@@ -69,6 +127,7 @@ impl Resolver<'_> {
             self.unify(texts, function.name)?;
         }
         let ty = (function.ty)(&arguments, &self.typing());
+        let ty = functions::results::type_of(function, &arguments, ty);
         Ok(Expr { node: Node::Call(function, arguments), ty })
     }
 
@@ -81,24 +140,29 @@ impl Resolver<'_> {
             ("if", [condition, yes, no]) => {
                 let condition = self.expr(condition)?;
                 let results = vec![self.expr(yes)?, self.expr(no)?];
-                self.choice(vec![condition], results, true)?
+                self.choice(vec![condition], results, true, "if")?
             }
             ("ifnull", [a, b]) => {
                 let list = vec![self.expr(a)?, self.expr(b)?];
-                self.coalesce(list)?
+                self.coalesce(list, "ifnull")?
             }
             ("coalesce", [_, ..]) => {
                 let list = self.list(arguments)?;
-                self.coalesce(list)?
+                self.coalesce(list, "coalesce")?
             }
             ("nullif", [a, b]) => {
                 let mut pair = [self.expr(a)?, self.expr(b)?];
-                let ty = Type { nullable: true, ..pair[0].ty };
+                let mut ty = Type { nullable: true, boolean: false, ..pair[0].ty.computed() };
                 let by = self.choose(&mut pair, "nullif")?;
+                // A literal takes what the two are compared by.
+                if ty.family.is_text() && pair[1].ty.family.is_text() && pair[0].as_constant().is_some() {
+                    ty.collation = pair[0].ty.collation;
+                }
                 let value = Expr { node: Node::NullIf(Box::new(pair), by), ty };
                 match ty.family {
                     Family::Label => {
-                        collate::convert(value, &Type { family: Family::Text, ..ty }, self.typing())?
+                        let ty = Type { family: Family::Text, code: code::STRING, ..ty };
+                        chosen(collate::convert(value, &ty, self.typing())?)
                     }
                     _ => value,
                 }
@@ -119,10 +183,15 @@ impl Resolver<'_> {
             }
             // The value; the name is the result column's where it stands alone.
             ("name_const", [name, value]) => {
-                let (name, value) = (self.expr(name)?, self.expr(value)?);
-                if name.as_constant().is_none() || value.as_constant().is_none() {
-                    return Err(error::WRONG_ARGUMENTS.with(&[&"NAME_CONST"]));
+                let (name, mut value) = (self.expr(name)?, self.expr(value)?);
+                let is_literal =
+                    value.as_constant().is_some() && !value.ty.boolean && !value.ty.family.is_temporal();
+                match name.as_constant() {
+                    Some(Datum::Null) => return Err(error::RESERVED_SYNTAX.with(&[&"NAME_CONST"])),
+                    Some(_) if is_literal => {}
+                    _ => return Err(error::WRONG_ARGUMENTS.with(&[&"NAME_CONST"])),
                 }
+                value.ty.nullable = true;
                 value
             }
             ("if" | "ifnull" | "coalesce" | "nullif" | "isnull" | "mod" | "name_const", _) => {
@@ -132,12 +201,20 @@ impl Resolver<'_> {
         }))
     }
 
-    fn coalesce(&mut self, list: Vec<Expr>) -> Result<Expr> {
+    fn coalesce(&mut self, list: Vec<Expr>, operation: &str) -> Result<Expr> {
+        // What can't be NULL ends the search.
         let nullable = list.iter().all(|e| e.ty.nullable);
-        let (mut list, ty) = self.same_type(list)?;
+        let (mut list, ty) = self.same_type(list, operation)?;
+        // A hexadecimal literal is a text from here on, also where a number is wanted.
+        for value in &mut list {
+            if let Node::Constant(Datum::Bits(bytes)) = &mut value.node {
+                value.node = Node::Constant(Datum::Bytes(std::mem::take(bytes)));
+            }
+        }
         if ty.family == Family::Decimal {
             list.iter_mut().for_each(|e| collate::with_digits(e, ty.decimals));
         }
+        let ty = if operation == "ifnull" && !ty.family.is_text() { ty.made_as_told() } else { ty };
         Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })
     }
 
@@ -149,7 +226,17 @@ impl Resolver<'_> {
                 None => return Err(error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &call.name])),
             },
         };
-        let routine = self.cx.routine(&database, &call.name)?;
+        let routine = self.cx.routine(&database, &call.name).map_err(|e| {
+            // Whether a function is there is not for everybody to know.
+            match self.cx.grants_now().in_database(&database).has(Privileges::EXECUTE) {
+                true => e,
+                false => {
+                    let shown = format!("{database}.{}", call.name);
+                    let (user, host) = &self.cx.account;
+                    error::PROCACCESS_DENIED_ERROR.with(&[&"execute", user, host, &shown])
+                }
+            }
+        })?;
         let arguments = self.list(&call.arguments)?;
         if arguments.len() != routine.parameters() {
             let shown = format!("{database}.{}", routine.name());

@@ -1,5 +1,5 @@
-//! What JSON operands need: SQL values beside them become JSON, constant documents and paths are read once, and where only
-//! text will do they become text.
+//! What JSON operands need: SQL values beside them become JSON, constant documents and paths are
+//! read once, and where only text will do they become text.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::expression::functions;
 use crate::expression::functions::json::value::Answer;
 use crate::expression::functions::json::{self, JsonValue, Role};
 use crate::expression::{Expr, Node, cast};
-use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
+use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type, code};
 use crate::value::Datum;
 use crate::value::json::convert::{self, Origin};
 use crate::value::json::{Path, encode};
@@ -21,7 +21,8 @@ pub(super) fn as_text(expr: &mut Expr) {
         return;
     }
     let to = cast::To::Char(Charset::Utf8mb4, Charset::Utf8mb4, None);
-    wrap(expr, to, cast::result_type(&to, &Type::JSON, Collation::UTF8MB4_BIN));
+    let ty = cast::result_type(&to, &Type::JSON, Collation::UTF8MB4_BIN);
+    wrap(expr, to, Type { code: code::LONG_BLOB, ..ty });
 }
 
 /// True for the aggregates that make one document of a group.
@@ -43,7 +44,8 @@ fn wrap(expr: &mut Expr, to: cast::To, ty: Type) {
     *expr = Expr { node: Node::Cast(to, Box::new(inner)), ty: Type { nullable, ..ty } };
 }
 
-/// Reads constant documents and paths. What is wrong with them is told when the call is evaluated, if ever.
+/// Reads constant documents and paths. What is wrong with them is told when the call is evaluated,
+/// if ever.
 pub(super) fn prepare(arguments: &mut [Expr], roles: fn(usize) -> Role) {
     for (i, argument) in arguments.iter_mut().enumerate() {
         let Some(Datum::Bytes(text)) = argument.as_constant() else { continue };
@@ -92,10 +94,12 @@ impl Resolver<'_> {
         if let Some(roles) = function.roles {
             prepare(&mut arguments, roles);
         }
-        Ok(Expr { node: Node::Call(function, arguments), ty: Type::BOOL })
+        let ty = functions::results::type_of(function, &arguments, Type::BOOL);
+        Ok(Expr { node: Node::Call(function, arguments), ty })
     }
 
-    /// What JSON_ARRAYAGG and JSON_OBJECTAGG gather: for each row an array of one element, an object of one member.
+    /// What JSON_ARRAYAGG and JSON_OBJECTAGG gather: for each row an array of one element, an
+    /// object of one member.
     pub(super) fn gathered(&mut self, ast: &ast::Aggregate) -> Result<Expr> {
         let arguments = self.list(&ast.arguments)?;
         let name = if arguments.len() == 1 { "json_array" } else { "json_object" };
@@ -106,6 +110,10 @@ impl Resolver<'_> {
     /// `JSON_VALUE(document, path [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`
     pub(super) fn json_value(&mut self, ast: &ast::JsonValue) -> Result<Expr> {
         let mut arguments = vec![self.expr(&ast.document)?, self.expr(&ast.path)?];
+        // Other JSON functions tell when they are evaluated.
+        if !matches!(arguments[0].ty.family, Family::Text | Family::Json | Family::Null) {
+            return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_value"]));
+        }
         prepare(&mut arguments, |i| if i == 0 { Role::Document } else { Role::Path });
         let path = match &arguments[1].node {
             Node::JsonPath(_, path) => path.clone(),

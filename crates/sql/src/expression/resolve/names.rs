@@ -5,12 +5,14 @@ use crate::ast::{self, Literal};
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result};
 use crate::expression::{Expr, Node, cast};
-use crate::types::{Charset, Coercibility, Collation, Type};
-use crate::value::{DateTime, Datum, Decimal, temporal_text};
+use crate::types::{Charset, Coercibility, Collation, Family, Type};
+use crate::value::{DateTime, Datum, Decimal, decimal, temporal_text};
 
 pub(super) fn integer(value: Datum<'static>, unsigned: bool) -> Expr {
-    let digits = value.to_bytes().len() as u32;
-    Expr::constant(value, Type { unsigned, length: digits, nullable: false, ..Type::INT })
+    // The sign has a place of its own.
+    let digits = value.to_bytes().iter().filter(|b| b.is_ascii_digit()).count() as u32;
+    let ty = Type { unsigned, length: digits + u32::from(!unsigned), ..Type::INT };
+    Expr::constant(value, ty.not_null())
 }
 
 /// The type of a literal with a point.
@@ -19,8 +21,39 @@ pub fn decimal_literal_type(value: &Decimal) -> Type {
     Type::decimal(value.digits().max(u32::from(scale) + 1), scale).not_null()
 }
 
+/// Digits behind the point of a time that a parameter gives.
+const PARAMETER_FSP: u8 = 6;
+
+/// What MySQL takes a parameter for where a date is wanted, before it has a value: a DATETIME with
+/// microseconds.
+pub(super) fn parameter_as_datetime(e: Expr) -> Expr {
+    cast_parameter(e, cast::To::DateTime(PARAMETER_FSP), Type::datetime(PARAMETER_FSP))
+}
+
+/// The same where a time is wanted. A value that a client sends as a date stays one.
+pub(super) fn parameter_as_time(e: Expr) -> Expr {
+    match e.ty.family {
+        Family::Date | Family::DateTime => e,
+        _ => cast_parameter(e, cast::To::Time(PARAMETER_FSP), Type::time(PARAMETER_FSP)),
+    }
+}
+
+/// The same where seconds are wanted: a number with microseconds.
+pub(super) fn parameter_as_seconds(e: Expr) -> Expr {
+    let ty = Type::decimal(u32::from(decimal::PRECISION_MAX), PARAMETER_FSP);
+    cast_parameter(e, cast::To::Decimal(decimal::PRECISION_MAX, PARAMETER_FSP), ty)
+}
+
+fn cast_parameter(e: Expr, to: cast::To, ty: Type) -> Expr {
+    match e.node {
+        Node::Parameter(_) => Expr { node: Node::Cast(to, Box::new(e)), ty },
+        _ => e,
+    }
+}
+
 impl Resolver<'_> {
-    /// A prepared statement's parameter: its type is known when the statement is planned, its value when it runs.
+    /// A prepared statement's parameter: its type is known when the statement is planned, its value
+    /// when it runs.
     pub(super) fn parameter(&mut self, number: u32) -> Result<Expr> {
         let number = number as usize;
         let parameter = self.cx.parameters.get(number);
@@ -37,7 +70,7 @@ impl Resolver<'_> {
                 Err(_) => integer(Datum::UInt(*n), true),
             },
             Literal::Decimal(digits) => {
-                let (value, _) = Decimal::parse(digits.as_bytes());
+                let value = Decimal::parse_literal(digits.as_bytes());
                 Expr::constant(Datum::Decimal(value), decimal_literal_type(&value))
             }
             Literal::Float(text) => {
@@ -53,6 +86,7 @@ impl Resolver<'_> {
             Literal::String { bytes, introducer } => self.string(bytes, introducer.as_deref())?,
             Literal::Hex { bytes, introducer: None } | Literal::Bit { bytes, introducer: None } => {
                 let ty = Type::text(Collation::BINARY, Coercibility::Literal, bytes.len() as u32).not_null();
+                let ty = Type { decimals: 0, unsigned: true, ..ty };
                 Expr::constant(Datum::Bits(bytes.to_vec().into()), ty)
             }
             Literal::Hex { bytes, introducer } | Literal::Bit { bytes, introducer } => {
@@ -82,10 +116,11 @@ impl Resolver<'_> {
     /// A date, with a time or without, that the SQL mode allows.
     fn date_literal(&self, text: &[u8]) -> Option<DateTime> {
         let read = temporal_text::parse_datetime(text).filter(|read| !read.truncated)?;
-        read.value.date.check(self.cx.modes().dates).then_some(read.value)
+        let value = if self.cx.modes().truncate_fraction { read.cut() } else { read.value };
+        value.date.check(self.cx.modes().dates).then_some(value)
     }
 
-    /// Without introducer the bytes are the client's, brought into the connection's set.
+    /// Without introducer the bytes are the statement's, brought into the connection's set.
     fn string(&mut self, bytes: &[u8], introducer: Option<&str>) -> Result<Expr> {
         let (collation, text) = match introducer {
             Some(name) => {
@@ -100,8 +135,8 @@ impl Resolver<'_> {
             }
             None => {
                 let connection = self.cx.connection_collation();
-                let client = self.cx.client_charset();
-                (connection, client.convert(bytes.to_vec().into(), connection.charset()).0)
+                let own = self.cx.statement_charset();
+                (connection, own.convert(bytes.to_vec().into(), connection.charset()).0)
             }
         };
         let length = collation.charset().char_count(&text) as u32;
@@ -111,15 +146,20 @@ impl Resolver<'_> {
 
     pub(super) fn column(&mut self, name: &ast::ColumnName) -> Result<Expr> {
         let bare = name.table.is_none();
-        if bare && let Some(local) = self.scope.locals.iter().rev().find(|l| name.column.is(&l.name)) {
-            return Ok(Expr { node: Node::Local(local.index), ty: Type::of_column(&local.ty, true) });
+        if bare && let Some((place, ty)) = self.scope.locals.find(&name.column) {
+            return Ok(Expr { node: Node::Local(place), ty: Type::of_column(ty, true) });
         }
         let alias = self.scope.aliases.iter().find(|(alias, _)| bare && name.column.is(alias));
         if let (true, Some((_, expr))) = (self.scope.aliases_first, alias) {
             return Ok(expr.clone());
         }
         match self.scope.find(name)? {
-            Some(column) => Ok(column),
+            Some(column) => match &self.scope.having_columns {
+                Some(known) if !known.iter().any(|e| e.is_same(&column)) => {
+                    Err(unknown_column(name, self.scope.clause))
+                }
+                _ => Ok(column),
+            },
             None => match alias {
                 Some((_, expr)) => Ok(expr.clone()),
                 None => match self.scope.find_around(name)? {

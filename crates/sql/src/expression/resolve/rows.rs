@@ -77,8 +77,8 @@ impl Resolver<'_> {
         Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty: Type::BOOL } } else { found })
     }
 
-    /// A copy of an operand. Rows within rows, as in `(1, (1, (1, x) IN (..)) IN (..)) IN (..)`, double their copies with
-    /// each level: error 1235 when these have too many nodes.
+    /// A copy of an operand. Rows within rows, as in `(1, (1, (1, x) IN (..)) IN (..)) IN (..)`,
+    /// double their copies with each level: error 1235 when these have too many nodes.
     fn copy(&mut self, operand: &Expr) -> Result<Expr> {
         if !operand.children().is_empty() {
             let copied = &mut self.copied;

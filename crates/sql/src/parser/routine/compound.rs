@@ -8,7 +8,8 @@ use crate::parser::token::Token;
 use crate::parser::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// The compound statement at the current token, if a routine's body is being parsed and there is one.
+    /// The compound statement at the current token, if a routine's body is being parsed and there
+    /// is one.
     pub(in crate::parser) fn compound(&mut self) -> Parsed<Option<StatementKind>> {
         if self.routine.is_none() {
             return Ok(None);

@@ -61,7 +61,7 @@ impl Parser<'_> {
                 while self.take(Token::Comma) {
                     names.push(self.ident()?);
                 }
-                let ty = self.data_type()?;
+                let ty = self.routine_type()?;
                 let default = if self.take_word(K::DEFAULT) { Some(self.expr()?) } else { None };
                 Ok(Declaration::Variables { names, ty, default })
             }

@@ -25,6 +25,7 @@ impl Parser<'_> {
             attributes.key = Some(ColumnKey::Unique);
         }
         while self.column_attribute(&mut ty, &mut attributes)? {}
+        self.check_generated(&attributes)?;
         Ok(ColumnDefinition { name, ty, attributes })
     }
 
@@ -64,7 +65,7 @@ impl Parser<'_> {
             }
             K::COMMENT => {
                 self.advance();
-                to.comment = Some(self.text()?);
+                to.comment = Some(self.plain_text()?);
             }
             K::COLLATE => {
                 self.advance();
@@ -106,6 +107,15 @@ impl Parser<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Error 1221 for what MySQL has not beside GENERATED ALWAYS AS.
+    fn check_generated(&self, attributes: &ColumnAttributes) -> Parsed<()> {
+        if self.options.from_client && attributes.generated.is_some() && attributes.storage.is_some() {
+            let what = "Incorrect usage of STORAGE and generated column".to_owned();
+            return Err(self.error(1221, b"HY000", what));
+        }
+        Ok(())
     }
 
     /// `word [=] 'text'`

@@ -17,14 +17,27 @@ impl Parser<'_> {
             name = Some(self.ident()?);
         }
         self.index_algorithm(&mut options)?;
-        let parts = self.paren_list(Self::key_part)?;
-        self.index_options(&mut options)?;
+        let parts = self.key_parts(&mut options)?;
         Ok(KeyDefinition { kind, name: name.or(constraint), parts, options })
     }
 
-    pub(in crate::parser) fn key_part(&mut self) -> Parsed<KeyPart> {
+    /// The parts of a key, and the options behind them; `options` has what stood before.
+    pub(super) fn key_parts(&mut self, options: &mut IndexOptions) -> Parsed<Vec<KeyPart>> {
+        let mut ordered = false;
+        let parts = self.paren_list(|parser| parser.key_part(&mut ordered))?;
+        self.index_options(options)?;
+        if ordered && options.algorithm == Some(IndexAlgorithm::Hash) && self.options.from_client {
+            let what = "Incorrect usage of spatial/fulltext/hash index and explicit index order";
+            return Err(self.error(1221, b"HY000", what.to_owned()));
+        }
+        Ok(parts)
+    }
+
+    /// `ordered` is set if ASC or DESC are said.
+    fn key_part(&mut self, ordered: &mut bool) -> Parsed<KeyPart> {
         if self.current.token == Token::LeftParen {
             let expr = self.in_parens(Self::expr)?;
+            *ordered |= self.is_any(&[K::ASC, K::DESC]);
             return Ok(KeyPart::Expression { expr, descending: self.direction() });
         }
         let name = self.ident()?;
@@ -32,6 +45,7 @@ impl Parser<'_> {
             Token::LeftParen => Some(self.in_parens(Self::small_integer)?),
             _ => None,
         };
+        *ordered |= self.is_any(&[K::ASC, K::DESC]);
         Ok(KeyPart::Column { name, length, descending: self.direction() })
     }
 
@@ -62,7 +76,7 @@ impl Parser<'_> {
                 }
                 K::COMMENT => {
                     self.advance();
-                    options.comment = Some(self.text()?);
+                    options.comment = Some(self.plain_text()?);
                 }
                 K::VISIBLE | K::INVISIBLE => {
                     options.visible = Some(self.is(K::VISIBLE));

@@ -31,7 +31,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Options of MariaDB's that say how a file is laid out, which mean nothing here: `PAGE_CHECKSUM=1 TRANSACTIONAL=0`.
+    /// Options of MariaDB's that say how a file is laid out, which mean nothing here:
+    /// `PAGE_CHECKSUM=1 TRANSACTIONAL=0`.
     fn foreign_options(&mut self) -> Parsed<()> {
         while self.take_name("PAGE_CHECKSUM") || self.take_name("TRANSACTIONAL") {
             self.skip_equal();
@@ -82,7 +83,7 @@ impl Parser<'_> {
             OptionKind::Number if self.take_word(K::DEFAULT) => TableOption::Number(name, None),
             OptionKind::Number if word == K::AUTO_INCREMENT => TableOption::AutoIncrement(self.integer()?),
             OptionKind::Number => TableOption::Number(name, Some(self.integer()?)),
-            OptionKind::Text if word == K::COMMENT => TableOption::Comment(self.text()?),
+            OptionKind::Text if word == K::COMMENT => TableOption::Comment(self.plain_text()?),
             OptionKind::Text => TableOption::Text(name, self.text()?),
             OptionKind::Word => self.word_option(word, name)?,
         }))

@@ -1,4 +1,5 @@
-//! Whole texts as programs send them: the workloads, what clients and drivers say at connect, dumps.
+//! Whole texts as programs send them: the workloads, what clients and drivers say at connect,
+//! dumps.
 
 use super::*;
 use crate::ast::{Compound, InsertSource, RoutineKind, TableContent};

@@ -1,7 +1,7 @@
 //! What conditions say of single columns.
 //!
-//! Alternatives (`OR`) that all say something of the same column say that it is one of some values, or lies in one of some
-//! ranges.
+//! Alternatives (`OR`) that all say something of the same column say that it is one of some values,
+//! or lies in one of some ranges.
 
 use super::{Candidate, Key, RANGES_MAX, Range};
 use crate::ast::{BinaryOp, Truth};
@@ -136,7 +136,8 @@ impl Candidate<'_> {
         }
     }
 
-    /// What the column must be where one of these conditions holds, for each column of which all of them say something.
+    /// What the column must be where one of these conditions holds, for each column of which all of
+    /// them say something.
     fn collect_alternatives<'e>(&self, list: &'e [Expr], terms: &mut Vec<Term<'e>>) {
         let mut each: Vec<Vec<Term<'e>>> = Vec::with_capacity(list.len());
         for condition in list {

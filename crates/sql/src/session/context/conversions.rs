@@ -1,14 +1,18 @@
 //! Values as numbers, and the warnings on the way; strict mode makes errors of some.
 
 use super::Context;
-use crate::error::{self, Result, SqlError};
+use crate::error::{self, Level, Result, SqlError};
 use crate::value::{Datum, Decimal};
 
 impl Context {
-    /// Adds a warning. Where a strict session stores, some fail the statement at its end: [`Context::strict_error`].
+    /// Adds a warning. Where a strict session stores, some are errors, and fail the statement at
+    /// its end: [`Context::strict_error`].
     pub fn warn(&mut self, e: SqlError) {
-        if self.storing && self.settled.modes.strict && self.strict_error.is_none() && is_strict(e.number) {
-            self.strict_error = Some(e.clone());
+        if self.storing && self.settled.modes.strict && is_strict(e.number) {
+            if self.strict_error.is_none() {
+                self.strict_error = Some(e.clone());
+            }
+            return self.diagnostics.push(Level::Error, e);
         }
         self.diagnostics.warn(e);
     }
@@ -21,8 +25,10 @@ impl Context {
     /// Runs something whose warnings nobody is to see.
     pub fn without_diagnostics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let kept = (std::mem::take(&mut self.diagnostics), self.strict_error.take());
+        let misread = std::mem::take(&mut self.misread);
         let outcome = run(self);
         (self.diagnostics, self.strict_error) = kept;
+        self.misread = misread;
         outcome
     }
 

@@ -61,7 +61,8 @@ impl Context {
         unit(&mut self.random)
     }
 
-    /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`; another one is a series of one.
+    /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`;
+    /// another one is a series of one.
     pub fn random_from(&mut self, seed: i64, call: Option<usize>) -> f64 {
         let Some(call) = call else { return SeededRandom::new(seed).draw() };
         if let Some((_, series)) = self.seeded.iter_mut().find(|(known, _)| *known == call) {

@@ -28,6 +28,14 @@ impl Context {
         self.moment
     }
 
+    /// When the statement began, whatever `timestamp` says: microseconds since 1970.
+    pub(crate) fn real_moment(&self) -> i64 {
+        match self.settled.fixed_moment {
+            Some(_) => self.database.env().now() as i64,
+            None => self.moment,
+        }
+    }
+
     fn at(&self, micros: i64) -> DateTime {
         DateTime::from_unix_micros(micros, 6).unwrap_or(DateTime::ZERO)
     }

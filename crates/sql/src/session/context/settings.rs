@@ -56,7 +56,8 @@ impl Modes {
     }
 }
 
-/// Settings that every statement asks for, in the form that it wants: made of the session's variables, which lie far apart.
+/// Settings that every statement asks for, in the form that it wants: made of the session's
+/// variables, which lie far apart.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::session) struct Settled {
     pub(super) modes: Modes,
@@ -65,6 +66,7 @@ pub(in crate::session) struct Settled {
     pub(super) connection: Collation,
     pub(super) results: Option<Charset>,
     pub(super) max_allowed_packet: usize,
+    pub(in crate::session) statement_memory_max: usize,
     pub(in crate::session) autocommit: bool,
     pub(in crate::session) lock_wait_timeout: Duration,
     pub(in crate::session) max_execution_time: Duration,
@@ -137,9 +139,23 @@ impl Context {
         self.settled.client
     }
 
+    /// The character set of the statement's text, behind the door (see
+    /// [`crate::parser::client_text`]).
+    pub fn statement_charset(&self) -> Charset {
+        self.settled.client.of_statements()
+    }
+
     /// `character_set_results`; `None` if results are sent as they are.
     pub fn results_charset(&self) -> Option<Charset> {
         self.settled.results
+    }
+
+    /// What clients are told of texts in `character_set_results`: the connection's collation if it
+    /// is one of that set.
+    pub fn results_collation(&self) -> Option<Collation> {
+        let results = self.results_charset()?;
+        let connection = self.connection_collation();
+        Some(if connection.charset() == results { connection } else { results.default_collation() })
     }
 
     /// `sql_safe_updates`
@@ -195,13 +211,15 @@ impl Context {
         Settings {
             database: self.default_database.clone(),
             sql_mode: self.variables.uint(ids::SQL_MODE),
-            client: self.settled.client,
+            client: self.statement_charset(),
             connection: self.settled.connection,
             server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
             zone: self.settled.zone,
             moment: self.moment,
             account: self.account.clone(),
             generates_key: self.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
+            requires_key: self.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
+            from_client: true,
             temporary: self.temporary_tables().clone(),
         }
     }
@@ -218,6 +236,7 @@ pub(super) fn settle(variables: &SessionVariables) -> Settled {
             .unwrap_or(Collation::UTF8MB4_0900_AI_CI),
         results: charset(ids::CHARACTER_SET_RESULTS),
         max_allowed_packet: usize::try_from(variables.uint(ids::MAX_ALLOWED_PACKET)).unwrap_or(usize::MAX),
+        statement_memory_max: statement_memory_max(variables.uint(ids::DURAMEN_STATEMENT_MEMORY_MAX)),
         autocommit: variables.bool(ids::AUTOCOMMIT),
         lock_wait_timeout: Duration::from_secs(variables.uint(ids::INNODB_LOCK_WAIT_TIMEOUT)),
         max_execution_time: Duration::from_millis(variables.uint(ids::MAX_EXECUTION_TIME)),
@@ -231,4 +250,13 @@ pub(super) fn settle(variables: &SessionVariables) -> Settled {
             _ => None,
         },
     }
+}
+
+/// `duramen_statement_memory_max`, in bytes: 0 is a quarter of the machine's memory, on small
+/// machines up to half of it, so that a plain INSERT of as many rows as a packet can have fits.
+fn statement_memory_max(set: u64) -> usize {
+    const DEFAULT_WANTED: u64 = 2 << 30;
+    let machine = env::memory::total();
+    let bytes = if set > 0 { set } else { (machine / 4).max(DEFAULT_WANTED.min(machine / 2)) };
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -1,26 +1,34 @@
 //! User variables, system variables and the locals of routines, as expressions read and set them.
 
-use super::Context;
+use std::sync::Arc;
+
+use super::{Context, UserVariables};
 use crate::ast::SystemVariable;
 use crate::error::Result;
 use crate::session::variables as session_variables;
-use crate::types::{Coercibility, Family as F, Type};
+use crate::types::{Charset, Coercibility, Family as F, Type};
 use crate::value::{Datum, json};
+
+/// MySQL tells each variable that is a text as one of so many characters.
+const VARIABLE_LENGTH: u32 = 21_845;
+
+fn is_boolean(variable: &SystemVariable) -> bool {
+    let definition = crate::variables::find(&variable.name.name).map(crate::variables::VariableId::variable);
+    definition.is_some_and(|d| matches!(d.kind(), crate::variables::Kind::Bool(_)))
+}
 
 impl Context {
     /// `@name`
     pub fn user_variable<'a>(&self, name: &str) -> Datum<'a> {
-        let found = self
-            .user_variables
-            .get(name)
-            .or_else(|| self.user_variables.get(name.to_ascii_lowercase().as_str()));
+        let variables = self.user_variables.lock();
+        let found = variables.get(name).or_else(|| variables.get(name.to_ascii_lowercase().as_str()));
         found.map_or(Datum::Null, |(value, _)| value.clone())
     }
 
     /// The type of `@name`.
     pub fn user_variable_type(&self, name: &str) -> Type {
         let unset = Type { coercibility: Coercibility::Implicit, ..Type::NULL };
-        self.user_variables.get(name.to_ascii_lowercase().as_str()).map_or(unset, |(_, ty)| *ty)
+        self.user_variables.lock().get(name.to_ascii_lowercase().as_str()).map_or(unset, |(_, ty)| *ty)
     }
 
     /// `SET @name = value`
@@ -51,12 +59,17 @@ impl Context {
         };
         let ty = Type { family, collation, coercibility: Coercibility::Implicit, nullable: true, ..ty };
         let ty = if family == F::Text { Type { length: ty.length.max(255), ..ty } } else { ty };
-        self.user_variables.insert(name.to_ascii_lowercase().into(), (value, ty));
+        self.user_variables.lock().insert(name.to_ascii_lowercase().into(), (value, ty));
+    }
+
+    /// The variables, for others to see.
+    pub(crate) fn shared_user_variables(&self) -> &Arc<UserVariables> {
+        &self.user_variables
     }
 
     /// Forgets all user variables.
     pub fn clear_user_variables(&mut self) {
-        self.user_variables.clear();
+        self.user_variables.lock().clear();
     }
 
     /// `@@name`
@@ -66,16 +79,13 @@ impl Context {
 
     /// The type of `@@name`.
     pub fn system_variable_type(&mut self, variable: &SystemVariable) -> Result<Type> {
-        let collation = self.connection_collation();
         Ok(match session_variables::read(self, variable)? {
+            Datum::Int(_) if is_boolean(variable) => Type { length: 1, ..Type::INT },
             Datum::Int(_) => Type::INT,
             Datum::UInt(_) => Type::UINT,
-            Datum::Double(_) => Type::DOUBLE,
+            Datum::Double(_) => Type::fixed_double(Type::DOUBLE.length, 6),
             Datum::Decimal(d) => Type::decimal(d.digits(), d.shown()),
-            text => {
-                let length = text.to_bytes().len() as u32;
-                Type::text(collation, Coercibility::System, length)
-            }
+            _ => Type::text(Charset::Utf8mb3.default_collation(), Coercibility::System, VARIABLE_LENGTH),
         })
     }
 

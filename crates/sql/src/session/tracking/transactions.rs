@@ -1,5 +1,6 @@
-//! What clients are told of transactions (`session_track_transaction_info`), so that a proxy knows when a session may
-//! be moved to another server, and with which statements its transaction would begin there.
+//! What clients are told of transactions (`session_track_transaction_info`), so that a proxy knows
+//! when a session may be moved to another server, and with which statements its transaction would
+//! begin there.
 //!
 //! The state is eight letters, `_` where there is nothing to say:
 //!
@@ -14,7 +15,8 @@
 //! | 7 | `S` | rows were sent |
 //! | 8 | `L` | LOCK TABLES is in force |
 //!
-//! The client is told when the letters differ from those it was told last. Outside of transactions nothing but `L` is kept.
+//! The client is told when the letters differ from those it was told last. Outside of transactions
+//! nothing but `L` is kept.
 
 use storage::Xid;
 
@@ -70,8 +72,9 @@ struct Began {
     xid: Option<String>,
 }
 
-/// True for functions whose values depend on the server or the session, and which are the same in all rows of a
-/// statement. Those that differ in each row are [volatile](crate::expression::functions::Function::volatile).
+/// True for functions whose values depend on the server or the session, and which are the same in
+/// all rows of a statement. Those that differ in each row are
+/// [volatile](crate::expression::functions::Function::volatile).
 pub(crate) fn is_unsafe(function: &str) -> bool {
     matches!(function, "current_user" | "session_user" | "system_user" | "user" | "version")
 }
@@ -183,7 +186,8 @@ impl Transactions {
         }
     }
 
-    /// Adds what the client does not know yet. `next` is what SET TRANSACTION said of the next transaction.
+    /// Adds what the client does not know yet. `next` is what SET TRANSACTION said of the next
+    /// transaction.
     pub(super) fn report(&mut self, locked: bool, next: Characteristics, out: &mut Vec<StateChange>) {
         if !self.is_on() {
             return;
@@ -201,7 +205,8 @@ impl Transactions {
         }
     }
 
-    /// The statements that would open the like of the open transaction; if there is none, those about the next one.
+    /// The statements that would open the like of the open transaction; if there is none, those
+    /// about the next one.
     fn statements(&self, next: Characteristics) -> String {
         let began = self.began.as_ref();
         let with = began.map_or(next, |began| began.with);

@@ -1,4 +1,5 @@
-//! Upper and lower case, one character for one, as each version of Unicode that MySQL uses has them.
+//! Upper and lower case, one character for one, as each version of Unicode that MySQL uses has
+//! them.
 
 use std::borrow::Cow;
 

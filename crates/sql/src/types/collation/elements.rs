@@ -1,11 +1,13 @@
-//! Collation elements: the weights of one character, from a table or, where the table has none, by rule.
+//! Collation elements: the weights of one character, from a table or, where the table has none, by
+//! rule.
 
 use super::table::Table;
 
 /// What characters outside of the table weigh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The Unicode Collation Algorithm's implicit weights, and Hangul syllables as their letters, as of 9.0.0.
+    /// The Unicode Collation Algorithm's implicit weights, and Hangul syllables as their letters,
+    /// as of 9.0.0.
     Uca900,
     /// Its implicit weights as MySQL has them for 5.2.0.
     Uca520,
@@ -133,7 +135,8 @@ const HANGUL_FIRST: u32 = 0xac00;
 /// The last syllable is U+D7A3; MySQL goes on to the end of the block.
 const HANGUL_LAST: u32 = 0xd7af;
 
-/// A syllable weighs as its letters. From U+D700 on MySQL gives them the third tertiary weight instead of the second.
+/// A syllable weighs as its letters. From U+D700 on MySQL gives them the third tertiary weight
+/// instead of the second.
 fn hangul(table: &Table, c: u32) -> Elements {
     let syllable = c - HANGUL_FIRST;
     let letters = [0x1100 + syllable / 588, 0x1161 + syllable % 588 / 28, 0x11a7 + syllable % 28];

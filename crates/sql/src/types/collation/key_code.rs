@@ -1,9 +1,10 @@
 //! Weights as bytes: in order, without zeros, and one byte for each character of ASCII.
 //!
-//! A collation's 16-bit weights are cut into ranges. The weight of an ASCII character is a range of its own and is
-//! written as one byte. The ranges between and behind these take two bytes or three: the first tells the range, the
-//! rest is the place in it, in base 255 with digits from 1. First bytes ascend with the ranges, so bytes compare
-//! as the weights do, and no code begins another. Two bytes reach as far as there are first bytes.
+//! A collation's 16-bit weights are cut into ranges. The weight of an ASCII character is a range of
+//! its own and is written as one byte. The ranges between and behind these take two bytes or three:
+//! the first tells the range, the rest is the place in it, in base 255 with digits from 1. First
+//! bytes ascend with the ranges, so bytes compare as the weights do, and no code begins another.
+//! Two bytes reach as far as there are first bytes.
 
 /// Ends a level where another follows; less than all that begins a weight.
 pub(super) const LEVEL_END: u8 = 1;
@@ -26,7 +27,8 @@ pub(super) struct KeyCode {
 }
 
 impl KeyCode {
-    /// A code that writes each of `short`, ascending, as one byte. There may be about a hundred of them.
+    /// A code that writes each of `short`, ascending, as one byte. There may be about a hundred of
+    /// them.
     pub(super) fn new(short: &[u16]) -> Self {
         let mut ranges: Vec<Range> = Vec::new();
         let mut lead = FIRST;

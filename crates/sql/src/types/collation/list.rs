@@ -65,8 +65,8 @@ static CI_520: Order = LazyLock::new(|| UnicodeOrder::new(&UCA_520, Missing::Uca
 static CI_400: Order = LazyLock::new(|| UnicodeOrder::new(&UCA_400, Missing::Uca400, 1, true));
 static GENERAL_CI: Order = LazyLock::new(|| UnicodeOrder::new(&GENERAL, Missing::CodePoint, 1, true));
 
-/// Tables of 256 bytes, back to back: the weights of `latin1_swedish_ci`, `_general_ci`, `_general_cs`, `_german1_ci`,
-/// `_danish_ci`, `_spanish_ci`; lower case, upper case.
+/// Tables of 256 bytes, back to back: the weights of `latin1_swedish_ci`, `_general_ci`,
+/// `_general_cs`, `_german1_ci`, `_danish_ci`, `_spanish_ci`; lower case, upper case.
 static LATIN1: &[u8; 8 * 256] = include_bytes!("data/latin1.bin");
 
 const fn latin1(number: usize) -> &'static [u8; 256] {

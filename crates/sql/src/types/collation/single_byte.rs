@@ -15,7 +15,8 @@ impl SingleByteOrder {
         Self { weights }
     }
 
-    fn weight(&self, byte: u8) -> u8 {
+    /// What a byte weighs.
+    pub(super) fn weight(&self, byte: u8) -> u8 {
         self.weights[usize::from(byte)]
     }
 

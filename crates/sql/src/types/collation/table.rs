@@ -1,17 +1,18 @@
 //! Tables over all characters, as they lie in the files of `data`.
 //!
-//! A file is little-endian: the length of the index and the number of pages (4 bytes each); the index, for each 64
-//! characters the number of their page (2 bytes each); the pages, an entry for each character (4 bytes each); the
-//! pool (4 bytes each). Characters without an entry have `FFFFFFFF`, those behind the index too.
+//! A file is little-endian: the length of the index and the number of pages (4 bytes each); the
+//! index, for each 64 characters the number of their page (2 bytes each); the pages, an entry for
+//! each character (4 bytes each); the pool (4 bytes each). Characters without an entry have
+//! `FFFFFFFF`, those behind the index too.
 //!
-//! In a case map an entry is the other character. In a table of weights it is one collation element, or
-//! `80000000 | count << 24 | place in the pool`. An element is `primary << 14 | secondary << 5 | tertiary`; 0 has no
-//! weight at all.
+//! In a case map an entry is the other character. In a table of weights it is one collation
+//! element, or `80000000 | count << 24 | place in the pool`. An element is
+//! `primary << 14 | secondary << 5 | tertiary`; 0 has no weight at all.
 //!
-//! `cargo xtask collations make` makes the files. Source of `uca-9.0.0.bin` and `uca-5.2.0.bin`: the Default Unicode
-//! Collation Element Table of these versions, © Unicode, Inc., under the Unicode licence
-//! (<https://www.unicode.org/license.txt>). The others hold facts recorded from MySQL, in which the tables of Unicode
-//! 4.0.0 and of older case mappings live on.
+//! `cargo xtask collations make` makes the files. Source of `uca-9.0.0.bin` and `uca-5.2.0.bin`:
+//! the Default Unicode Collation Element Table of these versions, © Unicode, Inc., under the
+//! Unicode licence (<https://www.unicode.org/license.txt>). The others hold facts recorded from
+//! MySQL, in which the tables of Unicode 4.0.0 and of older case mappings live on.
 
 /// A table over all characters.
 #[derive(Debug)]

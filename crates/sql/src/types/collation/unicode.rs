@@ -1,19 +1,24 @@
 //! Orders of Unicode text: characters weigh what a table says, on one level or three.
 //!
-//! Texts compare by their primary weights; where these are equal, by the secondary ones, and so on, as far as the
-//! collation goes. Weights of zero don't count. No character changes the weight of another: MySQL's root collations
-//! know no contractions.
+//! Texts compare by their primary weights; where these are equal, by the secondary ones, and so on,
+//! as far as the collation goes. Weights of zero don't count. No character changes the weight of
+//! another: MySQL's root collations know no contractions.
 //!
-//! (W1) An ASCII character has one primary weight or none, and different ASCII characters of one primary weight differ
-//!      on later levels only, if at all. So the first different pair of ASCII characters may decide at once.
+//! (W1) An ASCII character has one primary weight or none, and different ASCII characters of one
+//!      primary weight differ on later levels only, if at all. So the first different pair of ASCII
+//!      characters may decide at once.
 
 use std::cmp::Ordering;
 
+use smallvec::SmallVec;
 use storage::key::collation::Weights;
 
 use super::elements::{self, Elements, Missing};
 use super::key_code::{KeyCode, LEVEL_END, append_minor};
+use super::search;
 use super::table::Table;
+use crate::bounds::{self, Ticker};
+use crate::error::Result;
 
 /// An order of Unicode text.
 #[derive(Debug)]
@@ -26,7 +31,8 @@ pub(super) struct UnicodeOrder {
     code: KeyCode,
     /// The key's byte for each ASCII character; 0 for those without weight.
     ascii: [u8; 128],
-    /// The same for each byte, with [`UNUSUAL`] for those without weight and those that are not ASCII.
+    /// The same for each byte, with [`UNUSUAL`] for those without weight and those that are not
+    /// ASCII.
     bytes: [u16; 256],
 }
 
@@ -111,6 +117,46 @@ impl UnicodeOrder {
         }
     }
 
+    /// The first place where the weights of the rest of `text` begin with those of `needle`, on all
+    /// levels.
+    pub(super) fn find(&self, text: &[u8], needle: &[u8]) -> Result<Option<usize>> {
+        let mut rest = text;
+        // Characters without weight belong to the one behind them: a place before them is earlier.
+        let mut begin = 0;
+        let weights = std::iter::from_fn(move || {
+            let elements = self.elements(next_char(&mut rest)?);
+            let at = begin;
+            let mut weights: SmallVec<[(usize, bool, u16); 8]> = SmallVec::new();
+            for weight in self.primary_weights(elements) {
+                weights.push((at, weights.is_empty(), weight));
+            }
+            if !weights.is_empty() {
+                begin = text.len() - rest.len();
+            }
+            Some(weights)
+        });
+        let has_primary = self.weights(needle, 0).next().is_some();
+        // On other levels characters count that have no weight on the first one.
+        let accept = |mut at: usize| {
+            if self.levels == 1 {
+                return Ok(Some(at));
+            }
+            loop {
+                bounds::check()?;
+                let mut rest = &text[at..];
+                if self.begins_with(rest, needle) {
+                    return Ok(Some(at));
+                }
+                let Some(c) = next_char(&mut rest) else { return Ok(None) };
+                if has_primary && self.primary_weights(self.elements(c)).next().is_some() {
+                    return Ok(None);
+                }
+                at = text.len() - rest.len();
+            }
+        };
+        search::find(weights.flatten(), self.weights(needle, 0), accept)
+    }
+
     /// True if the weights of `text` begin with those of `needle`, on all levels.
     pub(super) fn begins_with(&self, text: &[u8], needle: &[u8]) -> bool {
         (0..self.levels).all(|level| {
@@ -119,8 +165,8 @@ impl UnicodeOrder {
         })
     }
 
-    /// True if a pattern's character stands for a text's: LIKE compares one by one, and characters without a place in
-    /// the table are like themselves only.
+    /// True if a pattern's character stands for a text's: LIKE compares one by one, and characters
+    /// without a place in the table are like themselves only.
     pub(super) fn same_character(&self, a: &[u8], b: &[u8]) -> bool {
         if a == b {
             return true;
@@ -137,12 +183,15 @@ impl UnicodeOrder {
     }
 
     /// WEIGHT_STRING(): the weights in big-endian order, levels divided by a zero.
-    pub(super) fn weight_string(&self, text: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn weight_string(&self, text: &[u8], out: &mut Vec<u8>, max: usize) {
         for level in 0..self.levels {
             if level > 0 {
                 out.extend([0, 0]);
             }
-            out.extend(self.weights(text, level).flat_map(u16::to_be_bytes));
+            let left = max.saturating_sub(out.len()) / 2 + 1;
+            let mut ticker = Ticker::default();
+            let weights = self.weights(text, level).take(left).take_while(|_| ticker.step().is_ok());
+            out.extend(weights.flat_map(u16::to_be_bytes));
         }
     }
 
@@ -199,8 +248,8 @@ impl UnicodeOrder {
         }
     }
 
-    /// Appends what most texts are, ASCII characters that all have a weight, in one pass without a branch; false, and
-    /// nothing, for any other text.
+    /// Appends what most texts are, ASCII characters that all have a weight, in one pass without a
+    /// branch; false, and nothing, for any other text.
     fn append_ascii(&self, text: &[u8], out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         out.resize(begin + text.len(), 0);
@@ -231,8 +280,8 @@ impl UnicodeOrder {
     }
 }
 
-/// Behind a space that other weights follow, and behind the one that stands for the text's end and all the spaces it
-/// could be padded with: see `storage::key::collation`, whose trick this is.
+/// Behind a space that other weights follow, and behind the one that stands for the text's end and
+/// all the spaces it could be padded with: see `storage::key::collation`, whose trick this is.
 const BEFORE_LOWER: u8 = 1;
 const END_OF_TEXT: u8 = 2;
 const BEFORE_HIGHER: u8 = 3;

@@ -1,8 +1,8 @@
 //! The order of JSON values: by kind first, then by value.
 //!
-//! The manual's "Comparison and Ordering of JSON Values", from the lowest: NULL, numbers, strings, objects, arrays,
-//! booleans, dates, times, dates with times, opaque values, bits, blobs. Numbers of all kinds compare by what they are
-//! worth, exactly.
+//! The manual's "Comparison and Ordering of JSON Values", from the lowest: NULL, numbers, strings,
+//! objects, arrays, booleans, dates, times, dates with times, opaque values, bits, blobs. Numbers
+//! of all kinds compare by what they are worth, exactly.
 
 use std::cmp::Ordering;
 

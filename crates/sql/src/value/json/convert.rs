@@ -1,7 +1,8 @@
 //! Between JSON and SQL values.
 //!
-//! A SQL value becomes a JSON scalar: numbers and truth values as such, text as a string, decimals, dates, times and byte
-//! strings as *opaque* values that remember their type. A JSON scalar becomes a SQL value; objects and arrays have none.
+//! A SQL value becomes a JSON scalar: numbers and truth values as such, text as a string, decimals,
+//! dates, times and byte strings as *opaque* values that remember their type. A JSON scalar becomes
+//! a SQL value; objects and arrays have none.
 
 use std::borrow::Cow;
 
@@ -107,7 +108,8 @@ pub fn decimal(bytes: &[u8]) -> Option<Decimal> {
     (valid && digits.len() == len).then(|| Decimal::from_binary(digits, *precision, *scale))
 }
 
-/// The SQL value that a JSON scalar is; `None` for objects, arrays and null. Strings are text in utf8mb4.
+/// The SQL value that a JSON scalar is; `None` for objects, arrays and null. Strings are text in
+/// utf8mb4.
 pub fn to_scalar<'a>(value: Json<'a>) -> Option<Datum<'a>> {
     Some(match value.node().ok()? {
         Node::Null | Node::Container(_) => return None,

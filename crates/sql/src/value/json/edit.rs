@@ -1,4 +1,5 @@
-//! Changes at a path: JSON_SET and its sisters. Containers on the way are opened, everything else stays as it lies.
+//! Changes at a path: JSON_SET and its sisters. Containers on the way are opened, everything else
+//! stays as it lies.
 
 use binlog::row::RowError;
 

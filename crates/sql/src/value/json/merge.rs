@@ -5,8 +5,8 @@ use binlog::row::json::view::key_order;
 
 use super::Tree;
 
-/// Both documents' values: arrays are joined, objects merged member by member, everything else is wrapped into arrays
-/// first.
+/// Both documents' values: arrays are joined, objects merged member by member, everything else is
+/// wrapped into arrays first.
 pub fn preserve<'a>(mut a: Tree<'a>, mut b: Tree<'a>) -> Result<Tree<'a>, RowError> {
     a.open()?;
     b.open()?;
@@ -55,7 +55,8 @@ pub fn joined(documents: &[Box<[u8]>]) -> crate::error::Result<Vec<u8>> {
     super::encode(&if members.is_empty() { Tree::Array(elements) } else { Tree::object(members) })
 }
 
-/// The document changed by the patch (RFC 7396): members replaced, those that the patch has as null removed.
+/// The document changed by the patch (RFC 7396): members replaced, those that the patch has as null
+/// removed.
 pub fn patch<'a>(mut document: Tree<'a>, mut patch_: Tree<'a>) -> Result<Tree<'a>, RowError> {
     patch_.open()?;
     let Tree::Object(changes) = patch_ else { return Ok(patch_) };

@@ -1,5 +1,6 @@
-//! JSON text to a tree, in one pass, by hand: MySQL tells a client the byte where the text stops being JSON and why, in
-//! words that applications match on, which no general parser would give; and strings without escapes are borrowed.
+//! JSON text to a tree, in one pass, by hand: MySQL tells a client the byte where the text stops
+//! being JSON and why, in words that applications match on, which no general parser would give; and
+//! strings without escapes are borrowed.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,8 @@
 //! Paths: `$`, then legs: `.name`, `."any name"`, `.*`, `[n]`, `[last-n]`, `[m to n]`, `[*]`, `**`.
 //!
-//! A value that is no array counts as an array of one where a leg names a cell or a range, as in MySQL. A path is compiled
-//! once; what it finds are places in the document, in the document's order, each once.
+//! A value that is no array counts as an array of one where a leg names a cell or a range, as in
+//! MySQL. A path is compiled once; what it finds are places in the document, in the document's
+//! order, each once.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,9 @@
-//! The rows of JSON_TABLE: a path finds the documents' parts that become rows, the columns' paths what stands in them.
+//! The rows of JSON_TABLE: a path finds the documents' parts that become rows, the columns' paths
+//! what stands in them.
 //!
-//! NESTED PATH joins a row with the rows of what its own path finds; of several of one level each is joined apart, the
-//! others being NULL meanwhile. A row without any nested one is given with NULLs.
+//! NESTED PATH joins a row with the rows of what its own path finds; of several of one level each
+//! is joined apart, the others being NULL meanwhile. A row without any nested one is given with
+//! NULLs.
 
 use std::collections::VecDeque;
 
@@ -74,7 +76,8 @@ pub enum Answer {
 }
 
 impl JsonTable {
-    /// A table of `width` columns, each of which is in one level. `rules`: how values become columns.
+    /// A table of `width` columns, each of which is in one level. `rules`: how values become
+    /// columns.
     pub fn new(level: Level, width: usize, rules: Rules) -> Self {
         Self { level, width, rules: Rules { strict: true, ..rules } }
     }
@@ -168,7 +171,8 @@ impl JsonTable {
         }
     }
 
-    /// A JSON value as the column has it: JSON null is NULL, strings are text, objects and arrays only JSON.
+    /// A JSON value as the column has it: JSON null is NULL, strings are text, objects and arrays
+    /// only JSON.
     fn stored(&self, column: &Column, value: Json<'_>, ty: &DataType) -> Result<Datum<'static>> {
         if *ty == DataType::Json {
             let mut document = Vec::new();

@@ -1,7 +1,7 @@
 //! What ALTER TABLE copies: a value of a column on its way into another column's type.
 //!
-//! Most values are as if they were inserted. Some go by way of a text or an integer, as MySQL copies them; [`copied`] is
-//! that step, before the one that makes them fit.
+//! Most values are as if they were inserted. Some go by way of a text or an integer, as MySQL
+//! copies them; [`copied`] is that step, before the one that makes them fit.
 
 use super::Target;
 use crate::error::{self, Result};

@@ -5,18 +5,15 @@ use std::borrow::Cow;
 use super::Target;
 use crate::error::Result;
 use crate::types::data_type::trim_member;
-use crate::types::{Charset, Collation};
+use crate::types::{Charset, Collation, Members};
 use crate::value::Datum;
 
-fn find_member(members: &[Box<[u8]>], collation: Collation, text: &[u8]) -> Option<usize> {
-    members.iter().position(|member| collation.compare(member, text).is_eq())
-}
-
-/// A member by its text or its number. What the member's character set has no form for is no member.
+/// A member by its text or its number. What the member's character set has no form for is no
+/// member.
 pub(super) fn enumeration<'a>(
     v: &Datum<'_>,
     charset: Charset,
-    members: &[Box<[u8]>],
+    members: &Members,
     collation: Collation,
     to: &mut Target<'_>,
 ) -> Result<Datum<'a>> {
@@ -27,13 +24,13 @@ pub(super) fn enumeration<'a>(
             let (text, _) = charset.convert(Cow::Borrowed(text), collation.charset());
             let trimmed = trim_member(&text, collation);
             // A number in text names a member too, or none.
-            let number = find_member(members, collation, trimmed).map(|i| i as u64 + 1);
+            let number = members.find(trimmed, collation).map(|i| i as u64 + 1);
             match number.or_else(|| digits(trimmed)) {
                 Some(0) => return Ok(label(0, Vec::new())),
                 number => number,
             }
         }
-        other => u64::try_from(cut(other)).ok(),
+        other => u64::try_from(whole(other)).ok(),
     };
     match number.and_then(|n| usize::try_from(n).ok()) {
         Some(n) if (1..=members.len()).contains(&n) => Ok(label(n as u64, members[n - 1].to_vec())),
@@ -48,12 +45,12 @@ fn digits(text: &[u8]) -> Option<u64> {
 }
 
 /// A number without its fraction.
-fn cut(v: &Datum<'_>) -> i64 {
+fn whole(v: &Datum<'_>) -> i128 {
     match v {
-        Datum::Double(n) => *n as i64,
-        Datum::Float(n) => *n as i64,
-        Datum::Decimal(d) => d.truncate(0).to_f64() as i64,
-        other => i64::try_from(other.to_integer().value).unwrap_or(i64::MAX),
+        Datum::Double(n) => *n as i128,
+        Datum::Float(n) => f64::from(*n) as i128,
+        Datum::Decimal(d) => Datum::Decimal(d.truncate(0)).to_integer().value,
+        other => other.to_integer().value,
     }
 }
 
@@ -71,7 +68,7 @@ pub fn set_text(bits: u64, members: &[Box<[u8]>]) -> Vec<u8> {
 pub(super) fn set<'a>(
     v: Datum<'_>,
     charset: Charset,
-    members: &[Box<[u8]>],
+    members: &Members,
     collation: Collation,
     to: &mut Target<'_>,
 ) -> Result<Datum<'a>> {
@@ -82,21 +79,26 @@ pub(super) fn set<'a>(
             words(&text, members, collation, all)
         }
         other => {
-            let bits = cut(&other) as u64;
-            (bits & all, bits & !all == 0)
+            let number = whole(&other);
+            let bits = match i64::try_from(number) {
+                Ok(number) => number as u64,
+                Err(_) => u64::try_from(number).unwrap_or(u64::MAX),
+            };
+            (bits & all, bits & !all == 0 && u64::try_from(number).is_ok_and(|n| n == bits))
         }
     };
     let value = label(bits, set_text(bits, members));
     if known { Ok(value) } else { to.truncated(value) }
 }
 
-/// The members that a text names, or its number; false if some are not known. Spaces alone name none, and are not nothing.
-fn words(text: &[u8], members: &[Box<[u8]>], collation: Collation, all: u64) -> (u64, bool) {
+/// The members that a text names, or its number; false if some are not known. Spaces alone name
+/// none, and are not nothing.
+fn words(text: &[u8], members: &Members, collation: Collation, all: u64) -> (u64, bool) {
     let named = trim_member(text, collation);
     if named.is_empty() {
         return (0, text.is_empty());
     }
-    let found: Vec<_> = named.split(|&b| b == b',').map(|w| find_member(members, collation, w)).collect();
+    let found: Vec<_> = named.split(|&b| b == b',').map(|w| members.find(w, collation)).collect();
     let bits = found.iter().flatten().fold(0, |bits, i| bits | 1 << i);
     match digits(text).filter(|n| n & !all == 0) {
         _ if found.iter().all(Option::is_some) => (bits, true),

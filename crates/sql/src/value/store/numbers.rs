@@ -40,7 +40,8 @@ pub(super) fn integer<'a>(
     Ok(if unsigned { Datum::UInt(value as u64) } else { Datum::Int(value as i64) })
 }
 
-/// True for an exact number below zero, which is out of an unsigned column's range even where it rounds to zero.
+/// True for an exact number below zero, which is out of an unsigned column's range even where it
+/// rounds to zero.
 pub(super) fn is_negative_fraction(v: &Datum<'_>) -> bool {
     matches!(v, Datum::Decimal(d) if d.is_negative())
 }
@@ -144,7 +145,8 @@ pub(super) fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<D
     }
 }
 
-/// A double on its way into a text column of so many characters: with as many digits as there is room for.
+/// A double on its way into a text column of so many characters: with as many digits as there is
+/// room for.
 pub(super) fn in_width(value: Datum<'_>, width: usize) -> Datum<'_> {
     match value {
         Datum::Double(number) if value.to_bytes().len() > width => Datum::owned(shortened(number, width)),
@@ -170,8 +172,15 @@ fn shortened(number: f64, width: usize) -> String {
         let fits = |text: &String| text.len() <= width;
         plain(digits).filter(fits).or_else(|| Some(with_exponent(digits)).filter(fits))
     };
+    // What is less than one rounds to zero where there is room for a point, but not what is less
+    // than a thousandth.
+    let has_point = width > 1 + usize::from(number < 0.0);
     let is_small = number.abs() < 1.0;
-    let none = || is_small.then(|| "0".to_owned());
+    let none = || match is_small {
+        true if has_point && number.abs() >= 0.001 => Some("0".to_owned()),
+        true => Some(number.to_string()),
+        false => None,
+    };
     // Not one digit of it fits: it is cut, and that is told.
     (1..=17).rev().find_map(in_form).or_else(none).unwrap_or_else(|| with_exponent(17))
 }
@@ -192,7 +201,9 @@ mod tests {
             (0.1 / 3.0, 6, "0.0333"),
             (-12345.678, 6, "-12346"),
             (1e10, 3, "1e10"),
-            (0.5, 1, "0"),
+            (0.5, 2, "0"),
+            (0.5, 1, "0.5"),
+            (0.0005, 3, "0.0005"),
         ] {
             assert_eq!(shortened(number, width), expected, "{number} in {width}");
         }

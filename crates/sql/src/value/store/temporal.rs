@@ -39,6 +39,7 @@ fn checked_datetime(v: &Datum<'_>, to: &Target<'_>) -> Option<(DateTime, bool)> 
                 Some(minutes) => {
                     to.rules.zone.show(read.value.add_micros(-i64::from(minutes) * 60 * SECOND)?)
                 }
+                None if to.rules.truncate_fraction => read.cut(),
                 None => read.value,
             };
             (value, read.truncated)
@@ -46,7 +47,10 @@ fn checked_datetime(v: &Datum<'_>, to: &Target<'_>) -> Option<(DateTime, bool)> 
         Datum::Int(0) | Datum::UInt(0) => (DateTime::ZERO, false),
         Datum::Double(_) | Datum::Float(_) if v.to_integer().value == 0 => (DateTime::ZERO, false),
         Datum::Decimal(n) => {
-            let value = v.to_datetime(|| to.rules.today())?;
+            let value = match to.rules.truncate_fraction {
+                true => v.to_datetime_cut(|| to.rules.today())?,
+                false => v.to_datetime(|| to.rules.today())?,
+            };
             // A number that is a date alone has no place for a fraction.
             match n.truncate(0).digits() <= 8 {
                 true => (value.date.midnight(), value.micros != 0),
@@ -132,7 +136,9 @@ pub(super) fn time<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Da
         Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Float(_) | Datum::Decimal(_) => {
             return time_of_number(v, fsp, to);
         }
-        other => other.to_time().map(|value| temporal_text::Read { value, truncated: false }),
+        other => {
+            other.to_time().map(|value| temporal_text::Read { value, truncated: false, rounded_up: false })
+        }
     };
     let Some(read) = read else {
         let zero = Time { micros: 0, fsp };
@@ -144,17 +150,19 @@ pub(super) fn time<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Da
         }
         to.trailing("time", v)?;
     }
-    let fitted = if to.rules.truncate_fraction { read.value.truncate(fsp) } else { read.value.round(fsp) };
+    let fitted = if to.rules.truncate_fraction { read.cut().truncate(fsp) } else { read.value.round(fsp) };
     Ok(Datum::Time(fitted.clamp().0))
 }
 
-/// A number as a time: `hhmmss`, or the time of `YYYYMMDDhhmmss`. One that is too large is the largest time.
+/// A number as a time: `hhmmss`, or the time of `YYYYMMDDhhmmss`. One that is too large is the
+/// largest time.
 fn time_of_number<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Datum<'a>> {
     const LARGEST: f64 = 8_385_959.0;
     const WITH_DATE: f64 = 1e10;
     let number = v.to_f64().value;
     let has_date = number >= WITH_DATE;
-    let Some(value) = v.to_time().filter(|_| has_date || number.abs() < LARGEST + 1.0) else {
+    let read = if to.rules.truncate_fraction { v.to_time_cut() } else { v.to_time() };
+    let Some(value) = read.filter(|_| has_date || number.abs() < LARGEST + 1.0) else {
         let largest = if number < 0.0 { -TIME_MAX } else { TIME_MAX };
         let micros = if number.abs() > LARGEST { largest } else { 0 };
         return incorrect("time", v, Datum::Time(Time { micros, fsp }), to);
@@ -173,6 +181,13 @@ pub(super) fn year<'a>(v: &Datum<'_>, to: &mut Target<'_>) -> Result<Datum<'a>> 
             return year(&Datum::UInt(value.into()), to);
         }
         v if is_negative_fraction(v) => return to.out_of_range(Datum::Year(0)),
+        // Doubles are cut, decimals rounded.
+        Datum::Double(_) | Datum::Float(_) if v.to_f64().value < 0.0 => {
+            return to.out_of_range(Datum::Year(0));
+        }
+        Datum::Double(_) | Datum::Float(_) => {
+            return year(&Datum::Int(v.to_f64().value.trunc() as i64), to);
+        }
         _ => {}
     }
     let converted = v.to_integer();

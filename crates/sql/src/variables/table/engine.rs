@@ -3,11 +3,12 @@
 use super::super::definition::{Variable, choice, double, int, null_text, switch, text, uint};
 
 pub(super) const VARIABLES: &[Variable] = &[
-    text("default_storage_engine", "InnoDB")
+    choice("default_storage_engine", &["InnoDB"], 0)
         .both()
         .fixed()
         .help_text("The one engine; it answers to the name InnoDB"),
-    text("default_tmp_storage_engine", "InnoDB").both().fixed().help_text("The one engine"),
+    switch("default_table_encryption", false).both().fixed().help_text("Tables are not encrypted"),
+    choice("default_tmp_storage_engine", &["InnoDB"], 0).both().fixed().help_text("The one engine"),
     text("disabled_storage_engines", "").fixed().read_only().help_text("None"),
     switch("duramen_gather_hot_rows", true).help_text(
         "Sessions that change the same row over and over run on one processor, where each hands it on soonest",
@@ -34,6 +35,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("Row locks that one transaction may hold"),
     double("duramen_slow_commit_time", 1.0, 0.0, 3600.0).help_text(
         "Seconds from which a slow commit is told in the error log, with the step that was slow; 0: never",
+    ),
+    uint("duramen_statement_memory_max", 0, 0, u64::MAX).both().help_text(
+        "Bytes of memory that one statement may take; 0: a quarter of the machine's, on small ones up to half",
     ),
     uint("duramen_transaction_size_max", 1 << 30, 1 << 20, 1 << 40)
         .block(4096)
@@ -94,7 +98,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("innodb_strict_mode", true)
         .both()
         .harmless()
-        .help_text("No effect: table options are always checked"),
+        .admin_but_super().help_text("No effect: table options are always checked"),
     uint("innodb_thread_concurrency", 0, 0, 1000).harmless().help_text("No effect"),
     text("innodb_version", env!("CARGO_PKG_VERSION")).fact().help_text("The engine's version"),
     switch("keep_files_on_create", false).both().harmless().help_text("No effect"),

@@ -1,6 +1,6 @@
 //! Connections: where to listen, how many, how long to wait for them.
 
-use super::super::definition::{Variable, choice, switch, text, uint};
+use super::super::definition::{Variable, choice, null_text, switch, text, uint};
 
 const YEAR_SECONDS: u64 = 31_536_000;
 
@@ -46,6 +46,16 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("How the protocol may be compressed"),
     uint("protocol_version", 10, 10, 10).fact().help_text("Version of the client protocol"),
     switch("require_secure_transport", false).help_text("Refuse connections without TLS or a Unix socket"),
+    null_text("report_host")
+        .harmless()
+        .read_only()
+        .help_text("Host that a replica tells its source; no effect yet: this server follows none"),
+    null_text("report_password").harmless().read_only().help_text("Likewise the password"),
+    uint("report_port", 0, 0, 65_535)
+        .harmless()
+        .read_only()
+        .help_text("Likewise the port; 0 is this server's own"),
+    null_text("report_user").harmless().read_only().help_text("Likewise the user"),
     switch("skip_name_resolve", true).fixed().read_only().help_text("Host names are never looked up"),
     switch("skip_networking", false).read_only().help_text("Listen on the Unix socket only"),
     switch("skip_show_database", false).fixed().read_only().help_text("SHOW DATABASES is for everyone"),

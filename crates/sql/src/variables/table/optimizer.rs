@@ -6,13 +6,14 @@ const BUFFER: &str = "No effect: memory is taken as needed";
 
 pub(super) const VARIABLES: &[Variable] = &[
     switch("big_tables", false).both().harmless().help_text("No effect"),
-    uint("bulk_insert_buffer_size", 8 << 20, 0, u64::MAX).both().harmless().help_text(BUFFER),
+    uint("bulk_insert_buffer_size", 8 << 20, 0, u64::MAX).both().harmless().admin().help_text(BUFFER),
     uint("cte_max_recursion_depth", 1000, 1000, 1000).both().fixed().help_text("Steps of a recursive WITH"),
     uint("eq_range_index_dive_limit", 200, 0, u32::MAX as u64).both().harmless().help_text("No effect"),
     uint("group_concat_max_len", 1024, 4, u64::MAX).both().help_text("Bytes of a GROUP_CONCAT"),
     uint("histogram_generation_max_mem_size", 20_000_000, 1_000_000, u64::MAX)
         .both()
         .harmless()
+        .admin()
         .help_text("No effect"),
     uint("information_schema_stats_expiry", 86_400, 0, 31_536_000).both().harmless().help_text("No effect"),
     uint("join_buffer_size", 64 << 20, 128, u32::MAX as u64)
@@ -36,7 +37,11 @@ pub(super) const VARIABLES: &[Variable] = &[
     text("optimizer_switch", "").both().harmless().help_text("No effect"),
     text("optimizer_trace", "enabled=off,one_line=off").both().fixed().help_text("There is none"),
     uint("parser_max_mem_size", u64::MAX, 10_000_000, u64::MAX).both().harmless().help_text("No effect"),
-    uint("preload_buffer_size", 32_768, 1024, 1 << 30).both().harmless().help_text("No effect"),
+    uint("preload_buffer_size", 32_768, 1024, 1 << 30)
+        .both()
+        .harmless()
+        .admin_but_super()
+        .help_text("No effect"),
     switch("profiling", false).both().fixed().help_text("There is none"),
     uint("profiling_history_size", 15, 0, 100).both().harmless().help_text("No effect"),
     uint("query_alloc_block_size", 8192, 1024, u32::MAX as u64)

@@ -26,6 +26,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .read_only()
         .computed()
         .help_text("Errors of the last statement"),
+    choice("explain_format", &["TRADITIONAL", "TRADITIONAL_STRICT", "TREE", "JSON"], 0)
+        .both()
+        .help_text("Format of EXPLAIN without FORMAT"),
     switch("explicit_defaults_for_timestamp", true)
         .both()
         .fixed()
@@ -35,8 +38,11 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("identity", 0, 0, u64::MAX).session().computed().help_text("As last_insert_id"),
     uint("insert_id", 0, 0, u64::MAX).session().help_text("Next AUTO_INCREMENT value; 0 for the table's"),
     uint("last_insert_id", 0, 0, u64::MAX).session().computed().help_text("What LAST_INSERT_ID() gives"),
-    switch("low_priority_updates", false).both().harmless().help_text("No effect"),
-    uint("max_error_count", 1024, 0, 65_535).both().help_text("Warnings kept for SHOW WARNINGS"),
+    switch("low_priority_updates", false).both().harmless().admin_but_super().help_text("No effect"),
+    uint("max_error_count", 1024, 0, 65_535)
+        .both()
+        .admin_but_super()
+        .help_text("Warnings kept for SHOW WARNINGS"),
     uint("max_sp_recursion_depth", 0, 0, 255).both().help_text("Calls of a routine by itself"),
     switch("old_alter_table", false).both().harmless().help_text("No effect"),
     switch("print_identified_with_as_hex", false)
@@ -44,9 +50,16 @@ pub(super) const VARIABLES: &[Variable] = &[
         .fixed()
         .help_text("Passwords are shown as they are stored"),
     text("proxy_user", "").session().read_only().help_text("There are no proxy users"),
-    switch("pseudo_replica_mode", false).session().harmless().help_text("No effect"),
-    switch("pseudo_slave_mode", false).session().harmless().help_text("No effect"),
-    uint("pseudo_thread_id", 0, 0, u64::MAX).session().computed().help_text("The connection's number"),
+    uint("max_delayed_threads", 20, 0, 16_384)
+        .both()
+        .harmless()
+        .help_text("No effect: INSERT DELAYED is no more"),
+    switch("pseudo_replica_mode", false).session().harmless().applier().help_text("No effect"),
+    switch("pseudo_slave_mode", false).session().harmless().applier().help_text("No effect"),
+    uint("pseudo_thread_id", 0, 0, u32::MAX as u64)
+        .session()
+        .admin()
+        .help_text("The connection's number in the log's statements; mysqlbinlog sets that of the original"),
     uint("rand_seed1", 0, 0, u64::MAX).session().help_text("Start of RAND()"),
     uint("rand_seed2", 0, 0, u64::MAX).session().help_text("Start of RAND()"),
     choice("resultset_metadata", &["NONE", "FULL"], 1)
@@ -75,8 +88,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("sql_buffer_result", false).both().harmless().help_text("No effect"),
     switch("sql_generate_invisible_primary_key", false)
         .both()
+        .admin()
         .help_text("A table without a primary key gets an invisible my_row_id"),
-    switch("sql_log_off", false).both().harmless().help_text("No effect: no general log"),
+    switch("sql_log_off", false).both().admin().help_text("Keep the session out of the general log"),
     other("sql_mode", Kind::SqlMode(sql_mode::DEFAULT))
         .both()
         .help_text("How strict and how MySQL-like SQL is"),
@@ -84,8 +98,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("sql_quote_show_create", true).both().harmless().help_text("No effect: names are always quoted"),
     switch("sql_require_primary_key", false)
         .both()
-        .fixed()
-        .help_text("See sql_generate_invisible_primary_key"),
+        .admin()
+        .help_text("Refuse to make a table without a primary key, or to alter one that has none"),
     switch("sql_safe_updates", false).both().help_text("UPDATE and DELETE need a key or LIMIT"),
     uint("sql_select_limit", u64::MAX, 0, u64::MAX).both().help_text("Rows of a SELECT without LIMIT"),
     switch("sql_warnings", false).both().harmless().help_text("No effect"),

@@ -1,6 +1,9 @@
 //! The actions of an ALTER TABLE, made on the draft of the table.
 
+use std::collections::HashSet;
+
 use super::super::Settings;
+use super::{charset, row_id};
 use crate::ast::{
     self, AlterAction as A, AlterTable, ColumnDefault, ColumnPlace, KeyKind, ObjectName, TableOption,
 };
@@ -11,7 +14,6 @@ use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
 use crate::types::{Collation, DataType};
-use crate::value::Datum;
 
 /// The changed draft, and what else was said.
 pub(super) struct Changed {
@@ -25,6 +27,11 @@ pub(super) struct Changed {
     pub(super) has_options: bool,
     /// A CHECK constraint must hold for the rows that are there.
     pub(super) new_checks: bool,
+    /// Columns are placed behind all else, in the order of the actions.
+    in_order: bool,
+    /// CONVERT TO CHARACTER SET: what each text column has in the end, those of the same statement
+    /// too.
+    pub(super) converts_to: Option<Collation>,
     pub(super) warnings: Vec<SqlError>,
 }
 
@@ -43,9 +50,12 @@ pub(super) fn change(
         force: false,
         has_options: false,
         new_checks: false,
+        in_order: false,
+        converts_to: None,
         warnings: Vec::new(),
     };
-    // The default character set counts for columns of the same statement; drops come before what takes their names.
+    // The default character set counts for columns of the same statement; drops come before what
+    // takes their names.
     let order = |action: &A| match action {
         A::Options(_) | A::ConvertCharset { .. } => 0,
         A::DropColumn(_) | A::DropPrimaryKey | A::DropKey(_) | A::DropCheck(_) | A::DropConstraint(_) => 1,
@@ -56,8 +66,34 @@ pub(super) fn change(
     };
     let mut actions: Vec<&A> = alter.actions.iter().collect();
     actions.sort_by_key(|action| order(action));
-    for action in actions {
+    if settings.from_client {
+        row_id::check_named(old, &actions)?;
+    }
+    let drops_row_id = row_id::drops(old, &actions);
+    let renames = actions.iter().position(|action| order(action) > 1).unwrap_or(actions.len());
+    for action in &actions[..renames] {
+        match action {
+            _ if drops_row_id && row_id::is_drop(old, action) => {}
+            A::DropColumn(name) if row_id::goes_with_key(old, &actions, name) => {}
+            A::DropColumn(name) if adds(&actions, name) => changed.drop_column(name, &old.name, true)?,
+            _ => changed.action(old, action)?,
+        }
+    }
+    changed.rename_columns(old, &actions[renames..])?;
+    changed.rename_keys(old, &actions[renames..])?;
+    changed.in_order = settings.from_client || alter.in_order;
+    for action in &actions[renames..] {
         changed.action(old, action)?;
+    }
+    changed.keep_lengths(&actions);
+    if let Some(to) = changed.converts_to {
+        changed.draft.columns.iter_mut().for_each(|column| charset::convert_column(column, to));
+    }
+    if changed.in_order {
+        changed.place_in_order(old, &alter.actions)?;
+    }
+    if drops_row_id && !changed.draft.drop_row_id() {
+        return Err(cannot_drop("PRIMARY"));
     }
     let is_generated_key = |c: &DraftColumn| c.def.name == GENERATED_KEY && !c.def.visible;
     if changed.draft.columns.iter().all(is_generated_key) {
@@ -66,11 +102,42 @@ pub(super) fn change(
     Ok(changed)
 }
 
-fn no_column(name: &str, table: &TableDef) -> SqlError {
+/// What a key part of such a column has, in characters or bytes.
+fn key_length(ty: &DataType) -> u32 {
+    match ty {
+        DataType::Char { length, .. } => u32::from(*length),
+        DataType::VarChar { length, .. } => u32::from(*length),
+        other => other.row_bytes(),
+    }
+}
+
+/// Where FIRST is: behind a generated primary key that leads the table, as MySQL takes any column
+/// of that name and form for one, and row events go by place.
+fn first_place(columns: &[DraftColumn]) -> usize {
+    usize::from(columns.first().is_some_and(|column| column.def.name == GENERATED_KEY && !column.def.visible))
+}
+
+/// True if a column of this name is added.
+fn adds(actions: &[&A], name: &str) -> bool {
+    actions.iter().any(|action| match action {
+        A::AddColumns(columns) => columns.iter().any(|(column, _)| column.name.eq_ignore_ascii_case(name)),
+        _ => false,
+    })
+}
+
+/// True if older versions may have placed columns otherwise.
+pub(super) fn places_added_and_changed(alter: &AlterTable) -> bool {
+    let is_placed =
+        |action: &A| matches!(action, A::ChangeColumn { place, .. } if *place != ColumnPlace::Last);
+    let adds = alter.actions.iter().any(|action| matches!(action, A::AddColumns(_)));
+    adds && alter.actions.iter().any(is_placed)
+}
+
+pub(super) fn no_column(name: &str, table: &TableDef) -> SqlError {
     error::BAD_FIELD_ERROR.with(&[&name, &table.name])
 }
 
-fn cannot_drop(name: &str) -> SqlError {
+pub(super) fn cannot_drop(name: &str) -> SqlError {
     error::CANT_DROP_FIELD_OR_KEY.with(&[&name])
 }
 
@@ -81,7 +148,7 @@ impl Changed {
             A::AddColumns(columns) => {
                 for (definition, place) in columns {
                     self.draft.add_column(definition)?;
-                    self.warnings.extend(deprecated::warnings_of(&definition.ty));
+                    self.warnings.extend(deprecated::of_column(definition));
                     self.new_checks |= definition.attributes.checks.iter().any(|c| c.enforced);
                     let last = self.draft.columns.len() - 1;
                     self.place(old, last, place)?;
@@ -98,8 +165,8 @@ impl Changed {
                 self.new_checks |= check.enforced;
                 draft.add_check(check, None)?;
             }
-            A::ChangeColumn { old: name, definition, place } => {
-                self.change_column(old, name, definition)?;
+            A::ChangeColumn { definition, place, .. } => {
+                self.change_column(old, definition)?;
                 self.new_checks |= definition.attributes.checks.iter().any(|c| c.enforced);
                 if *place != ColumnPlace::Last {
                     let number = self.draft.find(&definition.name).unwrap_or(0);
@@ -112,7 +179,7 @@ impl Changed {
                 let number = draft.find(column).ok_or_else(|| no_column(column, old))?;
                 draft.columns[number].def.visible = *visible;
             }
-            A::DropColumn(name) => self.drop_column(name, &old.name)?,
+            A::DropColumn(name) => self.drop_column(name, &old.name, false)?,
             A::DropPrimaryKey => self.drop_key("PRIMARY")?,
             A::DropKey(name) => self.drop_key(name)?,
             A::DropForeignKey(name) => return Err(cannot_drop(name)),
@@ -141,15 +208,8 @@ impl Changed {
                 }
                 draft.keys[key].visible = *visible;
             }
-            A::RenameColumn { old: from, new: to } => {
-                let number = draft.find(from).ok_or_else(|| no_column(from, old))?;
-                draft.make_way(to);
-                if draft.find(to).is_some_and(|other| other != number) {
-                    return Err(error::DUP_FIELDNAME.with(&[to]));
-                }
-                self.rename_column(number, to, &old.name)?;
-            }
-            A::RenameKey { old: from, new: to } => self.rename_key(old, from, to)?,
+            // All of them together: see `rename_columns` and `rename_keys`.
+            A::RenameColumn { .. } | A::RenameKey { .. } => {}
             A::Rename(name) => self.rename = Some(name.clone()),
             A::Options(options) => self.set_options(options)?,
             A::ConvertCharset { charset, collation } => self.convert(charset.as_ref(), collation.as_ref())?,
@@ -173,15 +233,16 @@ impl Changed {
         self.draft.checks.iter().position(|c| c.name.as_deref().is_some_and(is_it))
     }
 
-    /// Moves a column to where FIRST or AFTER say. Without them it stays behind all others, those that nobody is shown too: there
-    /// a replica puts it, which has those as columns like others.
+    /// Moves a column to where FIRST or AFTER say. Without them it stays behind all others, those
+    /// that nobody is shown too: there a replica puts it, which has those as columns like others.
     fn place(&mut self, old: &TableDef, number: usize, place: &ColumnPlace) -> Result<()> {
         let columns = &mut self.draft.columns;
         match place {
+            _ if self.in_order => {}
             ColumnPlace::Last => {}
             ColumnPlace::First => {
                 let column = columns.remove(number);
-                columns.insert(0, column);
+                columns.insert(first_place(columns), column);
             }
             ColumnPlace::After(name) => {
                 let column = columns.remove(number);
@@ -193,32 +254,63 @@ impl Changed {
         Ok(())
     }
 
-    fn change_column(
-        &mut self,
-        old: &TableDef,
-        name: &str,
-        definition: &ast::ColumnDefinition,
-    ) -> Result<()> {
-        let number = self.draft.find(name).ok_or_else(|| no_column(name, old))?;
-        self.draft.make_way(&definition.name);
-        if self.draft.find(&definition.name).is_some_and(|other| other != number) {
-            return Err(error::DUP_FIELDNAME.with(&[&definition.name]));
+    /// As MySQL does: each column that is changed with a place, or added, goes to its place in the
+    /// order of the actions. Those that were there are at their old places until then, while AFTER
+    /// does not know of one that a later action adds.
+    fn place_in_order(&mut self, old: &TableDef, actions: &[A]) -> Result<()> {
+        let mut moved: Vec<(&str, &ColumnPlace)> = Vec::new();
+        let mut added_names: HashSet<String> = HashSet::new();
+        for action in actions {
+            match action {
+                A::ChangeColumn { definition, place, .. } if *place != ColumnPlace::Last => {
+                    moved.push((&definition.name, place));
+                }
+                A::AddColumns(added) => {
+                    added_names.extend(added.iter().map(|(column, _)| column.name.to_ascii_lowercase()));
+                    moved.extend(added.iter().map(|(definition, place)| (&*definition.name, place)));
+                }
+                _ => {}
+            }
         }
+        let is_added = |column: &DraftColumn| added_names.contains(&column.def.name.to_ascii_lowercase());
+        let all = std::mem::take(&mut self.draft.columns);
+        let (mut added, mut placed): (Vec<DraftColumn>, Vec<DraftColumn>) =
+            all.into_iter().partition(is_added);
+        for (name, place) in moved {
+            let find = |columns: &[DraftColumn], name: &str| {
+                columns.iter().position(|column| column.def.name.eq_ignore_ascii_case(name))
+            };
+            let column = match (find(&added, name), find(&placed, name)) {
+                (Some(at), _) => added.remove(at),
+                (None, Some(at)) => placed.remove(at),
+                (None, None) => return Err(no_column(name, old)),
+            };
+            let at = match place {
+                ColumnPlace::Last => placed.len(),
+                ColumnPlace::First => first_place(&placed),
+                ColumnPlace::After(name) => find(&placed, name).ok_or_else(|| no_column(name, old))? + 1,
+            };
+            placed.insert(at, column);
+        }
+        self.draft.columns = placed;
+        Ok(())
+    }
+
+    fn change_column(&mut self, old: &TableDef, definition: &ast::ColumnDefinition) -> Result<()> {
+        // It has its new name already.
+        let number = self.draft.find(&definition.name).ok_or_else(|| no_column(&definition.name, old))?;
         let was_auto = self.is_auto(number);
         if was_auto {
             self.draft.auto_column = None;
         }
         let mut column = self.draft.column(definition)?;
-        self.warnings.extend(deprecated::warnings_of(&definition.ty));
+        self.warnings.extend(deprecated::of_column(definition));
         let before = self.draft.columns[number].def.clone();
         let is_virtual = |def: &ColumnDef| def.generated.as_ref().is_some_and(|g| !g.stored);
         // A stored one may become an ordinary column, and the other way round.
         if is_virtual(&before) != is_virtual(&column.def) {
             let what = "Changing the STORED status";
             return Err(error::UNSUPPORTED_ACTION_ON_GENERATED_COLUMN.with(&[&what]));
-        }
-        if !before.name.eq_ignore_ascii_case(&definition.name) {
-            self.rename_column(number, &definition.name, &old.name)?;
         }
         let is_read = |c: &DraftColumn| {
             c.def.is_key_part() && c.expr.as_ref().is_some_and(|e| Self::reads(e, &definition.name))
@@ -235,6 +327,9 @@ impl Changed {
             column.def.nullable = false;
         }
         self.draft.columns[number] = column;
+        if self.draft.columns[number].def.is_row_id() && !definition.attributes.auto_increment {
+            self.draft.number_by_clock(number)?;
+        }
         self.draft.fit_prefixes(number);
         self.draft.add_attributes(definition)
     }
@@ -245,7 +340,7 @@ impl Changed {
     }
 
     /// Columns that an expression reads.
-    fn reads(expr: &ast::Expr, name: &str) -> bool {
+    pub(super) fn reads(expr: &ast::Expr, name: &str) -> bool {
         let mut found = false;
         let _ = expr.clone().visit_mut(&mut |node| {
             if let ast::ExprKind::Column(column) = &node.kind {
@@ -257,7 +352,7 @@ impl Changed {
     }
 
     /// Errors 3108 and 3772 for a column that another one is computed from.
-    fn check_readers(&self, number: usize, table: &str) -> Result<()> {
+    pub(super) fn check_readers(&self, number: usize, table: &str) -> Result<()> {
         let name = &self.draft.columns[number].def.name;
         for (other, column) in self.draft.columns.iter().enumerate() {
             let Some(expr) = column.expr.as_ref().filter(|_| other != number) else { continue };
@@ -272,30 +367,9 @@ impl Changed {
         Ok(())
     }
 
-    fn rename_column(&mut self, number: usize, to: &str, table: &str) -> Result<()> {
-        build::check_name(to, error::WRONG_COLUMN_NAME)?;
-        let from = self.draft.columns[number].def.name.clone();
-        if from.eq_ignore_ascii_case(to) {
-            self.draft.columns[number].def.name = to.to_owned();
-            return Ok(());
-        }
-        self.check_readers(number, table)?;
-        let reader = self.draft.checks.iter().find(|c| Self::reads(&c.expr, &from));
-        if let Some(check) = reader {
-            let shown = check.name.clone().unwrap_or_default();
-            return Err(error::DEPENDENT_BY_CHECK_CONSTRAINT.with(&[&shown, &from]));
-        }
-        if self.is_auto(number) {
-            self.draft.auto_column = Some(to.to_owned());
-        }
-        let parts = self.draft.keys.iter_mut().flat_map(|k| &mut k.parts);
-        parts.filter(|p| p.column.eq_ignore_ascii_case(&from)).for_each(|p| p.column = to.to_owned());
-        self.draft.columns[number].def.name = to.to_owned();
-        Ok(())
-    }
-
-    /// Keys lose the column; those that were of it alone go with it, and so do checks that read nothing else.
-    fn drop_column(&mut self, name: &str, table: &str) -> Result<()> {
+    /// Keys lose the column; those that were of it alone go with it, and so do checks that read
+    /// nothing else. If the statement adds one of the same name, that `takes_place` of it in keys.
+    fn drop_column(&mut self, name: &str, table: &str, takes_place: bool) -> Result<()> {
         let number = self.draft.find(name).ok_or_else(|| cannot_drop(name))?;
         if self.draft.columns.iter().filter(|c| !c.def.is_hidden()).count() == 1 {
             return Err(error::CANT_REMOVE_ALL_FIELDS.plain());
@@ -318,12 +392,36 @@ impl Changed {
         if self.is_auto(number) {
             self.draft.auto_column = None;
         }
-        for key in &mut self.draft.keys {
-            key.parts.retain(|p| !p.column.eq_ignore_ascii_case(name));
+        if takes_place {
+            let length = key_length(&self.draft.columns[number].def.ty);
+            for part in self.draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
+                if part.column.eq_ignore_ascii_case(name) {
+                    part.prefix_len.get_or_insert(length);
+                }
+            }
+        } else {
+            for key in &mut self.draft.keys {
+                key.parts.retain(|p| !p.column.eq_ignore_ascii_case(name));
+            }
+            self.draft.keys.retain(|key| !key.parts.is_empty());
         }
-        self.draft.keys.retain(|key| !key.parts.is_empty());
         self.draft.columns.remove(number);
         Ok(())
+    }
+
+    /// The parts of keys whose column was dropped and is added again keep their lengths, as in
+    /// MySQL: a column that has just this length is in the key as a whole.
+    fn keep_lengths(&mut self, actions: &[&A]) {
+        for action in actions {
+            let A::DropColumn(name) = action else { continue };
+            let Some(number) = self.draft.find(name).filter(|_| adds(actions, name)) else { continue };
+            let length = Some(key_length(&self.draft.columns[number].def.ty));
+            for part in self.draft.keys.iter_mut().flat_map(|key| &mut key.parts) {
+                if part.column.eq_ignore_ascii_case(name) && part.prefix_len == length {
+                    part.prefix_len = None;
+                }
+            }
+        }
     }
 
     /// With the generated primary key goes its column.
@@ -337,19 +435,6 @@ impl Changed {
         Ok(())
     }
 
-    fn rename_key(&mut self, old: &TableDef, from: &str, to: &str) -> Result<()> {
-        let found = self.draft.find_key(from);
-        let key = found.ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[&from, &old.name]))?;
-        if from.eq_ignore_ascii_case("PRIMARY") {
-            return Err(error::WRONG_NAME_FOR_INDEX.with(&[&from]));
-        }
-        if self.draft.find_key(to).is_some_and(|other| other != key) {
-            return Err(error::DUP_KEYNAME.with(&[&to]));
-        }
-        self.draft.keys[key].name = Some(to.to_owned());
-        Ok(())
-    }
-
     fn set_default(&mut self, old: &TableDef, name: &str, default: Option<&ColumnDefault>) -> Result<()> {
         let number = self.draft.find(name).ok_or_else(|| no_column(name, old))?;
         let column = &self.draft.columns[number].def;
@@ -358,6 +443,12 @@ impl Changed {
         }
         if default.is_some() && self.is_auto(number) {
             return Err(error::INVALID_DEFAULT.with(&[&name]));
+        }
+        if let Some(ColumnDefault::Literal(literal)) = default
+            && matches!(column.ty, DataType::Lob { .. })
+            && deprecated::is_empty_text(literal)
+        {
+            return Err(error::BLOB_CANT_HAVE_DEFAULT.with(&[&name]));
         }
         let (default, expr) = match default {
             None => (Default::None, None),
@@ -378,42 +469,6 @@ impl Changed {
                 _ => {}
             }
             self.has_options |= !matches!(option, TableOption::Engine(_));
-        }
-        Ok(())
-    }
-
-    fn convert(&mut self, charset: Option<&ast::Ident>, collation: Option<&ast::Ident>) -> Result<()> {
-        let words = ast::Charset { charset: charset.cloned(), collation: collation.cloned(), binary: false };
-        let database = self.draft.environment.collation;
-        let to = crate::types::data_type::resolve_collation(&words, database)?;
-        self.draft.collation = to;
-        self.has_options = true;
-        for column in &mut self.draft.columns {
-            let before = column.def.ty.collation();
-            let wide = to.charset().char_len_max() > before.charset().char_len_max();
-            if !column.def.ty.is_character() {
-                continue;
-            }
-            match &mut column.def.ty {
-                DataType::Char { collation, .. } | DataType::VarChar { collation, .. } => *collation = to,
-                DataType::Enum { members, collation } | DataType::Set { members, collation } => {
-                    let from = collation.charset();
-                    let in_new =
-                        |member: &[u8]| from.convert(member.into(), to.charset()).0.into_owned().into();
-                    *members = members.iter().map(|member| in_new(member)).collect();
-                    *collation = to;
-                }
-                DataType::Lob { collation, length_bytes } => {
-                    *collation = to;
-                    // It must hold as many characters as before.
-                    *length_bytes = (*length_bytes + u8::from(wide)).min(4);
-                }
-                _ => {}
-            }
-            let from = before.charset();
-            if let Default::Value(Datum::Bytes(text) | Datum::Label(_, text)) = &mut column.def.default {
-                *text = from.convert(std::mem::take(text), to.charset()).0.into_owned().into();
-            }
         }
         Ok(())
     }

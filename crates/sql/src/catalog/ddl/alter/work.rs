@@ -16,7 +16,8 @@ use crate::value::{DateTime, Datum, image, store};
 /// What has to be done.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// Nothing but a new definition; rows that are there have these columns, if others than the table now.
+    /// Nothing but a new definition; rows that are there have these columns, if others than the
+    /// table now.
     Definition {
         /// Where each column comes from in a row of before.
         sources: Option<Vec<ColumnSource>>,
@@ -40,6 +41,7 @@ enum Needs {
 
 const TYPE_CHANGE: &str = "Cannot change column type INPLACE";
 const TYPE_REBUILD: &str = "Need to rebuild the table to change column type";
+const KEY_PART: &str = "ADD COLUMN col...VIRTUAL, ADD INDEX(col)";
 const KEYLESS: &str = "Dropping a primary key is not allowed without also adding a new primary key";
 
 struct Findings {
@@ -47,12 +49,20 @@ struct Findings {
     /// Why COPY.
     reason: Option<&'static str>,
     copy: bool,
+    /// A value is computed for each row, for which MySQL gives no reason.
+    computes: bool,
     indexes: bool,
 }
 
 impl Findings {
     fn need(&mut self, needs: Needs) {
         self.needs = self.needs.max(needs);
+    }
+
+    /// A value is computed for each row.
+    fn copy_computing(&mut self) {
+        self.copy_for(None);
+        self.computes = true;
     }
 
     fn copy_for(&mut self, reason: Option<&'static str>) {
@@ -70,7 +80,8 @@ pub(super) fn classify(
     alter: &AlterTable,
     settings: &Settings,
 ) -> Result<(Work, bool)> {
-    let mut found = Findings { needs: Needs::Instant, reason: None, copy: false, indexes: false };
+    let mut found =
+        Findings { needs: Needs::Instant, reason: None, copy: false, computes: false, indexes: false };
     if changed.has_options {
         found.need(Needs::Inplace);
     }
@@ -121,14 +132,18 @@ fn columns(old: &TableDef, new: &Finished, settings: &Settings, found: &mut Find
 
 fn added_column(column: &ColumnDef, settings: &Settings, found: &mut Findings) {
     match &column.generated {
-        Some(generated) if generated.stored => found.copy_for(Some(TYPE_CHANGE)),
-        Some(_) if column.is_key_part() => found.copy_for(None),
+        Some(generated) if generated.stored => found.copy_computing(),
+        Some(_) if column.is_key_part() => {
+            found.need(Needs::Inplace);
+            found.copy = true;
+            found.reason = found.reason.or(Some(KEY_PART));
+        }
         // It is in the row's image here, so all rows are written anew.
         Some(_) => {
             found.need(Needs::Inplace);
             found.copy = true;
         }
-        None if matches!(column.default, Default::Expression(_)) => found.copy_for(None),
+        None if matches!(column.default, Default::Expression(_)) => found.copy_computing(),
         // A zero date is no value for the rows that are there, if there are any.
         None if filler_is_zero_date(column, settings) => found.copy_for(None),
         None => {}
@@ -136,8 +151,10 @@ fn added_column(column: &ColumnDef, settings: &Settings, found: &mut Findings) {
 }
 
 fn filler_is_zero_date(column: &ColumnDef, settings: &Settings) -> bool {
-    let is_date = matches!(column.ty, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_));
-    is_date && !column.nullable && column.default == Default::None && settings.dates().no_zero_date
+    column.ty.has_date()
+        && !column.nullable
+        && column.default == Default::None
+        && settings.dates().no_zero_date
 }
 
 fn changed_column(old: &TableDef, origin: usize, column: &ColumnDef, found: &mut Findings) {
@@ -250,7 +267,7 @@ fn check_clauses(alter: &AlterTable, found: &Findings) -> Result<()> {
         }
         Some(G::Instant) if found.needs > Needs::Instant || found.copy => {
             let instead = match (found.needs, found.reason) {
-                (Needs::Copy, None) => "ALGORITHM=COPY",
+                (Needs::Copy, None) if !found.computes => "ALGORITHM=COPY",
                 _ => "ALGORITHM=COPY/INPLACE",
             };
             let reason = found.reason.map(|reason| if reason == TYPE_CHANGE { TYPE_REBUILD } else { reason });
@@ -263,8 +280,11 @@ fn check_clauses(alter: &AlterTable, found: &Findings) -> Result<()> {
     }
     let copies = found.copy || alter.algorithm == Some(G::Copy);
     if lock == Some(AlterLock::None) && copies {
-        let reason = found.reason.unwrap_or("COPY algorithm requires a lock");
-        return refuse("LOCK=NONE", "LOCK=SHARED", Some(reason));
+        let reason = match found.reason {
+            None if found.computes => None,
+            reason => Some(reason.unwrap_or("COPY algorithm requires a lock")),
+        };
+        return refuse("LOCK=NONE", "LOCK=SHARED", reason);
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
-//! A hash join whose inner side is larger than memory: the Grace hash join (Kitsuregawa, Tanaka and Moto-oka, 1983).
+//! A hash join whose inner side is larger than memory: the Grace hash join (Kitsuregawa, Tanaka and
+//! Moto-oka, 1983).
 //!
-//! Both sides are divided by their keys into parts, each in a temporary file; a part of one side finds all its partners in
-//! the same part of the other. A part that is too large still is divided again, by other bits. One whose rows mostly have
-//! the same key cannot be: its inner rows go through memory in several rounds, and its outer rows pass by in each.
+//! Both sides are divided by their keys into parts, each in a temporary file; a part of one side
+//! finds all its partners in the same part of the other. A part that is too large still is divided
+//! again, by other bits. One whose rows mostly have the same key cannot be: its inner rows go
+//! through memory in several rounds, and its outer rows pass by in each.
 
 use std::sync::Arc;
 
@@ -20,7 +22,8 @@ const PARTS: usize = 16;
 /// How often a part is divided again.
 const DEPTH_MAX: u64 = 6;
 
-/// What an outer row begins with: whether it has a key, and its number (8 bytes, big-endian). Without a key it has no partner.
+/// What an outer row begins with: whether it has a key, and its number (8 bytes, big-endian).
+/// Without a key it has no partner.
 const OUTER_HEAD: usize = 9;
 
 /// A part of one side.

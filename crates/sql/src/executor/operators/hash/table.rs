@@ -62,7 +62,8 @@ impl Table {
         self.last.len() > 1
     }
 
-    /// Calls `each` with each row's key and what [`Frame::put`] makes of its slots, of which there are so many.
+    /// Calls `each` with each row's key and what [`Frame::put`] makes of its slots, of which there
+    /// are so many.
     pub(super) fn each(&self, slots: usize, mut each: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         let mut record = Vec::new();
         for (key, &last) in &self.last {

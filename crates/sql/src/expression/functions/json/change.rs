@@ -1,4 +1,5 @@
-//! What changes documents at paths. Containers on the way to a change are opened, the rest is copied as it lies.
+//! What changes documents at paths. Containers on the way to a change are opened, the rest is
+//! copied as it lies.
 
 use binlog::row::RowError;
 
@@ -50,10 +51,11 @@ fn pairs<'a>(
     change: impl Fn(&mut Tree<'a>, &[Leg], Tree<'a>) -> Result<(), RowError>,
 ) -> Value<'a> {
     let mut tree = convert::stored(not_null!(call.document(cx, 0, name)))?;
+    let mut bytes = 0;
     for i in (1..call.count() - 1).step_by(2) {
         let path = not_null!(call.single_path(cx, i));
         check(&path)?;
-        let value = call.json(cx, i + 1)?;
+        let value = call.json(cx, i + 1, &mut bytes)?;
         change(&mut tree, path.legs(), value).map_err(damaged)?;
     }
     finish(cx, &tree)

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::super::bounded::too_long;
 use super::super::not_null;
 use super::{Call, array_of, finish, own};
+use crate::bounds::{self, Ticker};
 use crate::error::Result;
 use crate::session::Context;
 use crate::types::{Charset, Family};
@@ -99,9 +101,12 @@ pub(super) fn valid<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn pretty<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let document = not_null!(call.document(cx, 0, "json_pretty"));
-    let mut out = Vec::new();
-    json::write_pretty(&document, &mut out).map_err(damaged)?;
-    Ok(Datum::owned(out))
+    let (mut out, max) = (Vec::new(), cx.max_allowed_packet());
+    match json::write_pretty(&document, max, &mut out) {
+        Err(_) if too_long(cx, "json_pretty", out.len()) => Ok(Datum::Null),
+        Err(e) => Err(damaged(e)),
+        Ok(()) => Ok(Datum::owned(out)),
+    }
 }
 
 pub(super) fn storage_size<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -126,18 +131,20 @@ pub(super) fn contains<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
             None => return Ok(Datum::Null),
         }
     }
-    contained(target, json::root(&candidate)?).map(Datum::from_bool).map_err(damaged)
+    contained(target, json::root(&candidate)?).map(Datum::from_bool)
 }
 
-/// The manual's rules: every element of an array in some element, every member of an object in its namesake, scalars that
-/// are equal.
-fn contained(target: Json<'_>, candidate: Json<'_>) -> Result<bool, binlog::row::RowError> {
-    let (outer, inner) = (target.node()?, candidate.node()?);
+/// The manual's rules: every element of an array in some element, every member of an object in its
+/// namesake, scalars that are equal.
+fn contained(target: Json<'_>, candidate: Json<'_>) -> Result<bool> {
+    let (outer, inner) = (target.node().map_err(damaged)?, candidate.node().map_err(damaged)?);
     match (outer, inner) {
         (Node::Container(outer), Node::Container(inner)) if outer.is_object() && inner.is_object() => {
             for i in 0..inner.len() {
-                match outer.find(inner.key(i)?)? {
-                    Some(value) if contained(value, inner.value(i)?)? => {}
+                bounds::check()?;
+                let key = inner.key(i).map_err(damaged)?;
+                match outer.find(key).map_err(damaged)? {
+                    Some(value) if contained(value, inner.value(i).map_err(damaged)?)? => {}
                     _ => return Ok(false),
                 }
             }
@@ -145,7 +152,7 @@ fn contained(target: Json<'_>, candidate: Json<'_>) -> Result<bool, binlog::row:
         }
         (Node::Container(outer), Node::Container(inner)) if !outer.is_object() && !inner.is_object() => {
             for i in 0..inner.len() {
-                if !any_contains(&outer, inner.value(i)?)? {
+                if !any_contains(&outer, inner.value(i).map_err(damaged)?)? {
                     return Ok(false);
                 }
             }
@@ -153,13 +160,15 @@ fn contained(target: Json<'_>, candidate: Json<'_>) -> Result<bool, binlog::row:
         }
         (Node::Container(outer), _) if !outer.is_object() => any_contains(&outer, candidate),
         (Node::Container(_), _) | (_, Node::Container(_)) => Ok(false),
-        _ => Ok(compare(target, candidate)?.is_eq()),
+        _ => Ok(compare(target, candidate).map_err(damaged)?.is_eq()),
     }
 }
 
-fn any_contains(array: &json::Container<'_>, candidate: Json<'_>) -> Result<bool, binlog::row::RowError> {
+fn any_contains(array: &json::Container<'_>, candidate: Json<'_>) -> Result<bool> {
+    let mut ticker = Ticker::default();
     for i in 0..array.len() {
-        if contained(array.value(i)?, candidate)? {
+        ticker.step()?;
+        if contained(array.value(i).map_err(damaged)?, candidate)? {
             return Ok(true);
         }
     }
@@ -209,12 +218,19 @@ fn overlap(a: Json<'_>, b: Json<'_>) -> Result<bool, binlog::row::RowError> {
     // Equal values have equal sort keys.
     let mut seen = HashSet::new();
     let mut key = Vec::new();
+    let mut ticker = Ticker::default();
     for element in elements(a)? {
+        if ticker.step().is_err() {
+            return Ok(false); // whoever looks at the result asks, too
+        }
         key.clear();
         sort_key(element, &mut key)?;
         seen.insert(key.clone());
     }
     for element in elements(b)? {
+        if ticker.step().is_err() {
+            return Ok(false);
+        }
         key.clear();
         sort_key(element, &mut key)?;
         if seen.contains(&key) {

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::super::bounded::Growing;
 use super::super::not_null;
-use super::{Call, finish, unsuitable};
+use super::{Call, add_up, finish, unsuitable};
 use crate::error::{self, Result};
 use crate::expression::Node;
 use crate::session::Context;
@@ -16,18 +17,21 @@ type Value<'a> = Result<Datum<'a>>;
 
 pub(super) fn array<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut elements = Vec::with_capacity(call.count());
+    let mut bytes = 0;
     for i in 0..call.count() {
-        elements.push(call.json(cx, i)?);
+        elements.push(call.json(cx, i, &mut bytes)?);
     }
     finish(cx, &Tree::Array(elements))
 }
 
 pub(super) fn object<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut members = Vec::with_capacity(call.count() / 2);
+    let mut bytes = 0;
     for i in (0..call.count()).step_by(2) {
         let name = call.value(cx, i)?;
+        add_up(cx, &mut bytes, name.text_len())?;
         let name = member_name(name, Origin::of(&call.arguments[i].ty))?;
-        members.push((name, call.json(cx, i + 1)?));
+        members.push((name, call.json(cx, i + 1, &mut bytes)?));
     }
     finish(cx, &Tree::object(members))
 }
@@ -45,11 +49,21 @@ pub fn member_name(value: Datum<'_>, source: Origin) -> Result<Cow<'_, [u8]>> {
     }
 }
 
+/// So many bytes are quoted at once.
+const PIECE: usize = 4096;
+
 pub(super) fn quote<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(text(cx, &call, "json_quote"));
-    let mut out = Vec::with_capacity(text.len() + 2);
-    json::write_quoted(&text, &mut out);
-    Ok(Datum::owned(out))
+    let mut out = Growing::new(cx);
+    let mut quoted = Vec::new();
+    out.push(b"\"")?;
+    for piece in text.chunks(PIECE) {
+        quoted.clear();
+        json::write_quoted(piece, &mut quoted);
+        out.push(&quoted[1..quoted.len() - 1])?;
+    }
+    out.push(b"\"")?;
+    Ok(out.finish(cx, "json_quote"))
 }
 
 /// A text argument in utf8mb4; error 3064 for what is no text.
@@ -117,9 +131,12 @@ pub(super) fn merge_preserve<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> 
 
 fn preserve_all<'a>(cx: &mut Context, call: Call<'a>, name: &str) -> Value<'a> {
     let first = not_null!(call.document(cx, 0, name));
+    let mut bytes = first.len();
     let mut merged = convert::stored(first)?;
     for i in 1..call.count() {
         let next = not_null!(call.document(cx, i, name));
+        // Nothing of a document is lost but its own frame.
+        add_up(cx, &mut bytes, next.len() / 2)?;
         merged = merge::preserve(merged, convert::stored(next)?).map_err(damaged)?;
     }
     finish(cx, &merged)

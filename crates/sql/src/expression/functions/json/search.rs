@@ -5,6 +5,7 @@ use std::io::Write;
 
 use super::super::not_null;
 use super::{Call, finish};
+use crate::bounds;
 use crate::error::{self, Result};
 use crate::expression::like;
 use crate::session::Context;
@@ -34,8 +35,8 @@ pub(super) fn search<'a>(cx: &mut Context, call: Call<'a>) -> Result<Datum<'a>> 
         starts.extend(path.find(root).map_err(damaged)?.iter().map(Json::place));
     }
     let mut search =
-        Search { pattern: &pattern, escape, all, starts, path: b"$".to_vec(), found: Vec::new() };
-    search.value(root, call.count() <= 4, json_depth_max())?;
+        Search { pattern: &pattern, escape, all, starts, path: b"$".to_vec(), found: Vec::new(), bytes: 0 };
+    search.value(cx, root, call.count() <= 4, json_depth_max())?;
     let mut found = search.found;
     match found.len() {
         0 => Ok(Datum::Null),
@@ -57,17 +58,21 @@ struct Search<'p> {
     /// Where it is now.
     path: Vec<u8>,
     found: Vec<Tree<'static>>,
+    /// Bytes of what was found.
+    bytes: usize,
 }
 
 impl Search<'_> {
     /// Searches a value; `inside`: it is in what is to be searched.
-    fn value(&mut self, value: Json<'_>, inside: bool, levels: usize) -> Result<()> {
+    fn value(&mut self, cx: &Context, value: Json<'_>, inside: bool, levels: usize) -> Result<()> {
+        bounds::check()?;
         let inside = inside || self.starts.contains(&value.place());
         let levels = levels.checked_sub(1).ok_or_else(|| error::JSON_DOCUMENT_TOO_DEEP.plain())?;
         match value.node().map_err(damaged)? {
             Node::String(text)
-                if inside && like::matches(text, self.pattern, self.escape, Collation::UTF8MB4_BIN) =>
+                if inside && like::matches(text, self.pattern, self.escape, Collation::UTF8MB4_BIN)? =>
             {
+                super::add_up(cx, &mut self.bytes, self.path.len())?;
                 self.found.push(Tree::String(self.path.clone().into()));
             }
             Node::Container(container) => {
@@ -81,7 +86,7 @@ impl Search<'_> {
                     } else {
                         write!(self.path, "[{i}]").unwrap_or_default();
                     }
-                    self.value(container.value(i).map_err(damaged)?, inside, levels)?;
+                    self.value(cx, container.value(i).map_err(damaged)?, inside, levels)?;
                     self.path.truncate(len);
                 }
             }

@@ -96,10 +96,10 @@ fn type_name(to: &cast::To) -> &'static str {
     match to {
         T::Signed => "SIGNED",
         T::Unsigned => "UNSIGNED",
-        T::Decimal(..) => "DECIMAL",
+        T::Decimal(..) | T::QuietDecimal => "DECIMAL",
         T::Float => "FLOAT",
-        T::Double => "DOUBLE",
-        T::Char(..) | T::ZeroFilled(_) | T::Binary(_) => "STRING",
+        T::Double | T::QuietDouble => "DOUBLE",
+        T::Char(..) | T::Chosen(..) | T::ZeroFilled(_) | T::Binary(_) => "STRING",
         T::Date => "DATE",
         T::Time(_) => "TIME",
         T::DateTime(_) | T::Moment(_) => "DATETIME",
@@ -108,7 +108,8 @@ fn type_name(to: &cast::To) -> &'static str {
     }
 }
 
-/// A JSON value as another type has it, exactly or rounded; `None` if it has no such value. JSON null is NULL.
+/// A JSON value as another type has it, exactly or rounded; `None` if it has no such value. JSON
+/// null is NULL.
 pub fn convert_to(value: Json<'_>, to: &cast::To, cx: &mut Context) -> Result<Option<Datum<'static>>> {
     use cast::To as T;
     let node = value.node().map_err(damaged)?;

@@ -1,0 +1,76 @@
+//! DROP of what this server has none of: views, triggers, events, servers. It doesn't exist, which
+//! is a note with IF EXISTS: dumps and installers begin with such statements.
+
+use std::collections::BTreeSet;
+
+use super::{Plan, Settings};
+use crate::ast::ObjectName;
+use crate::catalog::{State, check_not_system};
+use crate::error::{self, Result, SqlError};
+
+pub(super) fn drop_views(
+    names: &[ObjectName],
+    if_exists: bool,
+    state: &State,
+    settings: &Settings,
+) -> Result<Plan> {
+    let (mut plan, mut seen) = (Plan::default(), BTreeSet::new());
+    let (mut missing, mut other) = (Vec::new(), None);
+    for name in names {
+        let (database, view) = settings.object(name)?;
+        check_not_system(database)?;
+        if !seen.insert((database, view)) {
+            return Err(error::NONUNIQ_TABLE.with(&[&view]));
+        }
+        let e = match state.table(database, view) {
+            Some(_) => other.get_or_insert(error::WRONG_OBJECT.with(&[&database, &view, &"VIEW"])).clone(),
+            None => {
+                missing.push(format!("{database}.{view}"));
+                error::BAD_TABLE_ERROR.with(&[&format!("{database}.{view}")])
+            }
+        };
+        plan.notes.push(e);
+    }
+    match (if_exists, other) {
+        (true, _) => Ok(plan),
+        (false, Some(e)) => Err(e),
+        (false, None) => Err(error::BAD_TABLE_ERROR.with(&[&missing.join(",")])),
+    }
+}
+
+pub(super) fn drop_trigger(
+    name: &ObjectName,
+    if_exists: bool,
+    state: &State,
+    settings: &Settings,
+) -> Result<Plan> {
+    let (database, _) = settings.object(name)?;
+    let e = match state.database(database) {
+        Some(_) => error::TRG_DOES_NOT_EXIST.plain(),
+        None => error::BAD_DB_ERROR.with(&[&database]),
+    };
+    missing(if_exists, e)
+}
+
+pub(super) fn drop_event(name: &ObjectName, if_exists: bool, settings: &Settings) -> Result<Plan> {
+    let (_, event) = settings.object(name)?;
+    missing(
+        if_exists,
+        match if_exists {
+            true => error::SP_DOES_NOT_EXIST.with(&[&"Event", &event]),
+            false => error::EVENT_DOES_NOT_EXIST.with(&[&event]),
+        },
+    )
+}
+
+/// MySQL has no note for this one, and counts it as dropped.
+pub(super) fn drop_server(name: &str, if_exists: bool) -> Result<Plan> {
+    match if_exists {
+        true => Ok(Plan { affected: 1, ..Plan::default() }),
+        false => Err(error::FOREIGN_SERVER_DOESNT_EXIST.with(&[&name])),
+    }
+}
+
+fn missing(if_exists: bool, e: SqlError) -> Result<Plan> {
+    if if_exists { Ok(Plan::nothing(e)) } else { Err(e) }
+}

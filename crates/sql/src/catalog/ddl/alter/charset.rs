@@ -1,0 +1,63 @@
+//! CONVERT TO CHARACTER SET.
+
+use super::draft::Changed;
+use crate::ast;
+use crate::catalog::draft::DraftColumn;
+use crate::catalog::table::Default;
+use crate::error::Result;
+use crate::types::{Collation, DataType};
+use crate::value::Datum;
+
+impl Changed {
+    /// Converts the columns that are there. Those that the statement adds or changes follow, in
+    /// [`Self::converts_to`].
+    pub(super) fn convert(
+        &mut self,
+        charset: Option<&ast::Ident>,
+        collation: Option<&ast::Ident>,
+    ) -> Result<()> {
+        let words = ast::Charset { charset: charset.cloned(), collation: collation.cloned(), binary: false };
+        let database = self.draft.environment.collation;
+        let to = crate::types::data_type::resolve_collation(&words, database)?;
+        self.draft.collation = to;
+        self.has_options = true;
+        self.converts_to = Some(to);
+        for column in &mut self.draft.columns {
+            let before = column.def.ty.collation().charset();
+            let is_character = column.def.ty.is_character();
+            if let DataType::Lob { length_bytes, .. } = &mut column.def.ty
+                && is_character
+            {
+                // It must hold as many characters as before.
+                let is_wider = to.charset().char_len_max() > before.char_len_max();
+                *length_bytes = (*length_bytes + u8::from(is_wider)).min(4);
+            }
+            convert_column(column, to);
+        }
+        Ok(())
+    }
+}
+
+/// Gives a text column another collation; its texts are brought into its character set.
+pub(super) fn convert_column(column: &mut DraftColumn, to: Collation) {
+    if !column.def.ty.is_character() || column.def.ty.collation() == to {
+        return;
+    }
+    let from = column.def.ty.collation().charset();
+    match &mut column.def.ty {
+        DataType::Char { collation, .. }
+        | DataType::VarChar { collation, .. }
+        | DataType::Lob { collation, .. } => {
+            *collation = to;
+        }
+        DataType::Enum { members, collation } | DataType::Set { members, collation } => {
+            let in_new = |member: &[u8]| from.convert(member.into(), to.charset()).0.into_owned().into();
+            *members = members.iter().map(|member| in_new(member)).collect();
+            *collation = to;
+        }
+        _ => {}
+    }
+    if let Default::Value(Datum::Bytes(text) | Datum::Label(_, text)) = &mut column.def.default {
+        *text = from.convert(std::mem::take(text), to.charset()).0.into_owned().into();
+    }
+}

@@ -1,0 +1,402 @@
+//! Rows of a row event, put into the table that has the name.
+//!
+//! Columns are matched by their place, as replicas of MySQL do it: columns that only the event has
+//! are left out, those that only the table has get their defaults, as a row id does that the
+//! source's table lacks. A column of another type or character set is error 1677, for nothing is
+//! converted.
+//!
+//! The row to change or delete is found by the first unique key that the event has all columns of,
+//! and is not NULL in. In a table without such a key one walk finds all rows of an event: they are
+//! equal to what the event says, column by column; of equal rows any is as good.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use binlog::event::{RowsEvent, RowsKind, TableMapEvent};
+use binlog::row::json::{JsonOperation, diffs};
+use binlog::row::{ColumnType, Field, RowImage, RowImageBuilder, Value};
+use storage::TransactionError;
+use storage::transaction::{Access, Direction, KeyRange};
+
+use super::super::{computed, writer};
+use super::{check, corrupt};
+use crate::catalog::TableDef;
+use crate::catalog::table::Default;
+use crate::error::{self, Result, SqlError};
+use crate::expression::row::Offsets;
+use crate::session::Context;
+use crate::status::Counter;
+use crate::types::Collation;
+use crate::value::json::edit::{self, Mode};
+use crate::value::json::path::{Leg, Path};
+use crate::value::json::{self, convert};
+use crate::value::{Datum, image, store};
+
+/// Uncompressed rows of MariaDB's compressed events, in bytes.
+const ROWS_MAX: usize = 256 << 20;
+
+/// A column's bytes in an image: absent, NULL, or there.
+type Raw<'a> = Option<Option<&'a [u8]>>;
+
+/// A table, and what an event says of it.
+struct Target {
+    table: Arc<TableDef>,
+    /// How many columns both have.
+    common: usize,
+}
+
+/// Applies a row event.
+pub(super) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>) -> Result<()> {
+    let (database, name) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
+    let table = cx.open_table_to_write(Some(&database), &name)?;
+    cx.check_writable_table(&table)?;
+    let target = Target::new(table, map)?;
+    let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
+    let mut changes = Vec::new();
+    for change in event.iter(map, &bytes).map_err(corrupt)? {
+        changes.push(change.map_err(corrupt)?);
+    }
+    if event.kind == RowsKind::Write {
+        for (number, change) in changes.iter().enumerate() {
+            check_interrupt(cx, number)?;
+            let after = change.after.ok_or_else(|| corrupt("a row without an image"))?;
+            target.insert(cx, &target.columns(&after)?)?;
+        }
+        return Ok(());
+    }
+    let mut searched = Vec::with_capacity(changes.len());
+    for change in &changes {
+        let before = change.before.ok_or_else(|| corrupt("a row without an image"))?;
+        searched.push((target.columns(&before)?, change.after));
+    }
+    let key = searched.first().and_then(|(before, _)| target.key(before));
+    match key {
+        Some(index) => target.change_by_key(cx, index, &searched),
+        None => target.change_by_walk(cx, &searched),
+    }
+}
+
+fn check_interrupt(cx: &mut Context, number: usize) -> Result<()> {
+    if number.is_multiple_of(256) { cx.check_interrupt() } else { Ok(()) }
+}
+
+impl Target {
+    fn new(table: Arc<TableDef>, map: &TableMapEvent) -> Result<Self> {
+        let common = map.columns.len().min(table.columns.len());
+        for (number, from) in map.columns[..common].iter().enumerate() {
+            if !is_same(from, &table.column_types[number]) {
+                let (name, to) = (&table.columns[number].name, table.columns[number].ty.to_string());
+                tracing::info!(
+                    "a row event's column {name} of {}.{} has another type",
+                    table.database,
+                    table.name
+                );
+                let from = format!("type {} ({})", from.code, from.meta);
+                return Err(error::SLAVE_CONVERSION_FAILED.with(&[
+                    &number,
+                    &table.database,
+                    &table.name,
+                    &from,
+                    &to,
+                ]));
+            }
+        }
+        Ok(Self { table, common })
+    }
+
+    /// An image's columns that the table has, each of them good.
+    fn columns<'a>(&self, image: &RowImage<'a>) -> Result<Vec<Option<Field<'a>>>> {
+        let mut columns = vec![None; self.table.columns.len()];
+        for field in image.fields().filter(|field| field.column < self.common) {
+            let own = Field { ty: &self.table.column_types[field.column], ..field };
+            if !check::is_good(&self.table.columns[field.column], &own) {
+                return Err(corrupt(format_args!("a value of column {}", field.column)));
+            }
+            columns[field.column] = Some(field);
+        }
+        Ok(columns)
+    }
+
+    /// The first unique key that finds one row: by its number among the table's indexes.
+    fn key(&self, before: &[Option<Field<'_>>]) -> Option<usize> {
+        let has = |column: usize| before[column].is_some_and(|field| field.raw.is_some());
+        let all = self.table.indexes.iter().enumerate();
+        let mut usable = all.filter(|(number, index)| {
+            let unique = self.table.schema.index(*number).is_some_and(|index| index.unique());
+            unique && index.parts.iter().all(|part| has(part.column))
+        });
+        usable.next().map(|(number, _)| number)
+    }
+
+    /// Appends a full image; `missing` gives the bytes of columns that are not in `columns`.
+    fn build(
+        &self,
+        columns: &[Raw<'_>],
+        mut missing: impl FnMut(&mut RowImageBuilder<'_>, usize) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let mut image = Vec::new();
+        let mut builder = RowImageBuilder::new(&self.table.column_types, &mut image);
+        for (number, raw) in columns.iter().enumerate() {
+            match raw {
+                Some(raw) => builder.push_raw(*raw).map_err(SqlError::internal)?,
+                None => missing(&mut builder, number)?,
+            }
+        }
+        builder.finish().map_err(SqlError::internal)?;
+        Ok(image)
+    }
+
+    fn insert(&self, cx: &mut Context, columns: &[Option<Field<'_>>]) -> Result<()> {
+        let table = &self.table;
+        let raw: Vec<Raw<'_>> = columns.iter().map(|column| column.map(|field| field.raw)).collect();
+        let mut defaulted = Vec::new();
+        let mut image = self.build(&raw, |builder, number| {
+            let column = &table.columns[number];
+            let value = match &column.default {
+                _ if table.auto_column == Some(number) => Datum::UInt(writer::next_number(cx, table)?),
+                _ if column.generated.is_some() => Datum::Null,
+                Default::Value(value) => value.clone(),
+                Default::Now => writer::now(cx, &column.ty),
+                Default::Expression(_) => {
+                    defaulted.push(number);
+                    Datum::Null
+                }
+                Default::None if column.nullable => Datum::Null,
+                Default::None => store::implicit_default(&column.ty),
+            };
+            image::push(builder, &value, &column.ty)
+        })?;
+        if raw.iter().any(Option::is_none) && !table.is_plain() {
+            let rules = cx.store_rules(false);
+            computed::complete(cx, table, &mut image, &defaulted, rules, (1, false))?;
+        }
+        let outcome = cx.transaction().engine.insert_row(&table.schema, &image);
+        self.stored(cx, outcome, &image, Counter::HandlerWrite)
+    }
+
+    /// What becomes of a row that was given to the engine.
+    fn stored(
+        &self,
+        cx: &mut Context,
+        outcome: Result<(), TransactionError>,
+        image: &[u8],
+        counter: Counter,
+    ) -> Result<()> {
+        match outcome {
+            Ok(()) => {
+                self.table.count_row(image);
+                cx.count(counter);
+                Ok(())
+            }
+            Err(TransactionError::DuplicateKey { index, .. }) => {
+                Err(writer::duplicate_entry(cx, &self.table, index, image)?)
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn change_by_key(
+        &self,
+        cx: &mut Context,
+        index: usize,
+        searched: &[(Vec<Option<Field<'_>>>, Option<RowImage<'_>>)],
+    ) -> Result<()> {
+        let table = &self.table;
+        for (number, (before, after)) in searched.iter().enumerate() {
+            check_interrupt(cx, number)?;
+            let raw: Vec<Raw<'_>> = before.iter().map(|column| column.map(|field| field.raw)).collect();
+            // Only the key's columns of it matter.
+            let probe = self.build(&raw, |builder, number| {
+                let column = &table.columns[number];
+                let value = if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) };
+                image::push(builder, &value, &column.ty)
+            })?;
+            let keys = table.schema.keys(&probe).map_err(SqlError::internal)?;
+            let primary = match index {
+                0 => Some(keys.primary().to_vec()),
+                _ => self.primary_by(cx, index, keys.unique(index).unwrap_or_default())?,
+            };
+            let found = match primary {
+                Some(primary) => self.lock(cx, &primary)?,
+                None => None,
+            };
+            let found = found.ok_or_else(|| self.not_found())?;
+            self.change(cx, &found, *after)?;
+        }
+        Ok(())
+    }
+
+    /// The primary key of the row that has a unique key.
+    fn primary_by(&self, cx: &mut Context, index: usize, unique: &[u8]) -> Result<Option<Vec<u8>>> {
+        let schema = &self.table.schema;
+        let index = schema.index(index).ok_or_else(|| SqlError::internal("an index without a tree"))?;
+        let engine = &mut cx.transaction().engine;
+        let mut scan =
+            engine.scan(index.tree(), KeyRange::prefix(unique), Direction::Forward, Access::Newest);
+        if !scan.next(engine)? {
+            return Ok(None);
+        }
+        let primary = index.primary_key_in(scan.key()).map_err(SqlError::internal)?;
+        Ok(Some(primary.to_vec()))
+    }
+
+    fn lock(&self, cx: &mut Context, primary: &[u8]) -> Result<Option<Vec<u8>>> {
+        let tree = self.table.schema.primary.tree();
+        let row = cx.transaction().engine.get_newest_for_update(tree, primary)?;
+        Ok(row.map(|row| row.to_vec()))
+    }
+
+    fn change_by_walk(
+        &self,
+        cx: &mut Context,
+        searched: &[(Vec<Option<Field<'_>>>, Option<RowImage<'_>>)],
+    ) -> Result<()> {
+        let Some((first, _)) = searched.first() else { return Ok(()) };
+        // The rows of an event have the same columns.
+        let present: Vec<usize> = (0..self.common).filter(|&column| first[column].is_some()).collect();
+        let mut wanted: HashMap<Vec<u8>, Vec<Option<RowImage<'_>>>> = HashMap::new();
+        for (before, after) in searched {
+            let mut key = Vec::new();
+            for &column in &present {
+                put_value(&mut key, before[column].and_then(|field| field.raw));
+            }
+            wanted.entry(key).or_default().push(*after);
+        }
+        // The first of equal rows comes first.
+        wanted.values_mut().for_each(|changes| changes.reverse());
+        let mut left = searched.len();
+        let tree = self.table.schema.primary.tree();
+        let engine = &mut cx.transaction().engine;
+        let mut scan = engine.scan(tree, KeyRange::all(), Direction::Forward, Access::Newest);
+        let (mut offsets, mut key, mut number) = (Offsets::default(), Vec::new(), 0);
+        while left > 0 && scan.next(&mut cx.transaction().engine)? {
+            check_interrupt(cx, number)?;
+            number += 1;
+            self.values_of(scan.value(), &present, &mut offsets, &mut key)?;
+            if wanted.get(&key).is_none_or(Vec::is_empty) {
+                continue;
+            }
+            let primary = scan.key().to_vec();
+            let Some(found) = self.lock(cx, &primary)? else { continue };
+            // It may have changed before it was locked.
+            self.values_of(&found, &present, &mut offsets, &mut key)?;
+            if let Some(after) = wanted.get_mut(&key).and_then(Vec::pop) {
+                self.change(cx, &found, after)?;
+                left -= 1;
+            }
+        }
+        if left == 0 { Ok(()) } else { Err(self.not_found()) }
+    }
+
+    fn values_of(
+        &self,
+        image: &[u8],
+        columns: &[usize],
+        offsets: &mut Offsets,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        out.clear();
+        offsets.find(&self.table, image)?;
+        columns.iter().for_each(|&column| put_value(out, offsets.raw(image, column)));
+        Ok(())
+    }
+
+    /// Changes the row that was found, or deletes it.
+    fn change(&self, cx: &mut Context, found: &[u8], after: Option<RowImage<'_>>) -> Result<()> {
+        let table = &self.table;
+        let Some(after) = after else {
+            cx.transaction().engine.delete_row(&table.schema, found)?;
+            cx.count(Counter::HandlerDelete);
+            return Ok(());
+        };
+        let after = self.columns(&after)?;
+        let mut offsets = Offsets::default();
+        offsets.find(table, found)?;
+        let mut documents: Vec<(usize, Vec<u8>)> = Vec::new();
+        for field in after.iter().flatten().filter(|field| field.is_diff) {
+            let before = offsets.raw(found, field.column);
+            documents.push((field.column, changed_document(field, before)?));
+        }
+        let mut columns: Vec<Raw<'_>> = after.iter().map(|column| column.map(|field| field.raw)).collect();
+        for (column, raw) in columns.iter_mut().enumerate() {
+            if raw.is_none() {
+                *raw = Some(offsets.raw(found, column));
+            }
+        }
+        for (column, document) in &documents {
+            columns[*column] = Some(Some(document));
+        }
+        let mut image = self.build(&columns, |_, _| Err(SqlError::internal("a row without a column")))?;
+        if after.iter().any(Option::is_none) && !table.is_plain() {
+            let rules = cx.store_rules(false);
+            computed::complete(cx, table, &mut image, &[], rules, (1, false))?;
+        }
+        if image == found {
+            return Ok(());
+        }
+        let outcome = cx.transaction().engine.update_row(&table.schema, found, &image);
+        self.stored(cx, outcome, &image, Counter::HandlerUpdate)
+    }
+
+    fn not_found(&self) -> SqlError {
+        error::KEY_NOT_FOUND.with(&[&self.table.name])
+    }
+}
+
+/// True if both columns' values have the same bytes, and these mean the same.
+fn is_same(from: &ColumnType, to: &ColumnType) -> bool {
+    let charset = |number: u16| Collation::by_id(number).map(Collation::charset);
+    let is_known = from.charset != 0 && to.charset != 0;
+    from.code == to.code
+        && from.meta == to.meta
+        && (!is_known || from.charset == to.charset || charset(from.charset) == charset(to.charset))
+}
+
+/// Appends a value so that different ones have different bytes: each says how long it is.
+fn put_value(out: &mut Vec<u8>, raw: Option<&[u8]>) {
+    match raw {
+        None => out.push(0),
+        Some(bytes) => {
+            out.push(1);
+            out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// A document with the changes of a partial update, as the column's bytes.
+fn changed_document(field: &Field<'_>, before: Option<&[u8]>) -> Result<Vec<u8>> {
+    let before = match before {
+        Some(raw) => match Value::decode(field.ty, raw) {
+            Ok(Value::Json(document)) => document,
+            _ => return Err(corrupt("a JSON column that holds none")),
+        },
+        None => return Err(corrupt("changes of a document that is NULL")),
+    };
+    let Ok(Value::JsonDiffs(changes)) = field.value() else { return Err(corrupt("changes of a document")) };
+    let mut tree = convert::stored(before.into())?;
+    for change in diffs(changes) {
+        let change = change.map_err(corrupt)?;
+        let path = Path::parse(change.path).map_err(|_| corrupt("a path in a document"))?;
+        if path.is_multiple()
+            || change.operation != JsonOperation::Remove && !check::is_document(change.value)
+        {
+            return Err(corrupt("a change of a document"));
+        }
+        let legs = path.legs();
+        let value = || convert::stored(change.value.into());
+        match change.operation {
+            JsonOperation::Replace => edit::set(&mut tree, legs, value()?, Mode::Replace),
+            JsonOperation::Insert if matches!(legs.last(), Some(Leg::Cell(_))) => {
+                edit::insert(&mut tree, legs, value()?)
+            }
+            JsonOperation::Insert => edit::set(&mut tree, legs, value()?, Mode::Insert),
+            JsonOperation::Remove => edit::remove(&mut tree, legs),
+        }
+        .map_err(corrupt)?;
+    }
+    let document = json::encode(&tree)?;
+    let mut raw = Vec::new();
+    Value::Json(&document).encode(field.ty, &mut raw).map_err(corrupt)?;
+    Ok(raw)
+}

@@ -1,0 +1,289 @@
+//! Memory of queries, and the temporary files beyond it.
+//!
+//! What a sort, a grouping, a hash join or a set of rows keeps:
+//!
+//! 1. charge   It charges every byte that it keeps to its [`Budget`].
+//! 2. encode   Once that says no, its rows go to a temporary file ([`file`]) as records
+//!    ([`stream`]) of encoded values ([`codec`]), and their memory is free again.
+//! 3. order    Records that must meet are brought together by sorting ([`sort`], [`merge`]): equal
+//!    keys of a DISTINCT, the rows of a group, both operands of a set operation. A hash join
+//!    divides both sides by their keys instead (`operators/hash/`).
+//! 4. read     They come back block by block, and the file goes.
+//!
+//! (S1) What an operation keeps is at most its limit and one row, whatever it is given:
+//!      `sort_buffer_size` for a sort, `join_buffer_size` for a hash join, `tmp_table_size` for all
+//!      else, and never less than [`LIMIT_MIN`]. What did not fit takes as much again, at most
+//!      twice, while it is put in order.
+//! (S2) All operations of all sessions together take `temptable_max_ram`; when that is taken, each
+//!      has [`LIMIT_MIN`]. What sorts leave to later ones ([`sort::SortMemory`]) is not counted: it
+//!      is little for the whole server.
+//! (S3) A file's name goes when its owner does, however the statement ends; what a crash leaves
+//!      goes at the next start.
+//! (S4) KILL and `max_execution_time` are seen at each block that is written or read.
+//! (S5) Files are written to the disk in pieces as they grow ([`env::Trail`]), but for the first
+//!      megabytes: small commits beside a large query do not wait behind what the system has saved
+//!      up.
+//! (S6) Rows come out as if memory had been enough: sorts are stable; DISTINCT keeps the first of
+//!      equal rows, in its place. Only groups come in another order, which SQL leaves open.
+
+pub mod codec;
+pub mod file;
+pub mod key_set;
+mod merge;
+pub mod put_off;
+pub mod queue;
+pub mod sort;
+pub mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use env::Env;
+use parking_lot::Mutex;
+use storage::Interrupt;
+
+use self::file::SpillFile;
+use self::sort::SortMemory;
+use crate::error::{self, Result, SqlError};
+use crate::session::Context;
+use crate::status::{Counter, Counters};
+use crate::variables::{GlobalVariables, VariableId, ids};
+
+/// What an operation may keep whatever the settings say, in bytes: MySQL's least
+/// `sort_buffer_size`.
+pub const LIMIT_MIN: usize = 32 << 10;
+
+/// The smallest and the largest block of a temporary file, in bytes.
+const BLOCK_MIN: usize = 512;
+const BLOCK_MAX: usize = 64 << 10;
+
+/// What is taken of the server's memory at once, in bytes.
+const STEP_MIN: usize = 1 << 10;
+const STEP_MAX: usize = 256 << 10;
+
+/// What all queries share: the folder of their files, and their memory.
+pub struct Spill {
+    env: Arc<dyn Env>,
+    folder: PathBuf,
+    globals: Arc<GlobalVariables>,
+    next: AtomicU64,
+    taken: AtomicUsize,
+    peak: AtomicUsize,
+    /// Bytes in all files.
+    on_disk: AtomicU64,
+    /// Memory that sorts have left, for the next one of any session: what was left last is still
+    /// near the processor.
+    sort_memory: Mutex<Vec<SortMemory>>,
+}
+
+/// As many sorts that run at once have their memory from those before.
+const SORTS_KEPT: usize = 16;
+
+impl Spill {
+    /// Empties `folder`, if it is there, of what an earlier process left (S3).
+    pub(crate) fn new(env: Arc<dyn Env>, folder: &Path, globals: Arc<GlobalVariables>) -> Result<Arc<Self>> {
+        if env.exists(folder) {
+            for path in env.read_dir(folder).map_err(SqlError::internal)? {
+                env.remove_file(&path).map_err(SqlError::internal)?;
+            }
+        }
+        let (next, taken, peak, on_disk, sort_memory) = Default::default();
+        Ok(Arc::new(Self {
+            env,
+            folder: folder.to_owned(),
+            globals,
+            next,
+            taken,
+            peak,
+            on_disk,
+            sort_memory,
+        }))
+    }
+
+    /// Bytes of memory that running queries have taken.
+    pub fn taken(&self) -> usize {
+        self.taken.load(Relaxed)
+    }
+
+    /// The most that they ever had at once, since [`Self::restart_peak`].
+    pub fn peak(&self) -> usize {
+        self.peak.load(Relaxed)
+    }
+
+    /// Forgets the peak so far.
+    pub fn restart_peak(&self) {
+        self.peak.store(self.taken(), Relaxed);
+    }
+
+    /// Takes memory; false if that is more than there may be.
+    fn take(&self, bytes: usize) -> bool {
+        let taken = self.taken.fetch_add(bytes, Relaxed) + bytes;
+        self.peak.fetch_max(taken, Relaxed);
+        taken as u64 <= self.globals.uint(ids::TEMPTABLE_MAX_RAM)
+    }
+}
+
+/// What memory is for: it says which setting limits it, and what MySQL would have done beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A sort.
+    Sort,
+    /// A hash join.
+    Join,
+    /// What MySQL keeps in an internal temporary table: groups, distinct rows, derived tables,
+    /// cursors.
+    Table,
+}
+
+impl Purpose {
+    fn limit(self) -> VariableId {
+        match self {
+            Purpose::Sort => ids::SORT_BUFFER_SIZE,
+            Purpose::Join => ids::JOIN_BUFFER_SIZE,
+            Purpose::Table => ids::TMP_TABLE_SIZE,
+        }
+    }
+}
+
+/// The memory of one operation, and its way to temporary files.
+pub struct Budget {
+    shared: Arc<Spill>,
+    interrupt: Arc<Interrupt>,
+    counters: Arc<Counters>,
+    purpose: Purpose,
+    limit: usize,
+    used: usize,
+    /// Taken of the server's memory: at least what is used.
+    reserved: usize,
+}
+
+impl std::fmt::Debug for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}: {} of {} bytes", self.purpose, self.used, self.limit)
+    }
+}
+
+impl Budget {
+    /// The budget of an operation of the statement that runs.
+    pub fn new(cx: &Context, purpose: Purpose) -> Self {
+        let limit = usize::try_from(cx.variables().uint(purpose.limit())).unwrap_or(usize::MAX);
+        Self {
+            shared: cx.database.spill().clone(),
+            interrupt: cx.interrupt.clone(),
+            counters: cx.counters.clone(),
+            purpose,
+            limit: limit.max(LIMIT_MIN),
+            used: 0,
+            reserved: 0,
+        }
+    }
+
+    /// Another operation's beside it, with the same limit.
+    pub fn another(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            interrupt: self.interrupt.clone(),
+            counters: self.counters.clone(),
+            used: 0,
+            reserved: 0,
+            ..*self
+        }
+    }
+
+    /// Counts bytes that are kept; false if they are more than fit, and rows should go to a file.
+    pub fn charge(&mut self, bytes: usize) -> bool {
+        self.used += bytes;
+        self.used <= self.reserved || self.reserve()
+    }
+
+    #[cold]
+    fn reserve(&mut self) -> bool {
+        let step = (self.limit / 16).clamp(STEP_MIN, STEP_MAX);
+        let wanted = self.used.next_multiple_of(step).min(self.limit.max(self.used));
+        let granted = self.shared.take(wanted - self.reserved);
+        self.reserved = wanted;
+        self.used <= LIMIT_MIN || granted && self.used <= self.limit
+    }
+
+    /// Gives back bytes that are kept no longer.
+    pub fn release(&mut self, bytes: usize) {
+        self.used = self.used.saturating_sub(bytes);
+        if self.used == 0 {
+            self.shared.taken.fetch_sub(std::mem::take(&mut self.reserved), Relaxed);
+        }
+    }
+
+    /// Gives back all.
+    pub fn release_all(&mut self) {
+        self.release(self.used);
+    }
+
+    /// True if so many bytes more can be kept, as far as its own limit goes.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.used.saturating_add(bytes) <= self.limit
+    }
+
+    /// True if no more bytes are kept than may be.
+    pub fn fits(&self) -> bool {
+        self.used <= self.limit
+    }
+
+    /// Bytes that are kept.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes that may be kept.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The size of the blocks that it writes, in bytes.
+    pub fn block_size(&self) -> usize {
+        (self.limit / 64).clamp(BLOCK_MIN, BLOCK_MAX)
+    }
+
+    /// Memory that an earlier sort has left, if there is any and nobody else is at it.
+    fn sort_memory(&self) -> SortMemory {
+        self.shared.sort_memory.try_lock().and_then(|mut left| left.pop()).unwrap_or_default()
+    }
+
+    /// Leaves memory to a later sort.
+    fn leave(&self, memory: SortMemory) {
+        if let Some(mut left) = self.shared.sort_memory.try_lock()
+            && left.len() < SORTS_KEPT
+        {
+            left.push(memory);
+        }
+    }
+
+    /// Counts something of the session's.
+    pub fn count(&self, counter: Counter) {
+        self.counters.count(counter);
+    }
+
+    /// A new temporary file.
+    ///
+    /// # Errors
+    /// 1004 if it cannot be made.
+    pub fn file(&self) -> Result<SpillFile> {
+        SpillFile::new(self)
+    }
+
+    /// Error 1317 if somebody killed the statement.
+    pub fn check_interrupt(&self) -> Result<()> {
+        match self.interrupt.killed_at_work() {
+            None => Ok(()),
+            Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
+        }
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        self.shared.taken.fetch_sub(self.reserved, Relaxed);
+    }
+}

@@ -1,0 +1,197 @@
+//! CASE and what else chooses one of several values: how operands compare, and the one type of all
+//! results.
+
+use super::adopt::{Other, adopt};
+use super::{Resolver, collate, common_type, json};
+use crate::ast;
+use crate::error::Result;
+use crate::expression::{Case, Expr, Node, Switch, cast, compare};
+use crate::types::{Coercibility, Collation, Family, Type};
+use crate::value::Datum;
+
+/// A choice's value that was made a text stands for itself where a number is wanted.
+pub(super) fn chosen(mut expr: Expr) -> Expr {
+    if let Node::Cast(to, _) = &mut expr.node
+        && let cast::To::Char(from, charset, None) = *to
+    {
+        *to = cast::To::Chosen(from, charset);
+    }
+    expr
+}
+
+/// A choice between texts and other values as a number: that of the value which is chosen.
+pub(super) fn by_branch(operand: &mut Expr) {
+    if operand.ty.family != Family::Text {
+        return;
+    }
+    let ty = Type { nullable: operand.ty.nullable, ..Type::DOUBLE };
+    match &mut operand.node {
+        Node::Case(case) => {
+            let mut results: Vec<_> =
+                case.branches.iter_mut().map(|(_, then)| then).chain(&mut case.otherwise).collect();
+            if !results.iter().any(|e| is_chosen(e)) {
+                return;
+            }
+            results.iter_mut().for_each(|e| as_number(e));
+        }
+        Node::Switch(switch) => {
+            let mut results: Vec<_> =
+                switch.branches.iter_mut().map(|(.., then)| then).chain(&mut switch.otherwise).collect();
+            if !results.iter().any(|e| is_chosen(e)) {
+                return;
+            }
+            results.iter_mut().for_each(|e| as_number(e));
+        }
+        Node::Cast(cast::To::Chosen(..), _) => return as_number(operand),
+        _ => return,
+    }
+    operand.ty = ty;
+}
+
+fn is_chosen(expr: &Expr) -> bool {
+    matches!(expr.node, Node::Cast(cast::To::Chosen(..), _))
+}
+
+fn as_number(expr: &mut Expr) {
+    if !is_chosen(expr) {
+        by_branch(expr);
+    }
+    if expr.ty.family != Family::Text {
+        return;
+    }
+    let inner = std::mem::replace(expr, Expr::constant(Datum::Null, Type::NULL));
+    let ty = Type { nullable: inner.ty.nullable, ..Type::DOUBLE };
+    let inner = match inner.node {
+        Node::Cast(cast::To::Chosen(..), value) => value,
+        _ => Box::new(inner),
+    };
+    *expr = Expr { node: Node::Cast(cast::To::Double, inner), ty };
+}
+
+impl Resolver<'_> {
+    pub(super) fn case(
+        &mut self,
+        operand: Option<&ast::Expr>,
+        branches: &[ast::CaseBranch],
+        otherwise: Option<&ast::Expr>,
+    ) -> Result<Expr> {
+        let operand = operand.map(|x| self.expr(x)).transpose()?;
+        let mut whens = Vec::with_capacity(branches.len());
+        let mut results = Vec::with_capacity(branches.len() + 1);
+        for branch in branches {
+            whens.push(self.expr(&branch.when)?);
+            results.push(self.expr(&branch.then)?);
+        }
+        let has_else = otherwise.is_some();
+        if let Some(x) = otherwise {
+            results.push(self.expr(x)?);
+        }
+        match operand {
+            Some(operand) => self.switch(operand, whens, results, has_else),
+            None => self.choice(whens, results, has_else, "case"),
+        }
+    }
+
+    /// A CASE with an operand. Texts of it and of all values are brought to one collation, so that
+    /// it is held once.
+    fn switch(
+        &mut self,
+        operand: Expr,
+        whens: Vec<Expr>,
+        results: Vec<Expr>,
+        has_else: bool,
+    ) -> Result<Expr> {
+        let mut compared = vec![operand];
+        compared.extend(whens);
+        // CASE knows no order of JSON: beside texts it is its text, beside numbers the number that
+        // it is.
+        let has_number = compared[1..].iter().any(|when| when.ty.family.is_numeric());
+        match compared[0].ty.family {
+            Family::Json if has_number => compared[1..].iter_mut().for_each(json::as_text),
+            family if family.is_numeric() => {}
+            _ => compared.iter_mut().for_each(json::as_text),
+        }
+        let collation = if compared[0].ty.family.is_text() || compared[0].ty.family == Family::Null {
+            self.unify(&mut compared, "case")?
+        } else {
+            compared[0].ty.collation
+        };
+        let mut whens = compared.split_off(1);
+        let operand = compared.swap_remove(0);
+        let other = Other::of(&operand);
+        whens.iter_mut().for_each(|when| adopt(when, other));
+        let (mut results, ty) = self.same_type(results, "case")?;
+        let otherwise = if has_else { results.pop() } else { None };
+        let with_order = |(when, then): (Expr, Expr)| {
+            let by = match compare::choose(&operand.ty, &when.ty, collation) {
+                compare::By::Json if when.ty.family.is_numeric() || operand.ty.family.is_numeric() => {
+                    compare::By::Double
+                }
+                compare::By::Json => compare::By::Text(Collation::UTF8MB4_BIN),
+                compare::By::DateTime
+                    if !other.is_column && matches!(when.ty.family, Family::Integer | Family::Decimal) =>
+                {
+                    compare::By::Double
+                }
+                by => by,
+            };
+            (when, by, then)
+        };
+        let branches = whens.into_iter().zip(results).map(with_order).collect();
+        let nullable = !has_else || ty.nullable;
+        let switch = Switch { operand, branches, otherwise };
+        Ok(Expr { node: Node::Switch(Box::new(switch)), ty: Type { nullable, ..ty } })
+    }
+
+    /// A CASE of conditions and results; the last result is the ELSE's if there is one.
+    pub(super) fn choice(
+        &mut self,
+        conditions: Vec<Expr>,
+        results: Vec<Expr>,
+        has_else: bool,
+        operation: &str,
+    ) -> Result<Expr> {
+        let (mut results, ty) = self.same_type(results, operation)?;
+        let otherwise = if has_else { results.pop() } else { None };
+        let nullable = !has_else || ty.nullable;
+        let conditions = conditions.into_iter().map(json::as_condition);
+        let branches = conditions.zip(results).collect();
+        Ok(Expr { node: Node::Case(Box::new(Case { branches, otherwise })), ty: Type { nullable, ..ty } })
+    }
+
+    /// Expressions of one type: each converted to what they have in common.
+    pub(super) fn same_type(&mut self, mut list: Vec<Expr>, operation: &str) -> Result<(Vec<Expr>, Type)> {
+        if !list.iter().all(|e| matches!(e.ty.family, Family::Json | Family::Null)) {
+            list.iter_mut().for_each(json::as_text);
+        }
+        let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.connection_collation());
+        if ty.family == Family::Text {
+            let joined = collate::join(&mut list, self.typing(), operation)?;
+            let has_bits = list.iter().any(|e| e.ty.family == Family::Bit);
+            ty.collation = if has_bits { Collation::BINARY } else { joined };
+            if ty.collation == Collation::BINARY {
+                ty.length = list.iter().map(|e| e.ty.byte_length()).max().unwrap_or(0);
+            }
+            if list.iter().any(|e| e.ty.family.is_text() && e.ty.coercibility == Coercibility::None) {
+                ty.coercibility = Coercibility::None;
+            }
+        }
+        let typing = self.typing();
+        let same = |e: Expr| {
+            let is_text = e.ty.family == Family::Text;
+            let converted = match e.ty.family {
+                // An ENUM's number is not its value any more.
+                Family::Label if ty.family == Family::Text => collate::convert(e, &ty, typing)?,
+                _ => collate::coerce(e, &ty, typing),
+            };
+            // The first value that is not NULL is a text; what is chosen otherwise stays what it is
+            // besides.
+            Ok(if is_text || operation == "coalesce" || operation == "ifnull" {
+                converted
+            } else {
+                chosen(converted)
+            })
+        };
+        Ok((list.into_iter().map(same).collect::<Result<_>>()?, ty))
+    }
+}

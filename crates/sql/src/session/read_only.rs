@@ -1,0 +1,111 @@
+//! `read_only`, `super_read_only` and `offline_mode`: what they refuse, and how they take effect.
+//!
+//! (W1) Once SET GLOBAL `read_only` = ON has been answered, no commit of an account that it binds
+//!      becomes visible. The gate of commits is closed while the variable is set: whoever is inside
+//!      by then has committed, whoever enters later sees it. So it waits for LOCK TABLES .. WRITE
+//!      of others, as in MySQL, and not for transactions that are open: these fail when they
+//!      commit.
+
+use super::Context;
+use crate::ast::{LockStrength, MaintenanceVerb, SetItem, StatementKind, TableLock};
+use crate::catalog::metadata_lock::gate::Closed;
+use crate::error::{self, Result};
+use crate::privilege::{Grants, Privileges, tables_used};
+use crate::variables::ids;
+
+const CONNECTION_ADMIN: &str = "CONNECTION_ADMIN";
+
+impl Context {
+    /// Error 1290 while the server is read only and the account is bound by that.
+    pub(super) fn check_server_writable(&self) -> Result<()> {
+        let globals = self.database.globals();
+        if !globals.bool(ids::READ_ONLY) {
+            return Ok(());
+        }
+        if globals.bool(ids::SUPER_READ_ONLY) {
+            return Err(error::OPTION_PREVENTS_STATEMENT.with(&[&"--super-read-only"]));
+        }
+        match self.need_any(Privileges::SUPER, CONNECTION_ADMIN, CONNECTION_ADMIN) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(error::OPTION_PREVENTS_STATEMENT.with(&[&"--read-only"])),
+        }
+    }
+
+    /// The same before a statement that names something to be changed other than the session's
+    /// temporary tables, whether it would change anything or not. Tables that functions write are
+    /// asked for when they do.
+    pub fn check_statement_writable(&self, kind: &StatementKind) -> Result<()> {
+        if !self.database.globals().bool(ids::READ_ONLY) || !self.changes_what_is_shared(kind) {
+            return Ok(());
+        }
+        self.check_server_writable()
+    }
+
+    fn changes_what_is_shared(&self, kind: &StatementKind) -> bool {
+        use StatementKind as S;
+        let is_own = |name: &crate::ast::ObjectName| {
+            self.temporary_table(name.database.as_deref(), &name.name).is_some()
+        };
+        match kind {
+            S::Begin(options) => options.read_only == Some(false),
+            S::LockTables(tables) => tables.iter().any(|t| t.mode == TableLock::Write && !is_own(&t.table)),
+            S::Set(items) => items.iter().any(|item| matches!(item, SetItem::Password { .. })),
+            S::TableMaintenance(maintenance) => {
+                matches!(maintenance.verb, MaintenanceVerb::Analyze | MaintenanceVerb::Optimize)
+                    && !maintenance.tables.iter().all(is_own)
+            }
+            S::InstallPlugin { .. } | S::UninstallPlugin(_) => true,
+            S::AlterTable(alter) => !is_own(&alter.name),
+            S::CreateIndex(create) => !is_own(&create.table),
+            S::DropIndex(drop) => !is_own(&drop.table),
+            S::TruncateTable(name) => !is_own(name),
+            S::DropTable(drop) => !drop.temporary && !drop.names.iter().all(is_own),
+            kind if crate::catalog::ddl::is_ddl(kind) => !crate::executor::temporary::is_temporary(kind),
+            S::Query(query) if query.locking.iter().any(|l| l.strength == LockStrength::Update) => {
+                let owns = |name: &crate::ast::ObjectName, column: &str| self.has_column(name, column);
+                tables_used(kind, &owns).iter().any(|used| !is_own(used.name))
+            }
+            kind => {
+                let owns = |name: &crate::ast::ObjectName, column: &str| self.has_column(name, column);
+                tables_used(kind, &owns).iter().any(|used| used.writes && !used.defines && !is_own(used.name))
+            }
+        }
+    }
+
+    /// Error 1192 where `read_only` may not be set: the session has locked tables, or a transaction
+    /// that is open.
+    pub(crate) fn check_may_set_read_only(&self) -> Result<()> {
+        match self.in_transaction() || self.table_locks.has_tables() {
+            true => Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain()),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps commits away while `read_only` is set (W1). Error 1205 if somebody holds them up for
+    /// longer than `lock_wait_timeout`.
+    pub(crate) fn close_commits(&self) -> Result<Option<Closed>> {
+        match self.table_locks.has_global() {
+            true => Ok(None),
+            false => self.database.commits().close(&self.interrupt, self.metadata_timeout()).map(Some),
+        }
+    }
+
+    /// Ends the sessions that may not be there in `offline_mode`. It is on by now, so none of them
+    /// comes back.
+    pub(crate) fn end_others_for_offline_mode(&self) {
+        let state = self.database.catalog().state();
+        let stays = |account: &(String, String)| {
+            state.users.get(account).is_some_and(|user| may_stay_offline(&user.grants))
+        };
+        for process in self.database.processes() {
+            if process.id != self.id && !stays(process.account()) {
+                process.kill(crate::database::Kill::Connection);
+            }
+        }
+    }
+}
+
+/// True if an account with these grants may connect in `offline_mode`.
+pub(crate) fn may_stay_offline(grants: &Grants) -> bool {
+    grants.global.has(Privileges::SUPER) || grants.has_dynamic(CONNECTION_ADMIN)
+}

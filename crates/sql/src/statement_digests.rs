@@ -1,0 +1,399 @@
+//! What statements of the same form have cost:
+//! `performance_schema.events_statements_summary_by_digest`.
+//!
+//! 1. find    A statement's form is its text without values ([`parser::digest`]), under its default
+//!    database. A text that is kept, prepared or repeated, knows its tally; others are found by a
+//!    hash of their tokens that is cheaper to make.
+//! 2. run     What the session counts anyway is read before and after.
+//! 3. count   The difference is added to the session's own [`Tally`] of the form.
+//! 4. read    The table sums the tallies of all sessions, and of those that have ended.
+//!
+//! (D1) One thread adds to a tally: no two sessions share a cache line, and an addition is no
+//!      atomic one.
+//! (D2) There are `performance_schema_digests_size` forms at most; all others are counted together
+//!      in a row without a name. 0 turns all of it off.
+//! (D3) TRUNCATE begins a new generation: tallies of earlier ones are counted no more.
+
+mod quick;
+mod summary;
+
+pub(crate) use summary::Summary;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use hashbrown::HashTable;
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::ast::StatementKind;
+use crate::parser;
+use crate::session::{Context, Examined};
+use crate::statement_log;
+use crate::status::Counter;
+
+/// A normalized text has so many bytes at most, as has the text that is shown as an example.
+const TEXT_MAX: usize = 1024;
+/// Forms that a session finds by their tokens.
+const FOUND_MAX: usize = 256;
+/// Bounds of the histogram of times in each octave of microseconds, and how many there are in all.
+const BUCKETS_OF_OCTAVE: u32 = 4;
+const BUCKETS: usize = 104;
+
+/// The counters whose changes are summed, in the order of the table's columns.
+const COUNTED: [Counter; 11] = [
+    Counter::CreatedTmpDiskTables,
+    Counter::CreatedTmpTables,
+    Counter::SelectFullJoin,
+    Counter::SelectFullRangeJoin,
+    Counter::SelectRange,
+    Counter::SelectRangeCheck,
+    Counter::SelectScan,
+    Counter::SortMergePasses,
+    Counter::SortRange,
+    Counter::SortRows,
+    Counter::SortScan,
+];
+
+/// What is summed of statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is named as its column is")]
+pub(crate) enum Sum {
+    Count,
+    TimerWait,
+    LockTime,
+    Errors,
+    Warnings,
+    RowsAffected,
+    RowsSent,
+    RowsExamined,
+    NoIndexUsed,
+}
+
+const SUMS: usize = Sum::NoIndexUsed as usize + 1;
+
+/// What statements of one form have cost in one session (D1), or in all that have ended.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    sums: [AtomicU64; SUMS],
+    counted: [AtomicU64; COUNTED.len()],
+    /// Picoseconds; the least one is kept as its difference to the greatest number.
+    least: AtomicU64,
+    most: AtomicU64,
+    /// Microseconds since 1970.
+    last_seen: AtomicU64,
+    times: [AtomicU32; BUCKETS],
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            sums: [const { AtomicU64::new(0) }; SUMS],
+            counted: [const { AtomicU64::new(0) }; COUNTED.len()],
+            least: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+            last_seen: AtomicU64::new(0),
+            times: [const { AtomicU32::new(0) }; BUCKETS],
+        }
+    }
+}
+
+fn raise(most: &AtomicU64, value: u64) {
+    if most.load(Relaxed) < value {
+        most.store(value, Relaxed);
+    }
+}
+
+impl Sums {
+    fn add(&self, sum: Sum, n: u64) {
+        let sum = &self.sums[sum as usize];
+        sum.store(sum.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    /// The caller is the only one who adds here (D1), or holds a latch.
+    fn add_all(&self, other: &Sums) {
+        let pairs = self.sums.iter().zip(&other.sums).chain(self.counted.iter().zip(&other.counted));
+        for (sum, n) in pairs {
+            sum.store(sum.load(Relaxed).wrapping_add(n.load(Relaxed)), Relaxed);
+        }
+        for (sum, n) in self.times.iter().zip(&other.times) {
+            sum.store(sum.load(Relaxed).saturating_add(n.load(Relaxed)), Relaxed);
+        }
+        raise(&self.least, other.least.load(Relaxed));
+        raise(&self.most, other.most.load(Relaxed));
+        raise(&self.last_seen, other.last_seen.load(Relaxed));
+    }
+}
+
+/// A session's sums of one form.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    sums: Sums,
+    form: Arc<Form>,
+    generation: u64,
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        let mut all = self.form.tallies.lock();
+        all.living.retain(|tally| tally.strong_count() > 0);
+        all.ended.add_all(&self.sums);
+    }
+}
+
+/// Statements of one form.
+#[derive(Debug)]
+pub(crate) struct Form {
+    /// The default database, and the normalized text; `None` for all forms for which there was no
+    /// room (D2).
+    name: Option<(Option<Box<str>>, Box<str>)>,
+    /// Microseconds since 1970.
+    first_seen: u64,
+    tallies: Mutex<Tallies>,
+    /// The time in picoseconds of the statement that is shown as an example: the slowest.
+    sample_time: AtomicU64,
+    sample: Mutex<Sample>,
+}
+
+#[derive(Debug, Default)]
+struct Tallies {
+    living: Vec<Weak<Tally>>,
+    ended: Sums,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Sample {
+    text: Box<[u8]>,
+    seen: u64,
+}
+
+impl Form {
+    fn new(name: Option<(Option<Box<str>>, Box<str>)>, first_seen: u64) -> Arc<Self> {
+        let (tallies, sample_time, sample) = Default::default();
+        Arc::new(Self { name, first_seen, tallies, sample_time, sample })
+    }
+}
+
+/// The forms of a server's statements.
+pub struct StatementDigests {
+    size: usize,
+    /// Relaxed: a statement that begins during a TRUNCATE may be counted on either side of it.
+    generation: AtomicU64,
+    forms: Mutex<Forms>,
+}
+
+#[derive(Default)]
+struct Forms {
+    table: HashTable<Arc<Form>>,
+    /// Those for which there was no room.
+    others: Option<Arc<Form>>,
+}
+
+/// What a session keeps to find its tallies.
+#[derive(Debug, Default)]
+pub(crate) struct Found(HashMap<u128, Arc<Tally>>);
+
+/// What a session had counted when a statement began.
+pub(crate) struct Begun {
+    at: Duration,
+    waited: Duration,
+    examined: Examined,
+    counted: [u64; COUNTED.len()],
+}
+
+impl StatementDigests {
+    /// Room for so many forms; 0 turns them off.
+    pub(crate) fn new(size: usize) -> Self {
+        Self { size, generation: AtomicU64::new(0), forms: Mutex::default() }
+    }
+
+    /// True if statements are counted.
+    pub fn is_on(&self) -> bool {
+        self.size > 0
+    }
+
+    /// Forgets all forms.
+    pub fn clear(&self) {
+        let mut forms = self.forms.lock();
+        self.generation.fetch_add(1, Relaxed);
+        let old = std::mem::take(&mut *forms);
+        drop(forms);
+        drop(old);
+    }
+
+    /// The tally of a kept statement: the one that it had before, if it is still good.
+    pub(crate) fn of_kept(
+        &self,
+        cx: &Context,
+        kept: &mut Option<Arc<Tally>>,
+        text: &[u8],
+        sql_mode: u64,
+    ) -> Arc<Tally> {
+        if let Some(tally) = kept
+            && self.is_good(tally, cx)
+        {
+            return tally.clone();
+        }
+        let tally = self.tally(cx, text, sql_mode);
+        *kept = Some(tally.clone());
+        tally
+    }
+
+    /// The tally of a statement that is not kept.
+    pub(crate) fn of_text(&self, cx: &Context, found: &mut Found, text: &[u8], sql_mode: u64) -> Arc<Tally> {
+        let key = quick::key(text, sql_mode);
+        if let Some(tally) = found.0.get(&key)
+            && self.is_good(tally, cx)
+        {
+            return tally.clone();
+        }
+        let tally = self.tally(cx, text, sql_mode);
+        if found.0.len() >= FOUND_MAX {
+            found.0.clear();
+        }
+        found.0.insert(key, tally.clone());
+        tally
+    }
+
+    fn is_good(&self, tally: &Tally, cx: &Context) -> bool {
+        let schema = tally.form.name.as_ref().map(|(schema, _)| schema.as_deref());
+        tally.generation == self.generation.load(Relaxed)
+            && schema.is_none_or(|schema| schema == cx.default_database())
+    }
+
+    fn tally(&self, cx: &Context, text: &[u8], sql_mode: u64) -> Arc<Tally> {
+        let normalized = parser::digest::normalized(text, sql_mode, TEXT_MAX);
+        let schema = cx.default_database();
+        let is_same = |form: &Arc<Form>| {
+            form.name.as_ref().is_some_and(|(s, t)| **t == *normalized && s.as_deref() == schema)
+        };
+        let hash_of = |schema: Option<&str>, text: &str| {
+            xxh3_64(text.as_bytes()) ^ schema.map_or(1, |schema| xxh3_64(schema.as_bytes()).rotate_left(1))
+        };
+        let hash = hash_of(schema, &normalized);
+        let now = cx.real_moment() as u64;
+        let mut forms = self.forms.lock();
+        let generation = self.generation.load(Relaxed);
+        let form = match forms.table.find(hash, is_same) {
+            Some(form) => form.clone(),
+            None if forms.table.len() < self.size => {
+                let form = Form::new(Some((schema.map(Into::into), normalized.into())), now);
+                let rehash = |form: &Arc<Form>| {
+                    form.name.as_ref().map_or(0, |(schema, text)| hash_of(schema.as_deref(), text))
+                };
+                forms.table.insert_unique(hash, form.clone(), rehash);
+                form
+            }
+            None => forms.others.get_or_insert_with(|| Form::new(None, now)).clone(),
+        };
+        drop(forms);
+        let tally = Arc::new(Tally { sums: Sums::default(), form, generation });
+        tally.form.tallies.lock().living.push(Arc::downgrade(&tally));
+        tally
+    }
+
+    /// A statement begins.
+    pub(crate) fn begin(cx: &Context) -> Begun {
+        Begun {
+            at: cx.database.env().monotonic(),
+            waited: storage::lock::waited_by_thread(),
+            examined: cx.examined,
+            counted: COUNTED.map(|counter| cx.counters.get(counter)),
+        }
+    }
+
+    /// The forms with what their statements have cost.
+    pub(crate) fn summaries(&self) -> Vec<Summary> {
+        let forms = self.forms.lock();
+        let all: Vec<_> = forms.others.iter().chain(forms.table.iter()).cloned().collect();
+        drop(forms);
+        let mut all: Vec<_> = all.iter().map(|form| Summary::of(form)).collect();
+        // Those that run for the first time have cost nothing yet.
+        all.retain(|summary| summary.sum(Sum::Count) > 0);
+        all.sort_by_key(|summary| summary.first_seen);
+        all
+    }
+}
+
+impl Begun {
+    /// The statement has ended, and has sent so many rows.
+    pub(crate) fn end(
+        self,
+        cx: &Context,
+        tally: &Tally,
+        text: &[u8],
+        kind: &StatementKind,
+        (rows, failed): (u64, bool),
+    ) {
+        let took = cx.database.env().monotonic().saturating_sub(self.at);
+        let sums = &tally.sums;
+        let picoseconds =
+            |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000);
+        let time = picoseconds(took);
+        sums.add(Sum::Count, 1);
+        sums.add(Sum::TimerWait, time);
+        sums.add(Sum::LockTime, picoseconds(storage::lock::waited_by_thread().saturating_sub(self.waited)));
+        sums.add(Sum::Errors, failed.into());
+        // As in MySQL, the error is no warning here.
+        sums.add(Sum::Warnings, if failed { 0 } else { cx.diagnostics.warning_count() });
+        sums.add(Sum::RowsAffected, if failed { 0 } else { cx.status.affected });
+        sums.add(Sum::RowsSent, rows);
+        sums.add(Sum::RowsExamined, cx.examined.rows - self.examined.rows);
+        sums.add(Sum::NoIndexUsed, u64::from(cx.examined.full_scans > self.examined.full_scans));
+        for ((sum, counter), before) in sums.counted.iter().zip(COUNTED).zip(self.counted) {
+            let counted = cx.counters.get(counter).wrapping_sub(before);
+            // FLUSH STATUS may have reset the counter.
+            if counted != 0 && counted < u64::MAX / 2 {
+                sum.store(sum.load(Relaxed).wrapping_add(counted), Relaxed);
+            }
+        }
+        raise(&sums.least, u64::MAX - time);
+        raise(&sums.most, time);
+        raise(&sums.last_seen, cx.real_moment() as u64);
+        let bucket = &sums.times[bucket_of(took)];
+        bucket.store(bucket.load(Relaxed).saturating_add(1), Relaxed);
+        let sample_time = &tally.form.sample_time;
+        if sample_time.load(Relaxed) < time {
+            sample_time.store(time, Relaxed);
+            let sql_mode = cx.variables().uint(crate::variables::ids::SQL_MODE);
+            let mut text = statement_log::hidden(kind, text, sql_mode).into_owned();
+            if text.len() > TEXT_MAX {
+                text.truncate(String::from_utf8_lossy(&text[..TEXT_MAX]).trim_end_matches('\u{fffd}').len());
+            }
+            *tally.form.sample.lock() = Sample { text: text.into(), seen: cx.real_moment() as u64 };
+        }
+    }
+}
+
+/// The bucket of a time: the octave of its microseconds, and a quarter of it.
+fn bucket_of(time: Duration) -> usize {
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
+    let octave = micros.ilog2();
+    // The two bits behind the first one.
+    let quarter = (micros << 2 >> octave) as u32 & (BUCKETS_OF_OCTAVE - 1);
+    ((octave * BUCKETS_OF_OCTAVE + quarter) as usize).min(BUCKETS - 1)
+}
+
+/// The end of a bucket, in microseconds.
+fn end_of(bucket: usize) -> u64 {
+    let (octave, quarter) = (bucket as u32 / BUCKETS_OF_OCTAVE, bucket as u64 % u64::from(BUCKETS_OF_OCTAVE));
+    ((5 + quarter) << octave) >> 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_end_where_the_next_ones_begin() {
+        for micros in [1, 2, 3, 4, 5, 7, 8, 100, 1000, 123_456, 5_000_000, 30_000_000] {
+            let bucket = bucket_of(Duration::from_micros(micros));
+            let end = end_of(bucket);
+            assert!(micros < end.max(2) || micros < 4, "{micros} is in {bucket}, which ends at {end}");
+            assert!(end <= micros * 2, "{micros} is in {bucket}, which ends at {end}");
+        }
+        assert_eq!(bucket_of(Duration::MAX), BUCKETS - 1);
+    }
+}
