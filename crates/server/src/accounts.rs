@@ -1,7 +1,12 @@
 //! Accounts for authentication, from the catalog.
 
-use protocol::{Account, AccountSource, Plugin};
+use std::borrow::Cow;
+
+use protocol::{Account, AccountSource, Decoys, Plugin};
 use sql::Database;
+use sql::parser::client_text;
+use sql::types::Collation;
+use sql::variables::ids;
 
 /// The catalog as authentication sees it.
 pub struct Accounts<'a>(pub &'a Database);
@@ -28,5 +33,19 @@ impl AccountSource for Accounts<'_> {
             locked: account.locked,
             require_tls: account.require_tls,
         })
+    }
+
+    fn name<'a>(&self, name: &'a [u8], collation: Option<u16>) -> Cow<'a, [u8]> {
+        match collation.and_then(Collation::by_id) {
+            Some(collation) => client_text::shown(name, collation.charset()),
+            None => name.into(),
+        }
+    }
+
+    fn decoys(&self) -> Decoys {
+        let (accounts, native) = self.0.count_accounts(Plugin::Native.name());
+        // The server's UUID is told to those only who have logged in.
+        let secret = self.0.globals().text(ids::SERVER_UUID).as_bytes().to_vec();
+        Decoys { accounts, native, secret }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-/// A field that marks are put into. Its corner at the left and bottom is (0, 0), the opposite one (1, 1).
+/// A field that marks are put into. Its corner at the left and bottom is (0, 0), the opposite one
+/// (1, 1).
 pub(crate) struct Field {
     columns: usize,
     lines: usize,
@@ -38,7 +39,8 @@ impl Field {
         }
     }
 
-    /// Appends the field: `label` says what stands beside a line, `below` what stands under a column.
+    /// Appends the field: `label` says what stands beside a line, `below` what stands under a
+    /// column.
     pub(crate) fn write(&self, label: impl Fn(usize) -> String, below: &[(usize, String)], out: &mut String) {
         for (i, line) in self.cells.iter().enumerate() {
             let line: String = line.iter().collect();
@@ -57,7 +59,8 @@ impl Field {
     }
 }
 
-/// Appends a bar for each label and count, the longest `width` characters long. A count that is not 0 has a bar.
+/// Appends a bar for each label and count, the longest `width` characters long. A count that is not
+/// 0 has a bar.
 pub(crate) fn write_bars(bars: &[(String, u64)], width: usize, out: &mut String) {
     let most = bars.iter().map(|(_, n)| *n).max().unwrap_or(0).max(1);
     let labels = bars.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);

@@ -1,6 +1,7 @@
 //! Who is connected: seats are counted here, and every socket can be shut from here.
 //!
-//! (N1) At most `max_connections` + 1 connections have a seat; the last seat is for an administrator.
+//! (N1) At most `max_connections` + 1 connections have a seat; the last seat is for an
+//!      administrator.
 //! (N2) A seat is free again when its connection ends, however it ends.
 
 use parking_lot::Mutex;
@@ -102,7 +103,8 @@ pub struct Connections {
 /// A live connection, as others see it.
 struct Live {
     handle: Handle,
-    /// It runs a statement now. A flag for each, so that statements of different sessions touch nothing in common.
+    /// It runs a statement now. A flag for each, so that statements of different sessions touch
+    /// nothing in common.
     running: AtomicBool,
 }
 
@@ -152,7 +154,8 @@ impl Connections {
         }
     }
 
-    /// Ends every connection: no command is read any more, replies still go out. With `Shutdown::Both` not even those.
+    /// Ends every connection: no command is read any more, replies still go out. With
+    /// `Shutdown::Both` not even those.
     pub fn shut_all(&self, how: Shutdown) {
         for live in self.live.lock().values() {
             live.handle.shut(how);
@@ -172,8 +175,8 @@ impl Connections {
 }
 
 impl Seat {
-    /// Waits until the client has sent something or left, or `other` can be read, for `patience` at the most; tells which of
-    /// the two.
+    /// Waits until the client has sent something or left, or `other` can be read, for `patience` at
+    /// the most; tells which of the two.
     pub fn wait_readable(&self, other: BorrowedFd<'_>, patience: Duration) -> io::Result<(bool, bool)> {
         self.live.handle.wait_readable(other, patience)
     }

@@ -40,9 +40,9 @@ pub fn open(
     Ok(database)
 }
 
-/// Runs the recovery on a thread of its own. It parses the definitions in the log and in the catalog, which were accepted
-/// by sessions of any `thread_stack`: with more stack than the largest of those it can't fail where they did not. Only what
-/// is used of it takes memory.
+/// Runs the recovery on a thread of its own. It parses the definitions in the log and in the
+/// catalog, which were accepted by sessions of any `thread_stack`: with more stack than the largest
+/// of those it can't fail where they did not. Only what is used of it takes memory.
 fn on_a_large_stack<T: Send>(open: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("recovery".into()).stack_size(STACK);

@@ -1,7 +1,10 @@
-//! The data directory: made at the first start, owned by one server at a time, with its UUID and process id.
+//! The data directory: made at the first start, owned by one server at a time, with its UUID and
+//! process id.
 //!
-//! - `duramen.lock` is locked as long as the server runs, so that no second one opens the same files.
-//! - `auto.cnf` keeps `server_uuid`, in MySQL's form.
+//! - `duramen.lock`, and the directory itself, are locked as long as the server runs, so that no
+//!   second one opens the same files.
+//! - `auto.cnf` keeps `server_uuid`, in MySQL's form, with a checksum in a comment: a server with
+//!   another UUID would give out GTIDs of a server that does not exist.
 //! - `duramen.pid` (or `--pid-file`) holds the process id; removed at the end.
 
 use env::{Env, OpenMode};
@@ -36,6 +39,10 @@ pub enum DatadirError {
     /// `auto.cnf` holds no UUID.
     #[error("'{}' has no line server-uuid=UUID; remove the file to give this server a new identity", .0.display())]
     NoUuid(PathBuf),
+    /// `auto.cnf` has another UUID than its checksum says.
+    #[error("the server-uuid in '{}' is not the one that its checksum is of: the file is damaged, or somebody has changed it. Restore it \
+        from a copy; or, if the server is to have this UUID, remove the line with the checksum", .0.display())]
+    ChangedUuid(PathBuf),
 }
 
 /// A data directory that is ours until this is dropped.
@@ -45,6 +52,8 @@ pub struct Datadir {
     pid_file: PathBuf,
     server_uuid: String,
     is_new: bool,
+    /// `auto.cnf` is missing.
+    is_unwritten: bool,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -60,7 +69,10 @@ impl Datadir {
         let auto = path.join("auto.cnf");
         let has_uuid = env.exists(&auto);
         let is_new = !has_uuid && !env.exists(&path.join(STORE_FOLDER));
-        let server_uuid = if has_uuid { read_uuid(&*env, &auto)? } else { make_uuid(&*env, &auto)? };
+        let server_uuid = if has_uuid { read_uuid(&*env, &auto)? } else { make_uuid(&*env) };
+        if is_new {
+            write_uuid(&*env, &auto, &server_uuid)?;
+        }
         if !has_uuid && !is_new {
             tracing::warn!(
                 "{} is missing, so this server has a new server_uuid: {server_uuid}. Its next transactions have GTIDs of \
@@ -70,7 +82,21 @@ impl Datadir {
         }
         write_pid(&*env, pid_file).map_err(|e| failed("write", pid_file, e))?;
         let (path, pid_file) = (path.to_owned(), pid_file.to_owned());
-        Ok(Self { env, path, pid_file, server_uuid, is_new, _lock: lock })
+        let is_unwritten = !has_uuid && !is_new;
+        Ok(Self { env, path, pid_file, server_uuid, is_new, is_unwritten, _lock: lock })
+    }
+
+    /// Writes `auto.cnf` if it was missing in a directory that is not new: once nothing stops the
+    /// start any more, which else would have changed something (R2 of ARCHITECTURE.md), and before
+    /// a transaction gets its GTID.
+    ///
+    /// # Errors
+    /// [`DatadirError::Io`]
+    pub fn write_missing_uuid(&self) -> Result<(), DatadirError> {
+        match self.is_unwritten {
+            true => write_uuid(&*self.env, &self.path.join("auto.cnf"), &self.server_uuid),
+            false => Ok(()),
+        }
     }
 
     /// Where it is.
@@ -117,31 +143,56 @@ fn in_use(env: &dyn Env, path: &Path, pid_file: &Path) -> DatadirError {
     DatadirError::InUse { dir: path.to_owned(), pid: pid.map(|p| p.trim().to_owned()) }
 }
 
-fn make_uuid(env: &dyn Env, auto: &Path) -> Result<String, DatadirError> {
+fn make_uuid(env: &dyn Env) -> String {
     let mut bytes = [0; 16];
     env.random(&mut bytes);
     // A random UUID (RFC 9562): version 4, variant 10.
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    let uuid = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-");
-    env.replace_file(auto, format!("[auto]\nserver-uuid={uuid}\n").as_bytes())
-        .map_err(|e| failed("write", auto, e))?;
-    Ok(uuid)
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+fn write_uuid(env: &dyn Env, auto: &Path, uuid: &str) -> Result<(), DatadirError> {
+    let text = format!("[auto]\nserver-uuid={uuid}\n{CHECKSUM}{:08x}\n", crc32fast::hash(uuid.as_bytes()));
+    env.replace_file(auto, text.as_bytes()).map_err(|e| failed("write", auto, e))
 }
 
 fn read_uuid(env: &dyn Env, auto: &Path) -> Result<String, DatadirError> {
     let content = env.read_file(auto).map_err(|e| failed("read", auto, e))?;
-    uuid_in(&String::from_utf8_lossy(&content)).ok_or_else(|| DatadirError::NoUuid(auto.to_owned()))
+    match uuid_in(&String::from_utf8_lossy(&content)) {
+        Ok(uuid) => Ok(uuid),
+        Err(NoUuid::Missing) => Err(DatadirError::NoUuid(auto.to_owned())),
+        Err(NoUuid::Changed) => Err(DatadirError::ChangedUuid(auto.to_owned())),
+    }
 }
 
-/// The server's UUID in the text of an `auto.cnf`.
-pub(crate) fn uuid_in(text: &str) -> Option<String> {
+/// What the checksum follows.
+const CHECKSUM: &str = "# checksum of server-uuid: ";
+
+/// Why an `auto.cnf` gives no UUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoUuid {
+    /// It has none.
+    Missing,
+    /// It has another one than its checksum is of.
+    Changed,
+}
+
+/// The server's UUID in the text of an `auto.cnf`. One that another server or a person wrote has no
+/// checksum.
+pub(crate) fn uuid_in(text: &str) -> Result<String, NoUuid> {
     let uuid = text.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
         matches!(name.trim(), "server-uuid" | "server_uuid").then(|| value.trim().to_ascii_lowercase())
     });
-    uuid.filter(|u| is_uuid(u))
+    let uuid = uuid.filter(|u| is_uuid(u)).ok_or(NoUuid::Missing)?;
+    let checksum = text.lines().find_map(|line| line.strip_prefix(CHECKSUM));
+    match checksum.map(|sum| u32::from_str_radix(sum.trim(), 16)) {
+        None => Ok(uuid),
+        Some(Ok(sum)) if sum == crc32fast::hash(uuid.as_bytes()) => Ok(uuid),
+        Some(_) => Err(NoUuid::Changed),
+    }
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -184,6 +235,10 @@ mod tests {
         assert!(first.is_new() && is_uuid(first.server_uuid()));
         let second = Datadir::open(env.clone(), &path, &pid_file).err().unwrap().to_string();
         assert!(second.contains(&format!("(process {})", std::process::id())), "{second}");
+        // Somebody takes the lock file for a left-over.
+        env.remove_file(&path.join("duramen.lock")).unwrap();
+        let second = Datadir::open(env.clone(), &path, &pid_file).err();
+        assert!(matches!(second, Some(DatadirError::InUse { .. })), "the directory itself is locked");
         let uuid = first.server_uuid().to_owned();
         drop(first);
         assert!(!env.exists(&pid_file));
@@ -196,8 +251,28 @@ mod tests {
         env.remove_file(&path.join("auto.cnf")).unwrap();
         let other = Datadir::open(env.clone(), &path, &pid_file).unwrap();
         assert!(!other.is_new() && is_uuid(other.server_uuid()) && other.server_uuid() != uuid);
+        assert!(!env.exists(&path.join("auto.cnf")), "a start that is refused changes nothing");
+        other.write_missing_uuid().unwrap();
+        let other_uuid = other.server_uuid().to_owned();
         drop(other);
+        assert_eq!(Datadir::open(env.clone(), &path, &pid_file).unwrap().server_uuid(), other_uuid);
         env.replace_file(&path.join("auto.cnf"), b"[auto]\nserver-uuid=x\n").unwrap();
         assert!(matches!(Datadir::open(env.clone(), &path, &pid_file), Err(DatadirError::NoUuid(_))));
+    }
+
+    #[test]
+    fn a_uuid_that_was_damaged_is_not_taken_for_another_server() {
+        let env = SimEnv::new(1);
+        let auto = Path::new("/auto.cnf");
+        let uuid = make_uuid(&env);
+        write_uuid(&env, auto, &uuid).unwrap();
+        let text = String::from_utf8(env.read_file(auto).unwrap()).unwrap();
+        assert_eq!(uuid_in(&text), Ok(uuid.clone()));
+        let other = uuid.replace(&uuid[..1], if uuid.starts_with('7') { "8" } else { "7" });
+        assert_eq!(uuid_in(&text.replacen(&uuid, &other, 1)), Err(NoUuid::Changed));
+        let sum = text.trim_end().len() - 1;
+        assert_eq!(uuid_in(&text[..sum]), Err(NoUuid::Changed), "a checksum cut short");
+        // Without the line, as MySQL writes the file, it is what it says.
+        assert_eq!(uuid_in(&format!("[auto]\nserver-uuid={other}\n")), Ok(other));
     }
 }

@@ -1,9 +1,10 @@
 //! Commands: what each `COM_*` packet does with the session, and what it replies.
 //!
-//! Some commands of old are statements by now; those are run as such, so that they ask for the same privileges.
+//! Some commands of old are statements by now; those are run as such, so that they ask for the same
+//! privileges.
 
 use crate::dump::{self, Reader};
-use crate::results::{self, Kept, Results};
+use crate::results::{Kept, Names, Results};
 use crate::session::{Client, End, open_session};
 use crate::statements;
 use protocol::attributes::Attribute;
@@ -32,7 +33,10 @@ pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
     };
     count(client, &command);
     match command {
-        Command::Quit => return Next::Close(End::Quit),
+        Command::Quit => {
+            client.session.log_command("Quit", b"");
+            return Next::Close(End::Quit);
+        }
         Command::ChangeUser(request) => return change_user(client, &request),
         Command::BinlogDump(request) => return dump::by_position(client, &request),
         Command::BinlogDumpGtid(request) => return dump::by_gtids(client, &request),
@@ -92,7 +96,8 @@ fn count(client: &Client<'_>, command: &Command<'_>) {
 }
 
 fn fail(client: &mut Client<'_>, error: &SqlError) {
-    client.connection.write_error(&results::error(error));
+    let reply = client.failed(error);
+    client.connection.write_error(&reply);
 }
 
 fn query(client: &mut Client<'_>, text: &[u8]) {
@@ -123,7 +128,7 @@ fn quietly(client: &mut Client<'_>, text: &[u8], sink: &mut dyn ResultSink) -> b
 }
 
 fn init_db(client: &mut Client<'_>, name: &[u8]) {
-    match client.session.use_database(&String::from_utf8_lossy(name)) {
+    match client.session.use_database_of_client(name) {
         Ok(()) => client.ok(),
         Err(e) => fail(client, &e),
     }
@@ -140,7 +145,8 @@ fn field_list(client: &mut Client<'_>, table: &[u8], wildcard: &[u8]) {
     if quietly(client, &text, &mut kept) {
         let matching =
             kept.columns.iter().filter(|c| wildcard.is_empty() || like(c.name.as_bytes(), wildcard));
-        let columns: Vec<_> = matching.map(|c| (results::definition(c), None)).collect();
+        let names: Vec<_> = matching.map(Names::of).collect();
+        let columns: Vec<_> = names.iter().map(|names| (names.definition(), None)).collect();
         client.connection.write_field_list(&columns, Status(client.session.status()));
     }
 }
@@ -186,6 +192,9 @@ fn refresh(client: &mut Client<'_>, what: u8) {
 }
 
 fn debug(client: &mut Client<'_>) {
+    if let Err(e) = client.session.need_privilege("SUPER") {
+        return fail(client, &e);
+    }
     for (name, value) in client.server.status.rows(None) {
         if value != "0" {
             tracing::info!("{name} {value}");

@@ -2,9 +2,9 @@
 //!
 //! Who reads the log so needs REPLICATION SLAVE, and nothing else.
 //!
-//! What the reader can do, it said before in user variables: `@source_binlog_checksum` and `@source_heartbeat_period`
-//! (nanoseconds), or the same with `master`, their names of old; and `@rpl_semi_sync_replica` or `.._slave`, that it acknowledges
-//! (`acknowledged.rs`).
+//! What the reader can do, it said before in user variables: `@source_binlog_checksum` and
+//! `@source_heartbeat_period` (nanoseconds), or the same with `master`, their names of old; and
+//! `@rpl_semi_sync_replica` or `.._slave`, that it acknowledges (`acknowledged.rs`).
 
 mod acknowledged;
 pub(crate) mod mariadb;
@@ -39,7 +39,7 @@ const REPLACE_PATIENCE: Duration = Duration::from_secs(1);
 /// COM_REGISTER_SLAVE: SHOW REPLICAS lists it from now on.
 pub(crate) fn register(client: &mut Client<'_>, replica: &RegisterReplica<'_>) {
     if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
-        return client.connection.write_error(&results::error(&error));
+        return client.connection.write_error(&results::error(&error, None));
     }
     let replica = Replica {
         server_id: replica.server_id,
@@ -71,15 +71,16 @@ pub(crate) fn by_gtids(client: &mut Client<'_>, request: &BinlogDump<'_>) -> Nex
     }
 }
 
-/// What ends the connection of a replica that did not say what it is. The client library in MySQL's and MariaDB's servers makes a
-/// lost connection again by itself, in the middle of what they say before they ask for the log. Of an error they would never
-/// come again; of a lost connection they do, and say it all.
+/// What ends the connection of a replica that did not say what it is. The client library in MySQL's
+/// and MariaDB's servers makes a lost connection again by itself, in the middle of what they say
+/// before they ask for the log. Of an error they would never come again; of a lost connection they
+/// do, and say it all.
 const SAYS_NOTHING: &str = "its replica has not said what it reads";
 
 /// Streams the log until its end, if the request does not wait there, or until something ends it.
 fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) -> Next {
     if let Err(error) = client.session.need_privilege("REPLICATION SLAVE") {
-        client.connection.write_error(&results::error(&error));
+        client.connection.write_error(&results::error(&error, None));
         return Next::Reply;
     }
     let checksum = checksum_wish(&client.session);
@@ -130,7 +131,8 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         Err(DumpError::Interrupted) if replaced.load(Relaxed) => {
             client.connection.write_error(&ErrorReply::new(FATAL, b"HY000", REPLACED));
         }
-        // After error 1236 a replica would never come again; after a lost connection it does, as soon as it can.
+        // After error 1236 a replica would never come again; after a lost connection it does, as
+        // soon as it can.
         Err(DumpError::Interrupted) => return Next::Close(End::Server("its reading of the log was ended")),
         // The caller's flush meets the same error and ends the connection.
         Err(DumpError::Stream(_)) => {}
@@ -148,8 +150,8 @@ fn tell_of(connection: u64, request: &Request<'_>) {
     }
 }
 
-/// Ends the stream that the same replica still has, on a connection that it lost. Returns the mark by which this one
-/// learns that it is replaced in turn.
+/// Ends the stream that the same replica still has, on a connection that it lost. Returns the mark
+/// by which this one learns that it is replaced in turn.
 fn take_place(client: &Client<'_>, server_id: u32, by_gtids: bool) -> Arc<AtomicBool> {
     let replicas = client.server.database.replicas();
     let uuid = uuid(&client.session);
@@ -190,7 +192,8 @@ fn uuid(session: &Session) -> String {
     }
 }
 
-/// Who reads the log, as far as the login's attributes tell. What more there is to know, readers say themselves.
+/// Who reads the log, as far as the login's attributes tell. What more there is to know, readers
+/// say themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// A server of MySQL or MariaDB, as a replica.
@@ -209,7 +212,8 @@ impl Reader {
         let is_replica_of_mysql = value(b"_client_role") == Some(b"binary_log_listener");
         match (value(b"_client_name"), value(b"program_name")) {
             _ if is_replica_of_mysql => Self::Replica,
-            // Programs have a name, and no other client tells which server it means: MariaDB's servers do.
+            // Programs have a name, and no other client tells which server it means: MariaDB's
+            // servers do.
             (Some(b"libmysql"), None) if value(b"_server_host").is_some() => Self::Replica,
             (Some(b"libmariadb"), Some(b"mysqlbinlog" | b"mariadb-binlog")) => Self::MariadbBinlog,
             (Some(b"pymysql"), _) => Self::PyMySql,
@@ -220,9 +224,10 @@ impl Reader {
 
 /// Tells MariaDB's reader of remote logs this server's version with `5.5.5-` in front.
 ///
-/// It refuses whatever does not begin with a version of its own past (1, 3, 4, 5), and reads nothing else out of it:
-/// how the events are to be read it learns from the format description. MariaDB's servers put the same prefix before
-/// their own version, for replicas that knew of nothing later.
+/// It refuses whatever does not begin with a version of its own past (1, 3, 4, 5), and reads
+/// nothing else out of it: how the events are to be read it learns from the format description.
+/// MariaDB's servers put the same prefix before their own version, for replicas that knew of
+/// nothing later.
 pub(crate) fn answer_version(client: &mut Client<'_>) {
     let version = format!("5.5.5-{}", client.server.variables.text(ids::VERSION));
     answer(client, "VERSION()", Some(&version));

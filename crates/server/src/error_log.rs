@@ -1,6 +1,7 @@
 //! The error log: one line on standard error for each message.
 //!
-//! `2026-11-21T03:43:18.123456Z [Warning] [server] text`: UTC, MySQL's words for the levels, the crate that speaks.
+//! `2026-11-21T03:43:18.123456Z [Warning] [server] text`: UTC, MySQL's words for the levels, the
+//! crate that speaks.
 
 use env::{Env, UnixMicros};
 use std::fmt;

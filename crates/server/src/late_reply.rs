@@ -1,12 +1,17 @@
-//! The reply to a commit, or to a statement that has read what is not durable yet: whoever makes it durable sends it for the
-//! session.
+//! The reply to a commit, or to a statement that has read what is not durable yet: whoever makes it
+//! durable sends it for the session.
 //!
-//! The session's thread waits for the client's next command meanwhile. Were it to wait for the log instead, it would have
-//! to be woken for it, send the reply, and go to sleep again: two more switches between threads for every commit, which cost
-//! more than all the rest of a small one.
+//! The session's thread waits for the client's next command meanwhile. Were it to wait for the log
+//! instead, it would have to be woken for it, send the reply, and go to sleep again: two more
+//! switches between threads for every commit, which cost more than all the rest of a small one.
 //!
-//! (W1) While a reply is out, nobody else writes to the socket: the session runs no command, and ends not before it is sent.
-//! (W2) Whoever sends it never waits for the client: if the socket takes no more, a thread of its own goes on.
+//! A command of several statements has a reply of several packets. All that are not sent yet go out
+//! together, once the last statement's outcome is known; only the last packet depends on that.
+//!
+//! (W1) While a reply is out, nobody else writes to the socket: the session runs no command, and
+//!      ends not before it is sent.
+//! (W2) Whoever sends it never waits for the client: if the socket takes no more, a thread of its
+//!      own goes on.
 
 use crate::connections::{Seat, Sender};
 use crate::results;
@@ -75,7 +80,7 @@ impl Outbox {
     fn settled(self: &Arc<Self>, outcome: Result<(), SqlError>) {
         let mut slot = self.slot.lock();
         if let Err(e) = outcome {
-            slot.reply.replace(&results::error(&e));
+            slot.reply.replace(&results::error(&e, None));
         }
         let length = slot.reply.bytes().len();
         let sent = match self.socket.send_some(slot.reply.bytes()) {

@@ -1,7 +1,9 @@
-//! The server: options, sessions, the life of the process. See ARCHITECTURE.md for how the crates meet.
+//! The server: options, sessions, the life of the process. See ARCHITECTURE.md for how the crates
+//! meet.
 //!
-//! Reading order: [`options`] (what it starts with), [`server`] (start and stop), `listener`, [`session`] (a connection
-//! from accept to end), [`dispatch`] (its commands), `statements` (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`], [`repair`].
+//! Reading order: [`options`] (what it starts with), [`server`] (start and stop), `listener`,
+//! [`session`] (a connection from accept to end), [`dispatch`] (its commands), `statements`
+//! (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`], [`repair`].
 
 pub mod accounts;
 mod charts;
@@ -28,3 +30,4 @@ mod statements;
 pub mod status;
 pub mod stop;
 pub mod threads;
+pub mod unsupported;

@@ -11,10 +11,20 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Connections that wait to be accepted; the kernel takes the smaller of this and `net.core.somaxconn`.
+/// Connections that wait to be accepted; the kernel takes the smaller of this and
+/// `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 /// How long to wait before accepting again when the process has no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// The Unix socket is for its owner and the group, whatever the umask.
+const SOCKET_MODE: u32 = 0o660;
+
+/// True if there is a socket of this name, not a link to one either.
+fn is_socket(path: &Path) -> bool {
+    rustix::fs::lstat(path)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Socket)
+}
 
 /// A socket that listens.
 pub enum Listener {
@@ -25,7 +35,8 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Listens on each address of `hosts` (names or addresses divided by commas; `*` for all of the machine's).
+    /// Listens on each address of `hosts` (names or addresses divided by commas; `*` for all of the
+    /// machine's).
     pub fn tcp(hosts: &str, port: u16) -> Result<Vec<Listener>, String> {
         let mut listeners = Vec::new();
         for host in hosts.split(',').map(str::trim).filter(|h| !h.is_empty()) {
@@ -57,17 +68,27 @@ impl Listener {
         Ok(Listener::Tcp(listener))
     }
 
-    /// Listens on a Unix socket. A file left over by a server that was killed is replaced: the data directory's lock
-    /// is ours, and a socket that someone answers on is refused.
+    /// Listens on a Unix socket. A file left over by a server that was killed is replaced: the data
+    /// directory's lock is ours, and a socket that someone answers on is refused.
     pub fn unix(env: &dyn env::Env, path: &Path) -> Result<Listener, String> {
         if env.exists(path) {
+            if !is_socket(path) {
+                return Err(format!(
+                    "'{}' is there and no Unix socket: it stays as it is; give --socket another path",
+                    path.display()
+                ));
+            }
             if UnixStream::connect(path).is_ok() {
                 return Err(format!("another server listens on the Unix socket '{}'", path.display()));
             }
             env.remove_file(path).map_err(|e| format!("can't replace '{}': {e}", path.display()))?;
         }
         match UnixListener::bind(path) {
-            Ok(listener) => Ok(Listener::Unix(listener, path.to_owned())),
+            Ok(listener) => {
+                let modes = rustix::fs::chmod(path, rustix::fs::Mode::from_raw_mode(SOCKET_MODE));
+                modes.map_err(|e| format!("can't set the modes of '{}': {e}", path.display()))?;
+                Ok(Listener::Unix(listener, path.to_owned()))
+            }
             Err(e) if e.kind() == ErrorKind::InvalidInput => Err(format!(
                 "can't listen on the Unix socket '{}': its path is too long; give --socket a shorter one",
                 path.display()
@@ -141,6 +162,7 @@ impl Listener {
     /// Removes the Unix socket's file.
     pub fn remove(&self, env: &dyn env::Env) {
         if let Listener::Unix(_, path) = self
+            && is_socket(path)
             && let Err(e) = env.remove_file(path)
         {
             tracing::warn!("can't remove '{}': {e}", path.display());
@@ -150,7 +172,8 @@ impl Listener {
 
 impl Peer {
     fn tcp(stream: TcpStream, from: SocketAddr) -> Peer {
-        // Replies are whole writes; waiting for more only delays them. Keepalive finds dead peers of idle sessions.
+        // Replies are whole writes; waiting for more only delays them. Keepalive finds dead peers
+        // of idle sessions.
         let _ = stream.set_nodelay(true);
         let _ = rustix::net::sockopt::set_socket_keepalive(&stream, true);
         Peer::Tcp(stream, from.ip().to_canonical())

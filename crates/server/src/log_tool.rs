@@ -1,10 +1,13 @@
-//! `duramen binlog`: binary log files read, verified, measured, searched, cut, and replayed to a point in time.
+//! `duramen binlog`: binary log files read, verified, measured, searched, cut, and replayed to a
+//! point in time.
 //!
-//! Files are those of MySQL, MariaDB or Duramen. Each command reads them from front to back, event by event: memory is bounded
-//! by the largest event, whatever the files' sizes. No command changes a file that it reads.
+//! Files are those of MySQL, MariaDB or Duramen. Each command reads them from front to back, event
+//! by event: memory is bounded by the largest event, whatever the files' sizes. No command changes
+//! a file that it reads.
 //!
-//! Reading order: [`arguments`], [`input`] (which files, and which of their events), then a module for each command.
-//! Elsewhere: events as text and JSON, and reading a file (`binlog`). The commands are told in docs/binlog-tool.md.
+//! Reading order: [`arguments`], [`input`] (which files, and which of their events), then a module
+//! for each command. Elsewhere: events as text and JSON, and reading a file (`binlog`). The
+//! commands are told in docs/binlog-tool.md.
 
 pub(crate) mod arguments;
 mod cut;
@@ -30,7 +33,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Compressed statements, rows and events may have so many bytes: as the longest event that is read.
+/// Compressed statements, rows and events may have so many bytes: as the longest event that is
+/// read.
 const EXPANDED_MAX: usize = binlog::event::EVENT_LENGTH_MAX as usize;
 
 /// Why a command can't do what it was asked.
@@ -86,8 +90,8 @@ enum Outcome {
 
 const COMMANDS: [&str; 8] = ["print", "verify", "stats", "find", "cut", "rewrite", "replay", "help"];
 
-/// Does what the arguments behind `duramen binlog` ask. Exit codes: 0 for done, 1 for damage or nothing found, 2 for what
-/// can't be done.
+/// Does what the arguments behind `duramen binlog` ask. Exit codes: 0 for done, 1 for damage or
+/// nothing found, 2 for what can't be done.
 pub fn run(args: &[String]) -> ExitCode {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     match command(&env, args) {

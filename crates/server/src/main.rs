@@ -5,6 +5,10 @@ use server::options::{self, Command};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+/// Statements are bounded by what their threads take.
+#[global_allocator]
+static ALLOCATOR: stdx::memory::Counting = stdx::memory::Counting;
+
 const USAGE: &str = "\
 duramen: a database server that speaks MySQL's protocol and whose binary log is its only log.
 

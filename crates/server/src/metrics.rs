@@ -1,9 +1,10 @@
 //! Metrics for Prometheus: a tiny HTTP answerer, off unless `duramen_metrics_address` says where.
 //!
-//! One thread takes one request at a time, reads its head, answers, and hangs up. What is told is what
-//! `SHOW GLOBAL STATUS` counts (`text`).
+//! One thread takes one request at a time, reads its head, answers, and hangs up. What is told is
+//! what `SHOW GLOBAL STATUS` counts (`text`).
 //!
-//! (P1) A request takes bounded time and memory: a client that is slow or says too much is hung up on.
+//! (P1) A request takes bounded time and memory: a client that is slow or says too much is hung up
+//!      on.
 //! (P2) Only loopback is listened on, unless the setting names an address.
 
 mod http;
@@ -32,7 +33,8 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Listens where `duramen_metrics_address` says, if it does; the variable then tells the port that was given.
+    /// Listens where `duramen_metrics_address` says, if it does; the variable then tells the port
+    /// that was given.
     pub(crate) fn start(server: &Arc<Server>) -> Result<Self, String> {
         let address = server.variables.text(ids::DURAMEN_METRICS_ADDRESS);
         if address.is_empty() {

@@ -1,14 +1,16 @@
 //! Start options: from the command line and my.cnf to the values that the server starts with.
 //!
-//! 1. [`arguments`] cuts the command line into named options, [`file`] does the same for the files it names.
-//! 2. [`names`] finds what each name means: a system variable, its `skip-` form, or one of the few others.
+//! 1. [`arguments`] cuts the command line into named options, [`file`] does the same for the files
+//!    it names.
+//! 2. [`names`] finds what each name means: a system variable, its `skip-` form, or one of the few
+//!    others.
 //! 3. Files first, then the command line: the last one wins.
 //!
-//! (O1) An option that is not understood stops the start, with its name, where it stands, and the nearest right one;
-//!      `loose-` in front turns that into a warning.
+//! (O1) An option that is not understood stops the start, with its name, where it stands, and the
+//!      nearest right one; `loose-` in front turns that into a warning.
 //!
-//! Elsewhere: which options there are and what they take (`sql::variables`), the text of `--help` ([`help`]).
-//! MySQL's shortening of option names to any unambiguous beginning is not supported.
+//! Elsewhere: which options there are and what they take (`sql::variables`), the text of `--help`
+//! ([`help`]). MySQL's shortening of option names to any unambiguous beginning is not supported.
 
 mod arguments;
 mod file;

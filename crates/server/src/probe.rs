@@ -1,14 +1,15 @@
 //! `duramen probe`: what will full durability cost here?
 //!
 //! 1. disk     Writes and flushes, of several sizes, one at a time and side by side (`disk`).
-//! 2. machine  A server in this process, loaded without waiting for the disk: what a round trip and a commit take of the
-//!    processor (`machine`, `load`).
+//! 2. machine  A server in this process, loaded without waiting for the disk: what a round trip and
+//!    a commit take of the processor (`machine`, `load`).
 //! 3. predict  The [`model`] puts the two together, for each setting and number of clients.
-//! 4. check    With `--server`: the same load on a real server, beside the prediction for its settings.
+//! 4. check    With `--server`: the same load on a real server, beside the prediction for its
+//!    settings.
 //! 5. tell     Tables and a plot (`report`, `plot`).
 //!
-//! (Q1) Time and disk are bounded, and whatever was made is removed, after errors and SIGINT too; a server that is
-//!      checked keeps its settings and loses the probe's database.
+//! (Q1) Time and disk are bounded, and whatever was made is removed, after errors and SIGINT too; a
+//!      server that is checked keeps its settings and loses the probe's database.
 //!
 //! The model is told in docs/probe.md.
 
@@ -194,7 +195,8 @@ fn probe(watch: &Watch, arguments: &Arguments) -> Result<(), ProbeError> {
     Ok(())
 }
 
-/// The folder to measure: the one that was asked for, or the data directory if there is one, or this one.
+/// The folder to measure: the one that was asked for, or the data directory if there is one, or
+/// this one.
 fn place(watch: &Watch, asked: &Path) -> PathBuf {
     match asked {
         path if path != Path::new("") => path.to_owned(),

@@ -1,31 +1,41 @@
-//! `duramen check` and `duramen repair`: what is wrong with a data directory, and a new one of what is right.
+//! `duramen check` and `duramen repair`: what is wrong with a data directory, and a new one of what
+//! is right.
 //!
-//! The log is the database, so most damage costs nothing: tables are made anew from the log, filters and indexes from the rows,
-//! the log's index from its files. What can be lost is transactions of the log itself, and rows where the log was purged.
+//! The log is the database, so most damage costs nothing: tables are made anew from the log,
+//! filters and indexes from the rows, the log's index from its files. What can be lost is
+//! transactions of the log itself, and rows where the log was purged.
 //!
-//! 1. examine  Log, store and catalog are read (`examine.rs`); the report says what is sound, damaged, lost (`report.rs`).
-//! 2. plan     Where the new directory's tables come from ([`TablesFrom`]), and how much of the log goes there. Tables that are
-//!    sound are kept, also where they are ahead of a log that had to be cut: then the log begins anew behind them.
-//! 3. copy     The log, cut in front of damage, and what else belongs to a data directory (`copy.rs`).
-//! 4. rebuild  The tables (`rebuild.rs`); then the database is opened there and closed again, and read once more.
+//! 1. examine  Log, store and catalog are read (`examine.rs`); the report says what is sound,
+//!    damaged, lost (`report.rs`).
+//! 2. plan     Where the new directory's tables come from ([`TablesFrom`]), and how much of the log
+//!    goes there. Tables that are sound are kept, also where they are ahead of a log that had to be
+//!    cut: then the log begins anew behind them.
+//! 3. copy     The log, cut in front of damage, and what else belongs to a data directory
+//!    (`copy.rs`).
+//! 4. rebuild  The tables (`rebuild.rs`); then the database is opened there and closed again, and
+//!    read once more.
 //! 5. name     The folder gets its name, with the report in it.
 //!
 //! (W1) The damaged directory is only read: nothing in it is made, changed or removed.
 //! (W2) The new directory has its name only when it is whole and recovery has succeeded.
 //! (W3) Nothing is lost unasked: what a repair would lose is told first, and takes `--accept-loss`.
-//! (W4) No GTID is given out twice: where transactions of the log are lost the new directory has another `server_uuid`.
+//! (W4) No GTID is given out twice: where transactions of the log are lost the new directory has
+//!      another `server_uuid`.
 
 mod copy;
 mod examine;
 mod help;
 mod progress;
 mod rebuild;
+mod rehearse;
 mod report;
+mod survey;
 
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::replay::Unfinished;
 use binlog::gtid::GtidSet;
+use binlog::log::LogError;
 use copy::{Cut, NewLog};
 use env::{Env, RealEnv};
 use examine::{Examination, StoreState, one_line};
@@ -137,12 +147,15 @@ struct Repaired {
     cuts: Vec<Cut>,
     /// Log files that were left out although they are readable: the tables have what is in them.
     left_out: Vec<String>,
+    /// Those of the log of before a reset, which were left out too.
+    of_before_reset: Vec<String>,
     /// The log ends earlier than it did.
     loses_log: bool,
     /// The tables are ahead of what is left of the log, so it begins anew behind them.
     begins_anew: bool,
     lost_gtids: GtidSet,
-    /// Damage of the log that no start reads, in the file that the tables' position is in: it stays, and is told.
+    /// Damage of the log that no start reads, in the file that the tables' position is in: it
+    /// stays, and is told.
     stays: Option<String>,
     rebuilt: Rebuilt,
     has_new_uuid: bool,
@@ -155,6 +168,10 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("repair", args, &REPAIR_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to repair")?;
     let into = folder(&arguments, "into", "the data directory to make; a repair changes nothing in place")?;
+    if real(&into).starts_with(real(&dir)) {
+        let what = format!("--into={} is in the data directory, and nothing is made there", into.display());
+        return Err(arguments.wrong(what));
+    }
     let is_json = arguments.has("json");
     let (accepts, forces) = (arguments.has("accept-loss"), arguments.has("force"));
     let found = examine::examine(env, &dir, arguments.value("log-bin"), true)?;
@@ -187,6 +204,16 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     Ok(u8::from(repaired.has_loss() || !repaired.rebuilt.set_aside.is_empty()))
 }
 
+/// A path without symbolic links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), ..) => real,
+        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        _ => path,
+    }
+}
+
 /// Nothing was made.
 fn end(found: &Examination, is_json: bool, outcome: &str, text: &str, code: u8) -> Result<u8, ToolError> {
     match is_json {
@@ -216,15 +243,22 @@ fn make(
     let tables = if from == TablesFrom::Log { binlog::LogPosition::ZERO } else { found.tables_at() };
     let examined = log.cut_damage(tables)?;
     let known = found.known_gtids(&**env, dir);
-    let mut lost_gtids = known.clone();
-    let begins_anew = examined.recovered.end < tables;
+    // What the files in front had behind the tables' position is not known: nothing can follow the
+    // tables.
+    let lacks_front = from != TablesFrom::Log && found.lacks_front(&examined);
+    let begins_anew = lacks_front || examined.recovered.end < tables;
     if begins_anew {
-        let has_all = found.tables_have_all(&**env, dir);
-        let executed = if has_all { known } else { examined.recovered.gtid_executed };
-        lost_gtids.subtract(&executed);
+        let has_all = !lacks_front && found.tables_have_all(&**env, dir);
+        let mut executed = match (has_all, lacks_front) {
+            (true, _) => known.clone(),
+            (_, true) => GtidSet::new(),
+            _ => examined.recovered.gtid_executed,
+        };
+        if lacks_front {
+            log.cut_all()?;
+        }
+        found.survey.iter().for_each(|survey| executed.union(&survey.in_front(tables)));
         log.begin_anew(tables, &executed)?;
-    } else {
-        lost_gtids.subtract(&examined.recovered.gtid_executed);
     }
     let (cuts, left_out) = log.finish()?;
     let stays = found.log.damage_anywhere.as_ref().filter(|damage| {
@@ -232,7 +266,12 @@ fn make(
         is_kept && found.is_in_front_of_tables(damage)
     });
     let stays = stays.map(ToString::to_string);
-    let loses_log = !cuts.is_empty() || found.log.damage.is_some() || found.is_apart;
+    let is_mixed =
+        !found.of_before_reset.is_empty() && matches!(found.log.damage, Some(LogError::Missing { .. }));
+    // What lies in a file's place says nothing of what was in the file.
+    let is_damaged = found.log.damage.is_some() && !is_mixed || !found.replaced.is_empty();
+    let loses_log = !cuts.is_empty() || is_damaged || found.is_apart || found.is_other_log;
+    let of_before_reset = found.of_before_reset.clone();
     let has_new_uuid = loses_log || !copy::has_uuid(&**env, dir);
     copy::others(env, found, dir, target, has_new_uuid, from == TablesFrom::Copy)?;
     let mut rebuilt = Rebuilt::default();
@@ -242,7 +281,20 @@ fn make(
         rebuild::salvage(env, found, files, damage, target, &mut rebuilt)?;
     }
     rebuild::recover(env, target, &found.base_name, &mut rebuilt)?;
-    Ok(Repaired { from, cuts, left_out, loses_log, begins_anew, lost_gtids, stays, rebuilt, has_new_uuid })
+    let mut lost_gtids = known;
+    lost_gtids.subtract(&rebuilt.executed);
+    Ok(Repaired {
+        from,
+        cuts,
+        left_out,
+        of_before_reset,
+        loses_log,
+        begins_anew,
+        lost_gtids,
+        stays,
+        rebuilt,
+        has_new_uuid,
+    })
 }
 
 /// Step 2.
@@ -261,6 +313,12 @@ fn plan(found: &Examination, forces: bool) -> Result<TablesFrom, ToolError> {
     // A start drops trees that no table has: without its record a table would be lost whole.
     let can_salvage = found.catalog.is_some() && !found.catalog_lost_records;
     match &found.store {
+        _ if found.is_other_log && has_everything => Ok(TablesFrom::Log),
+        _ if found.is_other_log => Err(ToolError::Refused(
+            "tables and log are of two servers or times, and the log does not go back to its first file: put the tables or \
+             the log files there that belong to the others. Restore a backup or a copy of a replica if there are none"
+                .to_owned(),
+        )),
         _ if has_everything && (forces || !found.tables_are_sound()) => Ok(TablesFrom::Log),
         StoreState::Read(..) if found.tables_are_sound() => Ok(TablesFrom::Copy),
         // What can be read of the tables has more than a log that is cut.
@@ -273,7 +331,8 @@ fn plan(found: &Examination, forces: bool) -> Result<TablesFrom, ToolError> {
 
 impl Repaired {
     fn has_loss(&self) -> bool {
-        self.loses_log || self.stays.is_some() || !self.left_out.is_empty() || self.rebuilt.lost > 0
+        let leaves_out = !self.left_out.is_empty() || !self.of_before_reset.is_empty();
+        self.loses_log || self.stays.is_some() || leaves_out || self.rebuilt.lost > 0
     }
 }
 
@@ -299,6 +358,7 @@ fn repair_members(repaired: &Repaired, into: &Path) -> String {
         ("log_begins_anew", repaired.begins_anew.to_string()),
         ("log_damage_that_stays", repaired.stays.as_deref().map_or("null".into(), quoted)),
         ("log_files_left_out", texts(&repaired.left_out)),
+        ("log_files_of_before_reset", texts(&repaired.of_before_reset)),
         ("lost_entries", rebuilt.lost.to_string()),
         ("damaged", texts(&rebuilt.damaged)),
         ("doubtful", texts(&rebuilt.doubtful)),
@@ -338,6 +398,12 @@ fn text_of(repaired: &Repaired, into: &Path) -> String {
     }
     if repaired.loses_log && repaired.lost_gtids.is_empty() && !repaired.begins_anew {
         lines.push("lost: transactions of the log; which ones can't be said".to_owned());
+    }
+    if !repaired.of_before_reset.is_empty() {
+        lines.push(format!(
+            "left out of the log: {}, of before RESET BINARY LOGS AND GTIDS",
+            repaired.of_before_reset.join(", ")
+        ));
     }
     if !repaired.left_out.is_empty() {
         lines.push(format!(

@@ -3,10 +3,12 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sql::variables::{GlobalVariables, Value, ids};
 
-/// Files that the server itself has open, at most: log files and their pool, tables, keys, listening sockets.
+/// Files that the server itself has open, at most: log files and their pool, tables, keys,
+/// listening sockets.
 const FILES_OF_OWN: u64 = 1024;
 
-/// Raises the limit on open files as far as it goes, and lowers `max_connections` to what it allows.
+/// Raises the limit on open files as far as it goes, and lowers `max_connections` to what it
+/// allows.
 pub(crate) fn raise_open_files(variables: &GlobalVariables) {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -4,7 +4,9 @@ use crate::statements::Cursor;
 use protocol::{Capabilities, ColumnDefinition, Connection, ErrorReply, OkReply, SessionChange, Status};
 use smallvec::SmallVec;
 use sql::sink::{ColumnMeta, OkInfo, ResultSink, StateChange};
+use sql::types::Charset;
 use sql::{Datum, SqlError};
+use std::borrow::Cow;
 use std::io;
 
 mod binary;
@@ -87,7 +89,12 @@ impl ResultSink for Results<'_> {
         if let Format::Cursor(_) = self.format {
             self.columns = columns.to_vec();
         } else {
-            self.connection.write_columns(columns.iter().map(definition), self.status);
+            if columns.iter().all(|column| column.names.is_none()) {
+                self.connection.write_columns(columns.iter().map(definition), self.status);
+            } else {
+                let names: Vec<_> = columns.iter().map(Names::of).collect();
+                self.connection.write_columns(names.iter().map(Names::definition), self.status);
+            }
         }
         Ok(())
     }
@@ -117,7 +124,8 @@ impl ResultSink for Results<'_> {
         };
         let in_rows = std::mem::take(&mut self.in_rows);
         if in_rows && let Format::Cursor(_) = self.format {
-            let columns: Vec<_> = self.columns.iter().map(definition).collect();
+            let names: Vec<_> = self.columns.iter().map(Names::of).collect();
+            let columns: Vec<_> = names.iter().map(Names::definition).collect();
             let reply = OkReply { status: reply.status | Status::CURSOR_EXISTS, ..reply };
             self.connection.write_cursor_opened(&columns, &reply);
         } else if in_rows {
@@ -159,8 +167,43 @@ pub(crate) fn change(change: &StateChange) -> SessionChange<'_> {
     }
 }
 
-/// A column as the protocol describes it.
-pub fn definition(column: &ColumnMeta) -> ColumnDefinition<'_> {
+/// A column with its names in the client's character set.
+pub(crate) struct Names<'a> {
+    column: &'a ColumnMeta,
+    database: Cow<'a, [u8]>,
+    table: Cow<'a, [u8]>,
+    org_table: Cow<'a, [u8]>,
+    name: Cow<'a, [u8]>,
+    org_name: Cow<'a, [u8]>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn of(column: &'a ColumnMeta) -> Self {
+        Self {
+            column,
+            database: column.encoded(&column.database),
+            table: column.encoded(&column.table),
+            org_table: column.encoded(&column.org_table),
+            name: column.encoded(&column.name),
+            org_name: column.encoded(&column.org_name),
+        }
+    }
+
+    /// As the protocol describes it.
+    pub(crate) fn definition(&self) -> ColumnDefinition<'_> {
+        ColumnDefinition {
+            schema: &self.database,
+            table: &self.table,
+            original_table: &self.org_table,
+            name: &self.name,
+            original_name: &self.org_name,
+            ..definition(self.column)
+        }
+    }
+}
+
+/// A column as the protocol describes it, for a client that has names in UTF-8.
+fn definition(column: &ColumnMeta) -> ColumnDefinition<'_> {
     ColumnDefinition {
         schema: column.database.as_bytes(),
         table: column.table.as_bytes(),
@@ -175,12 +218,13 @@ pub fn definition(column: &ColumnMeta) -> ColumnDefinition<'_> {
     }
 }
 
-/// An error as the protocol carries it.
-pub fn error(e: &SqlError) -> ErrorReply {
-    ErrorReply::new(e.number, &e.sqlstate, e.message.as_bytes())
+/// An error as the protocol carries it, to a client that wants its results in this character set.
+pub fn error(e: &SqlError, results: Option<Charset>) -> ErrorReply {
+    ErrorReply::new(e.number, &e.sqlstate, sql::sink::encoded_message(&e.message, results))
 }
 
-/// Keeps the first result set's columns and rows as text; for commands that ask on a client's behalf.
+/// Keeps the first result set's columns and rows as text; for commands that ask on a client's
+/// behalf.
 #[derive(Default)]
 pub struct Kept {
     /// The columns.

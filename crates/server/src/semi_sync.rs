@@ -1,4 +1,5 @@
-//! The semi-synchronous source's variables and status, by MySQL's names and those of old, which MariaDB's are too.
+//! The semi-synchronous source's variables and status, by MySQL's names and those of old, which
+//! MariaDB's are too.
 
 use binlog::log::Log;
 use env::Env;
@@ -57,7 +58,8 @@ pub fn start(log: &Arc<Log>, env: &Arc<dyn Env>, variables: &GlobalVariables) ->
     Ok(semi_sync)
 }
 
-/// `Rpl_semi_sync_source_*`, and `Rpl_semi_sync_master_*`. What MySQL deprecates and always shows as 0 is 0 here too.
+/// `Rpl_semi_sync_source_*`, and `Rpl_semi_sync_master_*`. What MySQL deprecates and always shows
+/// as 0 is 0 here too.
 pub fn add_rows(status: &Status, rows: &mut Rows) {
     let average = status.tx_wait_time.checked_div(status.tx_waits).unwrap_or(0);
     let counters = [

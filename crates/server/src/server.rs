@@ -1,8 +1,8 @@
 //! The life of the server: what all connections share, how it starts, how it stops.
 //!
-//! Start: the error log, the data directory's lock, recovery of log and tables, the listening sockets, "ready".
-//! Stop: nobody is accepted any more; sessions are ended and roll back; tables are checkpointed and the log closed, so
-//! that the next start has nothing to recover.
+//! Start: the error log, the data directory's lock, recovery of log and tables, the listening
+//! sockets, "ready". Stop: nobody is accepted any more; sessions are ended and roll back; tables
+//! are checkpointed and the log closed, so that the next start has nothing to recover.
 //!
 //! (L1) Whatever was acknowledged is safe without the stop: it only makes the next start faster.
 
@@ -14,6 +14,7 @@ use crate::metrics::Endpoint;
 use crate::options::Options;
 use crate::stop::Stop;
 use crate::threads::Threads;
+use crate::unsupported::Unsupported;
 use crate::{error_log, resources, semi_sync, status};
 use env::Env;
 use protocol::identity::{Ahead, GivenFiles};
@@ -35,7 +36,8 @@ use thiserror::Error;
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// How long the sessions may take for their last reply at a stop.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long they may take to end after that. Each has rolled back long before, unless the machine hangs.
+/// How long they may take to end after that. Each has rolled back long before, unless the machine
+/// hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What stops the start.
@@ -73,6 +75,8 @@ pub struct Server {
     pub authenticator: Authenticator,
     /// Commits that wait for replicas.
     pub semi_sync: Arc<SemiSync>,
+    /// What clients were refused.
+    pub unsupported: Unsupported,
     /// The request to stop.
     pub stop: Stop,
     started: Duration,
@@ -105,6 +109,10 @@ impl Server {
 
 /// Runs the server until it is asked to stop.
 pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
+    // What is made behind `env`'s back, as the socket is until its modes are set, is no more open
+    // than what it makes.
+    let given = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o027));
+    rustix::process::umask(given | rustix::fs::Mode::from_raw_mode(0o027));
     error_log::start(env.clone(), options.variables.uint(ids::LOG_ERROR_VERBOSITY));
     let stop = Stop::default();
     stop.on_signals()?;
@@ -134,11 +142,14 @@ impl Running {
         tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
         resources::raise_open_files(&variables);
         let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
+        // Whoever names a port that is taken learns it before anything is replayed.
+        drop(tcp_listeners(&variables)?);
         state_facts(&variables, options, &datadir);
         let (identity, keys_ahead) =
             Identity::start(env.clone(), datadir.path(), given_certificate(&variables, datadir.path()))?;
         let status = Arc::<Status>::default();
         let database = crate::database::open(&env, options, &datadir, &status, &stop)?;
+        datadir.write_missing_uuid()?;
         let semi_sync = semi_sync::start(database.log(), &env, &variables)?;
         let server = Arc::new(Server {
             semi_sync,
@@ -149,6 +160,7 @@ impl Running {
             variables,
             database,
             status,
+            unsupported: Unsupported::default(),
             stop,
             started,
             socket_was_asked_for: options.socket_was_asked_for,
@@ -216,7 +228,8 @@ fn close(server: &Server) {
     }
 }
 
-/// Removes expired log files at the start and after each rotation, until the stop is requested; tells why it was.
+/// Removes expired log files at the start and after each rotation, until the stop is requested;
+/// tells why it was.
 fn keep_house(server: &Server) -> String {
     let rotations = || server.database.log().status().rotations.get();
     let mut seen = None;
@@ -234,7 +247,8 @@ fn keep_house(server: &Server) -> String {
     }
 }
 
-/// Interrupts what runs and lets each session send its last reply; whoever does not take it is cut off.
+/// Interrupts what runs and lets each session send its last reply; whoever does not take it is cut
+/// off.
 fn end_sessions(server: &Server) {
     server.semi_sync.stop();
     let connections = &server.connections;
@@ -250,7 +264,8 @@ fn end_sessions(server: &Server) {
     }
 }
 
-/// The certificate that `ssl_cert` and `ssl_key` name, relative to the data directory, if they are not left as they were.
+/// The certificate that `ssl_cert` and `ssl_key` name, relative to the data directory, if they are
+/// not left as they were.
 fn given_certificate(variables: &GlobalVariables, datadir: &Path) -> Option<GivenFiles> {
     let (certificate, key) = (variables.text(ids::SSL_CERT), variables.text(ids::SSL_KEY));
     let is_given = (&*certificate, &*key) != ("server-cert.pem", "server-key.pem");
@@ -270,28 +285,44 @@ fn state_facts(variables: &GlobalVariables, options: &Options, datadir: &Datadir
         put(ids::TMPDIR, &directory.to_string_lossy());
     }
     put(ids::SERVER_UUID, datadir.server_uuid());
-    put(ids::HOSTNAME, &rustix::system::uname().nodename().to_string_lossy());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    put(ids::HOSTNAME, &host);
+    for (id, name) in [
+        (ids::GENERAL_LOG_FILE, format!("{host}.log")),
+        (ids::SLOW_QUERY_LOG_FILE, format!("{host}-slow.log")),
+    ] {
+        if variables.text(id).is_empty() {
+            put(id, &directory.join(name).to_string_lossy());
+        }
+    }
     put(ids::LOG_BIN_BASENAME, &directory.join(&options.log_base_name).to_string_lossy());
     put(ids::LOG_BIN_INDEX, &directory.join(format!("{}.index", options.log_base_name)).to_string_lossy());
 }
 
+/// The sockets of the clients' port and of the one for MariaDB replicas.
+fn tcp_listeners(variables: &GlobalVariables) -> Result<Vec<Listener>, StartError> {
+    let mut listeners = Vec::new();
+    if variables.bool(ids::SKIP_NETWORKING) {
+        return Ok(listeners);
+    }
+    let hosts = variables.text(ids::BIND_ADDRESS);
+    for (id, may_be_zero) in [(ids::PORT, true), (ids::DURAMEN_MARIADB_PORT, false)] {
+        let port = u16::try_from(variables.uint(id)).expect("the variable's range is a port's");
+        if port != 0 || may_be_zero {
+            listeners.extend(Listener::tcp(&hosts, port).map_err(StartError::Listen)?);
+        }
+    }
+    Ok(listeners)
+}
+
 fn listen(server: &Server) -> Result<Vec<Arc<Listener>>, StartError> {
     let variables = &server.variables;
-    let mut listeners = Vec::new();
-    if !variables.bool(ids::SKIP_NETWORKING) {
-        let port = u16::try_from(variables.uint(ids::PORT)).expect("the variable's range is a port's");
-        let found = Listener::tcp(&variables.text(ids::BIND_ADDRESS), port).map_err(StartError::Listen)?;
-        if let Some(address) = found.iter().find_map(Listener::address) {
-            variables.put(ids::PORT, Value::UInt(address.port().into()));
-        }
-        listeners.extend(found);
-        let port = u16::try_from(variables.uint(ids::DURAMEN_MARIADB_PORT));
-        let port = port.expect("the variable's range is a port's");
-        if port != 0 {
-            let found =
-                Listener::tcp(&variables.text(ids::BIND_ADDRESS), port).map_err(StartError::Listen)?;
-            listeners.extend(found);
-        }
+    let mut listeners = tcp_listeners(variables)?;
+    if let Some(address) = listeners.first().and_then(Listener::address) {
+        variables.put(ids::PORT, Value::UInt(address.port().into()));
+    }
+    if variables.uint(ids::REPORT_PORT) == 0 {
+        variables.put(ids::REPORT_PORT, variables.get(ids::PORT));
     }
     match Listener::unix(&*server.env, Path::new(&*variables.text(ids::SOCKET))) {
         Ok(listener) => listeners.push(listener),

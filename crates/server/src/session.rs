@@ -2,12 +2,13 @@
 //!
 //! 1. admit     a seat, or error 1040 in the greeting's place.
 //! 2. log in    greeting, TLS, authentication (`protocol`), then a session of the account (`sql`).
-//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write, or leave that to whoever makes
-//!    durable what it tells of ([`crate::late_reply`]). It goes on until the client leaves, falls silent, breaks the protocol, or
-//!    is killed.
+//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write, or leave that
+//!    to whoever makes durable what it tells of ([`crate::late_reply`]). It goes on until the
+//!    client leaves, falls silent, breaks the protocol, or is killed.
 //! 4. end       the session is dropped, which rolls back what was open; the seat is free again.
 //!
-//! (T1) A panic ends this connection and no other: it is logged, and the session is dropped like any other.
+//! (T1) A panic ends this connection and no other: it is logged, and the session is dropped like
+//!      any other.
 
 use crate::connections::{Peer, Seat};
 use crate::dispatch::{self, Next};
@@ -21,6 +22,7 @@ use protocol::handshake::Greeting;
 use protocol::{
     Connection, ErrorReply, HandshakeError, Limits, Login, OkReply, ReadError, Socket, Status, Timeouts,
 };
+use sql::session::TlsSession;
 use sql::status::{Counter, Counters};
 use sql::variables::{SessionVariables, ids};
 use sql::{Kill, Session};
@@ -124,8 +126,9 @@ fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<C
     let _ = client.connection.shutdown();
 }
 
-/// The version that a client is greeted with. Replicas of MariaDB go by GTID where that is 10 or more, and it is all that
-/// they look at; so there is a port for them, where it is MariaDB's way of saying a version.
+/// The version that a client is greeted with. Replicas of MariaDB go by GTID where that is 10 or
+/// more, and it is all that they look at; so there is a port for them, where it is MariaDB's way of
+/// saying a version.
 fn version(server: &Server, peer: &Peer) -> String {
     let own = server.variables.text(ids::VERSION);
     let port = server.variables.uint(ids::DURAMEN_MARIADB_PORT);
@@ -135,7 +138,8 @@ fn version(server: &Server, peer: &Peer) -> String {
     own.to_string()
 }
 
-/// Greets, authenticates and opens a session; `None` if the client did not get in, which was counted and logged.
+/// Greets, authenticates and opens a session; `None` if the client did not get in, which was
+/// counted and logged.
 fn log_in<'a>(
     server: &'a Arc<Server>,
     mut connection: Connection,
@@ -150,8 +154,8 @@ fn log_in<'a>(
         connection_id: id as u32,
         collation: server.collation(),
         status: Status::AUTOCOMMIT,
-        // A Unix socket is as safe without, and clients that take whatever is offered spend more on it than on the rest
-        // of a short connection.
+        // A Unix socket is as safe without, and clients that take whatever is offered spend more on
+        // it than on the rest of a short connection.
         tls: !connection.is_secure(),
         local_infile: server.variables.bool(ids::LOCAL_INFILE),
         require_secure_transport: server.variables.bool(ids::REQUIRE_SECURE_TRANSPORT),
@@ -183,7 +187,7 @@ fn log_in<'a>(
                 client.ok();
                 return Some(client);
             }
-            Err(e) => Some(results::error(&e)),
+            Err(e) => Some(results::error(&e, None)),
         },
         Err(e) => {
             counters.count(Counter::AbortedConnects);
@@ -227,6 +231,11 @@ pub fn open_session(
         database: login.database.as_deref().map(text),
         collation: login.collation.unwrap_or_else(|| server.collation()),
         found_rows: connection.capabilities().has(Capabilities::FOUND_ROWS),
+        tls: connection.tls().map(|tls| TlsSession {
+            version: tls.version,
+            cipher: tls.cipher,
+            resumed: tls.resumed,
+        }),
         multi_statements: connection.capabilities().has(Capabilities::MULTI_STATEMENTS),
         on_kill: Box::new(move |what| {
             if what == Kill::Connection {
@@ -290,6 +299,17 @@ impl Client<'_> {
         let changes = self.session.take_changes();
         let changes: Vec<_> = changes.iter().map(results::change).collect();
         self.connection.write_ok(&OkReply { status, changes: &changes, ..OkReply::default() });
+    }
+
+    /// The reply to a statement that failed. One that the server's end interrupts says so: 1053.
+    pub(crate) fn failed(&self, error: &sql::SqlError) -> ErrorReply {
+        let stops = error.is(sql::error::QUERY_INTERRUPTED) && self.server.stop.is_requested();
+        let charset = self.session.results_charset();
+        self.server.unsupported.note(error, self.id);
+        match stops {
+            true => results::error(&sql::error::SERVER_SHUTDOWN.plain(), charset),
+            false => results::error(error, charset),
+        }
     }
 
     /// Replies EOF, likewise.

@@ -1,14 +1,15 @@
 //! Prepared statements on the wire: COM_STMT_PREPARE and what follows it.
 //!
-//! The session keeps the statement itself; here is what only the protocol knows of: the types that the client bound last, the
-//! long data it has sent ahead, and the cursor that is open.
+//! The session keeps the statement itself; here is what only the protocol knows of: the types that
+//! the client bound last, the long data it has sent ahead, and the cursor that is open.
 //!
-//! (S1) A statement's long data together is at most `max_allowed_packet` for each parameter; what is beyond is not kept, and
-//!      the execution fails, as COM_STMT_SEND_LONG_DATA has no reply.
-//! (S2) A cursor keeps its rows as packets would have them. All of a statement's are made when it is opened, so that it
-//!      neither holds locks nor sees later changes; beyond `tmp_table_size` they are in a temporary file.
+//! (S1) A statement's long data together is at most `max_allowed_packet` for each parameter; what
+//!      is beyond is not kept, and the execution fails, as COM_STMT_SEND_LONG_DATA has no reply.
+//! (S2) A cursor keeps its rows as packets would have them. All of a statement's are made when it
+//!      is opened, so that it neither holds locks nor sees later changes; beyond `tmp_table_size`
+//!      they are in a temporary file.
 
-use crate::results::{self, Format, Results};
+use crate::results::{self, Format, Names, Results};
 use crate::session::Client;
 use protocol::attributes::Attribute;
 use protocol::binary::{BinaryDateTime, BinaryTime, BinaryType, BinaryValue, code};
@@ -56,12 +57,16 @@ pub(crate) fn prepare(client: &mut Client<'_>, text: &[u8]) {
         Ok(description) => {
             let statement = Statement { parameters: description.parameters, ..Statement::default() };
             client.statements.insert(description.id, statement);
-            let columns: Vec<_> = description.columns.iter().map(results::definition).collect();
+            let names: Vec<_> = description.columns.iter().map(Names::of).collect();
+            let columns: Vec<_> = names.iter().map(Names::definition).collect();
             let parameters = u16::try_from(description.parameters).unwrap_or(u16::MAX);
             let reply = Prepared { id: description.id, parameters, warnings: 0 };
             client.connection.write_prepared(&reply, &columns, Status(client.session.status()));
         }
-        Err(e) => client.connection.write_error(&results::error(&e)),
+        Err(e) => {
+            let reply = client.failed(&e);
+            client.connection.write_error(&reply);
+        }
     }
 }
 
@@ -122,8 +127,8 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
     if !attributes.is_empty() {
         client.session.set_query_attributes(std::iter::empty());
     }
-    outcome.map_err(|e| results::error(&e))?;
     let cursor = results.into_cursor();
+    outcome.map_err(|e| client.failed(&e))?;
     if cursor.is_some()
         && let Some(statement) = client.statements.get_mut(&id)
     {
@@ -251,7 +256,7 @@ pub(crate) fn fetch(client: &mut Client<'_>, id: u32, rows: u32) -> std::io::Res
             }
             Err(e) => {
                 statement.cursor = None;
-                client.connection.write_error(&results::error(&e));
+                client.connection.write_error(&results::error(&e, client.session.results_charset()));
                 return Ok(());
             }
         }

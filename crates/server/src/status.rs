@@ -2,7 +2,10 @@
 
 use crate::semi_sync;
 use crate::server::Server;
+use protocol::Identity;
+use protocol::identity::{SESSIONS_MAX, TlsCounters};
 use sql::status::{Counter, Rows};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// Adds the server's own rows to its status.
@@ -26,7 +29,36 @@ fn add_rows(server: &Server, rows: &mut Rows) {
     rows.gauge("Max_used_connections", server.connections.most());
     rows.gauge("Open_tables", 0_u64);
     rows.push("Opened_tables", 0_u64);
+    add_tls_rows(server, rows);
     semi_sync::add_rows(&server.semi_sync.status(), rows);
+}
+
+/// TLS for all connections. The server asks for no certificates and connects to no other server.
+fn add_tls_rows(server: &Server, rows: &mut Rows) {
+    let facts = server.authenticator.identity().and_then(Identity::tls_facts);
+    let counter =
+        |which: fn(&TlsCounters) -> &AtomicU64| facts.map_or(0, |facts| which(&facts.counters).load(Relaxed));
+    rows.push("Ssl_accept_renegotiates", 0_u64);
+    rows.push("Ssl_accepts", counter(|counters| &counters.accepts));
+    rows.push("Ssl_callback_cache_hits", 0_u64);
+    rows.text("Ssl_cipher_list", facts.map_or("", |facts| &facts.ciphers));
+    rows.push("Ssl_client_connects", 0_u64);
+    rows.push("Ssl_connect_renegotiates", 0_u64);
+    rows.gauge("Ssl_ctx_verify_depth", 0_u64);
+    rows.gauge("Ssl_ctx_verify_mode", 0_u64);
+    rows.push("Ssl_finished_accepts", counter(|counters| &counters.finished_accepts));
+    rows.push("Ssl_finished_connects", 0_u64);
+    let validity = facts.and_then(|facts| facts.validity.as_ref());
+    rows.text("Ssl_server_not_after", validity.map_or("", |validity| &validity.not_after));
+    rows.text("Ssl_server_not_before", validity.map_or("", |validity| &validity.not_before));
+    rows.push("Ssl_session_cache_hits", counter(|counters| &counters.cache_hits));
+    rows.push("Ssl_session_cache_misses", counter(|counters| &counters.cache_misses));
+    rows.text("Ssl_session_cache_mode", if facts.is_some() { "SERVER" } else { "NONE" });
+    rows.push("Ssl_session_cache_overflows", counter(|counters| &counters.cache_overflows));
+    rows.gauge("Ssl_session_cache_size", facts.map_or(0, |_| SESSIONS_MAX));
+    rows.gauge("Ssl_session_cache_timeout", sql::admin::show::TLS_TICKET_SECONDS);
+    rows.push("Ssl_session_cache_timeouts", 0_u64);
+    rows.gauge("Ssl_used_session_cache_entries", counter(|counters| &counters.cache_entries));
 }
 
 /// The line of `mysqladmin status`.

@@ -1,5 +1,5 @@
-//! How the server is asked to stop: SIGTERM, SIGINT, SHUTDOWN. SIGHUP is taken note of and changes nothing: there is no log
-//! file to open again.
+//! How the server is asked to stop: SIGTERM, SIGINT, SHUTDOWN. SIGHUP is taken note of and changes
+//! nothing: there is no log file to open again.
 
 use parking_lot::{Condvar, Mutex};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -15,7 +15,8 @@ pub struct Stop(Arc<Request>);
 
 #[derive(Default)]
 struct Request {
-    /// True once there is a reason; read by every session after every command. It only ends loops, so it is relaxed.
+    /// True once there is a reason; read by every session after every command. It only ends loops,
+    /// so it is relaxed.
     requested: AtomicBool,
     reason: Mutex<Option<String>>,
     made: Condvar,
@@ -41,7 +42,8 @@ impl Stop {
         reason.clone()
     }
 
-    /// Turns SIGTERM and SIGINT into requests. A second one ends the process at once, as a crash would.
+    /// Turns SIGTERM and SIGINT into requests. A second one ends the process at once, as a crash
+    /// would.
     pub fn on_signals(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         let stop = self.clone();

@@ -1,9 +1,10 @@
-//! The threads of connections: one for each, and some that wait for the next one (`thread_cache_size`).
+//! The threads of connections: one for each, and some that wait for the next one
+//! (`thread_cache_size`).
 //!
 //! Clients that connect for every call would otherwise pay for a thread's start each time.
 //!
-//! (H1) A connection that was accepted runs at once: on a waiting thread if there is one that no other connection is meant
-//!      for, else on a new one.
+//! (H1) A connection that was accepted runs at once: on a waiting thread if there is one that no
+//!      other connection is meant for, else on a new one.
 //! (H2) Work does not unwind: whoever hands it over catches its panics.
 
 use parking_lot::{Condvar, Mutex};
@@ -34,16 +35,16 @@ struct Waiting {
     is_closed: bool,
 }
 
-/// The system lets a thread's timers go off up to 50 µs late, to wake several at once. A session that waits for its flush
-/// to begin waits for little longer than that.
+/// The system lets a thread's timers go off up to 50 µs late, to wake several at once. A session
+/// that waits for its flush to begin waits for little longer than that.
 fn wake_on_time() {
     // Without it, commits on a slow disk take a little longer.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(TIMER_SLACK_NS));
 }
 
 impl Threads {
-    /// Runs `work` on a thread of its own, which has a stack of `stack` bytes if it is new, and afterwards waits for more
-    /// unless `cache` threads do already.
+    /// Runs `work` on a thread of its own, which has a stack of `stack` bytes if it is new, and
+    /// afterwards waits for more unless `cache` threads do already.
     pub fn run(
         self: &Arc<Self>,
         stack: usize,
@@ -111,7 +112,8 @@ mod tests {
     use std::thread::{ThreadId, current};
     use std::time::Duration;
 
-    /// Runs something on a thread; says on which, once it has ended and the thread has gone to wait.
+    /// Runs something on a thread; says on which, once it has ended and the thread has gone to
+    /// wait.
     fn run(threads: &Arc<Threads>, cache: usize) -> ThreadId {
         let before = threads.cached();
         let (tell, told) = mpsc::channel();

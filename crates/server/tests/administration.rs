@@ -152,3 +152,20 @@ fn the_log_is_read_by_those_who_may_read_all() {
         "{text:?}"
     );
 }
+
+#[test]
+fn commands_that_are_no_statements_ask_for_privileges_too() {
+    use protocol::client::ConnectOptions;
+    let server = start(&[]);
+    server.sql("CREATE USER u");
+    let mut client = server.connect_as(&ConnectOptions { user: b"u", ..ConnectOptions::default() });
+    const COM_DEBUG: &[u8] = &[0x0d];
+    assert_eq!(client.command(COM_DEBUG).err().unwrap().number(), Some(1227));
+    client.query("SET @mariadb_slave_capability = 4").unwrap();
+    let question = "SELECT binlog_gtid_pos('binlog.000001',4)";
+    assert_eq!(client.query(question).err().unwrap().number(), Some(1227));
+    server.sql("GRANT REPLICATION SLAVE, SUPER ON *.* TO u");
+    client.query(question).unwrap();
+    client.send_command(COM_DEBUG).unwrap();
+    assert_eq!(client.read_packet().unwrap()[0], 0xfe);
+}

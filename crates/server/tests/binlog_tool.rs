@@ -1,7 +1,7 @@
 //! `duramen binlog` on files of MySQL, MariaDB and a real server of ours, and on what is damaged.
 //!
-//! Texts that are kept are in `tests/binlog_tool/`; `DURAMEN_UPDATE_TEXTS=1` writes them anew, to be read before they are
-//! committed.
+//! Texts that are kept are in `tests/binlog_tool/`; `DURAMEN_UPDATE_TEXTS=1` writes them anew, to
+//! be read before they are committed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -365,6 +365,25 @@ fn a_missing_file_is_a_gap() {
     let (code, out, _) = tool(&["verify", &paths[0], &paths[2]]);
     assert_eq!(code, 1);
     assert!(out.contains("a gap: the files before lack") && out.contains("comes next"), "{out}");
+}
+
+#[test]
+fn a_file_of_another_log_behind_a_rotate_is_a_gap() {
+    let servers = [start(&[]), start(&[])];
+    let paths = servers.each_ref().map(|server| {
+        work(server);
+        server.sql("flush binary logs");
+        log_paths(server).iter().map(|p| p.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let place = |from: &str, name: &str| {
+        let to = folder.path().join(name).to_str().unwrap().to_owned();
+        std::fs::copy(from, &to).unwrap();
+        to
+    };
+    let (first, second) = (place(&paths[0][0], "binlog.000001"), place(&paths[1][1], "binlog.000002"));
+    let (code, out, _) = tool(&["verify", &first, &second]);
+    assert!(code == 1 && out.contains("a gap: the files before lack"), "{out}");
 }
 
 #[test]

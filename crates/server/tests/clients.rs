@@ -1,5 +1,5 @@
-//! The real client programs against the real server: what they ask, what they read, how they end. (The published
-//! workloads are in `workloads.rs`.)
+//! The real client programs against the real server: what they ask, what they read, how they end.
+//! (The published workloads are in `workloads.rs`.)
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -58,7 +58,8 @@ fn slapping_with_small_log_files_takes_them_from_the_pool_and_every_file_reads_r
     }
 }
 
-/// Its end is kept in memory; in the file zeros follow, at which the program stops with a complaint.
+/// Its end is kept in memory; in the file zeros follow, at which the program stops with a
+/// complaint.
 #[test]
 fn the_file_being_written_reads_to_its_end_and_over_the_wire_without_complaint() {
     let server = start(&[]);
@@ -155,6 +156,13 @@ fn kill_ends_a_statement_or_a_connection() {
     server.sql(&format!("kill {victim_id}"));
     assert!(victim.query("select 1").is_err());
     assert!(server.sql_error("kill 99999").contains("ERROR 1094"));
+    // Who kills himself is told so first.
+    for what in ["kill query", "kill"] {
+        let mut own = server.connect();
+        let own_id = id(&mut own);
+        assert_eq!(own.query(format!("{what} {own_id}")).unwrap_err().number(), Some(1317));
+        assert_eq!(own.query("select 1").is_ok(), what == "kill query");
+    }
     server.check_well();
 }
 

@@ -1,8 +1,9 @@
 //! The real server under load, killed, and on a disk that fails or is full.
 //!
-//! Clients write pairs of rows into two tables, a pair a transaction, and note what was acknowledged. After a kill the
-//! tables must agree with each other and with the log, and hold everything acknowledged, and no transaction that no
-//! client sent. `DURAMEN_KILL_ROUNDS` says how often the server is killed; `DURAMEN_SEED` repeats the moments.
+//! Clients write pairs of rows into two tables, a pair a transaction, and note what was
+//! acknowledged. After a kill the tables must agree with each other and with the log, and hold
+//! everything acknowledged, and no transaction that no client sent. `DURAMEN_KILL_ROUNDS` says how
+//! often the server is killed; `DURAMEN_SEED` repeats the moments.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,5 +1,5 @@
-//! A damaged log at the real server: the start stops with a message that says what to do, and changes no file of the log; put right,
-//! the server starts and has everything.
+//! A damaged log at the real server: the start stops with a message that says what to do, and
+//! changes no file of the log; put right, the server starts and has everything.
 #![allow(clippy::unwrap_used)]
 
 mod common;

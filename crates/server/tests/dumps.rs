@@ -1,5 +1,6 @@
-//! Dumps of a MariaDB database with tables of all types load here, and dumps of what was loaded load there again: both ways
-//! every row is the same. `dumps/all_types.sql` makes the database, with the edges of all types' values.
+//! Dumps of a MariaDB database with tables of all types load here, and dumps of what was loaded
+//! load there again: both ways every row is the same. `dumps/all_types.sql` makes the database,
+//! with the edges of all types' values.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -125,7 +126,8 @@ fn options_of_the_dump_tool_are_answered() {
     assert!(!tab.status.success() && String::from_utf8_lossy(&tab.stderr).contains("1290"));
 }
 
-/// `mysql` stands among the databases, so the tool carries the definitions of its logs; the load finds them there.
+/// `mysql` stands among the databases, so the tool carries the definitions of its logs; the load
+/// finds them there.
 #[test]
 fn a_dump_of_all_databases_loads_into_another_server() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

@@ -1,5 +1,5 @@
-//! Files of the client and of the server: LOAD DATA, `mariadb-import`, SELECT .. INTO OUTFILE, `mariadb-dump --tab`; and what the
-//! log says of statements that change rows.
+//! Files of the client and of the server: LOAD DATA, `mariadb-import`, SELECT .. INTO OUTFILE,
+//! `mariadb-dump --tab`; and what the log says of statements that change rows.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -158,7 +158,8 @@ fn the_log_has_the_row_events_that_mysql_writes() {
     let server = start(folder.path(), &[]);
     server.sql("CREATE TABLE d.t (a INT PRIMARY KEY, b INT); INSERT INTO d.t VALUES (1, 1), (2, 2)").unwrap();
     let check = |script: &str, expected: &[&str]| assert_eq!(logged(&server, script), expected, "{script}");
-    // A row that is replaced changes in place where no other unique key can be in the way; the same row is not logged.
+    // A row that is replaced changes in place where no other unique key can be in the way; the same
+    // row is not logged.
     check("REPLACE d.t VALUES (1, 5)", &["UPDATE `d`.`t`", "WHERE", "@1=1", "@2=1", "SET", "@1=1", "@2=5"]);
     check("REPLACE d.t VALUES (1, 5)", &[]);
     check("UPDATE d.t SET b = b", &[]);

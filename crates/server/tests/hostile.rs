@@ -1,4 +1,5 @@
-//! Clients that are rude, silent, too many or not who they say: an error for them, and the server stays well.
+//! Clients that are rude, silent, too many or not who they say: an error for them, and the server
+//! stays well.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -134,6 +135,22 @@ fn a_thousand_connections_come_and_go() {
     println!("1000 clients before their login: {} KiB resident", server.resident_kib());
     drop(clients);
     server.check_well();
+}
+
+/// MySQL's error for a statement that the server's end interrupts; whoever is idle is told nothing.
+#[test]
+fn a_statement_that_the_stop_interrupts_says_so() {
+    let server = start(&[]);
+    let (mut busy, mut idle) = (server.connect(), server.connect());
+    let all = "information_schema.collations";
+    busy.send_query(format!(
+        "SELECT COUNT(*) FROM {all} a, {all} b, {all} c, {all} d, {all} e WHERE RAND() < 2"
+    ))
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    server.connect().query("SHUTDOWN").unwrap();
+    assert_eq!(busy.next_result().unwrap_err().number(), Some(1053));
+    assert_eq!(idle.read_unasked().unwrap_err().number(), None);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Large transactions on the real server: beside small ones, killed around their commit, rolled back, and read by others.
+//! Large transactions on the real server: beside small ones, killed around their commit, rolled
+//! back, and read by others.
 //!
 //! `DURAMEN_KILL_ROUNDS` says how often the server is killed; `DURAMEN_SEED` repeats the moments.
 #![allow(clippy::unwrap_used)]
@@ -53,8 +54,8 @@ fn insert_numbers(server: &Server, stride: u64, first: u64, stop: &AtomicBool) -
     acknowledged
 }
 
-/// A large transaction is there with all its rows or not at all, and nothing acknowledged is lost, wherever the server is
-/// killed: while it runs, while its file is joined, behind it.
+/// A large transaction is there with all its rows or not at all, and nothing acknowledged is lost,
+/// wherever the server is killed: while it runs, while its file is joined, behind it.
 #[test]
 fn a_kill_leaves_a_large_transaction_whole_or_absent() {
     const WRITERS: u64 = 4;

@@ -1,4 +1,5 @@
-//! What bounds connections: how many there may be, of whom, how long each may be silent or slow, and how large packets are.
+//! What bounds connections: how many there may be, of whom, how long each may be silent or slow,
+//! and how large packets are.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -94,7 +95,7 @@ fn silent_clients_are_left() {
     // One that has nothing to say; a server of MySQL's tells it so.
     let mut idle = server.connect();
     idle.query("SET wait_timeout = 1").unwrap();
-    let told = idle.next_pipelined_result().unwrap_err();
+    let told = idle.read_unasked().unwrap_err();
     assert_eq!(told.number(), Some(4031), "{told}");
     assert!(ends(&mut idle));
 

@@ -1,4 +1,5 @@
-//! Waits for locks on the real server, and what ends them; XA transactions in log files that other programs read.
+//! Waits for locks on the real server, and what ends them; XA transactions in log files that other
+//! programs read.
 #![allow(clippy::unwrap_used)]
 
 mod common;

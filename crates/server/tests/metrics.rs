@@ -91,7 +91,8 @@ fn clients_that_misbehave_are_hung_up_on() {
     let begun = now();
     let silent = connect(&address);
     let mut endless = connect(&address);
-    // The endpoint is done with the silent one after two seconds, and then reads this one's head, which never ends.
+    // The endpoint is done with the silent one after two seconds, and then reads this one's head,
+    // which never ends.
     let line = [b'x'; 1000];
     let ended = loop {
         if let Err(e) = endless.write_all(&line) {

@@ -1,7 +1,9 @@
-//! Statements that nest as deep as a client likes: each gets rows or an error, and the server lives on.
+//! Statements that nest as deep as a client likes: each gets rows or an error, and the server lives
+//! on.
 //!
-//! `SELECT 1 IN (SELECT a IN (..) .. GROUP BY a WITH ROLLUP)`, 88 levels deep, ended the process with the default
-//! `thread_stack`, and so did 199 SELECTs with UNION between them, for a user without any privilege.
+//! `SELECT 1 IN (SELECT a IN (..) .. GROUP BY a WITH ROLLUP)`, 88 levels deep, ended the process
+//! with the default `thread_stack`, and so did 199 SELECTs with UNION between them, for a user
+//! without any privilege.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +11,8 @@ mod common;
 use common::{Server, start};
 use protocol::client::{Client, ClientError};
 
-/// How deep shapes nest: around the depths at which levels of various frames fill a stack, and up to the parser's limits.
+/// How deep shapes nest: around the depths at which levels of various frames fill a stack, and up
+/// to the parser's limits.
 const DEPTHS: [usize; 13] = [1, 12, 25, 37, 44, 50, 63, 80, 97, 130, 197, 400, 795];
 
 /// A text that takes the place of `@` in itself, `n` times; `#` is the level.
@@ -163,15 +166,16 @@ fn other_queries(n: usize) -> Vec<String> {
     all
 }
 
-/// What is asked of a statement's answer: rows, or one of the errors of statements that are too much.
+/// What is asked of a statement's answer: rows, or one of the errors of statements that are too
+/// much.
 fn check(server: &Server, client: &mut Client, sql: &str) {
     let shown = &sql[..sql.len().min(300)];
     match client.query(sql) {
         Ok(_) => {}
         Err(e @ ClientError::Server(_)) => {
             let number = e.number().unwrap_or_default();
-            // Too deep, not yet supported, one table twice, too many tables, too long a regular expression, too deep a document, and wrong
-            // values of what nests otherwise.
+            // Too deep, not yet supported, one table twice, too many tables, too long a regular
+            // expression, too deep a document, and wrong values of what nests otherwise.
             let expected = [1436, 1235, 1066, 1116, 1242, 1292, 1690, 3157, 3141, 3143];
             assert!(
                 expected.contains(&number) || (3684..=3700).contains(&number),
@@ -308,7 +312,8 @@ fn functions_call_functions_on_the_smallest_stack() {
     functions_call_functions(&["--thread-stack=1M"]);
 }
 
-/// What a session with the largest stack accepts, the next start can read, and sessions of the smallest one do not end it.
+/// What a session with the largest stack accepts, the next start can read, and sessions of the
+/// smallest one do not end it.
 #[test]
 fn definitions_of_large_stacks_are_read_by_small_ones() {
     let datadir = std::sync::Arc::new(tempfile::tempdir().unwrap());

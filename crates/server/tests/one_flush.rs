@@ -1,9 +1,11 @@
-//! C1: a commit group costs one flush of one file. Counted where the operating system sees them, by `strace`.
+//! C1: a commit group costs one flush of one file. Counted where the operating system sees them, by
+//! `strace`.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::{Server, start};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -17,7 +19,8 @@ impl Trace {
     fn of(server: &Server) -> Trace {
         let file = tempfile::NamedTempFile::new().unwrap();
         let strace = Command::new("strace")
-            // Paths of descriptors (-y) tell the log's flushes from those of files made in the background.
+            // Paths of descriptors (-y) tell the log's flushes from those of files made in the
+            // background.
             .args(["-f", "-y", "-e", "trace=fsync,fdatasync,sync_file_range,msync,io_uring_enter", "-p"])
             .arg(server.pid().to_string())
             .arg("-o")
@@ -51,21 +54,30 @@ fn each_group_is_flushed_once() {
     let server = start(&["--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"]);
     server.sql("create database d; create table d.t (a int auto_increment primary key, b varchar(100))");
     for clients in [1, 64] {
-        let before = groups(&server);
-        let trace = Trace::of(&server);
-        let output = server.client(
-            "mariadb-slap",
-            &[
-                "--create-schema=d",
-                "--query=insert into t values (null, 'some text')",
-                "--number-of-queries=6400",
-                &format!("--concurrency={clients}"),
-                "--no-drop",
-                "--silent",
-            ],
-        );
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let flushes = trace.end();
+        let mut aborted = 0;
+        let (before, flushes) = loop {
+            let before = groups(&server);
+            let trace = Trace::of(&server);
+            let output = server.client(
+                "mariadb-slap",
+                &[
+                    "--create-schema=d",
+                    "--query=insert into t values (null, 'some text')",
+                    "--number-of-queries=6400",
+                    &format!("--concurrency={clients}"),
+                    "--no-drop",
+                    "--silent",
+                ],
+            );
+            let flushes = trace.end();
+            // The client with many threads aborts now and then, of memory that it frees twice.
+            let is_aborted = output.status.signal().is_some();
+            aborted += u32::from(is_aborted);
+            assert!(aborted < 3 && (is_aborted || output.status.success()), "{output:?}");
+            if !is_aborted {
+                break (before, flushes);
+            }
+        };
         let groups = groups(&server) - before;
         println!("{clients} clients: 6400 commits, {groups} groups, {flushes} flushes of the log");
         assert!(flushes > 0, "strace saw no flush");

@@ -1,4 +1,5 @@
-//! Prepared statements over the wire, packet by packet; what drivers make of them is in `drivers.rs`.
+//! Prepared statements over the wire, packet by packet; what drivers make of them is in
+//! `drivers.rs`.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -10,7 +11,8 @@ const BLOB: u8 = 0xfc;
 const LONGLONG: u8 = 0x08;
 const VAR_STRING: u8 = 0xfd;
 
-/// COM_STMT_PREPARE's answer: the id, how many parameters and columns; their definitions are skipped.
+/// COM_STMT_PREPARE's answer: the id, how many parameters and columns; their definitions are
+/// skipped.
 fn prepare(client: &mut Client, sql: &str) -> Result<(u32, u16, u16), ClientError> {
     client.send_command(&[&[0x16], sql.as_bytes()].concat())?;
     let reply = client.read_packet()?.to_vec();

@@ -92,7 +92,8 @@ fn an_interrupted_probe_leaves_nothing() {
     }
 }
 
-/// A disk of 20 ms is slower than all noise: what is predicted for it is what a server on it reaches.
+/// A disk of 20 ms is slower than all noise: what is predicted for it is what a server on it
+/// reaches.
 #[test]
 fn the_prediction_for_an_old_disk_comes_true() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! `duramen binlog replay`: a server at work, recovered to a GTID, a time and a position, and compared with a dump of then.
+//! `duramen binlog replay`: a server at work, recovered to a GTID, a time and a position, and
+//! compared with a dump of then.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -45,7 +46,8 @@ fn dump(server: &Server) -> String {
     let output = server.client("mariadb-dump", &args);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // Numbers that were drawn and not used are not in the log, so the next one may be smaller after recovery.
+    // Numbers that were drawn and not used are not in the log, so the next one may be smaller after
+    // recovery.
     let lines = text.lines().map(|line| match line.split_once(" AUTO_INCREMENT=") {
         Some((before, behind)) if line.starts_with(") ENGINE") => {
             format!("{before}{}\n", behind.trim_start_matches(|c: char| c.is_ascii_digit()))
@@ -359,7 +361,8 @@ fn gtids_that_were_set_as_purged_are_no_gap() {
     assert!(dump(&recovered) == dump(&server));
 }
 
-/// RESET BINARY LOGS AND GTIDS uses names and GTIDs again: the new log goes on from a base of behind it, not of before.
+/// RESET BINARY LOGS AND GTIDS uses names and GTIDs again: the new log goes on from a base of
+/// behind it, not of before.
 #[test]
 fn a_log_that_began_anew_goes_on_from_its_own_bases() {
     let folder = tempfile::tempdir().unwrap();
@@ -389,7 +392,8 @@ fn a_log_that_began_anew_goes_on_from_its_own_bases() {
     assert!(dump(&recovered) == dump(&server));
 }
 
-/// What docs/binlog-tool.md says of a base that is copied from a running server: tables first, then the log.
+/// What docs/binlog-tool.md says of a base that is copied from a running server: tables first, then
+/// the log.
 #[test]
 fn a_running_server_is_a_base_when_its_tables_are_copied_before_its_log() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,20 +1,16 @@
-//! `duramen check` and `duramen repair`: a data directory is damaged in each way that disks know, and made anew.
+//! `duramen check` and `duramen repair`: a data directory is damaged in each way that disks know,
+//! and made anew.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use binlog::event::QueryEvent;
-use binlog::group::GroupContext;
-use common::{Server, run};
+use common::{Server, records, run};
 use env::{Env, RealEnv};
-use server::datadir::Datadir;
-use server::options::{self, Command as Parsed};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use storage::{TreeId, WriteBatch};
 use tempfile::TempDir;
 
 const ROWS: u32 = 3000;
@@ -103,7 +99,8 @@ impl World {
         Server::start_in(&Arc::new(link), ARGS)
     }
 
-    /// A check that finds something, a repair without loss, and a server that has all that was there.
+    /// A check that finds something, a repair without loss, and a server that has all that was
+    /// there.
     fn is_repaired(&self, finding: &str) -> String {
         let (code, text) = self.check(&[]);
         assert!(code == 1 && text.contains(finding), "{code}: {text}");
@@ -295,6 +292,30 @@ fn a_missing_current_and_a_damaged_index_are_made_anew() {
 }
 
 #[test]
+fn an_old_current_beside_a_newer_manifest_is_told() {
+    let world = World::new();
+    let old: Vec<_> = content(world.path()).into_iter().collect();
+    let is_log = |path: &Path| path.file_name().unwrap().to_string_lossy().starts_with("binlog.");
+    let server = Server::start_in(&world.datadir, ARGS);
+    server.sql("insert into d.w values (6)");
+    stop(server);
+    let is_store = |path: &Path| path.to_string_lossy().contains("/store/");
+    let put = |which: &dyn Fn(&Path) -> bool| {
+        old.iter()
+            .filter(|(path, _)| which(path))
+            .for_each(|(path, bytes)| write(&world.path().join(path), bytes));
+    };
+    put(&is_store);
+    let (code, text) = world.check(&[]);
+    assert!(code == 0 && text.contains("is newer than the manifest that it names, and sound"), "{text}");
+    // With the log of that time the newer tables have what nothing else has.
+    world.logs().iter().for_each(|log| remove(log));
+    put(&is_log);
+    let (code, text) = world.check(&[]);
+    assert!(code == 2 && text.contains("which is more than the binary log has"), "{text}");
+}
+
+#[test]
 fn indexes_are_made_anew_from_rows_and_lost_rows_are_told() {
     let world = World::without_old_log();
     let (code, text) = world.check(&["--json"]);
@@ -427,22 +448,10 @@ fn damage_in_a_log_file_that_tables_have_costs_no_row() {
 
 /// An older version wrote members of an ENUM with backslashes so that no start could read them.
 fn break_record(world: &World) {
-    let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let args = [format!("--datadir={}", world.path().display())];
-    let Ok(Parsed::Serve(options)) = options::parse(&*env, &args) else { panic!("options") };
-    let datadir = Datadir::open(env.clone(), world.path(), &world.path().join("pid")).unwrap();
-    let database =
-        server::database::open(&env, &options, &datadir, &Arc::default(), &Default::default()).unwrap();
-    let (catalog, key) = (TreeId(1), b"td\0u");
-    let store = database.engine().store();
-    let record = store.get(catalog, key, store.snapshot_visible().position()).unwrap().unwrap();
-    let at = record.windows(3).position(|bytes| bytes == b"'x'").unwrap();
-    let broken = [&record[..at + 2], b"\\", &record[at + 2..]].concat();
-    let mut batch = WriteBatch::new();
-    batch.put(catalog, key, &broken);
-    let event = QueryEvent::new(0, b"", b"CREATE DATABASE IF NOT EXISTS d");
-    database.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, None).unwrap();
-    server::database::close(&database).unwrap();
+    records::change(&world.datadir, "d", "u", |record| {
+        let at = record.windows(3).position(|bytes| bytes == b"'x'").unwrap();
+        [&record[..at + 2], b"\\", &record[at + 2..]].concat()
+    });
 }
 
 #[test]
@@ -528,6 +537,280 @@ fn a_missing_log_file_is_told_and_the_log_ends_in_front_of_it() {
     stop(server);
 }
 
+/// A World whose server was killed: single rows 100, 101, .. in d.w, each a transaction, two in
+/// each log file behind the tables. Also what it had executed.
+fn killed() -> (World, String) {
+    let world = World::new();
+    let server = Server::start_in(&world.datadir, ARGS);
+    for n in (100..110).step_by(2) {
+        server.sql(&format!(
+            "insert into d.w values ({n}); insert into d.w values ({}); flush binary logs",
+            n + 1
+        ));
+    }
+    let executed = server.sql("select @@gtid_executed").trim().to_owned();
+    std::thread::sleep(Duration::from_millis(300));
+    server.kill();
+    drop(server);
+    (world, executed)
+}
+
+impl World {
+    /// A repair that loses something, and the rows of d.w that are left of 100 and on. What it
+    /// tells as lost is what the new directory does not have, of rows too.
+    fn repair_tells_loss(&self, inserted: usize, executed: &str) -> (String, Vec<u32>) {
+        assert_eq!(self.check(&[]).0, 2);
+        let (code, text) = self.repair(&["--accept-loss", "--json"]);
+        assert_eq!(code, 1, "{text}");
+        let report = text.lines().find(|line| line.starts_with('{')).unwrap();
+        let lost = json(report, "r['repair']['lost_gtids']");
+        let count: usize = json(report, "r['repair']['lost_transactions']").parse().unwrap();
+        let server = self.start();
+        let rows = server.sql("select id from d.w where id between 100 and 109 order by id");
+        let rows: Vec<u32> = rows.split_whitespace().map(|id| id.parse().unwrap()).collect();
+        let left = format!("select gtid_subtract('{executed}', @@gtid_executed)");
+        assert_eq!(server.sql(&left).trim().replace("\\n", ""), lost, "{text}");
+        assert!(count >= inserted - rows.len(), "{count} are told, {rows:?} are left: {text}");
+        is_well(&server);
+        stop(server);
+        (report.to_owned(), rows)
+    }
+}
+
+#[test]
+fn a_damaged_header_of_the_first_log_file_costs_no_row() {
+    let (world, executed) = killed();
+    flip(&world.logs()[0], 150);
+    let (report, rows) = world.repair_tells_loss(10, &executed);
+    assert_eq!(rows, (100..110).collect::<Vec<_>>(), "{report}");
+    assert_eq!(
+        json(&report, "r['repair']['lost_transactions'], r['repair']['log_files_left_out']"),
+        "0 ['binlog.000001']"
+    );
+}
+
+#[test]
+fn a_damaged_header_behind_the_tables_is_told_with_all_that_is_lost() {
+    let (world, executed) = killed();
+    let logs = world.logs();
+    let damaged = &logs[logs.len() - 4];
+    flip(damaged, 150);
+    let (report, rows) = world.repair_tells_loss(10, &executed);
+    assert_eq!(rows, (100..104).collect::<Vec<_>>(), "{report}");
+    assert_eq!(json(&report, "r['repair']['lost_transactions']"), "6");
+}
+
+#[test]
+fn a_log_file_that_ends_at_a_transaction_needs_no_cut() {
+    let (world, executed) = killed();
+    let logs = world.logs();
+    let cut = &logs[logs.len() - 3];
+    let bytes = read(cut);
+    // Its first transaction alone.
+    let gtid = |from: usize| {
+        (from..bytes.len() - 19)
+            .find(|&at| {
+                bytes[at + 4] == 33
+                    && bytes[at + 13..at + 17]
+                        == u32::try_from(at + usize::from(bytes[at + 9])).unwrap().to_le_bytes()
+            })
+            .unwrap()
+    };
+    let second = gtid(gtid(4) + 1);
+    write(cut, &bytes[..second]);
+    let (report, rows) = world.repair_tells_loss(10, &executed);
+    assert_eq!(rows, (100..107).collect::<Vec<_>>(), "{report}");
+}
+
+/// Each says that what the other has came before it, or that nothing did.
+#[test]
+fn a_log_file_behind_a_gap_is_no_part_of_the_log() {
+    let (world, executed) = killed();
+    let logs = world.logs();
+    let (one, other) = (&logs[logs.len() - 4], &logs[logs.len() - 3]);
+    let (bytes, other_bytes) = (read(one), read(other));
+    write(one, &other_bytes);
+    write(other, &bytes);
+    let (report, rows) = world.repair_tells_loss(10, &executed);
+    assert_eq!(rows, (100..104).collect::<Vec<_>>(), "{report}");
+    assert_eq!(json(&report, "r['repair']['lost_transactions']"), "6");
+}
+
+/// The text of a statement, in the log file that it is in; its checksum is made right.
+fn change_statement(file: &Path, old: &[u8], new: &[u8]) {
+    let mut bytes = read(file);
+    let at = bytes.windows(old.len()).position(|text| text == old).unwrap();
+    bytes[at..at + old.len()].copy_from_slice(new);
+    let is_event = |start: &usize| {
+        let length = u32::from_le_bytes(bytes[start + 9..start + 13].try_into().unwrap()) as usize;
+        let end = u32::from_le_bytes(bytes[start + 13..start + 17].try_into().unwrap()) as usize;
+        bytes[start + 4] == 2 && end == start + length && end > at
+    };
+    let start = (4..at - 19).rev().find(is_event).unwrap();
+    let end = u32::from_le_bytes(bytes[start + 13..start + 17].try_into().unwrap()) as usize;
+    let crc = crc32fast::hash(&bytes[start..end - 4]);
+    bytes[end - 4..end].copy_from_slice(&crc.to_le_bytes());
+    write(file, &bytes);
+}
+
+#[test]
+fn a_statement_that_stops_a_start_is_told_and_cut_off() {
+    let (world, _) = killed();
+    let server = Server::start_in(&world.datadir, ARGS);
+    server.sql("insert into d.w values (300); create database other; insert into d.w values (301)");
+    let executed = server.sql("select @@gtid_executed").trim().to_owned();
+    std::thread::sleep(Duration::from_millis(300));
+    server.kill();
+    drop(server);
+    let last = world.logs().pop().unwrap();
+    change_statement(&last, b"create database other", b"create databaxe other");
+    let name = last.file_name().unwrap().to_str().unwrap();
+    let (code, text) = world.check(&[]);
+    assert!(code == 2 && text.contains(name) && text.contains("create databaxe other"), "{code}: {text}");
+    let (report, rows) = world.repair_tells_loss(10, &executed);
+    assert_eq!(
+        (rows.len(), json(&report, "r['repair']['lost_transactions']")),
+        (10, "2".to_owned()),
+        "{report}"
+    );
+    let server = world.start();
+    assert_eq!(server.sql("select count(*), max(id) from d.w where id >= 300").trim(), "1\t300");
+    stop(server);
+}
+
+#[test]
+fn what_a_start_will_set_aside_is_told() {
+    let world = World::new();
+    let server = Server::start_in(&world.datadir, ARGS);
+    server.sql("create table d.v (id int primary key)");
+    std::thread::sleep(Duration::from_millis(300));
+    server.kill();
+    drop(server);
+    change_statement(&world.logs().pop().unwrap(), b"v (id int primary", b"v (id iny primary");
+    let (code, text) = world.check(&[]);
+    println!("{text}");
+    assert!(
+        code == 2 && (text.contains("will set table d.v aside") || text.contains("iny primary")),
+        "{code}: {text}"
+    );
+    assert_eq!(world.repair(&["--accept-loss"]).0, 1);
+    stop(world.start());
+}
+
+#[test]
+fn a_log_without_the_file_that_the_tables_are_in_begins_anew_behind_them() {
+    let (world, executed) = killed();
+    for (i, gone) in world.logs().iter().enumerate().take(5) {
+        remove(gone);
+        if i < 3 {
+            continue;
+        }
+        let (report, rows) = world.repair_tells_loss(10, &executed);
+        assert!(rows.is_empty(), "{report}");
+        assert_eq!(json(&report, "r['repair']['log_begins_anew'], r['repair']['tables']"), "True copied");
+        let server = world.start();
+        assert_eq!(server.sql(QUERY), world.rows);
+        stop(server);
+        std::fs::remove_dir_all(world.target()).unwrap();
+    }
+}
+
+/// Resets the log of the world's server, inserts rows into d.w, one log file each, and kills the
+/// server. Returns the log files of before the reset, and what was executed since.
+fn killed_after_reset(world: &World, rows: std::ops::Range<u32>) -> (Vec<(PathBuf, Vec<u8>)>, String) {
+    let old = world.logs().iter().map(|file| (file.clone(), read(file))).collect();
+    let server = Server::start_in(&world.datadir, ARGS);
+    server.sql("delete from d.w where id between 100 and 109; reset binary logs and gtids");
+    for n in rows {
+        server.sql(&format!("insert into d.w values ({n}); flush binary logs"));
+    }
+    let executed = server.sql("select @@gtid_executed").trim().to_owned();
+    std::thread::sleep(Duration::from_millis(300));
+    server.kill();
+    (old, executed)
+}
+
+#[test]
+fn log_files_of_before_a_reset_are_told_apart() {
+    let (world, _) = killed();
+    let (old, executed) = killed_after_reset(&world, 100..104);
+    assert_eq!(world.logs().len(), 5);
+    // With a gap between them.
+    old.iter().skip(6).for_each(|(path, bytes)| write(path, bytes));
+    let (code, text) = world.check(&[]);
+    assert!(code == 2 && text.contains("binlog.000009 are of the log before RESET"), "{code}: {text}");
+    assert!(!text.contains("is missing"), "{text}");
+    let (report, rows) = world.repair_tells_loss(4, &executed);
+    assert_eq!(
+        (rows.len(), json(&report, "r['repair']['lost_transactions']")),
+        (4, "0".to_owned()),
+        "{report}"
+    );
+}
+
+/// Two copies of a directory went on apart, by statements of the same length, and the tables of one
+/// came to the other. A file of before a reset in the place of one that the log had, and a gap
+/// behind it: what was in that file is lost.
+#[test]
+fn log_files_of_before_a_reset_in_the_place_of_others_are_a_loss() {
+    let (world, _) = killed();
+    let (old, _) = killed_after_reset(&world, 100..103);
+    assert_eq!(world.logs().len(), 4);
+    for at in [3, 5] {
+        write(&old[at].0, &old[at].1);
+    }
+    let (code, text) = world.check(&[]);
+    assert!(code == 2 && text.contains("binlog.000004 lie where files of the log were"), "{code}: {text}");
+    let (code, text) = world.repair(&["--accept-loss", "--json"]);
+    let report = text.lines().find(|line| line.starts_with('{')).unwrap();
+    assert_eq!((code, &*json(report, "r['repair']['new_server_uuid']")), (1, "True"), "{text}");
+}
+
+#[test]
+fn nothing_is_made_in_the_damaged_directory() {
+    let world = World::new();
+    let before = content(world.path());
+    let link = world.folder.path().join("link");
+    std::os::unix::fs::symlink(world.path(), &link).unwrap();
+    for into in
+        [world.path().join("new"), world.path().join("store/x/y"), world.path().to_owned(), link.join("new")]
+    {
+        let datadir = format!("--datadir={}", world.path().display());
+        let (status, _, error) = run(&["repair", &datadir, &format!("--into={}", into.display()), "--force"]);
+        assert!(!status.success() && error.contains("is in the data directory"), "{error}");
+    }
+    assert_same_content(&before, &content(world.path()));
+}
+
+#[test]
+fn tables_of_another_log_are_told_and_made_anew_from_the_log_that_is_there() {
+    let world = World::new();
+    let other = Arc::new(tempfile::tempdir().unwrap());
+    let copy = |from: &Path, to: &Path| {
+        assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
+    };
+    copy(&world.path().join("."), other.path());
+    for (datadir, id) in [(&world.datadir, 6), (&other, 7)] {
+        let server = Server::start_in(datadir, ARGS);
+        server.sql(&format!("insert into d.w values ({id})"));
+        stop(server);
+    }
+    std::fs::remove_dir_all(world.path().join("store")).unwrap();
+    copy(&other.path().join("store"), world.path());
+    let (code, text) = world.check(&[]);
+    assert!(code == 2 && text.contains("other transactions than the tables were made of"), "{code}: {text}");
+    assert_eq!(world.repair(&[]).0, 2);
+    let (code, text) = world.repair(&["--accept-loss"]);
+    assert!(code == 1 && text.contains("made anew from the binary log"), "{code}: {text}");
+    let server = world.start();
+    assert_eq!(
+        server.sql("select id from d.w order by id").split_whitespace().collect::<Vec<_>>(),
+        ["5", "6"]
+    );
+    is_well(&server);
+    stop(server);
+}
+
 /// Tables and log are damaged: what is left of the log is more than nothing.
 #[test]
 fn damaged_tables_and_a_damaged_log_give_what_the_log_has_in_front() {
@@ -544,8 +827,9 @@ fn damaged_tables_and_a_damaged_log_give_what_the_log_has_in_front() {
     stop(server);
 }
 
-/// Bits and ends of any file: what `check` calls sound or repairable is repaired to the row; nothing panics, and whatever is made
-/// starts. `DURAMEN_REPAIR_TRIALS` and `DURAMEN_REPAIR_SEED` draw more.
+/// Bits and ends of any file: what `check` calls sound or repairable is repaired to the row;
+/// nothing panics, and whatever is made starts. `DURAMEN_REPAIR_TRIALS` and `DURAMEN_REPAIR_SEED`
+/// draw more.
 #[test]
 fn any_damage_is_repaired_or_told() {
     let number = |name: &str, or: u64| std::env::var(name).map_or(or, |text| text.parse().unwrap());

@@ -1,4 +1,5 @@
-//! What replicas say and are told over the wire: who may follow, how they are listed, and what becomes of lost connections.
+//! What replicas say and are told over the wire: who may follow, how they are listed, and what
+//! becomes of lost connections.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -154,8 +155,9 @@ fn a_stream_ends_when_the_log_begins_anew() {
     );
 }
 
-/// A replica's client library makes a lost connection again by itself, between what the replica says and its request. A MariaDB
-/// replica stopped with error 1236 so, in one of hundreds of lost connections, and with 1193 where it was about to ask for a variable.
+/// A replica's client library makes a lost connection again by itself, between what the replica
+/// says and its request. A MariaDB replica stopped with error 1236 so, in one of hundreds of lost
+/// connections, and with 1193 where it was about to ask for a variable.
 #[test]
 fn a_replica_that_lost_what_it_said_is_let_come_again() {
     let server = prepare();
@@ -186,8 +188,9 @@ fn a_replica_that_lost_what_it_said_is_let_come_again() {
     assert!(error.to_string().contains("the checksum that source is configured to log"), "{error}");
 }
 
-/// At sync_binlog=0 nobody waits for the disk, and a follower is sent only what is on it: it depends on a flush of the server's
-/// own. The files are in memory, which the system never writes back.
+/// At sync_binlog=0 nobody waits for the disk, and a follower is sent only what is on it: it
+/// depends on a flush of the server's own. The files are in memory, which the system never writes
+/// back.
 #[test]
 fn a_follower_has_what_nobody_flushed_for_within_a_second() {
     const COMMITS: usize = 50;

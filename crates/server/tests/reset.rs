@@ -1,4 +1,5 @@
-//! RESET BINARY LOGS AND GTIDS of the real server: under load and killed, and as the first step of a replica's set-up.
+//! RESET BINARY LOGS AND GTIDS of the real server: under load and killed, and as the first step of
+//! a replica's set-up.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -27,7 +28,8 @@ fn write(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> Vec<u64> {
     acknowledged
 }
 
-/// Resets the log again and again while others commit, for a while; then the server is killed, or the writers stop.
+/// Resets the log again and again while others commit, for a while; then the server is killed, or
+/// the writers stop.
 fn reset_under_load(server: &Server, next: &AtomicU64, time: Duration, kill: bool) -> (Vec<u64>, u64) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -38,10 +38,12 @@ fn changes_of_the_session_are_told() {
     assert_eq!(changes(&mut plain, "SET autocommit = 0"), b"");
 }
 
-/// What a session has used of its stack stays its memory, and is cold by the next statement where there are many sessions: so
-/// what needs much of it must not be inlined into what every statement runs.
+/// What a session has used of its stack stays its memory, and is cold by the next statement where
+/// there are many sessions: so what needs much of it must not be inlined into what every statement
+/// runs.
 ///
-/// Compilers do that most where they see the whole program: `cargo test --release` measures what users get.
+/// Compilers do that most where they see the whole program: `cargo test --release` measures what
+/// users get.
 #[test]
 fn a_session_takes_little_memory() {
     const SESSIONS: u64 = 64;
@@ -85,6 +87,14 @@ fn a_query_ends_when_its_time_is_over() {
     client.query("DO SLEEP(0.2)").unwrap();
     client.query("SET max_execution_time = 0").unwrap();
     client.query("SELECT SLEEP(0.2)").unwrap();
+    // The hint goes before the variable.
+    let slept = client.query("SELECT /*+ MAX_EXECUTION_TIME(50) */ SLEEP(30)").unwrap();
+    assert_eq!(slept.rows[0][0], Some(b"1".to_vec()));
+    let waited = client.query("SELECT /*+ MAX_EXECUTION_TIME(50) */ * FROM d.t FOR UPDATE").unwrap_err();
+    assert_eq!(waited.number(), Some(3024));
+    client
+        .query("SELECT /*+ SET_VAR(max_execution_time=20) MAX_EXECUTION_TIME(10000) */ SLEEP(0.2)")
+        .unwrap();
 }
 
 #[test]
@@ -167,8 +177,8 @@ fn a_certificate_may_be_given() {
     third.connect();
 }
 
-/// A client that sends and reads nothing fills its socket with replies, and holds up nobody else's commits. All its replies
-/// come in the end.
+/// A client that sends and reads nothing fills its socket with replies, and holds up nobody else's
+/// commits. All its replies come in the end.
 #[test]
 fn a_client_that_does_not_read_holds_up_no_commit() {
     // A Unix socket holds some 280 short messages each way.
@@ -211,7 +221,8 @@ fn a_client_that_does_not_read_holds_up_no_commit() {
     });
 }
 
-/// How many short replies a Unix socket takes for a client that reads none; it holds some 280 messages each way.
+/// How many short replies a Unix socket takes for a client that reads none; it holds some 280
+/// messages each way.
 fn room(deaf: &mut Client, executed: impl Fn() -> u64) -> u64 {
     const MORE_THAN_FIT: u64 = 400;
     let before = executed();
@@ -242,8 +253,9 @@ fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The reply to a statement that has read what is not durable yet is sent by whoever makes it durable. It finds the socket
-/// full here: nobody waits for that, the session executes nothing behind it meanwhile, and all replies come in order.
+/// The reply to a statement that has read what is not durable yet is sent by whoever makes it
+/// durable. It finds the socket full here: nobody waits for that, the session executes nothing
+/// behind it meanwhile, and all replies come in order.
 #[test]
 fn a_late_reply_to_a_client_that_does_not_read_holds_up_nobody() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Every bundled test of sysbench 1.0 for databases, with prepared statements and without: prepare, run, clean up, and not
-//! one error.
+//! Every bundled test of sysbench 1.0 for databases, with prepared statements and without: prepare,
+//! run, clean up, and not one error.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -56,7 +56,8 @@ fn run_each(ps_mode: &str) {
     sysbench(&server, SYSBENCH_BULK, "cleanup", &["--threads=4"]);
 }
 
-/// Runs one command of a test; fails with what sysbench says where it does, or where it counts reconnects.
+/// Runs one command of a test; fails with what sysbench says where it does, or where it counts
+/// reconnects.
 fn sysbench(server: &Server, test: &str, command: &str, args: &[&str]) {
     let done = Command::new("sysbench")
         .args([test, "--mysql-host=127.0.0.1", "--mysql-user=root", "--mysql-db=sbtest"])

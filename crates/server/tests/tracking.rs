@@ -1,4 +1,5 @@
-//! What OK packets tell of transactions, and what statements learn of their attributes. The answers are those of MySQL 9.7.
+//! What OK packets tell of transactions, and what statements learn of their attributes. The answers
+//! are those of MySQL 9.7.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,7 +1,7 @@
 //! The published workloads W1 and the inserts of W4, from the unchanged client programs.
 //!
-//! `DURAMEN_SCALE` is the share of the published number of statements that is run: 1 for all 40,000 calls at each setting
-//! of W1 and all 1,000,000 inserts in each cell of W4.
+//! `DURAMEN_SCALE` is the share of the published number of statements that is run: 1 for all 40,000
+//! calls at each setting of W1 and all 1,000,000 inserts in each cell of W4.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,7 +1,8 @@
 //! Checked reading of little-endian bytes from untrusted input.
 //!
-//! Every read returns [`Truncated`] instead of panicking where the input ends too early. Integers wider than a
-//! primitive (3 and 6 bytes) and the length-encoded forms are those that MySQL's protocol and binary log share.
+//! Every read returns [`Truncated`] instead of panicking where the input ends too early. Integers
+//! wider than a primitive (3 and 6 bytes) and the length-encoded forms are those that MySQL's
+//! protocol and binary log share.
 
 use std::fmt;
 
@@ -107,7 +108,8 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(wide))
     }
 
-    /// Reads a length-encoded integer. The markers 0xfb (NULL) and 0xff are no integers and count as truncated.
+    /// Reads a length-encoded integer. The markers 0xfb (NULL) and 0xff are no integers and count
+    /// as truncated.
     pub fn lenenc(&mut self) -> Result<u64, Truncated> {
         match self.u8()? {
             v @ 0..=0xfa => Ok(v.into()),

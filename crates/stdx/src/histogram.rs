@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Buckets by power of two: bucket `i` counts values `v` with `2^(i-1) <= v < 2^i`, bucket 0 counts zeros.
+/// Buckets by power of two: bucket `i` counts values `v` with `2^(i-1) <= v < 2^i`, bucket 0 counts
+/// zeros.
 ///
 /// The counters are independent statistics; nothing is ordered by them, so every access is relaxed.
 #[derive(Debug)]
@@ -34,7 +35,8 @@ impl Histogram {
         self.sum.load(Relaxed)
     }
 
-    /// The exclusive upper bound of the bucket in which the `q`-quantile (0 to 1) lies; 0 when nothing was counted.
+    /// The exclusive upper bound of the bucket in which the `q`-quantile (0 to 1) lies; 0 when
+    /// nothing was counted.
     pub fn quantile_bound(&self, q: f64) -> u64 {
         let wanted = (self.count() as f64 * q).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -2,6 +2,7 @@
 //!
 //! - [`cursor`]: checked reading of little-endian bytes from untrusted input.
 //! - [`histogram`]: lock-free latency and size histograms.
+//! - [`memory`]: how much memory a thread has taken.
 //! - [`percentile`]: percentiles of values that were kept.
 //! - [`random`]: a small seeded generator for tests.
 //! - [`stack`]: how much stack a thread has left.
@@ -9,6 +10,7 @@
 
 pub mod cursor;
 pub mod histogram;
+pub mod memory;
 pub mod percentile;
 pub mod random;
 pub mod stack;

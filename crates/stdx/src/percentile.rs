@@ -1,6 +1,8 @@
-//! Percentiles of values that were all kept; [`crate::histogram`] has those of values that were only counted.
+//! Percentiles of values that were all kept; [`crate::histogram`] has those of values that were
+//! only counted.
 
-/// The least of the `sorted` values that a `share` of them (0 to 1) does not exceed, by nearest rank; `None` if there are none.
+/// The least of the `sorted` values that a `share` of them (0 to 1) does not exceed, by nearest
+/// rank; `None` if there are none.
 pub fn percentile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()

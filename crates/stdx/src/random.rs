@@ -1,6 +1,7 @@
 //! A small seeded generator for tests and simulations; never for secrets.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): one `u64` of state, full period, good enough to choose fates with.
+/// SplitMix64 (Steele, Lea, Flood 2014): one `u64` of state, full period, good enough to choose
+/// fates with.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -19,7 +20,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..n`; 0 if `n` is 0. (Multiply-shift; the bias is below 2^-32 for the small `n` of tests.)
+    /// A number in `0..n`; 0 if `n` is 0. (Multiply-shift; the bias is below 2^-32 for the small
+    /// `n` of tests.)
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }

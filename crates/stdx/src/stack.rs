@@ -1,13 +1,14 @@
 //! How much stack a thread has left, so that recursive code can stop before it has none.
 //!
 //! 1. begin  A thread says how large its stack is, once, in its first function ([`begin`]).
-//! 2. ask    Recursive code asks at each level whether enough is left ([`is_short`]), and returns an error if not.
+//! 2. ask    Recursive code asks at each level whether enough is left ([`is_short`]), and returns
+//!    an error if not.
 //!
-//! The place in the stack is the address of a local variable. What a thread uses above the frame of [`begin`], and the
-//! guard page below the stack, are a few KiB; margins have to cover them.
+//! The place in the stack is the address of a local variable. What a thread uses above the frame of
+//! [`begin`], and the guard page below the stack, are a few KiB; margins have to cover them.
 //!
-//! (K1) A thread that never said how large its stack is counts as one of 2 MiB, which is what the standard library gives,
-//!      from where it asks first.
+//! (K1) A thread that never said how large its stack is counts as one of 2 MiB, which is what the
+//!      standard library gives, from where it asks first.
 
 use std::cell::Cell;
 
@@ -33,7 +34,8 @@ fn here() -> usize {
     std::ptr::from_ref(std::hint::black_box(&marker)).addr()
 }
 
-/// Says that the calling thread has a stack of `size` bytes, of which it has used next to nothing so far.
+/// Says that the calling thread has a stack of `size` bytes, of which it has used next to nothing
+/// so far.
 pub fn begin(size: usize) {
     BOUNDS.set(Bounds { base: here(), size });
 }

@@ -1,7 +1,8 @@
 //! The nearest right name for a mistyped one.
 
-/// The candidate with the smallest edit distance to `name`, if it is near enough to be a likely typing error
-/// (at most a third of the name's length). `-` and `_` count as equal, as do upper and lower case.
+/// The candidate with the smallest edit distance to `name`, if it is near enough to be a likely
+/// typing error (at most a third of the name's length). `-` and `_` count as equal, as do upper and
+/// lower case.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = fold(name);
     let limit = name.len().div_ceil(3);

@@ -1,8 +1,8 @@
 //! The stream to a semi-synchronous replica: events that ask, and the replica's answers in between.
 //!
-//! The session's thread does both: it waits for the socket and for the log at once, by a bell that the log rings. The last
-//! event of a transaction is held back until it is known whether another transaction follows in the batch: only of the last one
-//! the replica is asked.
+//! The session's thread does both: it waits for the socket and for the log at once, by a bell that
+//! the log rings. The last event of a transaction is held back until it is known whether another
+//! transaction follows in the batch: only of the last one the replica is asked.
 
 use super::Packets;
 use binlog::LogPosition;
@@ -20,7 +20,8 @@ use std::time::Duration;
 pub(super) struct Acknowledged<'a> {
     packets: Packets<'a>,
     log: Arc<Log>,
-    /// None over a compressed connection: its packets have numbers that answers would disturb, so it is asked nothing.
+    /// None over a compressed connection: its packets have numbers that answers would disturb, so
+    /// it is asked nothing.
     follower: Option<Follower>,
     bell: Bell,
     /// Readable when the bell has rung.

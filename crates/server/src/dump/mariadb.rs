@@ -1,7 +1,8 @@
 //! What replicas of MariaDB say and ask before they read the log.
 //!
-//! They say what they are by `@mariadb_slave_capability`, and where they are by `@slave_connect_state`. They ask for variables
-//! and a function that MySQL does not have; only they are answered.
+//! They say what they are by `@mariadb_slave_capability`, and where they are by
+//! `@slave_connect_state`. They ask for variables and a function that MySQL does not have; only
+//! they are answered.
 
 use super::{Client, Reader};
 use binlog::event::MariadbGtid;
@@ -9,8 +10,8 @@ use protocol::command::BinlogDump;
 use replication::source::mariadb::{self, Wishes};
 use sql::{Datum, Session};
 
-/// What stands before this server's version where MariaDB is expected: the prefix of MariaDB's own servers, and the version
-/// whose replication this is.
+/// What stands before this server's version where MariaDB is expected: the prefix of MariaDB's own
+/// servers, and the version whose replication this is.
 pub(crate) const VERSION_PREFIX: &str = "5.5.5-10.11.0-MariaDB-";
 /// The flag of a dump request that asks for the statements of row events.
 const ANNOTATIONS: u16 = 2;
@@ -21,9 +22,10 @@ const GTID_POS: &[u8] = b"SELECT binlog_gtid_pos(";
 
 /// What a replica wants, if it is one of MariaDB.
 ///
-/// Two readers of the log say that they know MariaDB's events to every server, and are sent the log as it is unless they also
-/// say where they are by MariaDB's GTIDs: `mariadb-binlog`, whose copies (`--raw`) are to be the log's files, and
-/// python-mysql-replication, whose users say which server it is.
+/// Two readers of the log say that they know MariaDB's events to every server, and are sent the log
+/// as it is unless they also say where they are by MariaDB's GTIDs: `mariadb-binlog`, whose copies
+/// (`--raw`) are to be the log's files, and python-mysql-replication, whose users say which server
+/// it is.
 pub(super) fn wishes(client: &Client<'_>, request: &BinlogDump<'_>) -> Option<Wishes> {
     let session = &client.session;
     told(session, "mariadb_slave_capability")?;
@@ -45,8 +47,8 @@ fn told(session: &Session, name: &str) -> Option<String> {
     }
 }
 
-/// True for a statement that only [`answer`] knows, of a session that is a replica of MariaDB. It may not have said so: its library
-/// makes a lost connection again by itself.
+/// True for a statement that only [`answer`] knows, of a session that is a replica of MariaDB. It
+/// may not have said so: its library makes a lost connection again by itself.
 pub(crate) fn is_question(client: &Client<'_>, sql: &[u8]) -> bool {
     (sql == DOMAIN_ID || sql.starts_with(GTID_POS))
         && (client.reader == Reader::Replica
@@ -58,6 +60,11 @@ pub(crate) fn answer(client: &mut Client<'_>, sql: &[u8]) {
     let Some(arguments) = sql.strip_prefix(GTID_POS) else {
         return super::answer(client, "@@GLOBAL.gtid_domain_id", Some(&mariadb::DOMAIN.to_string()));
     };
+    // It tells of the log what the log's readers may know.
+    if let Err(e) = client.session.need_privilege("REPLICATION SLAVE") {
+        let reply = client.failed(&e);
+        return client.connection.write_error(&reply);
+    }
     let log = client.server.database.log().clone();
     let found = place(arguments).map(|(file, offset)| mariadb::gtid_at(&log, file, offset));
     match found {

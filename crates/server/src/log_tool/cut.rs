@@ -1,8 +1,9 @@
 //! `duramen binlog cut`: the part of a log between two points, as a file of its own.
 //!
-//! The file has the format description of the first one read, Previous_gtids that name all before the part, the part's
-//! transactions, and Stop. Events are moved, not changed: `end_log_pos` and checksum are those of their new places. Behind
-//! the first file read, logical timestamps are raised, so that they grow on.
+//! The file has the format description of the first one read, Previous_gtids that name all before
+//! the part, the part's transactions, and Stop. Events are moved, not changed: `end_log_pos` and
+//! checksum are those of their new places. Behind the first file read, logical timestamps are
+//! raised, so that they grow on.
 
 use super::arguments::{Arguments, Takes};
 use super::input::{LogFile, log_files, opens_group};
@@ -104,7 +105,8 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// Adds what is wanted of a file: once to learn which transactions those are, once to take them.
+    /// Adds what is wanted of a file: once to learn which transactions those are, once to take
+    /// them.
     fn add(&mut self, env: &dyn Env, file: &LogFile) -> Result<(), ToolError> {
         if self.over {
             return Ok(());

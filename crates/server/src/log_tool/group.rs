@@ -1,8 +1,9 @@
 //! Where transactions begin and end in a file.
 //!
-//! A GTID event begins one. MySQL's says how many bytes it has, and that ends it. Where there is no such length (MariaDB,
-//! MySQL before 8.0), its statements do: XID, COMMIT, ROLLBACK and XA PREPARE end a transaction, any other statement is one by
-//! itself. Files of old servers have no GTID events at all; then nothing is said of them.
+//! A GTID event begins one. MySQL's says how many bytes it has, and that ends it. Where there is no
+//! such length (MariaDB, MySQL before 8.0), its statements do: XID, COMMIT, ROLLBACK and XA PREPARE
+//! end a transaction, any other statement is one by itself. Files of old servers have no GTID
+//! events at all; then nothing is said of them.
 
 use binlog::event::{Event, QueryEvent};
 

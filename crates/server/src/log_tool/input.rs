@@ -1,8 +1,9 @@
 //! Which files are read, and which of their events.
 //!
-//! A file is named by its path; `-` is standard input; a data directory stands for the files that its index lists; with `--server`
-//! names are those of a server's files, all of them if none is given. A file
-//! that is in use ends at its last whole event: what is behind, zeros or half an event, belongs to nobody yet.
+//! A file is named by its path; `-` is standard input; a data directory stands for the files that
+//! its index lists; with `--server` names are those of a server's files, all of them if none is
+//! given. A file that is in use ends at its last whole event: what is behind, zeros or half an
+//! event, belongs to nobody yet.
 
 use super::ToolError;
 use super::arguments::Arguments;
@@ -124,8 +125,8 @@ impl Selection {
 /// Takes an event, and says whether to go on.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(&LogFile, RawEvent<'_>) -> Result<ControlFlow<()>, ToolError>;
 
-/// Walks the wanted events of all files, in order, until `visit` breaks off. Each file's format description is among them
-/// in any case.
+/// Walks the wanted events of all files, in order, until `visit` breaks off. Each file's format
+/// description is among them in any case.
 pub(super) fn walk(
     env: &dyn Env,
     files: &[LogFile],

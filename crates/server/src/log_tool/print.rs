@@ -51,7 +51,8 @@ pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolEr
     walked.map(|()| Outcome::Done)
 }
 
-/// Rows are printed to be read. Statements that a server would run are not written: recovery is `replay`'s.
+/// Rows are printed to be read. Statements that a server would run are not written: recovery is
+/// `replay`'s.
 fn check_base64(arguments: &Arguments) -> Result<(), ToolError> {
     match arguments.value("base64-output").map(str::to_ascii_lowercase).as_deref() {
         None | Some("decode-rows") if !arguments.has("base64") => Ok(()),

@@ -1,7 +1,9 @@
-//! A server's log over the network, as `mysqlbinlog --read-from-remote-server` reads it: by COM_BINLOG_DUMP, to its end.
+//! A server's log over the network, as `mysqlbinlog --read-from-remote-server` reads it: by
+//! COM_BINLOG_DUMP, to its end.
 //!
-//! A file comes as the bytes that it has on the server: what the server makes up for replicas, the events of its stream that
-//! are in no file, is left out, and the stream ends where the next file begins.
+//! A file comes as the bytes that it has on the server: what the server makes up for replicas, the
+//! events of its stream that are in no file, is left out, and the stream ends where the next file
+//! begins.
 
 use super::ToolError;
 use super::arguments::{Arguments, Takes};

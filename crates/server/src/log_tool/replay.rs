@@ -1,18 +1,19 @@
 //! `duramen binlog replay`: point-in-time recovery.
 //!
-//! The log is the database's only log, so a copy of the data directory and the log files behind it are all that any later
-//! state is made of: recovery at a start replays what the tables lack.
+//! The log is the database's only log, so a copy of the data directory and the log files behind it
+//! are all that any later state is made of: recovery at a start replays what the tables lack.
 //!
-//! 1. plan     The base's log and the later files are put in one row; each must go on where the one before ends
-//!    (`chain`). The point is looked for in what the base lacks.
-//! 2. copy     Base and log files go to a folder beside the new data directory, the last file up to the point (`copy`).
+//! 1. plan     The base's log and the later files are put in one row; each must go on where the one
+//!    before ends (`chain`). The point is looked for in what the base lacks.
+//! 2. copy     Base and log files go to a folder beside the new data directory, the last file up to
+//!    the point (`copy`).
 //! 3. recover  The database is opened there and closed again: tables and log are at the point.
 //! 4. name     The folder gets its name.
 //!
 //! (P1) The base and the log files are read only.
 //! (P2) The new data directory has its name only when it is whole and recovery has succeeded.
-//! (P3) No file that recovery reads comes from two histories: each file's Previous_gtids are what is before it, and a
-//!      file that the base has too begins with what the base has of it.
+//! (P3) No file that recovery reads comes from two histories: each file's Previous_gtids are what
+//!      is before it, and a file that the base has too begins with what the base has of it.
 
 use super::arguments::{Arguments, Takes};
 use super::point::{UNTIL, Until};

@@ -1,7 +1,9 @@
-//! `duramen binlog rewrite`: a file once more, with other database names, without a table's rows, without checksums.
+//! `duramen binlog rewrite`: a file once more, with other database names, without a table's rows,
+//! without checksums.
 //!
-//! Statements' texts stay as they are. What changes in length changes its transaction's length, which the GTID event at its
-//! start says; so each transaction is gone through twice, by two readers in step, and memory stays that of one event.
+//! Statements' texts stay as they are. What changes in length changes its transaction's length,
+//! which the GTID event at its start says; so each transaction is gone through twice, by two
+//! readers in step, and memory stays that of one event.
 
 use super::arguments::{Arguments, Takes};
 use super::group::{Groups, Step};
@@ -318,8 +320,8 @@ impl<'a> Walk<'a> {
         Ok((self.transactions, self.out.finish()?))
     }
 
-    /// Goes over one transaction, or an event outside: where it ends, and how many bytes will follow a GTID event.
-    /// `None` at the end, which an unfinished transaction is too.
+    /// Goes over one transaction, or an event outside: where it ends, and how many bytes will
+    /// follow a GTID event. `None` at the end, which an unfinished transaction is too.
     fn look_ahead(&mut self) -> Result<Option<(u64, u64)>, ToolError> {
         let (reader, rewriter) = &mut self.ahead;
         let mut length = 0;
@@ -398,7 +400,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A GTID event, without checksum, that says the length of its transaction: itself, and `rest` bytes behind it.
+/// A GTID event, without checksum, that says the length of its transaction: itself, and `rest`
+/// bytes behind it.
 fn with_length(plain: Vec<u8>, rest: u64, checksum: ChecksumAlgorithm) -> Result<Vec<u8>, EventError> {
     let format = FormatDescription { checksum: ChecksumAlgorithm::Off, ..FormatDescription::new("", 0) };
     let header = EventHeader::decode(&plain)?;

@@ -1,7 +1,7 @@
 //! `duramen binlog stats`: what a log is made of.
 //!
-//! Memory does not grow with the log: tables beyond the first thousands are counted as one, times fall into a fixed number of
-//! spans that grow longer, of transactions the largest ten are kept.
+//! Memory does not grow with the log: tables beyond the first thousands are counted as one, times
+//! fall into a fixed number of spans that grow longer, of transactions the largest ten are kept.
 
 use super::arguments::Arguments;
 use super::input::{LogFile, log_files};

@@ -1,4 +1,5 @@
-//! The transactions of a file: where each is, what it is called and when it was committed. Rows are passed by.
+//! The transactions of a file: where each is, what it is called and when it was committed. Rows are
+//! passed by.
 
 use super::ToolError;
 use super::group::{Groups, Step};

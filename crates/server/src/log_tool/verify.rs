@@ -2,14 +2,16 @@
 //!
 //! 1. bytes      checksums, lengths, `end_log_pos` (the reader, and [`Verifier::place`])
 //! 2. content    every event is decoded, every row to its last value ([`decode_all`])
-//! 3. structure  transactions begin, end, and have the length that they say ([`group`](super::group))
-//! 4. order      logical timestamps, GTIDs, Previous_gtids, Rotate to the next file ([`Verifier::order`])
+//! 3. structure  transactions begin, end, and have the length that they say
+//!    ([`group`](super::group))
+//! 4. order      logical timestamps, GTIDs, Previous_gtids, Rotate to the next file
+//!    ([`Verifier::order`])
 
 use super::arguments::Arguments;
 use super::group::{Groups, Step};
 use super::input::{LogFile, log_files};
 use super::{EXPANDED_MAX, Outcome, ToolError, remote};
-use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid};
+use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid, PurgedGtids};
 use binlog::file::{FileEnd, FileError, FileReader, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};
 use binlog::log::whole_groups_behind;
@@ -66,6 +68,11 @@ struct Verifier<'a> {
     events: u64,
     transactions: u64,
     problems: u64,
+    /// GTIDs that Previous_gtids has, at this place, and no file: the next event may say that they
+    /// were set as purged.
+    missing: Option<(u64, GtidSet)>,
+    /// Duramen wrote the file.
+    is_ours: bool,
     /// Rotate or Stop.
     closed_by: Option<&'static str>,
 }
@@ -83,6 +90,8 @@ impl<'a> Verifier<'a> {
             events: 0,
             transactions: 0,
             problems: 0,
+            missing: None,
+            is_ours: false,
             closed_by: None,
         }
     }
@@ -129,7 +138,8 @@ impl<'a> Verifier<'a> {
         self.tell_cut_files(size)
     }
 
-    /// Tells what starts of a server have cut off this file's end: what is left may be sound, and is not all.
+    /// Tells what starts of a server have cut off this file's end: what is left may be sound, and
+    /// is not all.
     fn tell_cut_files(&self, size: u64) -> Result<(), ToolError> {
         let Some(path) = &self.file.path else { return Ok(()) };
         let mut nth = 1;
@@ -178,8 +188,8 @@ impl<'a> Verifier<'a> {
         self.decoder = decoder;
     }
 
-    /// Whether the event is where it says that it is. What a source made up for a replica says nothing, nor do events
-    /// that MariaDB 11.4 and later have inside transactions.
+    /// Whether the event is where it says that it is. What a source made up for a replica says
+    /// nothing, nor do events that MariaDB 11.4 and later have inside transactions.
     fn place(&mut self, raw: &RawEvent<'_>) {
         use binlog::event::{EventType, flags};
         let header = &raw.header;
@@ -203,7 +213,9 @@ impl<'a> Verifier<'a> {
             Ok(Step::Inside | Step::Outside) => {}
             Err(what) => self.problem(raw.start, what),
         }
+        self.judge_missing(event);
         match event {
+            Event::FormatDescription(format) => self.is_ours = format.server_version.contains("-duramen-"),
             Event::Gtid(gtid) => self.gtid(raw.start, gtid),
             Event::PreviousGtids(previous) => self.previous(raw.start, &previous.0),
             Event::MariadbGtid(gtid) => self.mariadb_gtid(raw.start, gtid.gtid),
@@ -245,22 +257,41 @@ impl<'a> Verifier<'a> {
             let (mut missing, mut more) = (previous.clone(), all.clone());
             missing.subtract(all);
             more.subtract(previous);
-            let one_line = |set: GtidSet| set.to_string().replace('\n', "");
-            // Behind a Rotate to this file nothing can be missing.
-            let is_gap = !self.log.is_next;
-            if !missing.is_empty() && is_gap {
-                let missing = one_line(missing);
-                self.problem(at, format_args!("a gap: the files before lack {missing}"));
-            } else if !missing.is_empty() {
-                let (name, purged) = (&self.file.name, one_line(missing));
-                println!("{name}: at {at}: gtid_purged was set: {purged} are in no file");
+            if !missing.is_empty() {
+                self.missing = Some((at, missing));
             }
             if !more.is_empty() {
-                let more = one_line(more);
+                let more = one_line(&more);
                 self.problem(at, format_args!("the files before have {more}, which Previous_gtids lacks"));
             }
         }
         self.log.gtids = Some(previous.clone());
+    }
+
+    /// Whether GTIDs that came before this file, and are in none, are a gap. Duramen's logs say
+    /// which were set as purged. Of others nothing tells that, but a Rotate event that names this
+    /// file tells that no file is missing.
+    fn judge_missing(&mut self, event: &Event<'_>) {
+        let Some((at, mut missing)) = self.missing.take() else { return };
+        let purged = match event {
+            Event::Ignorable(body) => PurgedGtids::decode(body).ok().flatten(),
+            _ => None,
+        };
+        let name = &self.file.name;
+        let mut set = GtidSet::new();
+        if let Some(PurgedGtids(purged)) = purged {
+            set = missing.clone();
+            missing.subtract(&purged);
+            set.subtract(&missing);
+        } else if !self.is_ours && self.log.is_next {
+            set = std::mem::take(&mut missing);
+        }
+        if !set.is_empty() {
+            println!("{name}: at {at}: gtid_purged was set: {} are in no file", one_line(&set));
+        }
+        if !missing.is_empty() {
+            self.problem(at, format_args!("a gap: the files before lack {}", one_line(&missing)));
+        }
     }
 
     fn mariadb_gtid(&mut self, at: u64, gtid: MariadbGtid) {
@@ -290,6 +321,7 @@ impl<'a> Verifier<'a> {
             "the file counts as closed"
         };
         let failed = |e| self.file.error(e);
+        self.judge_missing(&Event::Stop);
         if self.events == 0 {
             self.problem(at, "no format description, and no other event");
         }
@@ -322,6 +354,10 @@ impl<'a> Verifier<'a> {
         }
         Ok(())
     }
+}
+
+fn one_line(set: &GtidSet) -> String {
+    set.to_string().replace('\n', "")
 }
 
 /// Decodes an event, and all that is in it.

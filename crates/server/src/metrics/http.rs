@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 (RFC 9112) as a scrape needs: GET and HEAD of two paths, one answer for each connection.
+//! As much of HTTP/1.1 (RFC 9112) as a scrape needs: GET and HEAD of two paths, one answer for each
+//! connection.
 
 /// A request's head may have this many bytes.
 pub(super) const HEAD_MAX: usize = 8 << 10;

@@ -1,7 +1,7 @@
 //! The command line, cut into options.
 //!
-//! `--name=value`, `--name value` where a value is needed, and `--name` alone; `-` and `_` are the same. mysqld's short
-//! forms that still make sense here: `-P port`, `-?` (also `-h`), `-V`, `-v`.
+//! `--name=value`, `--name value` where a value is needed, and `--name` alone; `-` and `_` are the
+//! same. mysqld's short forms that still make sense here: `-P port`, `-?` (also `-h`), `-V`, `-v`.
 
 use super::{OptionsError, Origin, Written, names};
 

@@ -1,9 +1,12 @@
 //! my.cnf: groups of `name` or `name = value` lines.
 //!
-//! - The groups `[mysqld]`, `[server]`, `[duramen]` and `[mysqld-8.4]` are ours; others belong to other programs.
-//! - A line that begins with `#` or `;` is a comment, and so is what follows ` #` outside of quotes.
+//! - The groups `[mysqld]`, `[server]`, `[duramen]` and `[mysqld-8.4]` are ours; others belong to
+//!   other programs.
+//! - A line that begins with `#` or `;` is a comment, and so is what follows ` #` outside of
+//!   quotes.
 //! - Values may stand in `'` or `"`; `\b \t \n \r \\ \s` stand for a character each.
-//! - `!include FILE` and `!includedir DIR` (its `*.cnf`, by name) read more, relative to the file's folder.
+//! - `!include FILE` and `!includedir DIR` (its `*.cnf`, by name) read more, relative to the file's
+//!   folder.
 
 use super::{OptionsError, Origin, Written};
 use env::Env;

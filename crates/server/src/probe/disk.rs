@@ -1,4 +1,5 @@
-//! What the disk does: writes and flushes, one at a time and several, into space made ahead and at the end of a file.
+//! What the disk does: writes and flushes, one at a time and several, into space made ahead and at
+//! the end of a file.
 
 use super::{ProbeError, Watch};
 use env::{File, OpenMode, Whose};
@@ -120,7 +121,8 @@ fn one_by_one(watch: &Watch, file: &dyn File, bytes: usize, time: Duration) -> i
     Ok(Times::new(flushes(watch, file, &vec![1; bytes], (0..FILE).step_by(bytes), end)?))
 }
 
-/// Writes at one place after the other and flushes each time, once at least, until `end`; the seconds that each took.
+/// Writes at one place after the other and flushes each time, once at least, until `end`; the
+/// seconds that each took.
 fn flushes(
     watch: &Watch,
     file: &dyn File,

@@ -1,8 +1,8 @@
 //! What a commit takes of processor and wire: a server of its own, for a moment, in this process.
 //!
-//! Clients and server share the process, so that what it takes of the processor is what a commit costs both; what the
-//! clients' threads take is the clients' part. Flushes that fall into the measurement are taken off, for the model adds
-//! its own.
+//! Clients and server share the process, so that what it takes of the processor is what a commit
+//! costs both; what the clients' threads take is the clients' part. Flushes that fall into the
+//! measurement are taken off, for the model adds its own.
 
 use super::disk::Disk;
 use super::load::{Load, Target};
@@ -21,8 +21,8 @@ use std::time::Duration;
 const FEW: usize = 4;
 /// The clients of the measurement with many.
 const MANY: usize = 16;
-/// And of the one at full durability: enough that they share flushes, on a slow disk too. A flush's share of the sixteen's time
-/// would be taken for theirs.
+/// And of the one at full durability: enough that they share flushes, on a slow disk too. A flush's
+/// share of the sixteen's time would be taken for theirs.
 const CROWD: usize = 64;
 
 /// The model's numbers, and those that only the report tells.
@@ -126,8 +126,8 @@ fn overlap(flushes: &[(usize, f64)]) -> usize {
     if alone > TURNS_UP_TO.as_secs_f64() { FLUSHES_MAX } else { 1 }
 }
 
-/// Other work on the machine takes its share of the processors: what is left is what many clients who wait for nothing kept
-/// busy, where they are enough for all.
+/// Other work on the machine takes its share of the processors: what is left is what many clients
+/// who wait for nothing kept busy, where they are enough for all.
 fn to_be_had(installed: usize, busy: f64) -> f64 {
     let all = installed as f64;
     if 2 * installed <= MANY { busy.clamp(0.1, all) } else { all }

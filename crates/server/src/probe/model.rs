@@ -1,24 +1,33 @@
 //! What rate to expect: a model of the commit path with four measured numbers.
 //!
-//! A client's commit takes its round trip, the processor's time for it, a wait for the next flush to begin, and that
-//! flush. N clients that each send the next commit when the last is answered are a closed queueing network: the processors
-//! are its one queue, all else is delay. Its throughput is found by mean value analysis (Reiser and Lavenberg 1980); several
-//! processors count as one that is as fast as all, and a delay that makes a single job no faster (Seidmann 1987).
+//! A client's commit takes its round trip, the processor's time for it, a wait for the next flush
+//! to begin, and that flush. N clients that each send the next commit when the last is answered are
+//! a closed queueing network: the processors are its one queue, all else is delay. Its throughput
+//! is found by mean value analysis (Reiser and Lavenberg 1980); several processors count as one
+//! that is as fast as all, and a delay that makes a single job no faster (Seidmann 1987).
 //!
-//! - **Group size** is the rate times the time between two flushes; a flush's own processor time is shared by its group.
-//! - **Overlap**: with k flushes at a time, each takes as long as was measured with k at a time, and one begins k times as
-//!   often, but not more often than the server lets them. The k is taken that answers soonest.
-//! - **Wait**: whoever comes while no flush may begin yet waits for the rest of the time between two, which is what the
-//!   client's own work leaves of it; half of it at least. One client alone never waits.
-//! - **Sleeping processors**: where clients and server leave the processors idle now and then, whoever is woken waits for one to come
-//!   back, which on a virtual machine takes longer than a small commit. A busy processor answers at once.
-//! - **Durability**: a commit that does not wait for the flush has none of these delays; the background's flush takes
-//!   processor time all the same. What a power cut takes is what was answered since the last flush that is over began.
-//! - **Every Nth group** that waits for its flush makes all others wait behind it, for flushes take turns then: with many clients
-//!   and a slow disk that is about as fast as full durability, whose flushes overlap.
+//! - **Group size** is the rate times the time between two flushes; a flush's own processor time is
+//!   shared by its group.
+//! - **Overlap**: with k flushes at a time, each takes as long as was measured with k at a time,
+//!   and one begins k times as often, but not more often than the server lets them. The k is taken
+//!   that answers soonest.
+//! - **Wait**: whoever comes while no flush may begin yet waits for the rest of the time between
+//!   two, which is what the client's own work leaves of it; half of it at least. One client alone
+//!   never waits.
+//! - **Sleeping processors**: where clients and server leave the processors idle now and then,
+//!   whoever is woken waits for one to come back, which on a virtual machine takes longer than a
+//!   small commit. A busy processor answers at once.
+//! - **Durability**: a commit that does not wait for the flush has none of these delays; the
+//!   background's flush takes processor time all the same. What a power cut takes is what was
+//!   answered since the last flush that is over began.
+//! - **Every Nth group** that waits for its flush makes all others wait behind it, for flushes take
+//!   turns then: with many clients and a slow disk that is about as fast as full durability, whose
+//!   flushes overlap.
 //!
-//! (M1) The rate is below clients ÷ (what one commit takes alone), and below processors ÷ processor time.
-//! (M2) No durability is never slower than any; a faster disk, network or processor is never slower.
+//! (M1) The rate is below clients ÷ (what one commit takes alone), and below processors ÷ processor
+//!      time.
+//! (M2) No durability is never slower than any; a faster disk, network or processor is never
+//!      slower.
 
 /// No processor takes longer to come back, in seconds.
 const SLEEP_MAX: f64 = 500e-6;
@@ -27,7 +36,8 @@ const HALVINGS: usize = 24;
 /// How often the fixed point of rate and group size is improved.
 const ROUNDS: usize = 64;
 
-/// When a commit is answered, by `sync_binlog` and `innodb_flush_log_at_trx_commit`: the stricter of the two wins.
+/// When a commit is answered, by `sync_binlog` and `innodb_flush_log_at_trx_commit`: the stricter
+/// of the two wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// When it is flushed.
@@ -62,7 +72,8 @@ pub struct Machine {
     pub commit_together: f64,
     /// What is added where many wait for one flush and are woken.
     pub waking: f64,
-    /// What sleeping processors add to a commit that waits for its flush, were they asleep whenever one is woken.
+    /// What sleeping processors add to a commit that waits for its flush, were they asleep whenever
+    /// one is woken.
     pub sleep: f64,
     /// Processor time of one write and flush.
     pub flush_work: f64,
@@ -99,8 +110,8 @@ struct Flushing {
 }
 
 impl Machine {
-    /// Takes what so many clients fall short of at full durability for the time until sleeping processors come back, as far
-    /// as that can be.
+    /// Takes what so many clients fall short of at full durability for the time until sleeping
+    /// processors come back, as far as that can be.
     pub fn explain(&mut self, clients: usize, rate: f64) {
         let (mut low, mut high) = (0.0, SLEEP_MAX);
         for _ in 0..HALVINGS {
@@ -126,8 +137,8 @@ impl Machine {
         Expected { rate, group, lost_commits, lost_time: lost_commits / rate }
     }
 
-    /// The fixed point of rate and group size, where each commit waits for its flush or none does; `woken` is the part of them
-    /// whose clients are woken by a flush.
+    /// The fixed point of rate and group size, where each commit waits for its flush or none does;
+    /// `woken` is the part of them whose clients are woken by a flush.
     fn settle(&self, clients: usize, waits: bool, woken: f64) -> (f64, f64) {
         // What a turn takes without waiting for the flush.
         let commit = self.commit(woken, clients);
@@ -153,8 +164,9 @@ impl Machine {
         (rate, group)
     }
 
-    /// Of N groups one waits for its flush, and everybody else waits behind it: flushes do not overlap then. So all come
-    /// together in the group after it; those up to the next flush are as small as they get.
+    /// Of N groups one waits for its flush, and everybody else waits behind it: flushes do not
+    /// overlap then. So all come together in the group after it; those up to the next flush are as
+    /// small as they get.
     fn in_cycles(&self, n: u32, clients: usize) -> (f64, f64) {
         let others = (clients - 1) as f64;
         let commits = f64::from(n) + others;
@@ -168,7 +180,8 @@ impl Machine {
         (1.0 - others) * self.commit_alone + others * (self.commit_together + woken * self.waking)
     }
 
-    /// The number of flushes at a time that answers soonest, when a client's own work takes `own` of each turn.
+    /// The number of flushes at a time that answers soonest, when a client's own work takes `own`
+    /// of each turn.
     fn flushing(&self, clients: usize, own: f64) -> Flushing {
         let most = self.overlap.min(clients).max(1);
         let others = others(clients);
@@ -183,7 +196,8 @@ impl Machine {
         (1..=most).map(with).min_by(soonest).unwrap_or_else(|| with(1))
     }
 
-    /// How long a flush takes with so many at a time, between the measured numbers by a straight line.
+    /// How long a flush takes with so many at a time, between the measured numbers by a straight
+    /// line.
     fn flush_with(&self, at_a_time: usize) -> f64 {
         let after = self.flushes.partition_point(|&(n, _)| n < at_a_time);
         match (after.checked_sub(1).and_then(|i| self.flushes.get(i)), self.flushes.get(after)) {
@@ -195,8 +209,9 @@ impl Machine {
         }
     }
 
-    /// A group written just after the background's flush began is safe when that one, the pause and its own are over.
-    /// Of each N groups one waits: less than N of them are answered and not flushed.
+    /// A group written just after the background's flush began is safe when that one, the pause and
+    /// its own are over. Of each N groups one waits: less than N of them are answered and not
+    /// flushed.
     fn lost_commits(&self, durability: Durability, rate: f64, clients: usize) -> f64 {
         let unflushed = rate * (self.background_pause + 2.0 * self.flush_late);
         match durability {
@@ -212,7 +227,8 @@ fn others(clients: usize) -> f64 {
     1.0 - 1.0 / clients as f64
 }
 
-/// Turns per second of `clients`, each of which takes `work` of one of the processors and `delay` elsewhere.
+/// Turns per second of `clients`, each of which takes `work` of one of the processors and `delay`
+/// elsewhere.
 fn throughput(clients: usize, processors: f64, work: f64, delay: f64) -> f64 {
     let each = work / processors;
     let delay = delay + work - each;

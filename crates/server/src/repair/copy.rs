@@ -1,11 +1,12 @@
 //! Step 3 of a repair: the new directory's log, and what else belongs there.
 //!
-//! The log's files are copied whole, then examined where they lie now, and cut in front of the first damage, until nothing is
-//! damaged any more. What is cut off stays beside the log as `binlog.NNNNNN.cut`, so that nothing is lost that a person
-//! may still read.
+//! The log's files are copied whole, then examined where they lie now, and cut in front of the
+//! first damage, until nothing is damaged any more. What is cut off stays beside the log as
+//! `binlog.NNNNNN.cut`, so that nothing is lost that a person may still read.
 
 use super::examine::{Examination, name_of, number_of};
 use super::progress::Progress;
+use super::survey::Survey;
 use crate::log_tool::ToolError;
 use crate::log_tool::output::NewFile;
 use crate::log_tool::replay::copy::is_data;
@@ -40,8 +41,12 @@ pub(super) struct NewLog<'a> {
     files: Vec<String>,
     cuts: Vec<Cut>,
     left_out: Vec<String>,
-    /// The file whose end is damage although it looks like a torn tail: the copy has no mark that says so.
+    /// The file whose end is damage although it looks like a torn tail: the copy has no mark that
+    /// says so.
     damaged_end: Option<String>,
+    survey: Option<&'a Survey>,
+    /// Where the transaction begins that would stop a start.
+    stops: Option<(String, u64)>,
 }
 
 impl<'a> NewLog<'a> {
@@ -51,7 +56,8 @@ impl<'a> NewLog<'a> {
         from: &'a Path,
         to: &'a Path,
     ) -> Result<Self, ToolError> {
-        let (base_name, files) = (found.base_name.as_str(), found.log.files.clone());
+        let (base_name, mut files) = (found.base_name.as_str(), found.log.files.clone());
+        files.retain(|name| !found.of_before_reset.contains(name));
         if env.exists(&from.join(format!("{base_name}.reset"))) {
             return Err(ToolError::Refused(format!(
                 "RESET BINARY LOGS AND GTIDS was broken off ({base_name}.reset is there): start the server once on a copy of \
@@ -62,17 +68,14 @@ impl<'a> NewLog<'a> {
             (Some(LogError::Corrupt { file, .. }), Some(last)) if **file == **last => Some(last.clone()),
             _ => None,
         };
-        Ok(Self { env, base_name, from, to, files, cuts: Vec::new(), left_out: Vec::new(), damaged_end })
+        let stops = found.rehearsed.stops.as_ref().map(|stop| (stop.file.clone(), stop.start));
+        let (cuts, left_out, survey) = (Vec::new(), Vec::new(), found.survey.as_ref());
+        Ok(Self { env, base_name, from, to, files, cuts, left_out, damaged_end, survey, stops })
     }
 
     /// Damage that lies in front of what the tables need goes with all files up to it.
     pub(super) fn leave_out_damage_before_tables(&mut self, found: &Examination) -> Result<(), ToolError> {
         let Some(examined) = &found.log.examined else {
-            if let Some(LogError::Missing(file)) = &found.log.damage
-                && let Some(missing) = number_of(file, self.base_name)
-            {
-                self.leave_out_up_to(missing, found.tables_at());
-            }
             return Ok(());
         };
         let mut damage = found.log.damage_anywhere.clone();
@@ -87,13 +90,26 @@ impl<'a> NewLog<'a> {
         Ok(())
     }
 
-    /// A file is missing in front of the one that the tables' position is in, which is there: names are numbers, unless the log was
-    /// reset, and then the file is not there.
-    fn leave_out_up_to(&mut self, missing: u32, tables: LogPosition) {
-        let is_there = self.files.iter().any(|name| number_of(name, self.base_name) == Some(tables.file().0));
-        if missing < tables.file().0 && is_there {
-            self.leave_out(missing);
+    /// Damage of the copied log that lies in front of the file that the tables' position is in,
+    /// which is there: the copied files up to it go, for the tables have what is in them. False if
+    /// it lies elsewhere.
+    fn removes_front(&mut self, file: &str, tables: LogPosition) -> Result<bool, ToolError> {
+        let (Some(survey), Some(named)) = (self.survey, number_of(file, self.base_name)) else {
+            return Ok(false);
+        };
+        let is_tables = |named: u32| survey.position_number(named) == i64::from(tables.file().0);
+        let is_there = self.files.iter().any(|name| number_of(name, self.base_name).is_some_and(is_tables));
+        if survey.position_number(named) >= i64::from(tables.file().0) || !is_there {
+            return Ok(false);
         }
+        let (known, before) = (self.left_out.len(), self.files.len());
+        self.leave_out(named);
+        for name in &self.left_out[known..] {
+            let path = self.to.join(name);
+            self.env.remove_file(&path).map_err(|e| ToolError::io("remove", &path, e))?;
+        }
+        self.write_index()?;
+        Ok(self.files.len() < before)
     }
 
     fn leave_out(&mut self, last: u32) {
@@ -121,6 +137,13 @@ impl<'a> NewLog<'a> {
 
     /// Cuts the log in front of the first damage at or behind `from`, again and again.
     pub(super) fn cut_damage(&mut self, from: LogPosition) -> Result<Examined, ToolError> {
+        // What lies behind a gap can't follow what lies in front of it.
+        if let Some((name, _)) = self.survey.and_then(|survey| survey.gap(&self.files, from)) {
+            self.cut(&name, 0)?;
+        }
+        if let Some((name, start)) = self.stops.take_if(|(name, _)| self.files.contains(name)) {
+            self.cut(&name, start)?;
+        }
         loop {
             let examined = binlog::log::examine(self.env.clone(), self.to, self.base_name);
             let checked = examined.and_then(|examined| {
@@ -142,11 +165,14 @@ impl<'a> NewLog<'a> {
                 }
                 Err(LogError::Corrupt { loss: Some(loss), .. }) => loss.last_good_end.clone(),
                 Err(LogError::Corrupt { file, .. }) => (file.to_string(), 0),
-                Err(LogError::Missing(file)) => (file.to_string(), 0),
+                Err(LogError::Missing { file, .. }) => (file.to_string(), 0),
                 Err(error) => {
                     return Err(ToolError::Refused(format!("the copied log can't be read: {error}")));
                 }
             };
+            if from > LogPosition::ZERO && self.removes_front(&file, from)? {
+                continue;
+            }
             self.cut(&file, offset)?;
             if self.files.is_empty() && from == LogPosition::ZERO {
                 return Err(ToolError::Refused(
@@ -158,8 +184,17 @@ impl<'a> NewLog<'a> {
         }
     }
 
-    /// The tables, at `tables`, are ahead of the log, which was cut: the log begins anew behind them, as RESET BINARY LOGS AND GTIDS
-    /// would have it, with the GTIDs of `purged` as executed. The copied files go; what was cut off stays.
+    /// All that is left of the log is kept beside it.
+    pub(super) fn cut_all(&mut self) -> Result<(), ToolError> {
+        match self.files.first().cloned() {
+            Some(first) => self.cut(&first, 0),
+            None => Ok(()),
+        }
+    }
+
+    /// The tables, at `tables`, are ahead of the log, which was cut: the log begins anew behind
+    /// them, as RESET BINARY LOGS AND GTIDS would have it, with the GTIDs of `purged` as executed.
+    /// The copied files go; what was cut off stays.
     pub(super) fn begin_anew(&mut self, tables: LogPosition, purged: &GtidSet) -> Result<(), ToolError> {
         let failed = |e: LogError| ToolError::Refused(format!("the new log can't be begun: {e}"));
         // What the server's own options are is no matter: no transaction is committed.
@@ -216,6 +251,13 @@ impl<'a> NewLog<'a> {
                 self.env.rename(&path, &kept_path).map_err(|e| ToolError::io("rename", &path, e))?;
                 file.map_err(|e| ToolError::io("read", &path, e))?
             };
+            if bytes == 0 && offset > 0 {
+                if gone.len() == 1 {
+                    let why = format!("'{}' ends at {offset}: nothing to cut", path.display());
+                    return Err(ToolError::Refused(why));
+                }
+                continue;
+            }
             self.cuts.push(Cut { file: name.clone(), offset, bytes, kept_in });
         }
         self.write_index()
@@ -237,7 +279,9 @@ impl<'a> NewLog<'a> {
         }
         let bytes = kept.finish()?;
         if bytes == 0 {
-            return Err(ToolError::Refused(format!("'{}' ends at {offset}: nothing to cut", path.display())));
+            // It was cut there already, between two transactions.
+            self.env.remove_file(kept_path).map_err(|e| ToolError::io("remove", kept_path, e))?;
+            return Ok(0);
         }
         file.set_len(offset).and_then(|()| file.sync_all()).map_err(failed)?;
         Ok(bytes)
@@ -273,10 +317,11 @@ const PIECE_OF_HEADER: u64 = 4;
 /// True if the directory has a server's UUID.
 pub(super) fn has_uuid(env: &dyn Env, dir: &Path) -> bool {
     let text = env.read_file(&dir.join("auto.cnf"));
-    text.is_ok_and(|text| crate::datadir::uuid_in(&String::from_utf8_lossy(&text)).is_some())
+    text.is_ok_and(|text| crate::datadir::uuid_in(&String::from_utf8_lossy(&text)).is_ok())
 }
 
-/// Copies what is no log: keys and certificates, the server's UUID unless it gets a new one, and the store if it is sound.
+/// Copies what is no log: keys and certificates, the server's UUID unless it gets a new one, and
+/// the store if it is sound.
 pub(super) fn others(
     env: &Arc<dyn Env>,
     found: &Examination,

@@ -1,20 +1,24 @@
 //! What is in a data directory: the log, the store, the catalog. Reads everything, changes nothing.
 //!
-//! 1. log      Examined as a start does. Where tables have to be made from it, or all is asked for, every closed file is
-//!    read too.
+//! 1. log      Examined as a start does. Where tables have to be made from it, or all is asked for,
+//!    every closed file is read too.
 //! 2. store    Every block of every table file.
 //! 3. catalog  Its records, as the store has them; what can't be read is what a start sets aside.
 //!
-//! (M1) The log has everything if it goes back to its first file, and all of it is whole: then nothing in the store is lost,
-//!      however damaged. Otherwise what is lost is said of each finding.
+//! (M1) The log has everything if it goes back to its first file, and all of it is whole: then
+//!      nothing in the store is lost, however damaged. Otherwise what is lost is said of each
+//!      finding.
 
 use super::progress::Progress;
+use super::rehearse::{Rehearsed, rehearse};
 use super::report::{FileState, Finding, Object, Report, Severity};
+use super::survey::Survey;
+use crate::datadir::NoUuid;
 use crate::log_tool::ToolError;
 use binlog::event::{Event, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
 use binlog::gtid::{Gtid, GtidSet};
-use binlog::log::{Examined, IndexState, LogError};
+use binlog::log::{Examined, InFront, IndexState, LogError, Loss};
 use binlog::position::{FileNumber, LogPosition};
 use env::Env;
 use sql::catalog::{State, record};
@@ -28,6 +32,9 @@ use storage::check::{Damage, StoreFiles};
 /// The store's folder.
 pub(super) const STORE: &str = "store";
 
+/// Where a log file's first event is, in bytes.
+const FIRST_EVENT: u64 = 4;
+
 /// More than a Stop event takes, with its checksum, and less than any transaction, in bytes.
 const STOP_EVENT_MAX: u64 = 40;
 
@@ -36,6 +43,12 @@ pub(super) struct Examination {
     pub(super) report: Report,
     pub(super) base_name: String,
     pub(super) log: Log,
+    /// What each log file says by itself; only if all files were read.
+    pub(super) survey: Option<Survey>,
+    /// What a start would come to with the log's statements.
+    pub(super) rehearsed: Rehearsed,
+    /// Of the catalog.
+    records: Vec<record::Record>,
     pub(super) store: StoreState,
     /// `None` if it can't be read.
     pub(super) catalog: Option<State>,
@@ -43,8 +56,14 @@ pub(super) struct Examination {
     pub(super) catalog_is_damaged: bool,
     /// The catalog has lost records: nobody knows which.
     pub(super) catalog_lost_records: bool,
+    /// Log files of before a reset, beside those of the log that was begun then.
+    pub(super) of_before_reset: Vec<String>,
+    /// Those of them that have the name of a file of the log, by its index, or may have.
+    pub(super) replaced: Vec<String>,
     /// Tables and log don't belong together.
     pub(super) is_apart: bool,
+    /// The tables were made of another log, which has the same positions.
+    pub(super) is_other_log: bool,
     _locks: Vec<Box<dyn Send + Sync>>,
 }
 
@@ -103,21 +122,31 @@ pub(super) fn examine(
         report,
         base_name,
         log: Log { files: names, examined: None, damage: None, damage_anywhere: None, reaches_back: false },
+        survey: None,
+        rehearsed: Rehearsed::default(),
+        records: Vec::new(),
         store: StoreState::None,
         catalog: None,
         catalog_is_damaged: false,
         catalog_lost_records: false,
+        of_before_reset: Vec::new(),
+        replaced: Vec::new(),
         is_apart: false,
+        is_other_log: false,
         _locks: locks,
     };
     let store_error = found.read_store(env, dir);
     found.read_catalog();
     found.examine_log(env, dir);
+    found.rehearse(&**env, dir);
     let is_sound = matches!(&found.store, StoreState::Read(_, damage) if damage.is_empty())
         && !found.catalog_is_damaged
         && found.log.damage.is_none();
     if full || !is_sound {
         found.read_all_of_the_log();
+        let (names, tables) = (log_names(&inside, &found.base_name), found.tables_at());
+        found.survey = Some(Survey::read(&**env, dir, &names, &found.base_name, tables));
+        found.look_for_gaps();
     }
     found.tell_log(env, dir, full || !is_sound);
     found.tell_store(store_error);
@@ -180,6 +209,15 @@ fn base_name_of(inside: &[PathBuf]) -> String {
     index.or_else(numbered).unwrap_or("binlog").to_owned()
 }
 
+/// The names in the log's index; `None` if it can't be read.
+fn listed(env: &dyn Env, dir: &Path, base: &str) -> Option<Vec<String>> {
+    let text = env.read_file(&dir.join(format!("{base}.index"))).ok()?;
+    let names = String::from_utf8(text).ok()?;
+    let names: Vec<String> =
+        names.lines().map(|line| line.trim().trim_start_matches("./").to_owned()).collect();
+    names.iter().all(|name| number_of(name, base).is_some()).then_some(names)
+}
+
 /// True if a log that begins so has all that an empty store needs.
 fn reaches_back(examined: &Examined) -> bool {
     let first = examined.recovered.files.first().copied();
@@ -224,7 +262,9 @@ impl Examination {
         });
         self.catalog_lost_records =
             damage.iter().any(|found| found.trees().is_some_and(|range| range.contains(&record::TREE)));
-        match record::load_records(&records) {
+        let loaded = record::load_records(&records);
+        self.records = records;
+        match loaded {
             Ok(state) => {
                 self.catalog_is_damaged = !state.set_aside.is_empty() || !damage.is_empty();
                 self.catalog = Some(state);
@@ -292,6 +332,70 @@ impl Examination {
         self.report.log_has_everything = self.log.reaches_back && self.log.damage_anywhere.is_none();
     }
 
+    /// As a start does; where tables have to be made of the log, from its beginning.
+    fn rehearse(&mut self, env: &dyn Env, dir: &Path) {
+        let Some(examined) = &self.log.examined else { return };
+        let records = std::mem::take(&mut self.records);
+        let (from, records) = match self.tables_are_sound() {
+            true => (self.tables_at(), records),
+            false if self.log.reaches_back => (LogPosition::ZERO, Vec::new()),
+            false => return,
+        };
+        self.rehearsed = rehearse(env, dir, examined, from, records);
+        for (name, why) in self.rehearsed.aside.clone() {
+            let what =
+                format!("a start will set {name} aside: a statement of the log can't be replayed: {why}");
+            let finding = self.find(Severity::Loss, "", None, what);
+            finding.remedy =
+                "start the version that wrote it, or restore it from a backup; everything else works".into();
+            finding.objects = vec![name];
+        }
+        if let Some(stop) = &self.rehearsed.stops
+            && self.log.damage.is_none()
+        {
+            let loss = Loss {
+                last_good: None,
+                last_good_end: (stop.file.clone(), stop.start),
+                whole_behind: 0,
+                last_behind: None,
+            };
+            let why = format!("the statement that ends at {} can't be replayed: {}", stop.end, stop.why);
+            self.log.damage = Some(LogError::Corrupt {
+                file: stop.file.as_str().into(),
+                offset: stop.start,
+                why: why.into(),
+                loss: Some(Arc::new(loss)),
+                stops_start: true,
+            });
+            self.log.damage_anywhere = self.log.damage.clone();
+        }
+    }
+
+    /// A file behind which transactions are missing that a later file's header tells of.
+    fn look_for_gaps(&mut self) {
+        let Some(survey) = &self.survey else { return };
+        let gap = |from| survey.gap(&self.log.files, from);
+        let (needed, any) = (gap(self.tables_at()), gap(LogPosition::ZERO));
+        let damage = |(file, lacking): (String, GtidSet)| LogError::Corrupt {
+            file: file.into(),
+            offset: FIRST_EVENT,
+            why: format!("it says that {} came before it, which no file has", one_line(&lacking)).into(),
+            loss: None,
+            stops_start: true,
+        };
+        self.report.log_has_everything &= any.is_none();
+        if let Some(gap) = needed
+            && self.log.damage.is_none()
+        {
+            self.log.damage = Some(damage(gap));
+        }
+        if let Some(gap) = any
+            && self.log.damage_anywhere.is_none()
+        {
+            self.log.damage_anywhere = Some(damage(gap));
+        }
+    }
+
     fn tell_log(&mut self, env: &Arc<dyn Env>, dir: &Path, is_read: bool) {
         let files = self.log.files.clone();
         let count = files.len();
@@ -325,8 +429,36 @@ impl Examination {
                 self.find(Severity::Note, &name_of(path), None, what);
             }
         }
+        let before_reset = self.survey.as_ref().map(Survey::before_reset).unwrap_or_default();
+        let old: Vec<String> = before_reset.into_iter().filter(|name| files.contains(name)).collect();
+        if !old.is_empty() && self.log.damage.is_some() {
+            let what = format!(
+                "{} are of the log before RESET BINARY LOGS AND GTIDS, beside files of the log that was begun then",
+                old.join(", ")
+            );
+            let listed = listed(&**env, dir, &self.base_name);
+            let is_listed = |name: &&String| listed.as_ref().is_none_or(|listed| listed.contains(*name));
+            self.replaced = old.iter().filter(is_listed).cloned().collect();
+            let remedy = match self.replaced.is_empty() {
+                true => {
+                    "move them away: they hold nothing that the log has or needs; 'duramen repair --accept-loss' leaves them out"
+                        .to_owned()
+                }
+                false => format!(
+                    "{} lie where files of the log were, by its index: put those back from a backup. 'duramen repair --accept-loss' \
+                     ends the log in front of them, and what was in them is lost",
+                    self.replaced.join(", ")
+                ),
+            };
+            self.find(Severity::Loss, "", None, what).remedy = remedy;
+            self.of_before_reset = old;
+        }
         let mut told = Vec::new();
         for damage in [self.log.damage_anywhere.clone(), self.log.damage.clone()].into_iter().flatten() {
+            // The files of before lie where others would be missing.
+            if !self.of_before_reset.is_empty() && matches!(damage, LogError::Missing { .. }) {
+                continue;
+            }
             let text = damage.to_string();
             if told.contains(&text) {
                 continue;
@@ -355,6 +487,7 @@ impl Examination {
                         None => format!(". It is good up to {name}:{end}"),
                     };
                     what += &match (loss.whole_behind, loss.last_behind) {
+                        (0, _) if self.rehearsed.stops.is_some() => String::new(),
                         (0, _) => "; no whole transaction lies behind the damage in this file".to_owned(),
                         (n, None) => format!("; {n} whole transactions lie behind the damage in this file"),
                         (n, Some(last)) => {
@@ -366,7 +499,9 @@ impl Examination {
                 }
                 (file.to_string(), Some(*offset), what)
             }
-            LogError::Missing(name) => (name.to_string(), None, "this binary log file is missing".to_owned()),
+            LogError::Missing { file, proof } => {
+                (file.to_string(), None, format!("this binary log file is missing, though {proof}"))
+            }
             other => (String::new(), None, format!("the binary log can't be read: {other}")),
         };
         let remedy = if self.is_before_tables(damage) && self.tables_are_sound() {
@@ -403,11 +538,22 @@ impl Examination {
         number == Some(tables.file()) && *offset < tables.offset()
     }
 
-    /// The number in positions of the log file with this number in its name: a reset of the log makes them differ.
+    /// The number in positions of the log file with this number in its name: a reset of the log
+    /// makes them differ.
     pub(super) fn position_number(&self, named: u32) -> Option<FileNumber> {
         let last = self.log.examined.as_ref()?.recovered.files.last()?.0;
         let last_named = number_of(self.log.files.last()?, &self.base_name)?;
         Some(FileNumber((i64::from(named) + i64::from(last) - i64::from(last_named)).try_into().ok()?))
+    }
+
+    /// True if this log begins behind the place that the tables need it from.
+    pub(super) fn lacks_front(&self, examined: &Examined) -> bool {
+        let (recovered, tables) = (&examined.recovered, self.tables_at());
+        let needed = match recovered.reset {
+            Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
+            _ => tables.file().max(FileNumber(1)),
+        };
+        recovered.files.first().is_some_and(|&first| first > needed)
     }
 
     pub(super) fn tables_are_sound(&self) -> bool {
@@ -419,12 +565,8 @@ impl Examination {
         let Some(examined) = self.log.examined.clone() else { return };
         let (recovered, tables) = (&examined.recovered, self.tables_at());
         let start = recovered.files.first().copied().unwrap_or(FileNumber(1));
-        let needed = match recovered.reset {
-            Some(reset) if tables >= reset.tables => tables.file().max(reset.first),
-            _ => tables.file().max(FileNumber(1)),
-        };
         let is_store = matches!(self.store, StoreState::Read(..));
-        if is_store && (tables > recovered.end || start > needed) && self.log.damage.is_none() {
+        if is_store && (tables > recovered.end || self.lacks_front(&examined)) && self.log.damage.is_none() {
             let what = format!(
                 "the tables are at position {tables} of the log, which goes from file {} to {}: log files are missing, or \
                  the tables or the log are those of another time or server",
@@ -433,6 +575,51 @@ impl Examination {
             self.is_apart = true;
             self.find(Severity::Loss, "", None, what).remedy =
                 "put the missing log files back, or restore a backup or a copy of a replica".to_owned();
+            return;
+        }
+        let fingerprint = match &self.store {
+            StoreState::Read(files, _) => files.log_fingerprint(),
+            _ => None,
+        };
+        let in_front = fingerprint.map(|fingerprint| examined.in_front(tables, fingerprint));
+        if self.log.damage.is_none() && matches!(in_front, Some(Ok(InFront::Other))) {
+            let file = examined.file_name(tables.file());
+            let what = format!(
+                "in front of position {tables}, up to which the tables hold the log, it has other transactions than the \
+                 tables were made of: the tables or the log are those of another time or server"
+            );
+            self.is_other_log = true;
+            self.find(Severity::Loss, &file, Some(tables.offset()), what).remedy =
+                "put back the files that belong together, or restore a backup or a copy of a replica"
+                    .to_owned();
+        }
+    }
+
+    /// Tells of manifests that are newer than the one that `CURRENT` names.
+    fn tell_newer(&mut self) {
+        let StoreState::Read(files, _) = &self.store else { return };
+        let (newer, end) = (files.newer().to_vec(), self.log.examined.as_ref().map(|log| log.recovered.end));
+        for newer in newer {
+            let (name, position) = (&newer.name, newer.position);
+            let what = format!(
+                "{name} is newer than the manifest that it names, and sound; its tables are at {position}"
+            );
+            let current = format!("{STORE}/CURRENT");
+            match end.is_some_and(|end| position > end) {
+                true => {
+                    let what = format!(
+                        "{what}, which is more than the binary log has: CURRENT or the log is an old copy"
+                    );
+                    self.find(Severity::Loss, &current, None, what).remedy =
+                        "put back the files that belong together, or restore a backup or a copy of a replica"
+                            .to_owned();
+                }
+                false => {
+                    let what =
+                        format!("{what}. A start goes on without it: the binary log has all that is in them");
+                    self.find(Severity::Note, &current, None, what);
+                }
+            }
         }
     }
 
@@ -480,6 +667,7 @@ impl Examination {
                 "the newest manifest is sound and counts: a start makes CURRENT anew, and so does a repair"
                     .to_owned();
         }
+        self.tell_newer();
         if damage.is_empty() {
             let text =
                 format!("{count} table files, {bytes} bytes, every block; the tables are at {position}");
@@ -563,8 +751,13 @@ impl Examination {
         let auto = dir.join("auto.cnf");
         let text = env.read_file(&auto).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let what = match text {
-            Ok(text) if crate::datadir::uuid_in(&text).is_some() => return,
-            Ok(_) => "it holds no server_uuid, and the server does not start with it",
+            Ok(text) => match crate::datadir::uuid_in(&text) {
+                Ok(_) => return,
+                Err(NoUuid::Missing) => "it holds no server_uuid, and the server does not start with it",
+                Err(NoUuid::Changed) => {
+                    "its checksum is of another server_uuid than it holds, and the server does not start with it"
+                }
+            },
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 "it is missing: a start gives the server another server_uuid"
             }
@@ -574,12 +767,14 @@ impl Examination {
             "a repair gives the server a new server_uuid; nothing else depends on it".to_owned();
     }
 
-    /// True if what is lost there are more than entries of secondary indexes, which are made anew from the rows.
+    /// True if what is lost there are more than entries of secondary indexes, which are made anew
+    /// from the rows.
     pub(super) fn loses_rows(&self, damage: &Damage) -> bool {
         Trees::of(self.catalog.as_ref()).of_damage(damage).1
     }
 
-    /// True if the tables have all that the log had, damaged or not: nothing but the end of the log lies behind them.
+    /// True if the tables have all that the log had, damaged or not: nothing but the end of the log
+    /// lies behind them.
     pub(super) fn tables_have_all(&self, env: &dyn Env, dir: &Path) -> bool {
         let Some(last) = self.log.files.last() else { return false };
         let named = number_of(last, &self.base_name);
@@ -593,6 +788,7 @@ impl Examination {
     pub(super) fn known_gtids(&self, env: &dyn Env, dir: &Path) -> GtidSet {
         let mut known =
             self.log.examined.as_ref().map(|e| e.recovered.gtid_executed.clone()).unwrap_or_default();
+        self.survey.iter().for_each(|survey| known.union(&survey.known()));
         for damage in [&self.log.damage, &self.log.damage_anywhere].into_iter().flatten() {
             let LogError::Corrupt { loss: Some(loss), .. } = damage else { continue };
             // The damaged transaction itself, if its beginning can be read.

@@ -1,8 +1,9 @@
 //! Step 4 of a repair: the tables.
 //!
-//! Salvage writes all entries that can be read into a new store, at the position that the tables were at, but for secondary
-//! indexes that have lost entries, or whose rows have: those are built from the rows. Recovery then does what any start does:
-//! it executes what the tables lack of the log, all of it if there are none.
+//! Salvage writes all entries that can be read into a new store, at the position that the tables
+//! were at, but for secondary indexes that have lost entries, or whose rows have: those are built
+//! from the rows. Recovery then does what any start does: it executes what the tables lack of the
+//! log, all of it if there are none.
 
 use super::examine::{Examination, STORE};
 use super::progress::Progress;

@@ -1,6 +1,8 @@
 //! A real server in a directory of its own, and the clients that talk to it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod records;
+
 use protocol::client::{Client, ConnectOptions};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;

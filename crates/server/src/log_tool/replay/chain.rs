@@ -108,7 +108,8 @@ impl Chain {
         }
     }
 
-    /// A file that the base has whole is passed over, if it is the base's: a log that was begun anew uses names again.
+    /// A file that the base has whole is passed over, if it is the base's: a log that was begun
+    /// anew uses names again.
     fn check_known(&self, env: &dyn Env, number: u32, theirs: &LogFile) -> Result<(), ToolError> {
         let Some(ours) = self.files.get(&number) else { return Ok(()) };
         let path = ours.path.as_deref().unwrap_or(Path::new("-"));
@@ -177,7 +178,8 @@ impl Chain {
         Ok(None)
     }
 
-    /// The point, of which it is known now that it is not inside the base; its very end is where the base's log ends.
+    /// The point, of which it is known now that it is not inside the base; its very end is where
+    /// the base's log ends.
     fn behind_base(&self, env: &dyn Env, until: Until) -> Result<Until, ToolError> {
         let side = self.latest_in_base(env)?.map(|(file, latest)| until.side(file, &latest));
         match (side, self.files.get(&self.base_last)) {

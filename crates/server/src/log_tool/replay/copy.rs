@@ -1,8 +1,9 @@
 //! Step 2 of a replay: the new data directory's files.
 //!
-//! Not copied: what only a running server has (lock, process id, socket, temporary files), what is made ahead, and the
-//! server's UUID, unless it is asked for: a database that goes on from an earlier point is another one, and must not give
-//! out the GTIDs again that the first gave to other transactions.
+//! Not copied: what only a running server has (lock, process id, socket, temporary files), what is
+//! made ahead, and the server's UUID, unless it is asked for: a database that goes on from an
+//! earlier point is another one, and must not give out the GTIDs again that the first gave to other
+//! transactions.
 
 use super::super::ToolError;
 use super::super::output::NewFile;

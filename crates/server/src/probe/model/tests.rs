@@ -51,8 +51,8 @@ fn flushes_that_overlap_well_give_each_client_one_flush() {
     check(serial.predict(Durability::Every, 64).rate, wide(20e-3).predict(Durability::Every, 64).rate);
 }
 
-/// As measured of a server on a disk of 3.5 ms with sync_binlog=10: three to six times as much was predicted when each client was
-/// taken to wait for flushes of its own.
+/// As measured of a server on a disk of 3.5 ms with sync_binlog=10: three to six times as much was
+/// predicted when each client was taken to wait for flushes of its own.
 #[test]
 fn every_nth_flush_makes_all_clients_wait() {
     let machine = Machine {

@@ -105,8 +105,9 @@ fn types(conn: &mut Conn, prepared: bool) {
     for (found, expected) in found.into_iter().zip(rows) {
         for ((value, expected), ty) in found.unwrap().iter().zip(expected).zip(TYPES) {
             let value = shown(value);
-            // The text protocol has at least two digits for hours, this crate prints three for binary ones.
-            // Nor does it print a moment's digits as the column has them, or a midnight at all.
+            // The text protocol has at least two digits for hours, this crate prints three for
+            // binary ones. Nor does it print a moment's digits as the column has them, or a
+            // midnight at all.
             let plain = |text: &str| match ty.0 {
                 "YEAR" => text.trim_start_matches('0').to_owned(),
                 moment if moment.starts_with("DATETIME(3)") || moment.starts_with("TIMESTAMP(2)") => {

@@ -1,0 +1,60 @@
+//! What clients were refused as not supported (1235), told once in the error log, so that an
+//! operator sees why an installer or a framework stopped.
+//!
+//! (U1) What is remembered is bounded, whatever clients send: the texts name features, but some
+//!      quote the statement.
+
+use parking_lot::Mutex;
+use sql::SqlError;
+use std::collections::HashSet;
+
+/// So many different refusals are told.
+const FEATURES_MAX: usize = 200;
+/// So many bytes of a refusal's text are told and remembered.
+const TEXT_MAX: usize = 200;
+
+/// What was told so far.
+#[derive(Default)]
+pub struct Unsupported(Mutex<HashSet<Box<str>>>);
+
+impl Unsupported {
+    /// Tells of a refusal, unless it is another error or was told before.
+    pub fn note(&self, error: &SqlError, connection: u64) {
+        if !error.is(sql::error::NOT_SUPPORTED_YET) {
+            return;
+        }
+        let text = &error.message[..error.message.floor_char_boundary(TEXT_MAX)];
+        let mut told = self.0.lock();
+        if told.len() >= FEATURES_MAX || told.contains(text) {
+            return;
+        }
+        told.insert(text.into());
+        let is_last = told.len() == FEATURES_MAX;
+        drop(told);
+        tracing::warn!(
+            "connection {connection} was refused (1235), which is told once: {}",
+            text.replace(char::is_control, " ")
+        );
+        if is_last {
+            tracing::warn!("{FEATURES_MAX} refusals (1235) were told; others are not, until the next start");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clients_make_up_is_bounded() {
+        let unsupported = Unsupported::default();
+        for number in 0..3 * FEATURES_MAX {
+            let text = format!("{number} {}", "ü".repeat(TEXT_MAX));
+            unsupported.note(&SqlError::unsupported(text), 1);
+        }
+        unsupported.note(&sql::error::EMPTY_QUERY.plain(), 1);
+        let told = unsupported.0.lock();
+        assert_eq!(told.len(), FEATURES_MAX);
+        assert!(told.iter().all(|text| text.len() <= TEXT_MAX));
+    }
+}
