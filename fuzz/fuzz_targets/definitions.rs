@@ -1,4 +1,5 @@
-//! A definition, the text that is kept of it, and the definition that is read from that text (R1).
+//! A definition, the text that is kept of it, and the definition that is read from that text
+//! (R1 of ARCHITECTURE.md).
 //!
 //! The first byte chooses the `sql_mode`, the second the database's collation; the rest is a CREATE
 //! TABLE. What `catalog::build` accepts is shown as the catalog's record has it, parsed under the

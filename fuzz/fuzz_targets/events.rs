@@ -1,8 +1,9 @@
-//! Events of a binary log: decoded and printed to the last value, in the order in which they come, so that rows meet the
-//! table maps before them.
+//! Events of a binary log: decoded and printed to the last value, in the order in which they come,
+//! so that rows meet the table maps before them.
 //!
-//! Each event in the input is its type, its flags (one byte), the length of its body (two bytes, little-endian) and its
-//! body. Headers are made to fit, for a wrong length or checksum would end everything before the decoders are reached.
+//! Each event in the input is its type, its flags (one byte), the length of its body (two bytes,
+//! little-endian) and its body. Headers are made to fit, for a wrong length or checksum would end
+//! everything before the decoders are reached.
 #![no_main]
 
 use binlog::event::{Decoder, EventHeader, EventType, FormatDescription, TransactionPayloadEvent};

@@ -1,7 +1,9 @@
 //! Bytes of a client for the server's side of the protocol, and bytes of a server for the client's.
 //!
-//! The first byte says whose: 0 the bytes of a client from its handshake response on, 1 those behind a successful login,
-//! 2 those of a server from its greeting on, 3 and 4 the frames behind a login with compression by zlib and by zstd. The second byte is the size of the pieces they arrive in.
+//! The first byte says whose: 0 the bytes of a client from its handshake response on, 1 those
+//! behind a successful login, 2 those of a server from its greeting on, 3 and 4 the frames behind a
+//! login with compression by zlib and by zstd. The second byte is the size of the pieces they
+//! arrive in.
 #![no_main]
 
 use env::{Env, RealEnv};

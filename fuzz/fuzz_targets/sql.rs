@@ -1,6 +1,8 @@
-//! A text for the parser. The first byte chooses the `sql_mode`: the bits that change the lexer and the grammar.
+//! A text for the parser. The first byte chooses the `sql_mode`: the bits that change the lexer and
+//! the grammar.
 //!
-//! Nothing may panic; a query or expression that parses must come out the same when it is written and parsed again.
+//! Nothing may panic; a query or expression that parses must come out the same when it is written
+//! and parsed again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

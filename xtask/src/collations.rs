@@ -1,12 +1,16 @@
-//! The weights and case maps of collations: made from published tables, checked against running servers.
+//! The weights and case maps of collations: made from published tables, checked against running
+//! servers.
 //!
-//! 1. record   Any MySQL-like server is asked for the weight string and the upper and lower case of every character,
-//!    under each collation; the answers become listings in a folder, one line a character.
-//! 2. make     `allkeys-9.0.0.txt` and `allkeys-5.2.0.txt` (the Default Unicode Collation Element Table of those
-//!    versions, published at unicode.org/Public/UCA, Unicode licence) and listings of what nobody publishes as a table
-//!    become the files that `sql` includes. `sql::types::collation::table` tells their format.
+//! 1. record   Any MySQL-like server is asked for the weight string and the upper and lower case of
+//!    every character, under each collation; the answers become listings in a folder, one line a
+//!    character.
+//! 2. make     `allkeys-9.0.0.txt` and `allkeys-5.2.0.txt` (the Default Unicode Collation Element
+//!    Table of those versions, published at unicode.org/Public/UCA, Unicode licence) and listings
+//!    of what nobody publishes as a table become the files that `sql` includes.
+//!    `sql::types::collation::table` tells their format.
 //!
-//! Two folders of listings, one recorded from MySQL and one from Duramen, must be the same: `diff -rq`.
+//! Two folders of listings, one recorded from MySQL and one from Duramen, must be the same:
+//! `diff -rq`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,7 +116,8 @@ fn listing(
     Ok(fs::write(folder.join(format!("{function}.{collation}")), lines)?)
 }
 
-/// MySQL cuts a text that grows when its case changes under some collations, so other characters follow this one.
+/// MySQL cuts a text that grows when its case changes under some collations, so other characters
+/// follow this one.
 fn question(function: &str, text: &str, collation: &str) -> String {
     if function == "weight_string" || text.starts_with("_latin1") {
         return format!("HEX({function}({text} COLLATE {collation}))");
@@ -153,8 +158,8 @@ fn make(folder: &Path) -> Result<()> {
     Ok(fs::write(data.join("latin1.bin"), latin1)?)
 }
 
-/// Reads an `allkeys.txt`: `0041 ; [.1C47.0020.0008] # ..`. Contractions are left out, and no more than eight elements
-/// are kept, as in MySQL.
+/// Reads an `allkeys.txt`: `0041 ; [.1C47.0020.0008] # ..`. Contractions are left out, and no more
+/// than eight elements are kept, as in MySQL.
 fn published(text: &str, levels: usize) -> Result<BTreeMap<u32, Elements>> {
     let mut all = BTreeMap::new();
     for line in text.lines() {

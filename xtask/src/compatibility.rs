@@ -1,9 +1,9 @@
-//! `cargo xtask compatibility`: asks the real server for every statement and function of the MySQL manual, and writes the
-//! answers into `docs/compatibility-tables.md`, between its markers.
+//! `cargo xtask compatibility`: asks the real server for every statement and function of the MySQL
+//! manual, and writes the answers into `docs/compatibility-tables.md`, between its markers.
 //!
-//! The lists are `compatibility/functions.txt` and `compatibility/statements.txt`: a line has a name and what is asked. Errors
-//! 1235, 1305 and 1064 mean "not yet"; any other error but the one that a line expects makes the chore fail, for then the line
-//! asks the wrong thing.
+//! The lists are `compatibility/functions.txt` and `compatibility/statements.txt`: a line has a
+//! name and what is asked. Errors 1235, 1305 and 1064 mean "not yet"; any other error but the one
+//! that a line expects makes the chore fail, for then the line asks the wrong thing.
 
 use crate::{Result, packages};
 use servers::{Kind, Launch, Running};

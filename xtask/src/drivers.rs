@@ -1,5 +1,5 @@
-//! The drivers that `crates/server/tests/drivers.rs` talks to the server with. `cargo xtask drivers` fetches what is missing;
-//! so does `cargo xtask test`.
+//! The drivers that `crates/server/tests/drivers.rs` talks to the server with.
+//! `cargo xtask drivers` fetches what is missing; so does `cargo xtask test`.
 
 use crate::{Result, languages, packages};
 use std::fs;

@@ -1,5 +1,5 @@
-//! What programs of other languages need, by each language's own package manager, into a folder of the build. What is there
-//! is left alone.
+//! What programs of other languages need, by each language's own package manager, into a folder of
+//! the build. What is there is left alone.
 
 use crate::Result;
 use std::fs;

@@ -3,6 +3,7 @@
 mod bench;
 mod collations;
 mod compatibility;
+mod docs;
 mod drivers;
 mod languages;
 mod packages;
@@ -24,12 +25,14 @@ cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client prog
 cargo xtask collations ..      the weights and case maps of collations: made from published tables, checked against servers
 cargo xtask compatibility        asks a server for every statement and function of the manual: docs/compatibility-tables.md
 cargo xtask differential         random statements on Duramen and on MariaDB, compared; `.. differential help` says more
+cargo xtask privileges           every statement by accounts of every set of privileges, held against MySQL; `.. privileges help`
 cargo xtask soak                 random nonsense from several sessions; `.. soak help` says more
 cargo xtask definitions          definitions at the edges, kept through stops and kills; `.. definitions help` says more
 cargo xtask stalls               small commits beside rotation, checkpoints and a large transaction; `.. stalls help`
 cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
 cargo xtask readers             fetches the change readers that the tests of followers run
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
+cargo xtask docs                checks the pages of docs/ as a book, and builds it into target/book where mdbook is installed
 ";
 
 fn main() -> ExitCode {
@@ -42,9 +45,12 @@ fn main() -> ExitCode {
         Some("readers") => readers::run(),
         Some("collations") => collations::run(rest),
         Some("compatibility") => compatibility::run(rest),
-        Some(name @ ("definitions" | "differential" | "soak")) => programs::run(name, "checked", rest),
+        Some(name @ ("definitions" | "differential" | "privileges" | "soak")) => {
+            programs::run(name, "checked", rest)
+        }
         Some(name @ "stalls") => programs::run(name, "release", rest),
         Some("tidy") => tidy::run(),
+        Some("docs") => docs::run(),
         None | Some("help" | "--help" | "-h") => {
             print!("{HELP}");
             Ok(())

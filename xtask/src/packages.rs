@@ -1,4 +1,5 @@
-//! The programs of others that tests and benchmarks run, installed from Debian's packages where they are missing.
+//! The programs of others that tests and benchmarks run, installed from Debian's packages where
+//! they are missing.
 
 use crate::Result;
 use servers::find;
@@ -74,7 +75,8 @@ pub fn ensure(programs: &[Program]) -> Result<()> {
         return Ok(());
     }
     println!("installing {}", missing.join(", "));
-    // A server that the package would start on its own is not wanted: policy-rc.d is Debian's way to say so.
+    // A server that the package would start on its own is not wanted: policy-rc.d is Debian's way
+    // to say so.
     apt(&["update", "-qq"])?;
     let mut install = vec!["install", "-y", "-qq", "--no-install-recommends"];
     install.extend(missing);

@@ -1,5 +1,5 @@
-//! Chores that are programs of their own in `testing/`: built with the server, as tests are, and run with the arguments as
-//! they are.
+//! Chores that are programs of their own in `testing/`: built with the server, as tests are, and
+//! run with the arguments as they are.
 
 use crate::{Result, packages};
 use std::path::Path;

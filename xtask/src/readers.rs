@@ -1,5 +1,5 @@
-//! The change readers that `testing/followers/tests/readers.rs` runs behind the server. `cargo xtask readers` fetches what is
-//! missing; so does `cargo xtask test`.
+//! The change readers that `testing/followers/tests/readers.rs` runs behind the server.
+//! `cargo xtask readers` fetches what is missing; so does `cargo xtask test`.
 
 use crate::{Result, languages, packages};
 use std::fs;

@@ -45,15 +45,27 @@ pub(super) fn functions(session: &Session, random: &mut Random, run: &mut Try<'_
     }
 }
 
+/// A type with its character set beside the collation, which routines ask for; mostly.
+fn routine_type(session: &Session, random: &mut Random) -> String {
+    let ty = any_type(session, random).0;
+    match ty.rsplit_once(" COLLATE ") {
+        Some((before, collation)) if !before.contains(" CHARACTER SET ") && !random.chance(1, 10) => {
+            let charset = collation.split('_').next().unwrap_or_default();
+            format!("{before} CHARACTER SET {charset} COLLATE {collation}")
+        }
+        _ => ty,
+    }
+}
+
 fn function(session: &Session, random: &mut Random, name: &str) -> String {
     let parameters: Vec<String> = (0..random.below(4))
         .map(|at| {
             let parameter = super::text::name(random, at);
             let parameter = session.quote(random, &parameter);
-            format!("{parameter} {}", any_type(session, random).0)
+            format!("{parameter} {}", routine_type(session, random))
         })
         .collect();
-    let returns = any_type(session, random).0;
+    let returns = routine_type(session, random);
     let mut characteristics = String::new();
     for choice in [
         &["DETERMINISTIC", "NOT DETERMINISTIC", "DETERMINISTIC"][..],

@@ -4,11 +4,11 @@
 use super::Session;
 use stdx::random::Random;
 
-/// Pieces of names. What ends in a space is refused, and so is U+10000 and beyond; some of that is
-/// wanted.
+/// Pieces of names. What ends in a space is refused, and so is U+10000 and beyond: a little of that
+/// is wanted.
 const NAME_PIECES: &[&str] = &[
     "a", "B", "z9", "_", "$", "%", " ", "`", "\"", "'", "\\", "\\n", "\n", "\t", ".", ",", ";", "--", "/*",
-    "*/", "#", "é", "ß", "漢", "Я", "\u{301}", "select", "null", "?", "@", ":", "0x", "\u{7f}", "😀",
+    "*/", "#", "é", "ß", "漢", "Я", "\u{301}", "select", "null", "?", "@", ":", "0x", "\u{7f}",
 ];
 
 /// Pieces of texts, as characters.
@@ -49,6 +49,10 @@ pub(super) fn name(random: &mut Random, number: u64) -> String {
     }
     // A short name of many digits stays whole: two columns of one name are refused, and too often.
     out.truncate(length.max(format!("n{number}").len()));
+    if random.chance(1, 60) {
+        out.pop();
+        out.push('😀');
+    }
     if out.last() == Some(&' ') && !random.chance(1, 50) {
         out.pop();
         out.push('e');

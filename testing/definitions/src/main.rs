@@ -1,6 +1,7 @@
 //! `cargo xtask definitions`: definitions at the edges, until the server doesn't keep one.
 
 use definitions::batch::Place;
+use definitions::replica::{self, Wanted};
 use definitions::run::{Options, run};
 use definitions::{Result, kills, launch, rot};
 use servers::arguments::{self, seed_of_the_clock};
@@ -21,6 +22,8 @@ cargo xtask definitions [OPTIONS]
   --replay yes      the log is replayed behind a copy from before, too (duramen binlog replay)
   --kills ROUNDS    instead: sessions that rebuild, index, rename and drop while the server is killed so often
   --rot TRIALS      instead: files of a data directory damaged, one at a time, and the server started on each
+  --replica WHICH   instead: a replica follows by GTID, and is compared: mysql (DURAMEN_MYSQLD, or mysqld on the PATH),
+                    mariadb, or one that runs and may be reset, as in mysql:user:password@127.0.0.1:3306
   --binary PATH     another server than the one built beside this program
 ";
 
@@ -29,6 +32,7 @@ struct Asked {
     options: Options,
     kills: Option<u64>,
     trials: Option<u64>,
+    replica: Option<Wanted>,
     replays: bool,
     binary: Option<PathBuf>,
 }
@@ -47,7 +51,7 @@ fn main() -> ExitCode {
 
 fn parse(args: &[String]) -> Result<Option<Asked>> {
     let options = Options { seed: seed_of_the_clock()?, ..Options::default() };
-    let mut asked = Asked { options, kills: None, trials: None, replays: false, binary: None };
+    let mut asked = Asked { options, kills: None, trials: None, replica: None, replays: false, binary: None };
     let runs = arguments::options(args, HELP, |name, value| {
         let options = &mut asked.options;
         match name {
@@ -60,6 +64,7 @@ fn parse(args: &[String]) -> Result<Option<Asked>> {
             "--reduce" => options.attempts = value.parse()?,
             "--replay" => asked.replays = arguments::yes_or_no(value)?,
             "--kills" => asked.kills = Some(value.parse()?),
+            "--replica" => asked.replica = Some(Wanted::parse(value)?),
             "--rot" => asked.trials = Some(value.parse()?),
             "--binary" => asked.binary = Some(value.into()),
             _ => return Ok(false),
@@ -82,6 +87,14 @@ fn answer(asked: &Asked) -> Result<bool> {
         }
         println!("{:?}", outcome?);
         return Ok(true);
+    }
+    if let Some(wanted) = &asked.replica {
+        let outcome =
+            replica::run(folder.path(), asked.binary.as_ref(), wanted, &asked.options, |finding| {
+                println!("\n{}", finding.text);
+            })?;
+        println!("\n{outcome}");
+        return Ok(outcome.findings.is_empty());
     }
     let place =
         Place { folder: folder.path().to_owned(), binary: asked.binary.clone(), replays: asked.replays };

@@ -256,7 +256,7 @@ fn shown(conn: &mut Conn, statement: &str) -> Result<String> {
 }
 
 /// Values as they came; bytes that are no UTF-8 in hexadecimal.
-fn line(values: &[Value]) -> String {
+pub(crate) fn line(values: &[Value]) -> String {
     let texts = values.iter().map(|value| match value {
         Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => format!("\u{2039}{text}\u{203a}"),

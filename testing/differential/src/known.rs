@@ -1,5 +1,5 @@
-//! Differences between MySQL and MariaDB that are no finding. Each rule is as narrow as the two answers allow;
-//! `docs/differences-to-mariadb.md` has what MySQL's manual says of each.
+//! Differences between MySQL and MariaDB that are no finding. Each rule is as narrow as the two
+//! answers allow; `docs/differences-to-mariadb.md` has what MySQL's manual says of each.
 
 mod case;
 mod mysql;
@@ -71,8 +71,8 @@ pub const KNOWN: &[Known] = &[
     Known { name: "Constants that are no dates", applies: |case| case.duramen.error() == Some(1525) },
 ];
 
-/// Where Duramen keeps to MySQL 8.4 and its manual, and a newer MySQL does otherwise; `docs/differences-to-mysql.md` has the
-/// words.
+/// Where Duramen keeps to MySQL 8.4 and its manual, and a newer MySQL does otherwise;
+/// `docs/differences-to-mysql.md` has the words.
 pub const KNOWN_TO_MYSQL: &[Known] = &[
     Known { name: "Times and dates out of range", applies: mysql::out_of_range },
     Known { name: "Digits of CASE and IF", applies: mysql::digits_of_choice },
@@ -82,6 +82,20 @@ pub const KNOWN_TO_MYSQL: &[Known] = &[
     Known { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
     Known { name: "NULLs that stay NULL", applies: nulls_that_stay },
     Known { name: "Order of an ENUM's key", applies: order_of_members },
+    Known { name: "Values that are not needed", applies: mysql::not_needed },
+    Known { name: "Virtual columns that are read", applies: mysql::generated_values },
+    Known { name: "Order of keys", applies: mysql::order_of_keys },
+    Known { name: "Defaults beyond utf8mb3", applies: mysql::wide_defaults },
+    Known { name: "Which error comes first", applies: mysql::first_error },
+    Known { name: "The year 0 WITH ROLLUP", applies: mysql::zero_years },
+    Known { name: "MAKE_SET and outer joins", applies: mysql::make_set_of_outer },
+    Known { name: "Coercibility of no collation", applies: mysql::no_collation },
+    Known { name: "Warnings", applies: mysql::warnings },
+    Known { name: "Collations that are altered", applies: mysql::altered_collations },
+    Known { name: "Columns assigned twice", applies: mysql::assigned_twice },
+    Known { name: "Documents beside BIGINT columns", applies: mysql::documents_beside_integers },
+    Known { name: "Zero dates under MAX and MIN", applies: mysql::zero_moments },
+    Known { name: "CHECKs of no column", applies: mysql::constant_checks },
 ];
 
 /// The known difference that a case is of.
@@ -90,7 +104,8 @@ pub fn find(case: &Case<'_>, is_mysql: bool) -> Option<&'static Known> {
     all.iter().find(|k| (k.applies)(case))
 }
 
-/// A product with a negative number is -0 where the column has 0: another value in MySQL, so that the row counts as changed.
+/// A product with a negative number is -0 where the column has 0: another value in MySQL, so that
+/// the row counts as changed.
 fn negative_zero(case: &Case<'_>) -> bool {
     let counts =
         matches!((case.duramen, case.reference), (Answer::Done(ours), Answer::Done(theirs)) if ours > theirs);
@@ -103,8 +118,8 @@ fn digits_after_rounding(case: &Case<'_>) -> bool {
     case.names(&["ROUND(", "TRUNCATE(", "FLOOR(", "CEILING("]) && case.is_same_with(as_number)
 }
 
-/// MySQL in strict mode fails a change for a division by zero or a bad conversion anywhere in it, MariaDB only for one in a
-/// value that is stored.
+/// MySQL in strict mode fails a change for a division by zero or a bad conversion anywhere in it,
+/// MariaDB only for one in a value that is stored.
 fn errors_in_changes(case: &Case<'_>) -> bool {
     let changes = ["UPDATE", "DELETE", "INSERT", "REPLACE"].iter().any(|w| case.sql.starts_with(w));
     changes
@@ -118,7 +133,8 @@ fn names_generated(message: &str) -> bool {
     message.split("'g").skip(1).any(|name| name.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// MariaDB stores what it can of a generated column's value, strict or not, and refuses expressions that depend on a session.
+/// MariaDB stores what it can of a generated column's value, strict or not, and refuses expressions
+/// that depend on a session.
 fn generated_values(case: &Case<'_>) -> bool {
     // MySQL and MariaDB compute them for rows that stay as they are, too.
     let is_unchanged = matches!((case.duramen, case.reference), (Answer::Done(_), Answer::Error { number: 1406, message }) if names_generated(message));
@@ -126,8 +142,9 @@ fn generated_values(case: &Case<'_>) -> bool {
     is_strict || case.reference.error() == Some(1901) || is_unchanged
 }
 
-/// Both refuse a change, of several reasons each another one: MySQL looks at the columns that are given in their order and then
-/// for missing ones, MariaDB for missing ones first; and texts that are too long or no numbers have other errors.
+/// Both refuse a change, of several reasons each another one: MySQL looks at the columns that are
+/// given in their order and then for missing ones, MariaDB for missing ones first; and texts that
+/// are too long or no numbers have other errors.
 fn first_error(case: &Case<'_>) -> bool {
     let is_value = |answer: &Answer| {
         matches!(
@@ -188,15 +205,17 @@ fn rows_not_asked_for(case: &Case<'_>) -> bool {
         ])
 }
 
-/// ON DUPLICATE KEY UPDATE that leaves a row as it is counts it where a NULL was assigned: the bytes under a NULL differ there.
+/// ON DUPLICATE KEY UPDATE that leaves a row as it is counts it where a NULL was assigned: the
+/// bytes under a NULL differ there.
 fn nulls_that_stay(case: &Case<'_>) -> bool {
     let counts = (case.duramen, case.reference);
     matches!(counts, (Answer::Done(ours), Answer::Done(theirs)) if ours < theirs)
         && case.names(&[" ON DUPLICATE KEY UPDATE "])
 }
 
-/// MySQL's bit operators give unsigned numbers, and so are differences with them; MariaDB's CASE and the like forget it, and
-/// MariaDB takes the least number off without a look, or makes a decimal of it.
+/// MySQL's bit operators give unsigned numbers, and so are differences with them; MariaDB's CASE
+/// and the like forget it, and MariaDB takes the least number off without a look, or makes a
+/// decimal of it.
 fn unsigned_difference(case: &Case<'_>) -> bool {
     let is_refused = |start: &str| match case.duramen {
         Answer::Error { number: 1690, message } => message.starts_with(start),
@@ -241,7 +260,8 @@ fn digits_of_case(case: &Case<'_>) -> bool {
         && case.is_same_with(without_trailing_zeros)
 }
 
-/// MariaDB's temporary tables have the digits of the smaller type for a choice between a year and another number.
+/// MariaDB's temporary tables have the digits of the smaller type for a choice between a year and
+/// another number.
 fn years_of_three_digits(case: &Case<'_>) -> bool {
     let has_cut = |answer: &Answer| match answer {
         Answer::Rows(rows) => rows.iter().flatten().any(|value| value.as_deref() == Some(b"999")),
@@ -292,14 +312,15 @@ fn check_and_ignore(case: &Case<'_>) -> bool {
     case.reference.error() == Some(4025) && case.names(&["INSERT IGNORE"])
 }
 
-/// MySQL copies texts into number columns as if they were inserted, MariaDB reads integers off them.
+/// MySQL copies texts into number columns as if they were inserted, MariaDB reads integers off
+/// them.
 fn altered_texts(case: &Case<'_>) -> bool {
     let is_cut = matches!(case.reference, Answer::Error { number: 1292, message } if message.starts_with("Truncated incorrect"));
     is_cut && case.names(&[" MODIFY COLUMN "])
 }
 
-/// Where a temporary table is made, a negative number of DECIMAL(4,4) loses its last digit in a text: no room was reckoned
-/// for the zero before the point.
+/// Where a temporary table is made, a negative number of DECIMAL(4,4) loses its last digit in a
+/// text: no room was reckoned for the zero before the point.
 fn cut_decimals(case: &Case<'_>) -> bool {
     case.is_same_with(|value| match value {
         [b'-', b'0', b'.', digits @ ..] if digits.len() >= 3 => value[..6].to_vec(),
@@ -307,15 +328,16 @@ fn cut_decimals(case: &Case<'_>) -> bool {
     })
 }
 
-/// MariaDB reads the number that a subquery gives as a date, or a text beside it as a number, and fails the change for it.
+/// MariaDB reads the number that a subquery gives as a date, or a text beside it as a number, and
+/// fails the change for it.
 fn conversions_beside_subqueries(case: &Case<'_>) -> bool {
     let is_conversion = matches!(case.reference, Answer::Error { number: 1292, message }
         if message.starts_with("Truncated incorrect") || message.contains("for column `"));
     is_conversion && matches!(case.duramen, Answer::Done(_)) && case.names(&["(SELECT "])
 }
 
-/// As integers, decimals beyond 64 bits end at the largest signed one in MySQL; MariaDB's choices between numbers without a
-/// sign go around.
+/// As integers, decimals beyond 64 bits end at the largest signed one in MySQL; MariaDB's choices
+/// between numbers without a sign go around.
 fn large_choices(case: &Case<'_>) -> bool {
     let is_large = |value: &Vec<u8>| value.len() >= 19 && value.iter().all(u8::is_ascii_digit);
     let (Answer::Rows(_), Answer::Rows(theirs)) = (case.duramen, case.reference) else { return false };
@@ -345,7 +367,8 @@ fn times_taken_for_equal(case: &Case<'_>) -> bool {
     both && operands.into_iter().any(|rest| rest.match_indices(')').any(|(end, _)| casts(&rest[..end])))
 }
 
-/// MySQL copies numbers into ENUM and SET as texts, and one with a fraction names no member; MariaDB as integers.
+/// MySQL copies numbers into ENUM and SET as texts, and one with a fraction names no member;
+/// MariaDB as integers.
 fn altered_numbers(case: &Case<'_>) -> bool {
     case.duramen.error() == Some(1265)
         && matches!(case.reference, Answer::Done(_))
@@ -353,7 +376,8 @@ fn altered_numbers(case: &Case<'_>) -> bool {
         && case.names(&[" SET(", " ENUM("])
 }
 
-/// Where MariaDB looks a number up in a key, it is made the key's type before: -3 is 0 in an unsigned one, 1.5 is 2.
+/// Where MariaDB looks a number up in a key, it is made the key's type before: -3 is 0 in an
+/// unsigned one, 1.5 is 2.
 fn keys_of_other_numbers(case: &Case<'_>) -> bool {
     let is_other = |word: &str| word.parse().is_ok_and(|n: f64| n < 0.0 || n.fract() != 0.0);
     let compares = |word: &str| matches!(word, "=" | "<>" | "<=>" | "IN" | "NOT");
@@ -372,7 +396,8 @@ fn case_of_quoted_null(case: &Case<'_>) -> bool {
         && case.is_same_with(<[u8]>::to_ascii_lowercase)
 }
 
-/// A zero date that CASE and the like give is NULL in MariaDB, which the statement may ask for; so is its time of day.
+/// A zero date that CASE and the like give is NULL in MariaDB, which the statement may ask for; so
+/// is its time of day.
 fn chosen_zero_dates(case: &Case<'_>) -> bool {
     let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
     let chosen = case.names(&["CASE ", "COALESCE(", "IF(", "IFNULL(", "GREATEST(", "LEAST("]);
@@ -383,7 +408,8 @@ fn chosen_zero_dates(case: &Case<'_>) -> bool {
         || chosen && case.is_same_as(without_midnight)
 }
 
-/// Where a stored column is generated of one that becomes NOT NULL, MariaDB copies the table and counts its rows.
+/// Where a stored column is generated of one that becomes NOT NULL, MariaDB copies the table and
+/// counts its rows.
 fn altered_in_place(case: &Case<'_>) -> bool {
     let both = matches!((case.duramen, case.reference), (Answer::Done(0), Answer::Done(1..)));
     both && case.names(&[" MODIFY COLUMN "]) && case.names(&[" NOT NULL"])
@@ -396,13 +422,15 @@ fn years_of_dates(case: &Case<'_>) -> bool {
     is_refused && matches!(case.duramen, Answer::Done(_)) && case.inserts() && case.names(&[" SELECT "])
 }
 
-/// ANY and ALL of a column are its MIN() or MAX() in both, and those of an ENUM the first or last of its key, if it has one.
+/// ANY and ALL of a column are its MIN() or MAX() in both, and those of an ENUM the first or last
+/// of its key, if it has one.
 fn order_of_members(case: &Case<'_>) -> bool {
     let both = matches!((case.duramen, case.reference), (Answer::Rows(_), Answer::Rows(_)));
     both && case.names(&[" > ALL (SELECT s.", " < ANY (SELECT s.", " >= ANY (SELECT s."])
 }
 
-/// Both reckon two digits for an hour where they make a temporary table for TIME_FORMAT(), and cut what comes behind.
+/// Both reckon two digits for an hour where they make a temporary table for TIME_FORMAT(), and cut
+/// what comes behind.
 fn hours_of_three_digits(case: &Case<'_>) -> bool {
     /// Of `%r %T %p`, but for the last character.
     const KEPT: usize = 22;
@@ -427,7 +455,8 @@ fn digits_beside_null(case: &Case<'_>) -> bool {
     case.names(&["NULL"]) && case.names(&["GREATEST(", "LEAST("]) && case.is_same_with(digits)
 }
 
-/// `NULL + INTERVAL 1 DAY` and other dates and times made of NULL have six digits after the seconds in MySQL, which COALESCE and the like take over.
+/// `NULL + INTERVAL 1 DAY` and other dates and times made of NULL have six digits after the seconds
+/// in MySQL, which COALESCE and the like take over.
 fn digits_of_null(case: &Case<'_>) -> bool {
     case.names(&["NULL"]) && case.is_same_with(without_zero_fraction)
 }

@@ -17,6 +17,7 @@ cargo xtask differential [OPTIONS]
   --judge ADDRESS       asks this MySQL about findings too: USER:PASSWORD@HOST:PORT
   --against ADDRESS     compares with this MySQL, not with a MariaDB; the user may change and drop everything
   --prepared yes        statements are prepared, their literals parameters, and queries executed twice
+  --definitions yes     definitions of columns and warnings are compared too, beside a MySQL; what differs is listed
   --types yes           types of columns are compared too
   --queries yes         queries alone, of tables that are filled once
   --most N              findings after which the run ends (default 20)
@@ -54,6 +55,7 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
             "--against" => against = Some(value.to_owned()),
             "--prepared" => how.is_prepared = yes_or_no(value)?,
             "--types" => how.with_types = yes_or_no(value)?,
+            "--definitions" => how.with_definitions = yes_or_no(value)?,
             "--queries" => options.queries_alone = yes_or_no(value)?,
             "--most" => options.most = value.parse()?,
             _ => return Ok(false),

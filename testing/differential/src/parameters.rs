@@ -1,4 +1,5 @@
-//! A statement's literals as the parameters of a prepared statement, and what that answers beside its text.
+//! A statement's literals as the parameters of a prepared statement, and what that answers beside
+//! its text.
 
 use crate::answer::Answer;
 use crate::peers::{How, read};
@@ -6,7 +7,8 @@ use crate::tree::Sql;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Value};
 
-/// Runs a query as text, and prepared and executed twice. The answer is the text's, unless another one is different.
+/// Runs a query as text, and prepared and executed twice. The answer is the text's, unless another
+/// one is different.
 ///
 /// # Errors
 /// The text's, or that of the connection.
@@ -52,7 +54,8 @@ fn normal_texts(row: &[Option<Vec<u8>>]) -> Vec<String> {
         .collect()
 }
 
-/// A value as the text protocol might write it, numbers and fractions of seconds without needless zeros.
+/// A value as the text protocol might write it, numbers and fractions of seconds without needless
+/// zeros.
 fn normal_value(value: &Value) -> String {
     match value {
         Value::NULL => "NULL".into(),
@@ -89,8 +92,8 @@ fn normal_text(text: &str) -> String {
     }
 }
 
-/// The statement with `?` for each literal of an expression, and the values. Literals that no parameter's type stands for, such
-/// as DECIMAL's, stay.
+/// The statement with `?` for each literal of an expression, and the values. Literals that no
+/// parameter's type stands for, such as DECIMAL's, stay.
 pub fn of(sql: &Sql) -> (String, Vec<Value>) {
     let mut values = Vec::new();
     let mut text = String::new();

@@ -1,5 +1,6 @@
-//! What a query has to give by the rules of logic alone, on Duramen without another server: the rows for which a condition is
-//! true, false and unknown together are all rows, and so many rows are counted as conditions are true.
+//! What a query has to give by the rules of logic alone, on Duramen without another server: the
+//! rows for which a condition is true, false and unknown together are all rows, and so many rows
+//! are counted as conditions are true.
 
 use crate::answer::{Answer, Row};
 

@@ -1,8 +1,9 @@
-//! The two servers, and a database that is made anew on both for each episode. Duramen is compared with a MariaDB that is
-//! started beside it, or with a MySQL that is there already.
+//! The two servers, and a database that is made anew on both for each episode. Duramen is compared
+//! with a MariaDB that is started beside it, or with a MySQL that is there already.
 
 use crate::Result;
 use crate::answer::Answer;
+use crate::definition::Told;
 use crate::generator::Statement;
 use crate::parameters;
 use crate::tree::{Sql, text};
@@ -16,8 +17,8 @@ use std::time::Duration;
 /// How long a statement may take before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// MySQL 8.4's default sql_mode, and what else has to be the same on both. MariaDB cuts fractions of seconds unless it is
-/// told to round them, as MySQL does ("Fractional Seconds in Time Values").
+/// MySQL 8.4's default sql_mode, and what else has to be the same on both. MariaDB cuts fractions
+/// of seconds unless it is told to round them, as MySQL does ("Fractional Seconds in Time Values").
 const SESSION: &[&str] = &[
     "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
      ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
@@ -34,7 +35,8 @@ fn database() -> String {
     format!("differential_{}", std::process::id())
 }
 
-/// Duramen and what it is compared with, with a connection to each, and perhaps a MySQL to be asked who is right.
+/// Duramen and what it is compared with, with a connection to each, and perhaps a MySQL to be asked
+/// who is right.
 #[derive(Debug)]
 pub struct Peers {
     duramen: Peer,
@@ -48,24 +50,28 @@ pub struct Peers {
 /// How statements are sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct How {
-    /// Duramen gets changes prepared, their literals as parameters, and queries as text and prepared and executed twice: all
-    /// three have to give the same.
+    /// Duramen gets changes prepared, their literals as parameters, and queries as text and
+    /// prepared and executed twice: all three have to give the same.
     pub is_prepared: bool,
     /// Types of columns are compared too.
     pub with_types: bool,
+    /// Definitions of columns and warnings are noted, and their differences listed.
+    pub with_definitions: bool,
 }
 
 #[derive(Debug)]
 struct Peer {
     opts: Opts,
     conn: Option<Conn>,
+    /// What it said of its last answer.
+    told: Told,
     /// If it was started here.
     server: Option<Running>,
 }
 
 impl Peers {
-    /// Starts Duramen in `folder`, and a MariaDB unless there is a MySQL at `against`, without flushing: nothing here has to
-    /// survive.
+    /// Starts Duramen in `folder`, and a MariaDB unless there is a MySQL at `against`, without
+    /// flushing: nothing here has to survive.
     pub fn start(folder: &Path, against: Option<&str>) -> Result<Self> {
         let start = |kind| -> Result<Peer> {
             let launch = Launch::new(kind, folder)?;
@@ -73,7 +79,7 @@ impl Peers {
             let server = launch.start()?;
             let socket = server.socket().to_string_lossy().into_owned();
             let opts = options().user(Some("root")).socket(Some(socket)).prefer_socket(false);
-            Ok(Peer { opts: opts.into(), conn: None, server: Some(server) })
+            Ok(Peer { opts: opts.into(), conn: None, told: Told::default(), server: Some(server) })
         };
         let reference = against.map_or_else(|| start(Kind::MariaDb), at)?;
         let is_mysql = against.is_some();
@@ -117,6 +123,11 @@ impl Peers {
         self.reference.answer(sql, How { is_prepared: false, ..self.how })
     }
 
+    /// How what both said of their last answers differs.
+    pub fn differences_of_definitions(&self, sql: &str) -> Vec<String> {
+        self.duramen.told.differences(&self.reference.told, sql)
+    }
+
     /// What MySQL, if there is one, answers to the last statement of a script.
     pub fn judgement(&mut self, script: &[Statement]) -> Option<Answer> {
         let judge = self.judge.as_mut()?;
@@ -136,7 +147,7 @@ impl Peers {
 fn at(address: &str) -> Result<Peer> {
     let url = Opts::from_url(&format!("mysql://{address}"))?;
     let opts = OptsBuilder::from_opts(url).read_timeout(Some(PATIENCE)).prefer_socket(false);
-    Ok(Peer { opts: opts.into(), conn: None, server: None })
+    Ok(Peer { opts: opts.into(), conn: None, told: Told::default(), server: None })
 }
 
 impl Drop for Peers {
@@ -144,7 +155,8 @@ impl Drop for Peers {
     fn drop(&mut self) {
         for peer in [Some(&mut self.reference), self.judge.as_mut()].into_iter().flatten() {
             if let (None, Some(conn)) = (&peer.server, &mut peer.conn) {
-                // Nothing can be done about a failure here, and the next run does not mind what is left.
+                // Nothing can be done about a failure here, and the next run does not mind what is
+                // left.
                 let _ = conn.query_drop(format!("DROP DATABASE IF EXISTS {}", database()));
             }
         }
@@ -173,7 +185,15 @@ impl Peer {
 
     fn answer(&mut self, sql: &Sql, how: How) -> Answer {
         let Some(conn) = self.conn.as_mut() else { return Answer::Lost("not connected".into()) };
-        match answer(conn, sql, how) {
+        self.told = Told::default();
+        let answered = match how.with_definitions && !how.is_prepared {
+            true => answer_and_told(conn, sql, how).map(|(answer, told)| {
+                self.told = told;
+                answer
+            }),
+            false => answer(conn, sql, how),
+        };
+        match answered {
             Ok(answer) => answer,
             Err(mysql::Error::MySqlError(e)) => Answer::Error { number: e.code, message: e.message },
             Err(e) => {
@@ -182,6 +202,15 @@ impl Peer {
             }
         }
     }
+}
+
+/// The answer, and what is said of it besides.
+fn answer_and_told(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<(Answer, Told)> {
+    let result = conn.query_iter(sql.to_string())?;
+    let columns = result.columns().as_ref().to_vec();
+    let answer = read(result, how)?;
+    let told = Told::read(&columns, conn.warnings(), conn)?;
+    Ok((answer, told))
 }
 
 fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {

@@ -3,8 +3,8 @@
 use crate::generator::Statement;
 use std::time::{Duration, Instant};
 
-/// Drops statements, then simplifies those that are left, while `differs` says that the last one still differs. Stops when
-/// nothing can go any more, or when the time is up.
+/// Drops statements, then simplifies those that are left, while `differs` says that the last one
+/// still differs. Stops when nothing can go any more, or when the time is up.
 pub fn reduce(
     script: Vec<Statement>,
     time: Duration,
@@ -19,7 +19,8 @@ pub fn reduce(
     drop_statements(script, until, &mut differs)
 }
 
-/// Makes one statement simpler where nothing before it need run again; `differs` says whether it still differs.
+/// Makes one statement simpler where nothing before it need run again; `differs` says whether it
+/// still differs.
 pub fn reduce_alone(
     statement: Statement,
     time: Duration,

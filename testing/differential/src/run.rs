@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::answer::Answer;
+use crate::definition::Differences;
 use crate::generator::{self, Statement};
 use crate::known::{self, Case, Known};
 use crate::partition;
@@ -59,12 +60,14 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What its last statement is like, apart from names, numbers and texts: findings of one shape have one cause, mostly.
+    /// What its last statement is like, apart from names, numbers and texts: findings of one shape
+    /// have one cause, mostly.
     fn shape(&self) -> String {
         self.script.last().map(shape).unwrap_or_default()
     }
 
-    /// True if a MySQL was asked and answers as Duramen does: then a known difference is missing, and no code is wrong.
+    /// True if a MySQL was asked and answers as Duramen does: then a known difference is missing,
+    /// and no code is wrong.
     pub fn is_mysqls_way(&self) -> bool {
         let is_ordered = self.script.last().is_some_and(|s| s.is_ordered);
         self.mysql.as_ref().is_some_and(|mysql| self.duramen.agrees_with(mysql, is_ordered))
@@ -88,6 +91,8 @@ pub struct Summary {
     pub unsupported: BTreeMap<String, u64>,
     /// How often each known difference was met.
     pub known: BTreeMap<&'static str, u64>,
+    /// How definitions of columns and warnings differ.
+    pub definitions: Differences,
     /// What is neither.
     pub findings: Vec<Finding>,
     /// More of them, of a shape that was found before.
@@ -135,6 +140,10 @@ fn episode(
         match compare(peers, statement) {
             Comparison::Unsupported(message) => *summary.unsupported.entry(message).or_default() += 1,
             Comparison::Same { is_error } => {
+                if peers.how.with_definitions && !is_error {
+                    let sql = statement.sql.to_string();
+                    summary.definitions.add(peers.differences_of_definitions(&sql), &sql);
+                }
                 summary.compared += 1;
                 summary.errors += u64::from(is_error);
             }
@@ -245,7 +254,12 @@ fn differs(peers: &mut Peers, script: &[Statement]) -> Option<Kind> {
     let (last, before) = script.split_last()?;
     peers.begin().ok()?;
     for statement in before {
-        compare(peers, statement);
+        // What goes on from a change that differs is another finding.
+        if matches!(compare(peers, statement), Comparison::Different { .. } | Comparison::Known(_))
+            && !is_query(statement)
+        {
+            return None;
+        }
     }
     kind_of(compare(peers, last))
 }
@@ -307,6 +321,14 @@ impl fmt::Display for Summary {
         writeln!(f, "known differences:")?;
         for (name, count) in &self.known {
             writeln!(f, "  {count:>8}  {name}")?;
+        }
+        let definitions = self.definitions.to_string();
+        if !definitions.is_empty() {
+            let (columns, warnings) = self.definitions.totals();
+            writeln!(
+                f,
+                "{columns} differences of columns' definitions, {warnings} of warnings:\n{definitions}"
+            )?;
         }
         for panic in &self.panics {
             writeln!(f, "panic: {panic}")?;

@@ -21,11 +21,13 @@ pub enum Sql {
         /// How many have to stay.
         least: usize,
     },
-    /// An expression: one right inside of it may take its place if it is of the same class, and so may NULL.
+    /// An expression: one right inside of it may take its place if it is of the same class, and so
+    /// may NULL.
     Expression {
         /// The expression.
         whole: Box<Sql>,
-        /// The simplest literal of its class, which may take its place too, and which names the class.
+        /// The simplest literal of its class, which may take its place too, and which names the
+        /// class.
         simplest: &'static str,
     },
 }

@@ -1,5 +1,5 @@
-//! A bounded run of queries beside a MariaDB: no answer differs but in what is known. `DURAMEN_DIFFERENTIAL=100000` makes it
-//! longer, and draws a seed of its own.
+//! A bounded run of queries beside a MariaDB: no answer differs but in what is known.
+//! `DURAMEN_DIFFERENTIAL=100000` makes it longer, and draws a seed of its own.
 #![allow(clippy::unwrap_used)]
 
 use differential::peers::Peers;

@@ -18,7 +18,8 @@ pub fn tables(conn: &mut Conn) -> Result<BTreeSet<(String, String)>> {
     Ok(all.into_iter().filter(|(database, _)| !SYSTEM.contains(&database.as_str())).collect())
 }
 
-/// What differs between the tables of two servers, in words; empty where they are equal. Nobody may change them meanwhile.
+/// What differs between the tables of two servers, in words; empty where they are equal. Nobody may
+/// change them meanwhile.
 pub fn differences(source: &mut Conn, follower: &mut Conn) -> Result<Vec<String>> {
     for conn in [&mut *source, &mut *follower] {
         conn.query_drop("SET time_zone = '+00:00'")?;

@@ -1,9 +1,10 @@
-//! Real followers of the log: replicas and change readers that know nothing of this project, behind a source that works.
+//! Real followers of the log: replicas and change readers that know nothing of this project, behind
+//! a source that works.
 //!
-//! [`workload`] makes a source work: rows of all types, definitions, large transactions, XA, by several sessions and a seed.
-//! [`proxy`] stands between source and follower and cuts or delays what passes. [`mariadb`] and [`mysql_server`]
-//! are replicas.
-//! [`compare`] tells in which tables two servers differ.
+//! [`workload`] makes a source work: rows of all types, definitions, large transactions, XA, by
+//! several sessions and a seed. [`proxy`] stands between source and follower and cuts or delays
+//! what passes. [`mariadb`] and [`mysql_server`] are replicas. [`compare`] tells in which tables
+//! two servers differ.
 
 pub mod compare;
 pub mod mariadb;
@@ -44,7 +45,8 @@ pub fn row_by_column(address: &Address, statement: &str) -> Result<HashMap<Strin
     Ok(names.into_iter().zip(values).collect())
 }
 
-/// The run's seed: `DURAMEN_SEED`, or one of the clock. It is printed, so that a failure can be repeated.
+/// The run's seed: `DURAMEN_SEED`, or one of the clock. It is printed, so that a failure can be
+/// repeated.
 pub fn seed() -> Result<u64> {
     let seed = match std::env::var("DURAMEN_SEED") {
         Ok(text) => text.parse()?,
@@ -54,7 +56,8 @@ pub fn seed() -> Result<u64> {
     Ok(seed)
 }
 
-/// How long a source works in a test that is content with `default`: `DURAMEN_FOLLOW_SECONDS` where it is set.
+/// How long a source works in a test that is content with `default`: `DURAMEN_FOLLOW_SECONDS` where
+/// it is set.
 pub fn working_time(default: Duration) -> Result<Duration> {
     match std::env::var("DURAMEN_FOLLOW_SECONDS") {
         Ok(text) => Ok(Duration::from_secs(text.parse()?)),
@@ -62,7 +65,8 @@ pub fn working_time(default: Duration) -> Result<Duration> {
     }
 }
 
-/// How long a follower may take for what its source did: two minutes, or as long as the source worked.
+/// How long a follower may take for what its source did: two minutes, or as long as the source
+/// worked.
 pub fn patience() -> Result<Duration> {
     Ok(working_time(Duration::ZERO)?.max(Duration::from_secs(120)))
 }

@@ -36,7 +36,8 @@ pub fn port_option(port: u16) -> String {
     format!("--duramen-mariadb-port={port}")
 }
 
-/// Makes the account that replicas log in with. MariaDB's client has no `caching_sha2_password` on every machine.
+/// Makes the account that replicas log in with. MariaDB's client has no `caching_sha2_password` on
+/// every machine.
 pub fn let_in(source: &Running) -> Result<()> {
     source.sql(
         "CREATE USER replica@'%' IDENTIFIED WITH mysql_native_password BY 'secret';
@@ -64,7 +65,8 @@ impl Replica {
             .arg("--log-slave-updates=ON")
             // Whatever the applier reads was received whole, also after a kill.
             .arg("--relay-log-recovery=ON")
-            // What the source took without a word about determinism (rows are logged) is defined here, too.
+            // What the source took without a word about determinism (rows are logged) is defined
+            // here, too.
             .arg("--log-bin-trust-function-creators=ON")
             .arg("--sync-binlog=0")
             .arg("--max-allowed-packet=1G")
@@ -101,7 +103,8 @@ impl Replica {
         row_by_column(self.server.address(), "SHOW SLAVE STATUS")
     }
 
-    /// An error where replication has stopped. Where it did so for a cut between a statement's rows, it is started again.
+    /// An error where replication has stopped. Where it did so for a cut between a statement's
+    /// rows, it is started again.
     pub fn check(&self) -> Result<()> {
         let status = self.status()?;
         if self.is_cut_between_rows(&status)? {
@@ -123,9 +126,10 @@ impl Replica {
         Ok(())
     }
 
-    /// MariaDB's receiver expects a statement's last rows behind the others. When it connects again by file and offset it does
-    /// not forget that, and stops at the Rotate event that every source sends first (1595). `START SLAVE` goes on in that place.
-    /// A source that leaves a statement's end out stops it as well, but anywhere: only the place of the cut counts.
+    /// MariaDB's receiver expects a statement's last rows behind the others. When it connects again
+    /// by file and offset it does not forget that, and stops at the Rotate event that every source
+    /// sends first (1595). `START SLAVE` goes on in that place. A source that leaves a statement's
+    /// end out stops it as well, but anywhere: only the place of the cut counts.
     fn is_cut_between_rows(&self, status: &HashMap<String, String>) -> Result<bool> {
         if status["Using_Gtid"] != "No" || status["Last_IO_Errno"] != "1595" {
             return Ok(false);
@@ -140,7 +144,8 @@ impl Replica {
         Ok(cut.is_some() && cut.as_deref() == expected)
     }
 
-    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may not lag.
+    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may
+    /// not lag.
     pub fn await_source(&self, source: &Running, patience: Duration) -> Result<()> {
         let end = source.sql("SHOW BINARY LOG STATUS")?;
         let mut columns = end.split('\t');
@@ -188,7 +193,8 @@ impl Replica {
         compare::differences(&mut connect(source.address())?, &mut connect(self.server.address())?)
     }
 
-    /// Kills it in the middle of whatever it does and starts it again on what it left behind; it follows on by itself.
+    /// Kills it in the middle of whatever it does and starts it again on what it left behind; it
+    /// follows on by itself.
     pub fn crash(mut self) -> Result<Self> {
         self.server.kill()?;
         Ok(Self { server: self.server.restart()? })

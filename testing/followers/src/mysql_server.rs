@@ -94,7 +94,8 @@ impl Replica {
         Ok(())
     }
 
-    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may not lag.
+    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may
+    /// not lag.
     pub fn await_source(&self, source: &Running, patience: Duration) -> Result<()> {
         let all = source.sql("SELECT REPLACE(@@GLOBAL.gtid_executed, CHAR(10), '')")?;
         let there = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{all}', 1)");
@@ -128,7 +129,8 @@ impl Replica {
         Ok(found)
     }
 
-    /// Kills it in the middle of whatever it does and starts it again on what it left behind; it follows on by itself.
+    /// Kills it in the middle of whatever it does and starts it again on what it left behind; it
+    /// follows on by itself.
     pub fn crash(mut self) -> Result<Self> {
         self.server.kill()?;
         Ok(Self { server: self.server.restart()? })

@@ -1,4 +1,5 @@
-//! A network that fails: forwards TCP connections to a server, delays what passes, and cuts all of them on command.
+//! A network that fails: forwards TCP connections to a server, delays what passes, and cuts all of
+//! them on command.
 
 use crate::Result;
 use std::io::{Read, Write};

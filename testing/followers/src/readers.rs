@@ -1,16 +1,18 @@
-//! Change-data readers: programs of other languages that follow the log with a library of their language, rebuild every
-//! table from the rows they are shown, and write down what they have.
+//! Change-data readers: programs of other languages that follow the log with a library of their
+//! language, rebuild every table from the rows they are shown, and write down what they have.
 //!
-//! The programs are in `testing/followers/readers`; `cargo xtask readers` fetches what they need. All are told the same, by
-//! variables of their environment:
+//! The programs are in `testing/followers/readers`; `cargo xtask readers` fetches what they need.
+//! All are told the same, by variables of their environment:
 //!
-//! - `READER_PORT`, `READER_USER`, `READER_PASSWORD`: the server; `READER_TLS`: the file of its CA, where TLS is asked for;
+//! - `READER_PORT`, `READER_USER`, `READER_PASSWORD`: the server; `READER_TLS`: the file of its CA,
+//!   where TLS is asked for;
 //! - `READER_SERVER_ID`: the id to follow under;
 //! - `READER_STATE`: the file that keeps the reader's place and tables from run to run;
 //! - `READER_START`: file, position and GTID set of the first run's start, a space between each;
 //! - `READER_BY`: `position` or `gtid`, by which of its two places a run goes on;
 //! - `READER_MARK`: the run ends with the transaction that writes this number into `cdc.marks`;
-//! - `READER_OUT`: where to write the rebuilt rows: `schema.table` and each value, tabs between, in the words of [`tables`].
+//! - `READER_OUT`: where to write the rebuilt rows: `schema.table` and each value, tabs between, in
+//!   the words of [`tables`].
 
 pub mod tables;
 
@@ -23,8 +25,8 @@ use std::time::Duration;
 /// How long a run may take, with everything else that goes on beside it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A program that follows, and how what it shows differs from what the source has. None of these differences is the
-/// source's: each is shown of a MySQL source, too.
+/// A program that follows, and how what it shows differs from what the source has. None of these
+/// differences is the source's: each is shown of a MySQL source, too.
 #[derive(Debug)]
 pub struct Reader {
     /// Its name in messages.

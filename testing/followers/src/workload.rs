@@ -1,7 +1,9 @@
-//! Mixed work for a source: several sessions that change rows of all types, define, go back, prepare and commit.
+//! Mixed work for a source: several sessions that change rows of all types, define, go back,
+//! prepare and commit.
 //!
-//! What they say follows from the seed; in which order the server hears it does not. Statements may fail, for the sessions get
-//! in each other's way; which errors there were is in the [`Report`]. A session whose server is gone waits for it to come back.
+//! What they say follows from the seed; in which order the server hears it does not. Statements may
+//! fail, for the sessions get in each other's way; which errors there were is in the [`Report`]. A
+//! session whose server is gone waits for it to come back.
 
 mod columns;
 mod definitions;
@@ -156,7 +158,8 @@ impl Session {
 }
 
 impl Report {
-    /// Runs a step up to its first error, after which nothing stays open. False if the connection is lost.
+    /// Runs a step up to its first error, after which nothing stays open. False if the connection
+    /// is lost.
     fn run(&mut self, conn: &mut Conn, step: &[String]) -> bool {
         for statement in step {
             match conn.query_drop(statement) {

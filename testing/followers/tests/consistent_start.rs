@@ -1,6 +1,7 @@
-//! A dump that is taken while others commit, loaded into a replica that goes on from the dump's position: it ends as its source.
-//! By a snapshot, without a lock for all, and with one for tools that insist: `mariadb-dump`, `mydumper`, and MySQL's `mysqldump`
-//! where `DURAMEN_MYSQLDUMP` names it (a command with its arguments, spaces between) and a MySQL is at hand.
+//! A dump that is taken while others commit, loaded into a replica that goes on from the dump's
+//! position: it ends as its source. By a snapshot, without a lock for all, and with one for tools
+//! that insist: `mariadb-dump`, `mydumper`, and MySQL's `mysqldump` where `DURAMEN_MYSQLDUMP` names
+//! it (a command with its arguments, spaces between) and a MySQL is at hand.
 #![allow(clippy::unwrap_used)]
 
 use followers::mariadb::{self, Apply};
@@ -107,8 +108,8 @@ fn run(command: &mut Command) {
 
 /// What dumps a server's database `bank` into a file or folder.
 type Dump<'a> = &'a dyn Fn(&Running, &Path);
-/// What loads that into another server, and tells the place in the log that it belongs to, in the words of CHANGE MASTER; nothing
-/// if the dump has told that to the server itself.
+/// What loads that into another server, and tells the place in the log that it belongs to, in the
+/// words of CHANGE MASTER; nothing if the dump has told that to the server itself.
 type Load<'a> = &'a dyn Fn(&Running, &Path) -> String;
 
 fn a_mariadb_replica_starts_from(dump: Dump<'_>, load: Load<'_>, locks: bool) {
@@ -151,7 +152,8 @@ fn load_sql(server: &Running, file: &Path) {
     run(server.client("mariadb").stdin(Stdio::from(File::open(file).unwrap())));
 }
 
-/// The dump's statement that says where it is, which a server is to run (1) or which is a comment (2).
+/// The dump's statement that says where it is, which a server is to run (1) or which is a comment
+/// (2).
 const CHANGE: &str = "CHANGE MASTER TO MASTER_LOG_FILE='binlog.";
 
 #[test]
@@ -179,7 +181,8 @@ fn from_a_dump_under_a_lock_for_all_with_its_place_in_a_comment() {
     a_mariadb_replica_starts_from(dump, load, true);
 }
 
-/// `mydumper` reads by several sessions, which it lets begin under a lock for all, and tells the place in a file of its own.
+/// `mydumper` reads by several sessions, which it lets begin under a lock for all, and tells the
+/// place in a file of its own.
 #[test]
 fn from_mydumper_by_several_sessions() {
     let dump: Dump<'_> = &|source, folder| {
@@ -201,7 +204,8 @@ fn from_mydumper_by_several_sessions() {
     a_mariadb_replica_starts_from(dump, load, true);
 }
 
-/// MySQL's `mysqldump` writes the GTIDs of its snapshot, which a MySQL that loads it takes for executed: it is sent the others.
+/// MySQL's `mysqldump` writes the GTIDs of its snapshot, which a MySQL that loads it takes for
+/// executed: it is sent the others.
 #[test]
 fn a_mysql_replica_from_a_snapshot_by_gtids() {
     if !mysql_server::is_at_hand() {

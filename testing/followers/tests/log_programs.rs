@@ -1,6 +1,6 @@
-//! The programs that read the log as files and over the wire: `mariadb-binlog`, and MySQL's `mysqlbinlog` where
-//! `DURAMEN_MYSQLBINLOG` names it (a command with its arguments, spaces between). Where it does not, that is said, and nothing
-//! is shown of it.
+//! The programs that read the log as files and over the wire: `mariadb-binlog`, and MySQL's
+//! `mysqlbinlog` where `DURAMEN_MYSQLBINLOG` names it (a command with its arguments, spaces
+//! between). Where it does not, that is said, and nothing is shown of it.
 #![allow(clippy::unwrap_used)]
 
 use followers::await_that;
@@ -160,8 +160,8 @@ fn closed_files(program: &Program, source: &Running, closed: &[PathBuf], copy: &
     }
 }
 
-/// Over the wire the file that is being written ends where the log does. As a file it ends in zeros, of which programs complain,
-/// but not before they have read all events.
+/// Over the wire the file that is being written ends where the log does. As a file it ends in
+/// zeros, of which programs complain, but not before they have read all events.
 fn active_file(program: &Program, source: &Running, active: &Path) {
     let remote = program.read(program.remote(source).arg(name(active)));
     let read = program.command().arg(active).output().unwrap();

@@ -1,5 +1,6 @@
-//! MariaDB replicas of Duramen, as they are: by file and offset and by GTID, with parallel apply, over a network that fails, and
-//! with servers that are killed. All tables are equal in the end, nothing was refused, and nothing lags.
+//! MariaDB replicas of Duramen, as they are: by file and offset and by GTID, with parallel apply,
+//! over a network that fails, and with servers that are killed. All tables are equal in the end,
+//! nothing was refused, and nothing lags.
 //!
 //! `DURAMEN_FOLLOW_SECONDS` is how long the source works in each test, `DURAMEN_SEED` what it does.
 #![allow(clippy::unwrap_used)]
@@ -85,8 +86,9 @@ fn a_source_that_is_killed() {
     check_equal(&source, &replica);
 }
 
-/// The replica is killed and started again. It goes by GTID, which it keeps in the transaction itself: what it has done it
-/// knows. That is so for rows; definitions and XA are not atomic with the position on MariaDB's side.
+/// The replica is killed and started again. It goes by GTID, which it keeps in the transaction
+/// itself: what it has done it knows. That is so for rows; definitions and XA are not atomic with
+/// the position on MariaDB's side.
 #[test]
 fn a_replica_that_is_killed() {
     let features = Features { definitions: false, xa: false, ..FEATURES };
@@ -95,8 +97,8 @@ fn a_replica_that_is_killed() {
     check_equal(&source, &replica);
 }
 
-/// By file and offset the place of a lost connection is found again in the middle of groups, and across clean restarts; but not
-/// within rows with documents, which are longer as texts.
+/// By file and offset the place of a lost connection is found again in the middle of groups, and
+/// across clean restarts; but not within rows with documents, which are longer as texts.
 #[test]
 fn lost_connections_by_file_and_offset() {
     let features = Features { json: false, ..FEATURES };
@@ -177,7 +179,8 @@ impl Run {
     }
 }
 
-/// sysbench's mix beside the workload, applied in parallel; the log is compressed, which MariaDB would not read.
+/// sysbench's mix beside the workload, applied in parallel; the log is compressed, which MariaDB
+/// would not read.
 #[test]
 fn beside_sysbench() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,10 @@
-//! A MySQL replica of Duramen, as it is: by GTID auto-position, with parallel workers, beside a sysbench load, over a network
-//! that fails, and with servers that are killed. All tables are equal in the end, nothing was refused, and nothing lags.
+//! A MySQL replica of Duramen, as it is: by GTID auto-position, with parallel workers, beside a
+//! sysbench load, over a network that fails, and with servers that are killed. All tables are equal
+//! in the end, nothing was refused, and nothing lags.
 //!
-//! MySQL is not on every machine: `DURAMEN_MYSQLD` names its server. Where there is none a test says so and has shown nothing.
-//! `DURAMEN_FOLLOW_SECONDS` is how long the source works in each test, `DURAMEN_SEED` what it does.
+//! MySQL is not on every machine: `DURAMEN_MYSQLD` names its server. Where there is none a test
+//! says so and has shown nothing. `DURAMEN_FOLLOW_SECONDS` is how long the source works in each
+//! test, `DURAMEN_SEED` what it does.
 #![allow(clippy::unwrap_used)]
 
 use followers::mysql_server::{Replica, is_at_hand, let_in};

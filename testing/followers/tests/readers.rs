@@ -1,7 +1,8 @@
-//! Change-data readers of four languages behind the real server: each follows all column types, changes, definitions, failed
-//! and large transactions, and the log's rotations, beside sysbench, goes on from its stored place after it was away and after
-//! the server was killed, and at the end has every table as the source has it. `cargo xtask readers` fetches the readers;
-//! without them these tests fail and say so.
+//! Change-data readers of four languages behind the real server: each follows all column types,
+//! changes, definitions, failed and large transactions, and the log's rotations, beside sysbench,
+//! goes on from its stored place after it was away and after the server was killed, and at the end
+//! has every table as the source has it. `cargo xtask readers` fetches the readers; without them
+//! these tests fail and say so.
 #![allow(clippy::unwrap_used)]
 
 use followers::readers::{Follower, Place, Reader, tables};
@@ -140,7 +141,8 @@ fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     follower.await_end(run).unwrap();
     check(&source, &follower, reader, &["cdc"]);
 
-    // The server is killed under load, and starts again; the reader goes on from its GTIDs, over TLS.
+    // The server is killed under load, and starts again; the reader goes on from its GTIDs, over
+    // TLS.
     source.kill().unwrap();
     load.stop().unwrap();
     let source = source.restart().unwrap();
@@ -226,7 +228,8 @@ fn zongji() {
     follow(&reader, Begin::Empty, &[]);
 }
 
-/// Debezium with the settings that its users have who set none. It takes a snapshot first, then follows.
+/// Debezium with the settings that its users have who set none. It takes a snapshot first, then
+/// follows.
 fn debezium(server_id: u32) -> Reader {
     let libraries = format!("{}/*", fetched("java"));
     // A run is too short for the second compiler and the other collectors to pay.
@@ -263,8 +266,8 @@ fn debezium_from_a_snapshot() {
     let mut reader = debezium(906);
     // A snapshot is read by Connector/J: a FLOAT has the digits that servers print.
     reader.differences.extend([("born", "0", "2000"), ("single", "3.4028234663852886e38", "3.40282E38")]);
-    // It reads definitions from the server, which then has to show it the row id of a table without a primary key, too; and
-    // needs none in the events. Compressed transactions it expands.
+    // It reads definitions from the server, which then has to show it the row id of a table without
+    // a primary key, too; and needs none in the events. Compressed transactions it expands.
     let options = [
         "--sql-generate-invisible-primary-key=ON",
         "--binlog-row-metadata=MINIMAL",

@@ -75,8 +75,8 @@ impl Address {
         options
     }
 
-    /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen and MySQL offer by default and
-    /// MariaDB does not, and which would measure the client.
+    /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen and
+    /// MySQL offer by default and MariaDB does not, and which would measure the client.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.args(["--no-defaults", "--skip-ssl"]).args(self.options());

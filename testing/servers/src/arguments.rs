@@ -2,7 +2,8 @@
 
 use crate::Result;
 
-/// Gives each option to `set`, which says if it knows the name. False if help was asked for, which is printed.
+/// Gives each option to `set`, which says if it knows the name. False if help was asked for, which
+/// is printed.
 pub fn options(args: &[String], help: &str, mut set: impl FnMut(&str, &str) -> Result<bool>) -> Result<bool> {
     let mut args = args.iter();
     while let Some(name) = args.next() {

@@ -1,5 +1,6 @@
-//! A disk of one's choosing under a real server: slow, failing or full, and changed while the server runs. A preload library,
-//! `disk.c`, stands between the server and the C library and takes its orders from a page that both map.
+//! A disk of one's choosing under a real server: slow, failing or full, and changed while the
+//! server runs. A preload library, `disk.c`, stands between the server and the C library and takes
+//! its orders from a page that both map.
 
 use crate::Result;
 use std::fs::{self, File};

@@ -1,4 +1,5 @@
-//! Where programs are: those of others on the PATH, the server of this project beside the program that runs.
+//! Where programs are: those of others on the PATH, the server of this project beside the program
+//! that runs.
 
 use crate::Result;
 use std::path::{Path, PathBuf};
@@ -13,14 +14,16 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .find(|p| p.is_file())
 }
 
-/// The binary `duramen` of the build that the running program is of: beside it, or one folder up from a test.
+/// The binary `duramen` of the build that the running program is of: beside it, or one folder up
+/// from a test.
 pub fn duramen() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let found = program.ancestors().skip(1).take(2).map(|d| d.join("duramen")).find(|p| p.is_file());
     found.ok_or_else(|| "build the server first: `cargo build --bin duramen`, in the same profile".into())
 }
 
-/// MySQL's server: the program that `DURAMEN_MYSQLD` names, or `mysqld` on the PATH where that is not MariaDB's by its old name.
+/// MySQL's server: the program that `DURAMEN_MYSQLD` names, or `mysqld` on the PATH where that is
+/// not MariaDB's by its old name.
 ///
 /// # Errors
 /// The reason why there is none, for whoever wonders what was not tested.

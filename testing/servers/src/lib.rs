@@ -1,9 +1,10 @@
-//! Real servers for tests and benchmarks: Duramen, and a MariaDB or MySQL beside it, started on loopback in directories of their own,
-//! with equal settings, and ended when dropped.
+//! Real servers for tests and benchmarks: Duramen, and a MariaDB or MySQL beside it, started on
+//! loopback in directories of their own, with equal settings, and ended when dropped.
 //!
-//! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and start it again on what it
-//! left behind. [`address`] is what client programs are told, [`disk`] puts another disk under a server, [`published`] is what
-//! published workloads say, [`arguments`] the testing programs' command line.
+//! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and
+//! start it again on what it left behind. [`address`] is what client programs are told, [`disk`]
+//! puts another disk under a server, [`published`] is what published workloads say, [`arguments`]
+//! the testing programs' command line.
 
 pub mod address;
 pub mod arguments;
@@ -35,7 +36,8 @@ pub enum Kind {
     MySql,
 }
 
-/// What both get: full durability, one memory budget, rows in the log. A benchmark changes some of it while it runs.
+/// What both get: full durability, one memory budget, rows in the log. A benchmark changes some of
+/// it while it runs.
 const COMMON: &[&str] = &[
     "--sync-binlog=1",
     "--innodb-flush-log-at-trx-commit=1",
@@ -46,7 +48,8 @@ const COMMON: &[&str] = &[
     "--server-id=1",
 ];
 
-/// What only MariaDB needs to be told: row events as Duramen writes them, and the rest as fast as it goes.
+/// What only MariaDB needs to be told: row events as Duramen writes them, and the rest as fast as
+/// it goes.
 const MARIADB: &[&str] = &[
     "--log-bin=binlog",
     "--binlog-format=ROW",
@@ -91,7 +94,8 @@ impl Launch {
         Ok(Self { kind, home, duramen: None, args: Vec::new(), variables: Vec::new(), tool: Vec::new() })
     }
 
-    /// Runs this binary where the server is Duramen, not the one that lies beside the running program.
+    /// Runs this binary where the server is Duramen, not the one that lies beside the running
+    /// program.
     #[must_use]
     pub fn binary(mut self, duramen: impl Into<PathBuf>) -> Self {
         self.duramen = Some(duramen.into());
@@ -112,7 +116,8 @@ impl Launch {
         self
     }
 
-    /// Runs it under a program that takes the server's command line behind its own, as valgrind does.
+    /// Runs it under a program that takes the server's command line behind its own, as valgrind
+    /// does.
     #[must_use]
     pub fn under(mut self, tool: impl IntoIterator<Item = String>) -> Self {
         self.tool = tool.into_iter().collect();

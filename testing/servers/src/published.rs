@@ -1,7 +1,8 @@
-//! What published workloads say to the server, for whoever runs them: the benchmark, and the tests that look for errors.
+//! What published workloads say to the server, for whoever runs them: the benchmark, and the tests
+//! that look for errors.
 
-/// The schema of W1: a stored function that inserts a row of 35 kB, as published in 2012. For the `mariadb` client, which knows
-/// `delimiter`.
+/// The schema of W1: a stored function that inserts a row of 35 kB, as published in 2012. For the
+/// `mariadb` client, which knows `delimiter`.
 pub const W1_SCHEMA: &str = "\
 drop database if exists test_case_9;
 create database test_case_9;

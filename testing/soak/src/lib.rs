@@ -1,17 +1,22 @@
-//! The soak: random SQL from a [`grammar`], nonsense included, from several sessions at once over the real server.
+//! The soak: random SQL from a [`grammar`], nonsense included, from several sessions at once over
+//! the real server.
 //!
-//! Nothing is said about results. What counts is that the server stays: no panic in its error log, no session that breaks off,
-//! no statement that neither ends nor can be killed, no memory beyond a bound; and after a kill -9 at the end it comes back
-//! with every table as it was.
+//! Some sessions are [`hostile`]: their statements are as long, deep and slow as can be, and are
+//! killed after a while. Each has to end soon after.
+//!
+//! Nothing is said about results. What counts is that the server stays: no panic in its error log,
+//! no session that breaks off, no statement that neither ends nor can be killed, no memory beyond a
+//! bound; and after a kill -9 at the end it comes back with every table as it was.
 
 pub mod grammar;
+pub mod hostile;
 mod session;
 
 use grammar::Grammar;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use servers::{Kind, Launch, Running};
-use session::{Session, Watched};
+use session::{Says, Session, Watched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -25,6 +30,13 @@ const DATABASE: &str = "soak";
 /// A statement is killed after this time, and counts as hanging when it goes on for as long again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A hostile session's statement is killed after this time.
+const HOSTILE_PATIENCE: Duration = Duration::from_millis(1500);
+/// How often the sessions are looked at.
+const WATCH_EVERY: Duration = Duration::from_millis(50);
+/// What one statement may take, in bytes.
+const STATEMENT_MEMORY: u64 = 512 << 20;
+
 /// How a soak goes.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -32,6 +44,12 @@ pub struct Options {
     pub time: Duration,
     /// Sessions at once.
     pub sessions: u32,
+    /// Hostile sessions beside them.
+    pub hostile: u32,
+    /// Texts of hostile sessions have at most so many bytes or so.
+    pub text_max: usize,
+    /// A hostile statement has to end so soon after it was killed.
+    pub grace: Duration,
     /// Sessions draw from this and their number.
     pub seed: u64,
     /// Bound of the server's resident memory, in MiB.
@@ -49,6 +67,8 @@ pub struct Outcome {
     pub killed: u64,
     /// The most memory the server had, in MiB.
     pub memory_mib: u64,
+    /// How long a hostile statement went on after it was killed, at most, and what it began with.
+    pub slowest_end: (Duration, String),
     /// How often each error was met.
     pub errors: BTreeMap<u16, u64>,
     /// What must not be.
@@ -66,8 +86,13 @@ pub fn run(folder: &Path, options: &Options) -> Result<Outcome> {
     ]
     .iter()
     .fold(launch, |launch, arg| launch.arg(*arg));
+    let launch = launch.arg(format!("--duramen-statement-memory-max={STATEMENT_MEMORY}"));
     let mut server = launch.start()?;
-    connect(server.socket())?.query_drop(format!("CREATE DATABASE {DATABASE}"))?;
+    let mut conn = connect(server.socket())?;
+    conn.query_drop(format!("CREATE DATABASE {DATABASE}"))?;
+    conn.query_drop(format!("USE {DATABASE}"))?;
+    hostile::TABLES.iter().try_for_each(|table| conn.query_drop(table))?;
+    drop(conn);
     let mut outcome = soak(&mut server, options)?;
     let panics = server.messages()?;
     outcome.findings.extend(panics.lines().filter(|l| l.contains("panick")).map(str::to_owned));
@@ -81,27 +106,34 @@ pub fn run(folder: &Path, options: &Options) -> Result<Outcome> {
 
 fn soak(server: &mut Running, options: &Options) -> Result<Outcome> {
     let (grammar, stop) = (Grammar::sql(), AtomicBool::new(false));
-    let watched: Vec<Watched> = (0..options.sessions).map(|_| Watched::default()).collect();
+    let plain = (0..options.sessions).map(|_| Watched::new(PATIENCE, PATIENCE));
+    let hostile = (0..options.hostile).map(|_| Watched::new(HOSTILE_PATIENCE, options.grace));
+    let watched: Vec<Watched> = plain.chain(hostile).collect();
     let mut outcome = Outcome::default();
     let until = Instant::now() + options.time;
     std::thread::scope(|scope| -> Result<()> {
         let sessions: Vec<_> = (0..)
             .zip(&watched)
             .map(|(i, watched)| {
-                let session = Session::new(server.socket(), &grammar, options.seed, i, watched);
+                let says = match i < options.sessions {
+                    true => Says::Sentences(&grammar),
+                    false => Says::Hostile(options.text_max),
+                };
+                let session = Session::new(server.socket(), says, options.seed, i, watched);
                 let stop = &stop;
                 scope.spawn(move || session.work(stop))
             })
             .collect();
         while Instant::now() < until && outcome.findings.is_empty() && server.is_up()? {
-            std::thread::sleep(Duration::from_millis(250));
+            std::thread::sleep(WATCH_EVERY);
             watch(server, &watched, options, &mut outcome)?;
         }
         stop.store(true, Ordering::Relaxed);
         // Whoever waits for a lock or scans still gets the time that a statement has.
         let end = Instant::now() + PATIENCE * 2;
         while sessions.iter().any(|s| !s.is_finished()) && Instant::now() < end && server.is_up()? {
-            std::thread::sleep(Duration::from_millis(250));
+            std::thread::sleep(WATCH_EVERY);
+            watch(server, &watched, options, &mut outcome)?;
         }
         if sessions.iter().any(|s| !s.is_finished()) && server.is_up()? {
             outcome.findings.push(format!("sessions hang; {}", stacks(server)));
@@ -120,16 +152,17 @@ fn soak(server: &mut Running, options: &Options) -> Result<Outcome> {
 fn watch(server: &Running, watched: &[Watched], options: &Options, outcome: &mut Outcome) -> Result<()> {
     for (i, session) in watched.iter().enumerate() {
         let Some((id, sql, since)) = session.current() else { continue };
-        if since.elapsed() > PATIENCE && session.take_kill() {
+        if since.elapsed() > session.patience && session.take_kill() {
             // The session may just have ended.
             let _ = connect(server.socket()).and_then(|mut c| Ok(c.query_drop(format!("KILL QUERY {id}"))?));
             outcome.killed += 1;
         }
-        if since.elapsed() > PATIENCE * 2 {
+        if session.killed_since().is_some_and(|since| since > session.grace) {
             let running: Vec<_> = watched.iter().filter_map(|w| w.current().map(|(_, sql, _)| sql)).collect();
-            outcome
-                .findings
-                .push(format!("session {i} hangs, KILL QUERY or not: {sql}\nall run: {running:#?}"));
+            outcome.findings.push(format!(
+                "session {i} hangs, KILL QUERY or not: {sql}\nall run: {running:#?}\n{}",
+                stacks(server)
+            ));
             break;
         }
     }
@@ -169,7 +202,8 @@ fn check_restart(mut server: Running, outcome: &mut Outcome) -> Result<()> {
     server.stop()
 }
 
-/// Each table's definition and rows. Rows that are there more than once are told apart by their count.
+/// Each table's definition and rows. Rows that are there more than once are told apart by their
+/// count.
 fn contents(server: &Running) -> Result<BTreeSet<String>> {
     let mut conn = connect(server.socket())?;
     conn.query_drop(format!("USE {DATABASE}"))?;
@@ -189,7 +223,8 @@ fn contents(server: &Running) -> Result<BTreeSet<String>> {
     Ok(all)
 }
 
-/// The text of CREATE TABLE without AUTO_INCREMENT's next value: one that nothing committed has drawn may be given again.
+/// The text of CREATE TABLE without AUTO_INCREMENT's next value: one that nothing committed has
+/// drawn may be given again.
 fn without_counter(definition: &str) -> String {
     let is_counter = |word: &&str| word.starts_with("AUTO_INCREMENT=");
     definition.split(' ').filter(|w| !is_counter(w)).collect::<Vec<_>>().join(" ")
@@ -209,6 +244,9 @@ impl Outcome {
             *self.errors.entry(number).or_default() += count;
         }
         self.findings.extend(other.findings);
+        if other.slowest_end.0 > self.slowest_end.0 {
+            self.slowest_end = other.slowest_end;
+        }
     }
 }
 
@@ -220,6 +258,8 @@ impl std::fmt::Display for Outcome {
             self.statements, self.successes, self.killed
         )?;
         writeln!(f, "{} MiB of memory at most", self.memory_mib)?;
+        let (time, text) = &self.slowest_end;
+        writeln!(f, "hostile statements ended {} ms after KILL at most: {text}", time.as_millis())?;
         let mut errors: Vec<_> = self.errors.iter().collect();
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let errors: Vec<_> = errors.iter().map(|(number, count)| format!("{number} ({count})")).collect();

@@ -1,43 +1,75 @@
 //! A session that says sentences of the grammar, and what the watchdog sees of it.
 
 use crate::grammar::Grammar;
-use crate::{DATABASE, Outcome, connect};
+use crate::{DATABASE, Outcome, connect, hostile};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use stdx::random::Random;
 
+/// The connection, the beginning of the statement, and when it began.
+type Running = (u32, String, Instant);
+
 /// What a session is doing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watched {
-    now: Mutex<Option<(u32, String, Instant)>>,
-    is_killed: AtomicBool,
+    now: Mutex<Option<Running>>,
+    killed: Mutex<Option<Instant>>,
+    /// Its statements are killed after this time.
+    pub(crate) patience: Duration,
+    /// They have to end so soon after.
+    pub(crate) grace: Duration,
 }
 
+/// So many characters of a statement are shown.
+const SHOWN: usize = 2000;
+
 impl Watched {
+    pub(crate) fn new(patience: Duration, grace: Duration) -> Self {
+        Self { now: Mutex::default(), killed: Mutex::default(), patience, grace }
+    }
+
     /// The connection, the statement and when it began, while one runs.
-    pub(crate) fn current(&self) -> Option<(u32, String, Instant)> {
+    pub(crate) fn current(&self) -> Option<Running> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// True once for each statement.
     pub(crate) fn take_kill(&self) -> bool {
-        !self.is_killed.swap(true, Ordering::Relaxed)
+        let mut killed = self.killed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = killed.is_none();
+        killed.get_or_insert_with(Instant::now);
+        is_first
     }
 
-    fn set(&self, now: Option<(u32, String, Instant)>) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = now;
-        self.is_killed.store(false, Ordering::Relaxed);
+    /// How long ago its statement was killed.
+    pub(crate) fn killed_since(&self) -> Option<Duration> {
+        let killed = *self.killed.lock().unwrap_or_else(PoisonError::into_inner);
+        killed.map(|at| at.elapsed())
     }
+
+    fn set(&self, now: Option<Running>) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.killed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// What a session says.
+#[derive(Clone, Copy)]
+pub(crate) enum Says<'a> {
+    /// Sentences of a grammar.
+    Sentences(&'a Grammar),
+    /// Hostile statements, of so many bytes at most.
+    Hostile(usize),
 }
 
 /// A session of the soak.
 pub(crate) struct Session<'a> {
     socket: PathBuf,
-    grammar: &'a Grammar,
+    says: Says<'a>,
     random: Random,
     number: u32,
     watched: &'a Watched,
@@ -46,15 +78,9 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Session `number`; the same number and seed say the same sentences.
-    pub(crate) fn new(
-        socket: &Path,
-        grammar: &'a Grammar,
-        seed: u64,
-        number: u32,
-        watched: &'a Watched,
-    ) -> Self {
+    pub(crate) fn new(socket: &Path, says: Says<'a>, seed: u64, number: u32, watched: &'a Watched) -> Self {
         let random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(u64::from(number)));
-        Self { socket: socket.to_owned(), grammar, random, number, watched, outcome: Outcome::default() }
+        Self { socket: socket.to_owned(), says, random, number, watched, outcome: Outcome::default() }
     }
 
     /// Says sentences until it is told to stop, or until a connection breaks off.
@@ -74,6 +100,10 @@ impl<'a> Session<'a> {
         let open = || -> crate::Result<Conn> {
             let mut conn = connect(&self.socket)?;
             conn.query_drop(format!("USE {DATABASE}"))?;
+            if let Says::Hostile(_) = self.says {
+                conn.query_drop("SET group_concat_max_len = 60000000")?;
+                conn.query_drop(hostile::VARIABLES)?;
+            }
             Ok(conn)
         };
         let mut conn = open().map_err(|e| format!("session {}: {e}", self.number))?;
@@ -81,18 +111,29 @@ impl<'a> Session<'a> {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            let sql = self.grammar.sentence(&mut self.random);
-            self.watched.set(Some((conn.connection_id(), sql.clone(), Instant::now())));
+            let sql = match self.says {
+                Says::Sentences(grammar) => grammar.sentence(&mut self.random),
+                Says::Hostile(len) => hostile::statement(&mut self.random, len),
+            };
+            let shown: String = sql.chars().take(SHOWN).collect();
+            self.watched.set(Some((conn.connection_id(), shown.clone(), Instant::now())));
             let is_prepared = self.random.chance(1, 8);
             let answer =
                 if is_prepared { prepared(&mut conn, &sql, &mut self.random) } else { conn.query_drop(&sql) };
+            let killed = self.watched.killed_since();
             self.watched.set(None);
+            if let (Says::Hostile(_), Some(took)) = (self.says, killed)
+                && took > self.outcome.slowest_end.0
+            {
+                self.outcome.slowest_end = (took, shown.chars().take(100).collect());
+            }
             match answer {
                 Ok(()) => self.outcome.successes += 1,
                 Err(mysql::Error::MySqlError(e)) => *self.outcome.errors.entry(e.code).or_default() += 1,
                 Err(mysql::Error::DriverError(_)) => {}
-                // What comes after the end of the whole server is no finding of its own, but tells what may have ended it.
-                Err(e) => return Err(format!("session {} broke off ({e}): {sql}", self.number)),
+                // What comes after the end of the whole server is no finding of its own, but tells
+                // what may have ended it.
+                Err(e) => return Err(format!("session {} broke off ({e}): {shown}", self.number)),
             }
             self.outcome.statements += 1;
         }

@@ -1,17 +1,21 @@
 //! How long small commits take while the server does something else: `stalls`.
 //!
-//! Some dozens of clients commit one small row each, all the time, at full durability. First the server is left to that; then,
-//! one after another, log files are rotated and purged, checkpoints are made, tables are compacted, a query sorts more than
-//! memory takes, and one large transaction runs and commits. For each such window the program tells percentiles of the small
-//! commits' times, and how many times the quiet ones they are.
+//! Some dozens of clients commit one small row each, all the time, at full durability. First the
+//! server is left to that; then, one after another, log files are rotated and purged, checkpoints
+//! are made, tables are compacted, a query sorts more than memory takes, and one large transaction
+//! runs and commits. For each such window the program tells percentiles of the small commits'
+//! times, and how many times the quiet ones they are.
 //!
-//! Commits are due at fixed moments, at a part of the rate that the server reaches when it is quiet. Beside the time from
-//! the sending of a commit the time from its due moment is told: clients that wait send nothing, so that a stall of
-//! a second is hardly seen in the former, while the latter counts it for every commit that it kept waiting.
+//! Commits are due at fixed moments, at a part of the rate that the server reaches when it is
+//! quiet. Beside the time from the sending of a commit the time from its due moment is told:
+//! clients that wait send nothing, so that a stall of a second is hardly seen in the former, while
+//! the latter counts it for every commit that it kept waiting.
 //!
-//! At the end it tells of the longest pauses, in which nobody was answered: when they were, and what the server's threads did.
+//! At the end it tells of the longest pauses, in which nobody was answered: when they were, and
+//! what the server's threads did.
 //!
-//! Reading order: this file (the windows), [`writers`] (the clients), [`times`] and [`pauses`] (what is told).
+//! Reading order: this file (the windows), [`writers`] (the clients), [`times`] and [`pauses`]
+//! (what is told).
 
 mod pauses;
 mod times;

@@ -1,11 +1,13 @@
-//! Pauses: when no commit was answered though some were under way, and what the server's threads did then.
+//! Pauses: when no commit was answered though some were under way, and what the server's threads
+//! did then.
 //!
-//! A watcher looks at the writers' last answer all the time. Once that is too long ago it looks at the server's threads as the
-//! operating system shows them, again and again until the next answer: which run, which are in which system call, with which
-//! file, and where in the kernel they wait there. What was seen in most looks is what the pause was made of.
+//! A watcher looks at the writers' last answer all the time. Once that is too long ago it looks at
+//! the server's threads as the operating system shows them, again and again until the next answer:
+//! which run, which are in which system call, with which file, and where in the kernel they wait
+//! there. What was seen in most looks is what the pause was made of.
 //!
-//! The watcher tells how late it was woken itself, and how idle the machine was: a pause in which nobody's threads got a
-//! processor is the machine's.
+//! The watcher tells how late it was woken itself, and how idle the machine was: a pause in which
+//! nobody's threads got a processor is the machine's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -20,7 +22,8 @@ const TOLD: usize = 4;
 /// What a thread did is told if it was seen in this part of the looks, at least.
 const SHARE_MIN: usize = 5;
 
-/// The system calls that a server stands still in (x86-64), and whether their first argument is a file.
+/// The system calls that a server stands still in (x86-64), and whether their first argument is a
+/// file.
 const CALLS: &[(u64, &str, bool)] = &[
     (0, "read", true),
     (1, "write", true),
@@ -87,7 +90,8 @@ impl Threads {
     }
 }
 
-/// A thread's system call in words, from the kernel's words for it; `None` if it waits for a client or for another thread.
+/// A thread's system call in words, from the kernel's words for it; `None` if it waits for a client
+/// or for another thread.
 fn doing(process: &Path, call: &str, place: &str) -> Option<String> {
     let mut words = call.split(' ');
     let number = match words.next()? {
@@ -107,8 +111,8 @@ fn doing(process: &Path, call: &str, place: &str) -> Option<String> {
     Some(format!("{name}{file} ({place})"))
 }
 
-/// Watches until `stop`; `waiting` tells for how long nobody was answered that waits, as of now. Returns the pauses of `min`
-/// and longer, each with the moment it began.
+/// Watches until `stop`; `waiting` tells for how long nobody was answered that waits, as of now.
+/// Returns the pauses of `min` and longer, each with the moment it began.
 pub fn watch(
     mut threads: Threads,
     min: Duration,

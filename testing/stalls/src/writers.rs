@@ -1,6 +1,7 @@
 //! The clients whose commits are measured.
 //!
-//! Each inserts one row at a time, autocommitted, at the moments that are its turn; at first, without a rate, at once again.
+//! Each inserts one row at a time, autocommitted, at the moments that are its turn; at first,
+//! without a rate, at once again.
 
 use crate::connect;
 use crate::pauses::{self, Pause, Threads};
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// A client that is further behind than this gives up what it should have sent: it would send it in one rush.
+/// A client that is further behind than this gives up what it should have sent: it would send it in
+/// one rush.
 const BEHIND_MAX: Duration = Duration::from_secs(30);
 
 /// The clients, at work.
@@ -32,7 +34,8 @@ struct Shared {
     /// Commits under way.
     sent: AtomicUsize,
     begun: Instant,
-    /// Of the last answer, or of the first commit sent after it while no other was under way; nanoseconds since `begun`.
+    /// Of the last answer, or of the first commit sent after it while no other was under way;
+    /// nanoseconds since `begun`.
     waiting_since: AtomicU64,
     window: Mutex<Window>,
 }
@@ -45,7 +48,8 @@ pub struct Window {
 }
 
 impl Writers {
-    /// Starts as many, and a watcher for pauses of `pause_min` and more of the server with these threads.
+    /// Starts as many, and a watcher for pauses of `pause_min` and more of the server with these
+    /// threads.
     pub fn start(socket: &Path, count: usize, pause_min: Duration, server: Threads) -> Result<Self> {
         let shared = Arc::new(Shared::new());
         let mut threads = Vec::new();

@@ -30,7 +30,8 @@ macro_rules! delivered_by_customer {
     };
 }
 
-/// All twelve. `{delivered}` in a statement is the number of orders of a district that are loaded as delivered.
+/// All twelve. `{delivered}` in a statement is the number of orders of a district that are loaded
+/// as delivered.
 pub const CONDITIONS: &[Condition] = &[
     condition(
         1,
@@ -116,7 +117,8 @@ pub const CONDITIONS: &[Condition] = &[
              WHERE c_balance <> COALESCE(amount, 0) - COALESCE(paid, 0)"
         ),
     ),
-    // The clause has 2100, true after the load alone: each delivery takes a row from NEW-ORDER and counts itself.
+    // The clause has 2100, true after the load alone: each delivery takes a row from NEW-ORDER and
+    // counts itself.
     condition(
         11,
         "rows of ORDER - rows of NEW-ORDER = 2100 + deliveries",

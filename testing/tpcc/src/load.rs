@@ -73,7 +73,8 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// What has been paid in so many districts: ten for each customer's one row of history (30,000.00 in clause 4.3.3).
+    /// What has been paid in so many districts: ten for each customer's one row of history
+    /// (30,000.00 in clause 4.3.3).
     fn ytd(&self, districts: u32) -> u32 {
         10 * self.scale.customers * districts
     }

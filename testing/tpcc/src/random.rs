@@ -12,7 +12,8 @@ pub struct Constants {
 
 /// C for last names when the tables are loaded.
 const LAST_NAME_LOAD: u32 = 157;
-/// C for last names when transactions run: 66 more, which is in [65, 119] and neither 96 nor 112, as the clause asks.
+/// C for last names when transactions run: 66 more, which is in [65, 119] and neither 96 nor 112,
+/// as the clause asks.
 const LAST_NAME_RUN: u32 = 223;
 
 impl Constants {
@@ -87,7 +88,8 @@ impl Values {
             .collect()
     }
 
-    /// 26 to 50 letters, in a tenth of the draws with ORIGINAL somewhere (clause 4.3.3.1, of items and stock).
+    /// 26 to 50 letters, in a tenth of the draws with ORIGINAL somewhere (clause 4.3.3.1, of items
+    /// and stock).
     pub fn data(&mut self) -> String {
         let mut data = self.letters(26, 50);
         if self.percent(10) {

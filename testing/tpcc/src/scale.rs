@@ -25,7 +25,8 @@ impl Scale {
         Self { warehouses, items: 1_000, customers: 30 }
     }
 
-    /// The number of different last names: a thousand, if there are that many customers in a district.
+    /// The number of different last names: a thousand, if there are that many customers in a
+    /// district.
     pub fn last_names(&self) -> u32 {
         self.customers.min(1_000)
     }

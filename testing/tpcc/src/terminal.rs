@@ -1,4 +1,5 @@
-//! Emulated users: each draws transactions from its deck and waits for every one (clauses 5.2.2 to 5.2.5).
+//! Emulated users: each draws transactions from its deck and waits for every one (clauses 5.2.2 to
+//! 5.2.5).
 
 use crate::Result;
 use crate::random::{Constants, Values};
@@ -24,8 +25,8 @@ pub struct Mix {
     pub seed: u64,
 }
 
-/// Runs the mix. A terminal whose connection is lost ends, and so does one that meets an error it cannot retry; the outcome
-/// tells both.
+/// Runs the mix. A terminal whose connection is lost ends, and so does one that meets an error it
+/// cannot retry; the outcome tells both.
 pub fn run(target: &Target, scale: &Scale, mix: &Mix) -> Result<Outcome> {
     // All connect before any begins, so that no terminal measures the others' connecting.
     let sessions: Vec<Session> =
@@ -133,7 +134,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// The next transaction: a deck of 23 cards gives the mix that clause 5.2.3 asks for at least (5.2.4.2).
+    /// The next transaction: a deck of 23 cards gives the mix that clause 5.2.3 asks for at least
+    /// (5.2.4.2).
     fn draw_card(&mut self) -> Kind {
         if self.deck.is_empty() {
             const CARDS: [(Kind, usize); 5] = [

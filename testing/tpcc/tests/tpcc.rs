@@ -1,5 +1,6 @@
-//! The driver against the real server: load, mix, consistency; and a kill in the middle of the mix. At a hundredth of the
-//! rows; `DURAMEN_SCALE=1` runs Duramen's cases with four warehouses as specified, 16 terminals and minutes of load.
+//! The driver against the real server: load, mix, consistency; and a kill in the middle of the mix.
+//! At a hundredth of the rows; `DURAMEN_SCALE=1` runs Duramen's cases with four warehouses as
+//! specified, 16 terminals and minutes of load.
 #![allow(clippy::unwrap_used)]
 
 use mysql::prelude::Queryable;
@@ -21,7 +22,8 @@ struct Size {
 }
 
 impl Size {
-    /// What is asked for by `DURAMEN_SCALE`. At least two warehouses, so that there are remote customers and suppliers.
+    /// What is asked for by `DURAMEN_SCALE`. At least two warehouses, so that there are remote
+    /// customers and suppliers.
     fn wanted() -> Size {
         let seconds = Duration::from_secs;
         match std::env::var("DURAMEN_SCALE").is_ok_and(|scale| scale == "1") {

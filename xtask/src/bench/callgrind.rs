@@ -67,11 +67,13 @@ fn dumps(pid: &str) -> Result<Vec<PathBuf>> {
 
 /// In the names of the log's functions.
 const LOG: &str = "binlog::log::";
-/// In the names of what the log calls for others: row versions for the memtables, locks to release, replies.
+/// In the names of what the log calls for others: row versions for the memtables, locks to release,
+/// replies.
 const FOR_OTHERS: [&str; 4] = ["storage::", "sql::", "server::", "FnOnce::call_once"];
 
-/// Reads a dump: of each function (`fn=`) lines of a place and a cost, and of each that it calls (`cfn=`, `calls=`) one line
-/// with all that those calls cost. A name is told once, `(number) name`, and is its number from then on.
+/// Reads a dump: of each function (`fn=`) lines of a place and a cost, and of each that it calls
+/// (`cfn=`, `calls=`) one line with all that those calls cost. A name is told once,
+/// `(number) name`, and is its number from then on.
 fn read(dump: &str) -> Result<Instructions> {
     let mut names = Names::default();
     let (mut function, mut callee, mut is_call) = ("", "", false);

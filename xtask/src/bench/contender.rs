@@ -115,7 +115,8 @@ impl Contender {
         Ok(format!("{} {}", self.name, self.sql("SELECT VERSION()")?))
     }
 
-    /// The environment of a program that is to see this server's disk; none where that is not known.
+    /// The environment of a program that is to see this server's disk; none where that is not
+    /// known.
     pub fn disk_variables(&self) -> Option<[(String, String); 2]> {
         self.local.as_ref().map(|local| local.disk.variables())
     }
@@ -133,8 +134,8 @@ impl Contender {
         self.sql(&script).map(drop)
     }
 
-    /// Has Duramen make so many files ahead, and begin one of them, or a plain one where there are none; waits until they are
-    /// there. The others have nothing like it.
+    /// Has Duramen make so many files ahead, and begin one of them, or a plain one where there are
+    /// none; waits until they are there. The others have nothing like it.
     pub fn set_files_ahead(&self, files: u32) -> Result<()> {
         if self.who != Who::Duramen {
             return Ok(());
@@ -223,7 +224,8 @@ fn tcp(running: &Running) -> Result<Address> {
     Ok(Address::tcp("127.0.0.1", running.port(), "bench", "bench"))
 }
 
-/// From `/proc/PID/stat`, whose fields 14 and 15 are ticks of a hundredth of a second; the name before them may have blanks.
+/// From `/proc/PID/stat`, whose fields 14 and 15 are ticks of a hundredth of a second; the name
+/// before them may have blanks.
 fn processor_time(pid: u32) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let after = stat.rsplit_once(')').ok_or("no name in /proc/PID/stat")?.1;
@@ -236,8 +238,8 @@ fn processor_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_millis(ticks * 10))
 }
 
-/// From the first line of `/proc/stat`, whose fields are ticks: all but the fourth and fifth, idle and waiting for disks, are
-/// work; and all of them.
+/// From the first line of `/proc/stat`, whose fields are ticks: all but the fourth and fifth, idle
+/// and waiting for disks, are work; and all of them.
 fn ticks_of_the_machine() -> Result<(u64, u64)> {
     let stat = fs::read_to_string("/proc/stat")?;
     let line = stat.lines().next().ok_or("nothing in /proc/stat")?;

@@ -92,7 +92,8 @@ pub struct InstructionsPerCommit {
     log: [Cell<f64>; CLIENTS.len()],
 }
 
-/// A flush so slow that the clients wait for it and not for callgrind, which is some fifty times slower than the processor.
+/// A flush so slow that the clients wait for it and not for callgrind, which is some fifty times
+/// slower than the processor.
 const FLUSH: Duration = Duration::from_millis(150);
 
 /// The two parts.
@@ -134,7 +135,8 @@ impl Workload for InstructionsPerCommit {
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
-        // Under callgrind on a busy machine some commits are slow: a line in the log takes as much as seven of its commits.
+        // Under callgrind on a busy machine some commits are slow: a line in the log takes as much
+        // as seven of its commits.
         server.sql("SET GLOBAL duramen_slow_commit_time = 0")?;
         hot_row::make_counters(server, ROWS)
     }
@@ -144,8 +146,8 @@ impl Workload for InstructionsPerCommit {
             return Ok(vec![Outcome { per_second: 1e6 / self.log[row].get(), ..Outcome::default() }]);
         }
         let clients = CLIENTS[row];
-        // Few clients commit seldom. All rounds change less than a tenth of the rows, else the server looks at the table's
-        // statistics again.
+        // Few clients commit seldom. All rounds change less than a tenth of the rows, else the
+        // server looks at the table's statistics again.
         let seconds = [15, 6, 4][row];
         // What was left to do from before is done in a run that does not count.
         counted(server, clients, 1)?;

@@ -1,4 +1,5 @@
-//! Loading a dump: tables that MariaDB makes, written by `mariadb-dump`, read by `mariadb` into both servers.
+//! Loading a dump: tables that MariaDB makes, written by `mariadb-dump`, read by `mariadb` into
+//! both servers.
 
 use super::SERVERS;
 use super::contender::Contender;
@@ -124,7 +125,8 @@ impl DumpLoad {
     }
 }
 
-/// Rows of the two tables with numbers `from` to `to`, by MariaDB's sequence engine; they depend on their number alone.
+/// Rows of the two tables with numbers `from` to `to`, by MariaDB's sequence engine; they depend on
+/// their number alone.
 fn fill(from: u64, to: u64) -> String {
     let sequence = format!("seq_{from}_to_{to}");
     format!(

@@ -1,5 +1,5 @@
-//! What one flush takes: a child of this program writes and flushes a file beside the server's, on the disk that the server
-//! sees.
+//! What one flush takes: a child of this program writes and flushes a file beside the server's, on
+//! the disk that the server sees.
 
 use super::SERVERS;
 use super::contender::Contender;
@@ -17,7 +17,8 @@ pub const COMMAND: &str = "flushes";
 
 const FILE_BYTES: u64 = 16 << 20;
 
-/// Writes so many bytes into space made ahead and flushes them, one after another, on the server's disk, for so long.
+/// Writes so many bytes into space made ahead and flushes them, one after another, on the server's
+/// disk, for so long.
 pub fn alone(server: &Contender, bytes: u64, seconds: u32) -> Result<Outcome> {
     let variables =
         server.disk_variables().ok_or_else(|| format!("where is the disk of {}?", server.name))?;
@@ -65,7 +66,8 @@ pub fn child(args: &[String]) -> Result<()> {
 
 fn flush_for(path: &Path, bytes: u64, time: Duration) -> Result<Vec<Duration>> {
     let file = File::create(path)?;
-    // Really written: the first flush of blocks that are only reserved commits the file system's journal.
+    // Really written: the first flush of blocks that are only reserved commits the file system's
+    // journal.
     file.write_all_at(&vec![1; usize::try_from(FILE_BYTES)?], 0)?;
     file.sync_all()?;
     let block = vec![2; usize::try_from(bytes)?];

@@ -1,5 +1,6 @@
-//! What followers of the log cost those who commit: the same inserts with none, with some that keep up, and with some that have
-//! stopped reading. And how far they are behind where nobody waits for the disk.
+//! What followers of the log cost those who commit: the same inserts with none, with some that keep
+//! up, and with some that have stopped reading. And how far they are behind where nobody waits for
+//! the disk.
 //!
 //! A follower takes the stream and throws it away, so that what is measured is the server's part.
 

@@ -1,4 +1,5 @@
-//! Running workloads: the servers that their columns want, every cell in every round, columns in turn.
+//! Running workloads: the servers that their columns want, every cell in every round, columns in
+//! turn.
 
 use super::contender::{Contender, FILES_AHEAD};
 use super::options::Options;
@@ -67,7 +68,8 @@ pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progre
     Ok(Measured { versions, peers, tables: done? })
 }
 
-/// A part's columns, and one for each server given by address beside each of MariaDB's. Such a server cannot be slowed.
+/// A part's columns, and one for each server given by address beside each of MariaDB's. Such a
+/// server cannot be slowed.
 fn with_peers(part: &Part, options: &Options) -> Vec<Column> {
     let mut columns = part.columns.clone();
     if !part.delay.is_zero() {

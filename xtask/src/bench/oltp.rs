@@ -1,5 +1,5 @@
-//! Published measurements, and promises, that are measured with sysbench's bundled tests: W2, W3, W4's updates, W5, and what
-//! a log, a flush and durability cost.
+//! Published measurements, and promises, that are measured with sysbench's bundled tests: W2, W3,
+//! W4's updates, W5, and what a log, a flush and durability cost.
 
 use super::contender::{Contender, FILES_AHEAD};
 use super::options::Options;

@@ -1,4 +1,5 @@
-//! Tables in multiples of one of their cells, for pages that are kept: a rate says more about its machine than about a server.
+//! Tables in multiples of one of their cells, for pages that are kept: a rate says more about its
+//! machine than about a server.
 
 use super::measure::Measured;
 use super::results::{Line, Percentiles, Sample, Table};
@@ -17,9 +18,10 @@ impl Measured {
 }
 
 impl Table {
-    /// The same with rates and times as multiples of the base's median: MariaDB's at full durability, in the row of this
-    /// name or the one with the fewest clients. Counts are left: groups, and how busy the machine was. One base for all rounds
-    /// keeps their spread, and what is divided round by round stays as it is.
+    /// The same with rates and times as multiples of the base's median: MariaDB's at full
+    /// durability, in the row of this name or the one with the fewest clients. Counts are left:
+    /// groups, and how busy the machine was. One base for all rounds keeps their spread, and what
+    /// is divided round by round stays as it is.
     fn in_multiples(&self, row: Option<&str>) -> Self {
         let (column, line) = (self.part.base_column(), self.base_line(row));
         let base = line.map_or_else(Sample::default, |l| l.median(column));

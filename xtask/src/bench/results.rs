@@ -7,7 +7,8 @@ use super::workload::{Durability, Outcome, Part, Who, clients};
 pub struct Table {
     pub part: Part,
     pub lines: Vec<Line>,
-    /// The cell that all figures but counts are multiples of, by its name; none where they are what was measured.
+    /// The cell that all figures but counts are multiples of, by its name; none where they are what
+    /// was measured.
     pub base: Option<String>,
 }
 
@@ -31,7 +32,8 @@ pub struct Sample {
     pub flush_ms: Option<f64>,
     /// Microseconds of the server's processor time for each.
     pub cpu_us: Option<f64>,
-    /// The part of the machine's processors that worked, in percent: where it is all, no server goes faster.
+    /// The part of the machine's processors that worked, in percent: where it is all, no server
+    /// goes faster.
     pub busy: Option<f64>,
     /// Log files that came from those made ahead, and that did not though they should.
     pub pool_hits: u64,
@@ -138,7 +140,8 @@ impl Table {
         self.lines.iter().find(|l| l.threads == Some(threads))
     }
 
-    /// A bar that Duramen at full durability is to be at least `times` as fast as a column, on each line over threads.
+    /// A bar that Duramen at full durability is to be at least `times` as fast as a column, on each
+    /// line over threads.
     pub fn times_as_fast(&self, times: f64, who: Who, durability: Durability) -> Option<Bar> {
         let ours = self.part.column(Who::Duramen, Durability::FULL)?;
         let column = self.part.column(who, durability)?;
@@ -178,7 +181,8 @@ impl Table {
     }
 }
 
-/// Figures by the number of clients, the first with its unit: `1.90 times with 1 client, 3.00 with 64`.
+/// Figures by the number of clients, the first with its unit:
+/// `1.90 times with 1 client, 3.00 with 64`.
 pub fn by_clients(figures: impl Iterator<Item = (u32, String)>, unit: &str) -> String {
     let told = figures.enumerate().map(|(at, (n, figure))| {
         let first = at == 0;
@@ -220,7 +224,8 @@ mod tests {
         assert_eq!(line.rate(0), Some(30.0));
     }
 
-    /// Duramen and MariaDB at full durability, one round, with these rates by the number of clients.
+    /// Duramen and MariaDB at full durability, one round, with these rates by the number of
+    /// clients.
     fn table(rates: &[(u32, f64, f64)]) -> Table {
         let columns = [Who::Duramen, Who::MariaDb].map(|who| Column::new(who, Durability::FULL));
         let rows = rates.iter().map(|(n, ..)| Row::threads(*n)).collect();

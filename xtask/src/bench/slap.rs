@@ -1,4 +1,5 @@
-//! The published workloads of `mariadb-slap`, as their authors ran them; the number of statements is scaled.
+//! The published workloads of `mariadb-slap`, as their authors ran them; the number of statements
+//! is scaled.
 
 use super::contender::{Contender, FILES_AHEAD};
 use super::oltp::MAGNETIC;
@@ -191,7 +192,8 @@ fn w4_parts() -> Vec<(Part, Vec<Case>)> {
 }
 
 fn run_w4(server: &Contender, case: &Case, scale: f64) -> Result<Outcome> {
-    // The published number of queries is for 50 and 100 clients; few clients get few, to end in like time.
+    // The published number of queries is for 50 and 100 clients; few clients get few, to end in
+    // like time.
     let queries = scaled(1_000_000, scale, 100) * u64::from(case.clients.min(20)) / 20;
     let each = queries.div_ceil(u64::from(case.clients));
     let rows = each * u64::from(case.clients);

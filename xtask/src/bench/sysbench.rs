@@ -12,8 +12,8 @@ pub fn tests() -> impl Iterator<Item = &'static str> {
     SYSBENCH_OLTP.into_iter().chain([SYSBENCH_BULK])
 }
 
-/// Runs one command of a test, or of a Lua script of this project, in the database `sbtest`; what it prints. Fails where it
-/// does, with what it says.
+/// Runs one command of a test, or of a Lua script of this project, in the database `sbtest`; what
+/// it prints. Fails where it does, with what it says.
 pub fn sysbench<S: AsRef<str>>(server: &Contender, test: &str, command: &str, args: &[S]) -> Result<String> {
     let done = server
         .address()
@@ -42,8 +42,9 @@ pub fn run(server: &Contender, test: &str, threads: u32, seconds: u32, args: &[S
     read(&sysbench(server, test, "run", &all)?)
 }
 
-/// How many seconds of a run are not told. Each thread of sysbench compiles the test's script while it runs it, for some hundred
-/// events, so that what is measured at first is this compiler, the longer the more threads share the processors.
+/// How many seconds of a run are not told. Each thread of sysbench compiles the test's script while
+/// it runs it, for some hundred events, so that what is measured at first is this compiler, the
+/// longer the more threads share the processors.
 fn warm_up(threads: u32) -> u32 {
     if threads < 16 { 0 } else { threads.div_ceil(32) }
 }
@@ -58,8 +59,8 @@ fn tables_of(tables: u32, table_size: u64, threads: u32) -> Vec<String> {
     vec![format!("--tables={tables}"), format!("--table-size={table_size}"), format!("--threads={threads}")]
 }
 
-/// What sysbench told at the end of a run: rate and latencies of what came behind the warm-up, and all events. Each report
-/// counts events since the one before, but time since the beginning.
+/// What sysbench told at the end of a run: rate and latencies of what came behind the warm-up, and
+/// all events. Each report counts events since the one before, but time since the beginning.
 fn read(told: &str) -> Result<Outcome> {
     let each = |label: &str| -> Vec<f64> {
         let lines = told.lines().filter_map(|l| l.trim().strip_prefix(label));

@@ -1,4 +1,5 @@
-//! TPC-C by the driver of this project, `testing/tpcc`: load, the standard mix, the consistency conditions.
+//! TPC-C by the driver of this project, `testing/tpcc`: load, the standard mix, the consistency
+//! conditions.
 
 use super::contender::Contender;
 use super::options::Options;
@@ -85,7 +86,8 @@ impl Tpcc {
     }
 }
 
-/// Reads `tpmC <TAB> value`, and of each transaction `name <TAB> number <TAB> .. <TAB> 90th percentile in ms <TAB> ..`.
+/// Reads `tpmC <TAB> value`, and of each transaction
+/// `name <TAB> number <TAB> .. <TAB> 90th percentile in ms <TAB> ..`.
 fn rates(told: &str, mode: &str) -> Result<Vec<Outcome>> {
     let mut rates = Vec::new();
     for line in told.lines() {

@@ -1,6 +1,7 @@
 //! What a workload is, and which there are.
 //!
-//! A workload has parts, each a table: rows of work by columns of servers with their settings. Every cell is run in every round.
+//! A workload has parts, each a table: rows of work by columns of servers with their settings.
+//! Every cell is run in every round.
 
 use super::contender::Contender;
 use super::options::Options;
@@ -37,8 +38,8 @@ pub trait Workload {
     /// Makes what every cell needs, while flushes are as fast as the machine's.
     fn prepare(&self, server: &Contender) -> Result<()>;
 
-    /// Runs a row of a part, by their numbers; the server has the settings of its column. Fails if a result is not what it
-    /// must be.
+    /// Runs a row of a part, by their numbers; the server has the settings of its column. Fails if
+    /// a result is not what it must be.
     fn run(&self, server: &Contender, part: usize, row: usize) -> Result<Vec<Outcome>>;
 
     /// Removes what [`prepare`](Self::prepare) made.
@@ -51,7 +52,8 @@ pub trait Workload {
         None
     }
 
-    /// The row that other rows are told in multiples of; none where it is the first, or the one with the fewest clients.
+    /// The row that other rows are told in multiples of; none where it is the first, or the one
+    /// with the fewest clients.
     fn base_row(&self) -> Option<String> {
         None
     }
@@ -193,7 +195,8 @@ pub fn clients(n: u32) -> String {
     if n == 1 { "1 client".into() } else { format!("{n} clients") }
 }
 
-/// What came of one run, or of one kind of work in it. A time is told as its inverse, so that more is better everywhere.
+/// What came of one run, or of one kind of work in it. A time is told as its inverse, so that more
+/// is better everywhere.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// What it is the rate of, where a row has several; else the row's label says it.

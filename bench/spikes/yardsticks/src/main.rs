@@ -1,8 +1,9 @@
-//! What the store's operations cost beside those of `lsm-tree`, whose figures were the yardsticks it was designed by.
+//! What the store's operations cost beside those of `lsm-tree`, whose figures were the yardsticks
+//! it was designed by.
 //!
-//! 1,000,000 rows of 112 bytes (8 bytes of key), in memory or in the cache, one thread. The two take turns with each
-//! operation, so that what else the machine does hits both; of some rounds the fastest counts. `ROWS=100000` makes a
-//! short run.
+//! 1,000,000 rows of 112 bytes (8 bytes of key), in memory or in the cache, one thread. The two
+//! take turns with each operation, so that what else the machine does hits both; of some rounds the
+//! fastest counts. `ROWS=100000` makes a short run.
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;

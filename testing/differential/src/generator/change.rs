@@ -33,7 +33,8 @@ impl Generator {
         }
     }
 
-    /// Where MariaDB's temporary tables lose rows, in the ROLLBACK of a DELETE and an INSERT, others are changed if there are any.
+    /// Where MariaDB's temporary tables lose rows, in the ROLLBACK of a DELETE and an INSERT,
+    /// others are changed if there are any.
     fn changeable(&self) -> Vec<Table> {
         let may_lose = self.in_transaction && !self.for_mysql;
         let lasting: Vec<_> = self.tables.iter().filter(|t| !may_lose || !t.is_temporary).cloned().collect();

@@ -26,7 +26,8 @@ impl Generator {
         }
     }
 
-    /// An expression that a generated column may have: an operator over columns and literals, none that fails.
+    /// An expression that a generated column may have: an operator over columns and literals, none
+    /// that fails.
     pub(super) fn plain_expression(&mut self, class: Class, scope: &[Visible]) -> Sql {
         let (a, b) = (self.leaf(class, scope), self.leaf(class, scope));
         match class {

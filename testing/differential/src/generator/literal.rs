@@ -9,11 +9,13 @@ const WORDS: [&str; 16] = [
     "", "a", "A", "b", "ab", "Abc", "abc ", " x", "x_y", "50%", "12", "-3.5", "it''s", "zebra", "12abc", "0",
 ];
 
-/// Words beyond ASCII: accents, digraphs, other scripts, beyond the basic plane, and what collations ignore.
+/// Words beyond ASCII: accents, digraphs, other scripts, beyond the basic plane, and what
+/// collations ignore.
 const FOREIGN: [&str; 10] = ["é", "E\u{301}", "ß", "SS", "Ärger", "中文", "😀", "ıİ", "ǆ", "a\u{ad}b"];
 
 impl Generator {
-    /// A value for a column; one in forty is outside of what the type takes, a few are of another class.
+    /// A value for a column; one in forty is outside of what the type takes, a few are of another
+    /// class.
     pub(super) fn value(&mut self, ty: &Type) -> Sql {
         if self.percent(12) {
             return expression(text("NULL"), ty.class.simplest());

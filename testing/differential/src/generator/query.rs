@@ -14,8 +14,8 @@ struct Source {
     keys: Vec<String>,
 }
 
-/// Classes whose equal values look the same. Texts that are equal by their collation may differ, and then it is open which
-/// of them stands for the group.
+/// Classes whose equal values look the same. Texts that are equal by their collation may differ,
+/// and then it is open which of them stands for the group.
 const EXACT: [Class; 5] = [Class::Integer, Class::Decimal, Class::Date, Class::Time, Class::DateTime];
 
 impl Generator {
@@ -290,7 +290,8 @@ impl Generator {
         Source { from: Sql::Sequence(pieces), scope, keys }
     }
 
-    /// A table's columns in a query. MariaDB shows a YEAR with four digits wherever it comes by, so that it gets a number.
+    /// A table's columns in a query. MariaDB shows a YEAR with four digits wherever it comes by, so
+    /// that it gets a number.
     pub(super) fn seen(&self, table: &Table, alias: &str) -> Vec<Visible> {
         let mut columns = visible(table, alias);
         for column in columns.iter_mut().filter(|c| matches!(c.ty.kind, Kind::Year) && !self.for_mysql) {

@@ -179,8 +179,8 @@ impl Generator {
 
     /// A column as CREATE and ALTER TABLE have it.
     pub(super) fn definition_of(&mut self, column: &Column) -> Sql {
-        // IS NULL finds the zero dates that IGNORE lets through, and so does IS NOT NULL: parts are no whole then. What an
-        // ENUM has for such a NULL is another member in MariaDB.
+        // IS NULL finds the zero dates that IGNORE lets through, and so does IS NOT NULL: parts are
+        // no whole then. What an ENUM has for such a NULL is another member in MariaDB.
         let is_date = matches!(column.ty.kind, Kind::Date | Kind::DateTime);
         let may_be_not_null =
             !column.ty.sql.ends_with("NULL") && !is_date && (self.for_mysql || column.ty.kind != Kind::Enum);
@@ -217,7 +217,8 @@ impl Generator {
         (column, sql(&definition, [value]))
     }
 
-    /// A CHECK that most rows pass. Of a YEAR the others remember the constant's century, when it is one no more.
+    /// A CHECK that most rows pass. Of a YEAR the others remember the constant's century, when it
+    /// is one no more.
     pub(super) fn check(&mut self, table: &Table) -> Sql {
         let is_number =
             |c: &&Column| c.ty.class == Class::Integer && c.ty.kind != Kind::Year && c.name != KEY;
@@ -284,7 +285,8 @@ impl Generator {
             return Type { class: Class::Integer, kind: Kind::Year, sql: "YEAR".into() };
         }
         if self.percent(25) {
-            // Unsigned BIGINT goes no further than signed here: literals are of 64 bits with a sign.
+            // Unsigned BIGINT goes no further than signed here: literals are of 64 bits with a
+            // sign.
             let max = if bits == 64 { i64::MAX } else { (1 << bits) - 1 };
             return integer(&format!("{name} UNSIGNED"), 0, max);
         }

@@ -1,6 +1,8 @@
-//! The tables that a reader rebuilt beside those of the source, each value in words that every language can say:
+//! The tables that a reader rebuilt beside those of the source, each value in words that every
+//! language can say:
 //!
-//! - numbers in decimal, a DECIMAL with all its digits, a BIT as a number, a float in any notation that reads back the same;
+//! - numbers in decimal, a DECIMAL with all its digits, a BIT as a number, a float in any notation
+//!   that reads back the same;
 //! - times, dates and moments as the server prints them, TIMESTAMP in UTC;
 //! - text in UTF-8 and bytes as they are, both in hexadecimal; ENUM and SET as their members' text;
 //! - a JSON document as any text that the server takes for the same document, in hexadecimal;
@@ -37,7 +39,8 @@ enum Kind {
 /// Rows by their first value where that column is called `id`, else by all their values.
 type Rows = BTreeMap<String, Vec<Vec<String>>>;
 
-/// What differs between the source's tables of `schemas` and those that the reader wrote to `out`; nobody may change them meanwhile.
+/// What differs between the source's tables of `schemas` and those that the reader wrote to `out`;
+/// nobody may change them meanwhile.
 pub fn differences(source: &mut Conn, schemas: &[&str], out: &Path, reader: &Reader) -> Result<Vec<String>> {
     source.query_drop("SET NAMES utf8mb4")?;
     source.query_drop("SET time_zone = '+00:00'")?;
@@ -131,7 +134,8 @@ fn by_key(rows: &[Vec<String>], columns: &[Column]) -> Rows {
     let by_id = columns.first().is_some_and(|c| c.name == "id");
     let mut keyed = Rows::new();
     for row in rows {
-        // The row id of a table without a primary key stands behind the columns that clients are shown.
+        // The row id of a table without a primary key stands behind the columns that clients are
+        // shown.
         let cells = &row[..row.len().min(columns.len())];
         let key = if by_id { cells.first().cloned().unwrap_or_default() } else { cells.join("\t") };
         keyed.entry(key).or_default().push(cells.to_vec());

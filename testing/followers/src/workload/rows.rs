@@ -25,7 +25,7 @@ pub(super) fn schema(features: Features) -> Vec<String> {
          twice INT GENERATED ALWAYS AS (a * 2) VIRTUAL, tag VARCHAR(60) AS (CONCAT(word, '-', a)) STORED, KEY (tag), CHECK (a > -1000000000))"
             .into(),
         "CREATE TABLE counted (k VARCHAR(20) NOT NULL, n INT NOT NULL, UNIQUE KEY (k))".into(),
-        "CREATE FUNCTION noted(k INT) RETURNS INT NOT DETERMINISTIC MODIFIES SQL DATA
+        "CREATE FUNCTION noted(k INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
          BEGIN INSERT INTO counted VALUES (CONCAT('f', k), 1) ON DUPLICATE KEY UPDATE n = n + 1; RETURN k; END"
             .into(),
     ]
@@ -108,7 +108,8 @@ impl Session {
         step
     }
 
-    /// A row of up to two megabytes, or a transaction that is larger than what a group writes together.
+    /// A row of up to two megabytes, or a transaction that is larger than what a group writes
+    /// together.
     pub(super) fn large(&mut self) -> Vec<String> {
         let id = KEYS + self.random.below(20);
         let kib = 1 + self.random.below(2048);

@@ -1,4 +1,5 @@
-//! Choosing a customer: by number, or, six times of ten, by last name (clauses 2.5.1.2 and 2.5.2.2).
+//! Choosing a customer: by number, or, six times of ten, by last name (clauses 2.5.1.2 and
+//! 2.5.2.2).
 
 use super::{Failure, Home, column, values};
 use crate::random::{Values, last_name};

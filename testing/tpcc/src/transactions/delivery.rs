@@ -47,7 +47,8 @@ impl Delivery {
         if deleted != 1 {
             return Err(Failure::Missing(format!("new order {o} of district {d}, which was locked")));
         }
-        // Locking reads from here on, or of rows changed just before: the order may be newer than the snapshot.
+        // Locking reads from here on, or of rows changed just before: the order may be newer than
+        // the snapshot.
         let row = session.row(
             "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE",
             values![w, d, o],

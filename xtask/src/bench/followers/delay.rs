@@ -1,4 +1,5 @@
-//! How far followers are behind the commit: from a client's OK to the moment at which the last of them has the transaction.
+//! How far followers are behind the commit: from a client's OK to the moment at which the last of
+//! them has the transaction.
 
 use super::Contender;
 use super::follower::{self, Follower};
@@ -12,7 +13,8 @@ const APART: Duration = Duration::from_millis(20);
 /// The longest that is waited for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One client commits a row now and then for so long. Zero where the followers have it before the client's OK.
+/// One client commits a row now and then for so long. Zero where the followers have it before the
+/// client's OK.
 pub fn measure(server: &Contender, followers: &[Follower], time: Duration) -> Result<Option<Percentiles>> {
     let mut client = follower::log_in(server.address())?;
     let mut delays = Vec::new();

@@ -1,4 +1,5 @@
-//! A client that asks for the log and throws it away, and one that commits, with no more of the protocol than that needs.
+//! A client that asks for the log and throws it away, and one that commits, with no more of the
+//! protocol than that needs.
 
 use crate::Result;
 use servers::Address;
@@ -30,7 +31,8 @@ pub struct Follower {
 #[derive(Default)]
 struct Received {
     bytes: AtomicU64,
-    /// When the last of them came, in nanoseconds since the follower started. Written before the bytes.
+    /// When the last of them came, in nanoseconds since the follower started. Written before the
+    /// bytes.
     last: AtomicU64,
 }
 

@@ -40,7 +40,8 @@ pub fn section(
     Ok(text)
 }
 
-/// What was published, beside the same of each server; shapes of which no server has both rows are left out.
+/// What was published, beside the same of each server; shapes of which no server has both rows are
+/// left out.
 fn write_shapes(text: &mut String, workload: &dyn Workload, measured: &Measured) -> Result<()> {
     let found = |shape: &Shape, who| shape.found(&measured.tables, who);
     let mut servers: Vec<Who> = measured.tables.iter().flat_map(|t| &t.part.columns).map(|c| c.who).collect();
@@ -170,7 +171,8 @@ const DETAILS: [Detail; 8] = [
     ("machine busy %", "", |s| s.busy),
 ];
 
-/// The spread of the rates, latencies, and what the server did; columns without any figure are left out.
+/// The spread of the rates, latencies, and what the server did; columns without any figure are left
+/// out.
 fn write_details(text: &mut String, table: &Table) -> Result<()> {
     let columns = &table.part.columns;
     let has = |(_, _, figure): &&Detail| {

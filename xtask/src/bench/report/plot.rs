@@ -64,7 +64,8 @@ fn width(text: &str, size: i32) -> i32 {
     i32::try_from(text.chars().count()).unwrap_or(WIDTH) * size / 2
 }
 
-/// What the colours mean: where each column's label is, in rows as wide as the picture; and how high they are with the title.
+/// What the colours mean: where each column's label is, in rows as wide as the picture; and how
+/// high they are with the title.
 fn keys(table: &Table) -> (Vec<(i32, i32)>, i32) {
     let (mut x, mut y) = (MARGIN, TITLE);
     let mut places = Vec::new();
