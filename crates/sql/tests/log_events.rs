@@ -576,6 +576,39 @@ fn alter_places_columns_in_the_order_of_its_actions() {
     }
 }
 
+/// FIRST is behind a generated key that leads the table, which MariaDB and readers of the log don't
+/// know of: the log says it so that all place the column alike.
+#[test]
+fn first_is_logged_as_a_place_that_all_understand() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE r (a INT)",
+        "SET sql_generate_invisible_primary_key = 1",
+        "CREATE TABLE t (a INT)",
+    ] {
+        run(&mut session, sql).unwrap();
+    }
+    for (sql, expected) in [
+        (
+            "ALTER TABLE t ADD b INT first, MODIFY a BIGINT FIRST, LOCK=SHARED",
+            "ALTER TABLE t /* placed in order */ ADD b INT AFTER `my_row_id`, \
+             MODIFY a BIGINT AFTER `my_row_id`, LOCK=DEFAULT",
+        ),
+        (
+            "ALTER TABLE t DROP PRIMARY KEY, DROP my_row_id, ADD n INT AUTO_INCREMENT KEY FIRST",
+            "ALTER TABLE t DROP PRIMARY KEY, DROP my_row_id, ADD n INT AUTO_INCREMENT KEY FIRST",
+        ),
+        // The row id that nobody asked for is behind all others.
+        ("ALTER TABLE r ADD b INT FIRST", "ALTER TABLE r ADD b INT FIRST"),
+    ] {
+        run(&mut session, sql).unwrap();
+        assert_eq!(last_logged(&mut session), expected);
+    }
+}
+
 /// The row id has a name of its own where a column called `my_row_id` goes in the same statement.
 #[test]
 fn a_row_id_is_not_taken_for_a_column_that_goes() {

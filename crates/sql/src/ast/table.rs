@@ -281,6 +281,21 @@ pub struct AlterTable {
     pub in_order: bool,
 }
 
+impl AlterTable {
+    /// Where FIRST stands in the text.
+    pub fn first_words(&self) -> impl Iterator<Item = super::Span> {
+        let places = self.actions.iter().flat_map(|action| match action {
+            AlterAction::AddColumns(added) => added.iter().map(|(_, place)| place).collect(),
+            AlterAction::ChangeColumn { place, .. } => vec![place],
+            _ => Vec::new(),
+        });
+        places.filter_map(|place| match place {
+            ColumnPlace::First(word) => Some(*word),
+            ColumnPlace::Last | ColumnPlace::After(_) => None,
+        })
+    }
+}
+
 /// What the log's text has behind the table's name if columns are placed in the order of the
 /// actions. Older versions placed those that are changed first, and row events go by the columns'
 /// places: their logs must mean what they meant.
@@ -366,7 +381,8 @@ pub enum AlterAction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ColumnPlace {
     Last,
-    First,
+    /// Where the word stands in the text: the log may have another one.
+    First(super::Span),
     After(Ident),
 }
 

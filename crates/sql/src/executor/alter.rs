@@ -26,7 +26,7 @@ use binlog::event::QueryEvent;
 use storage::TreeId;
 use storage::transaction::{Access, Direction, KeyRange};
 
-use crate::ast::{IN_ORDER, Statement, StatementKind};
+use crate::ast::{IN_ORDER, Span, Statement, StatementKind};
 use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, Work};
 use crate::catalog::ddl::{LoggedText, Plan, TextForm};
@@ -46,6 +46,8 @@ pub(super) struct Running<'s> {
     actions_in_front: Option<String>,
     /// See [`Alter::placed_in_order`].
     placed_in_order: bool,
+    /// See [`Alter::instead_of_first`].
+    instead_of_first: Option<String>,
     /// The table as it was at the beginning.
     table: Arc<TableDef>,
     /// Keeps other DDL away.
@@ -73,6 +75,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
             form,
             actions_in_front,
             placed_in_order: alter.placed_in_order,
+            instead_of_first: alter.instead_of_first.clone(),
             table,
             upgradable,
         };
@@ -231,9 +234,17 @@ impl Running<'_> {
             }
             (None, _) => {}
         }
-        for word in &self.statement.algorithm_and_lock {
+        let mut words: Vec<(Span, &str)> =
+            self.statement.algorithm_and_lock.iter().map(|word| (*word, "DEFAULT")).collect();
+        if let (Some(place), StatementKind::AlterTable(alter)) =
+            (&self.instead_of_first, &self.statement.kind)
+        {
+            words.extend(alter.first_words().map(|word| (word, &**place)));
+            words.sort_by_key(|(word, _)| word.start);
+        }
+        for (word, instead) in words {
             out.extend_from_slice(&self.text[at..word.start as usize]);
-            out.extend_from_slice(b"DEFAULT");
+            out.extend_from_slice(instead.as_bytes());
             at = word.end as usize;
         }
         out.extend_from_slice(&self.text[at..self.statement.span.end as usize]);

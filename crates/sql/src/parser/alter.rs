@@ -195,8 +195,9 @@ impl Parser<'_> {
     }
 
     fn column_place(&mut self) -> Parsed<ColumnPlace> {
+        let word = Span { start: self.current.start, end: self.current.end };
         if self.take_word(K::FIRST) {
-            return Ok(ColumnPlace::First);
+            return Ok(ColumnPlace::First(word));
         }
         match self.take_word(K::AFTER) {
             true => self.ident().map(ColumnPlace::After),

@@ -61,6 +61,9 @@ pub struct Alter {
     pub actions_in_front: Option<String>,
     /// The log is to say that columns are placed in the order of the actions.
     pub placed_in_order: bool,
+    /// What the log says where the statement says FIRST, if not that
+    /// ([`row_id::instead_of_first`]).
+    pub instead_of_first: Option<String>,
     /// It renames the table, or asks for nothing: MySQL tells no number of rows then.
     pub is_renaming: bool,
     /// What becomes [`TableDef::created`]: now, unless only the name changes.
@@ -197,6 +200,8 @@ impl Alter {
         Ok(Alter {
             created,
             is_renaming,
+            instead_of_first: row_id::instead_of_first(&old, &finished.table)
+                .filter(|_| settings.from_client),
             placed_in_order: settings.from_client && draft::places_added_and_changed(alter),
             old,
             work,

@@ -7,7 +7,7 @@ use super::{charset, row_id};
 use crate::ast::{
     self, AlterAction as A, AlterTable, ColumnDefault, ColumnPlace, KeyKind, ObjectName, TableOption,
 };
-use crate::catalog::build::{self, GENERATED_KEY, Options};
+use crate::catalog::build::{self, Options};
 use crate::catalog::deprecated;
 use crate::catalog::draft::{Draft, DraftColumn, DraftKey};
 use crate::catalog::table::Default;
@@ -95,8 +95,7 @@ pub(super) fn change(
     if drops_row_id && !changed.draft.drop_row_id() {
         return Err(cannot_drop("PRIMARY"));
     }
-    let is_generated_key = |c: &DraftColumn| c.def.name == GENERATED_KEY && !c.def.visible;
-    if changed.draft.columns.iter().all(is_generated_key) {
+    if changed.draft.columns.iter().all(|column| row_id::is_generated_key(&column.def)) {
         return Err(error::CANT_REMOVE_ALL_FIELDS.plain());
     }
     Ok(changed)
@@ -114,7 +113,7 @@ fn key_length(ty: &DataType) -> u32 {
 /// Where FIRST is: behind a generated primary key that leads the table, as MySQL takes any column
 /// of that name and form for one, and row events go by place.
 fn first_place(columns: &[DraftColumn]) -> usize {
-    usize::from(columns.first().is_some_and(|column| column.def.name == GENERATED_KEY && !column.def.visible))
+    usize::from(columns.first().is_some_and(|column| row_id::is_generated_key(&column.def)))
 }
 
 /// True if a column of this name is added.
@@ -240,7 +239,7 @@ impl Changed {
         match place {
             _ if self.in_order => {}
             ColumnPlace::Last => {}
-            ColumnPlace::First => {
+            ColumnPlace::First(_) => {
                 let column = columns.remove(number);
                 columns.insert(first_place(columns), column);
             }
@@ -287,7 +286,7 @@ impl Changed {
             };
             let at = match place {
                 ColumnPlace::Last => placed.len(),
-                ColumnPlace::First => first_place(&placed),
+                ColumnPlace::First(_) => first_place(&placed),
                 ColumnPlace::After(name) => find(&placed, name).ok_or_else(|| no_column(name, old))? + 1,
             };
             placed.insert(at, column);

@@ -129,6 +129,20 @@ fn changes(action: &A, row_id: &ColumnDef) -> bool {
     }
 }
 
+/// FIRST is behind a generated key that leads the table, here and in MySQL. MariaDB and readers of
+/// the log put the column in front of it, and would take values of one column for another's: they
+/// are told a place that all understand. `None` if FIRST is where it says.
+pub(super) fn instead_of_first(old: &TableDef, new: &TableDef) -> Option<String> {
+    let leads = |table: &TableDef| table.columns.first().is_some_and(is_generated_key);
+    (leads(old) && leads(new)).then(|| format!("AFTER {}", quote(GENERATED_KEY)))
+}
+
+/// True for what MySQL takes for a generated primary key: a column of that name that nobody is
+/// shown.
+pub(super) fn is_generated_key(column: &ColumnDef) -> bool {
+    column.name == GENERATED_KEY && !column.visible
+}
+
 /// True if the statement takes the row id away by its name, as the log has it.
 pub(super) fn drops(old: &TableDef, actions: &[&A]) -> bool {
     let drops_key = actions.iter().any(|action| matches!(action, A::DropPrimaryKey));
