@@ -467,24 +467,52 @@ impl<'c> Resolver<'c> {
         for end in ends {
             self.check_constant(end, operand)?;
         }
+        let was_text = [1, 2].map(|i: usize| three[i].ty.family == Family::Text);
         for end in &mut three[1..] {
             self.fold(end, other)?;
             adopt(end, other);
         }
-        let by = if is_between_mixed(&three) {
-            [compare::By::Double; 2]
-        } else {
-            [1, 2].map(|i: usize| match &three[i] {
+        let by = match self.between_as(&three, other, was_text) {
+            Some(by) => [by; 2],
+            None => [1, 2].map(|i: usize| match &three[i] {
                 text if x.family == Family::Time && text.ty.family.is_text() && is_read_as_text(text) => {
                     compare::By::Text(text.ty.collation)
                 }
                 end => compare::choose(&x, &end.ty, collation),
-            })
+            }),
         };
         if by == [compare::By::Double; 2] {
             three.iter_mut().for_each(Expr::read_once);
         }
         Ok(boolean(Node::Between(Box::new(three), by, negated)))
+    }
+
+    /// What all three operands of BETWEEN compare as, where the type of one decides for the others:
+    /// dates beside times, texts and NULL are dates, times beside texts and NULL are texts, numbers
+    /// beside anything else are doubles. `None`: each end compares as it would alone, as the
+    /// constants beside a column of dates or times do. `was_text` says which ends were texts before
+    /// they were read as times.
+    fn between_as(&self, three: &[Expr; 3], other: Other, was_text: [bool; 2]) -> Option<compare::By> {
+        let count = |is: fn(Family) -> bool| three.iter().filter(|e| is(e.ty.family)).count();
+        let dates = count(|f| matches!(f, Family::Date | Family::DateTime));
+        let times = count(|f| f == Family::Time);
+        let x = three[0].ty.family;
+        if count(Family::is_numeric) > 0 {
+            let has_others = dates + times + count(|f| f == Family::Text) > 0;
+            let beside_column =
+                x.is_temporal() && other.is_column && three[1..].iter().all(Expr::is_row_independent);
+            let is_double = has_others && !beside_column && count(|f| f == Family::Label) == 0;
+            return is_double.then_some(compare::By::Double);
+        }
+        if dates > 0 {
+            return Some(compare::By::DateTime);
+        }
+        let was_read = (0..2).any(|i| was_text[i] && three[i + 1].ty.family == Family::Time);
+        if times == 0 || times == 3 && !was_read || x == Family::Time && other.is_column && was_read {
+            return None;
+        }
+        let text = three.iter().find(|e| e.ty.family.is_text());
+        Some(compare::By::Text(text.map_or(self.cx.connection_collation(), |e| e.ty.collation)))
     }
 
     fn in_list(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
@@ -723,12 +751,6 @@ impl<'c> Resolver<'c> {
 /// another one.
 fn is_read_as_text(text: &Expr) -> bool {
     text.as_constant().is_some() || !text.is_row_independent()
-}
-
-/// True for texts and numbers in one BETWEEN: all three compare as doubles then.
-fn is_between_mixed(three: &[Expr; 3]) -> bool {
-    let any = |is: fn(Family) -> bool| three.iter().any(|e| is(e.ty.family));
-    any(|f| f == Family::Text) && any(Family::is_numeric) && !any(|f| f.is_temporal() || f == Family::Label)
 }
 
 /// What a user variable is once a value was assigned to it: it has no dates and times, and keeps no
