@@ -264,8 +264,8 @@ impl<'a> Datum<'a> {
                 DateTime { fsp: d.shown().min(6), ..whole }.add_micros(micros)
             }
             // A YEAR is its first day.
-            Datum::Year(year @ 1..) => Some(Date { year: *year, month: 1, day: 1 }.midnight()),
-            Datum::Int(_) | Datum::UInt(_) | Datum::Bits(_) | Datum::Year(_) => {
+            Datum::Year(year) => Some(Date { year: *year, month: 1, day: 1 }.midnight()),
+            Datum::Int(_) | Datum::UInt(_) | Datum::Bits(_) => {
                 temporal_text::datetime_from_number(i64::try_from(self.to_integer().value).ok()?)
             }
         }

@@ -10,8 +10,8 @@ use crate::ast::BinaryOp;
 use crate::error::Result;
 use crate::session::Context;
 use crate::types::{Collation, Family, Type};
-use crate::value::Datum;
 use crate::value::json::{self, convert::Origin};
+use crate::value::{Date, Datum};
 
 /// What values are compared as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,8 +150,12 @@ impl By {
     }
 }
 
-/// As a date with a time; text that is none sorts before all, with warning 1292.
+/// As a date with a time; text that is none sorts before all, with warning 1292. A year beside
+/// dates that rows give is before its first day, and equals none of them.
 fn datetime(cx: &mut Context, v: &Datum<'_>) -> Option<crate::value::DateTime> {
+    if let Datum::Year(year) = v {
+        return Some(Date { year: *year, month: 0, day: 0 }.midnight());
+    }
     let found = v.to_datetime(|| cx.today());
     if found.is_none() && v.is_text() {
         super::cast::warn_incorrect(cx, v, "datetime");

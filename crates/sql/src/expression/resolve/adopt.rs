@@ -69,9 +69,20 @@ pub(super) fn without_day(constant: &mut Expr, other: Other) {
     *constant = Expr::constant(Datum::Time(time), Type::time(6));
 }
 
-/// One and two digits, as a number or text, are a year from 1970 to 2069.
+/// One and two digits, as a number or text, are a year from 1970 to 2069; a date is its year.
 fn adopt_year(constant: &mut Expr) {
     let Some(value) = constant.as_constant() else { return };
+    let date = match value {
+        Datum::Date(date) => Some(*date),
+        Datum::DateTime(moment) => Some(moment.date),
+        _ => None,
+    };
+    if let Some(year) = date.map(|date| date.year) {
+        if (1901..=2155).contains(&year) {
+            *constant = names::integer(Datum::Int(year.into()), false);
+        }
+        return;
+    }
     let number = value.to_integer();
     let year = match number.value {
         n @ 1..=69 => 2000 + n as i64,
@@ -120,7 +131,9 @@ impl Resolver<'_> {
             {
                 true
             }
-            Family::Date | Family::DateTime => other.is_column && other.ty.family == Family::Time,
+            Family::Date | Family::DateTime => {
+                other.is_year() || other.is_column && other.ty.family == Family::Time
+            }
             Family::Integer => other.is_year(),
             _ => false,
         };

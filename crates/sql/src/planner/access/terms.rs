@@ -7,7 +7,7 @@ use super::{Candidate, Key, RANGES_MAX, Range};
 use crate::ast::{BinaryOp, Truth};
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
-use crate::types::{DataType, Type};
+use crate::types::{DataType, Family, Type};
 
 /// A condition on one column.
 pub(super) struct Term<'e> {
@@ -75,7 +75,7 @@ impl Candidate<'_> {
                     (_, Some(column)) if self.is_known(&pair[0]) => (column, &pair[0], mirrored(*op)),
                     _ => return,
                 };
-                if !self.is_comparable(column, *by) {
+                if !self.is_comparable(column, *by, other) {
                     return;
                 }
                 let kind = match op {
@@ -90,16 +90,16 @@ impl Candidate<'_> {
             Node::Between(three, by, false) => {
                 let [x, low, high] = &**three;
                 let Some(column) = self.column(x) else { return };
-                if self.is_known(low) && self.is_comparable(column, by[0]) {
+                if self.is_known(low) && self.is_comparable(column, by[0], low) {
                     terms.push(Term { column, kind: Kind::Lower(by[0], low) });
                 }
-                if self.is_known(high) && self.is_comparable(column, by[1]) {
+                if self.is_known(high) && self.is_comparable(column, by[1], high) {
                     terms.push(Term { column, kind: Kind::Upper(by[1], high) });
                 }
             }
             Node::In(x, list, false) if list.len() <= RANGES_MAX => {
                 let Some(column) = self.column(x) else { return };
-                let usable = |(by, e): &(By, Expr)| self.is_known(e) && self.is_comparable(column, *by);
+                let usable = |(by, e): &(By, Expr)| self.is_known(e) && self.is_comparable(column, *by, e);
                 if list.iter().all(usable) {
                     let keys = list.iter().map(|(by, e)| KeyRef::Value(*by, e)).collect();
                     terms.push(Term { column, kind: Kind::Equal(keys) });
@@ -115,8 +115,8 @@ impl Candidate<'_> {
         }
     }
 
-    /// True if the order of the column's keys is that of the comparison.
-    fn is_comparable(&self, column: usize, by: By) -> bool {
+    /// True if the order of the column's keys is that of the comparison with such values.
+    fn is_comparable(&self, column: usize, by: By, other: &Expr) -> bool {
         let definition = &self.table.columns[column];
         let ty = Type::of_column(&definition.ty, definition.nullable);
         // A label's order in keys is that of its numbers, its comparison that of its text.
@@ -128,8 +128,13 @@ impl Candidate<'_> {
             By::Integer | By::Decimal | By::Double => {
                 ty.family.is_numeric() && !matches!(definition.ty, DataType::Year)
             }
+            // No key is the date that a year compares as, which has neither month nor day.
             By::DateTime => {
-                matches!(definition.ty, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_))
+                other.ty.family != Family::Year
+                    && matches!(
+                        definition.ty,
+                        DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_)
+                    )
             }
             By::Time => matches!(definition.ty, DataType::Time(_)),
             By::Json => false,
