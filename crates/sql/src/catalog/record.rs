@@ -183,7 +183,7 @@ fn put_table(table: &TableDef, batch: &mut WriteBatch) {
 }
 
 /// Columns that can be NULL and of which ALTER COLUMN .. DROP DEFAULT took the default.
-fn columns_without_default(table: &TableDef) -> Vec<usize> {
+pub(super) fn columns_without_default(table: &TableDef) -> Vec<usize> {
     let has_none =
         |column: &ColumnDef| column.nullable && column.default == Default::None && column.generated.is_none();
     (0..table.columns.len()).filter(|&number| has_none(&table.columns[number])).collect()

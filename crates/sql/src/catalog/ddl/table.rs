@@ -13,9 +13,9 @@ use crate::catalog::build::{self, Numbers, Trees, check_constraint_name};
 use crate::catalog::deprecated;
 use crate::catalog::draft;
 use crate::catalog::objects::{NextNumbers, State};
-use crate::catalog::record::Change;
+use crate::catalog::record::{Change, columns_without_default};
 use crate::catalog::set_aside::ObjectKey;
-use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, temporary};
+use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, table as table_def, temporary};
 use crate::error::{self, Result, SqlError};
 use crate::system_tables;
 use crate::types::Collation;
@@ -73,8 +73,13 @@ pub(super) fn create(
         TableContent::Like(other) => {
             let (other_database, other_name) = settings.object(other)?;
             let other = settings.existing(state, other_database, other_name)?;
+            let mut new = rebuild(&other, database, name, 1, numbers)?;
             is_clear = !other.is_temporary();
-            rebuild(&other, database, name, 1, numbers)?
+            // Where the log has the table's text, its columns are what that says.
+            if create.temporary || is_clear && !needs_text(&new) {
+                take_defaults(&mut new, &other);
+            }
+            new
         }
     };
     table.created = settings.created();
@@ -89,13 +94,18 @@ pub(super) fn create(
         }
         TableContent::Like(_) => Vec::new(),
     };
-    let logged = (table.has_generated_key() || table.has_key_parts() || !is_clear)
-        .then(|| LoggedText::canonical(qualified_text(&table, settings)));
+    let logged =
+        (needs_text(&table) || !is_clear).then(|| LoggedText::canonical(qualified_text(&table, settings)));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),
         false => put(table, state),
     };
     Ok(Plan { logged, warnings, ..Plan::one(change) })
+}
+
+/// True for a table that the log has as its own text, not as the statement.
+fn needs_text(table: &TableDef) -> bool {
+    table.has_generated_key() || table.has_key_parts()
 }
 
 /// Error 3822 for a CHECK whose name another table of the database has. `old` is the table as it
@@ -230,6 +240,14 @@ fn rebuild(
     build::build(database, name, &definition, &[], environment, numbers)
 }
 
+/// The columns of which ALTER COLUMN .. DROP DEFAULT took the default have none in the new table
+/// either. Its text, without a default, means DEFAULT NULL.
+fn take_defaults(new: &mut TableDef, table: &TableDef) {
+    for number in columns_without_default(table) {
+        new.columns[number].default = table_def::Default::None;
+    }
+}
+
 pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Result<Plan> {
     let mut plan = Plan::default();
     let mut missing = Vec::new();
@@ -312,12 +330,14 @@ pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) ->
     check_not_system(database)?;
     let table = settings.existing(state, database, name)?;
     if table.is_temporary() {
-        let new = rebuild(&table, database, name, 1, temporary::provisional())?;
+        let mut new = rebuild(&table, database, name, 1, temporary::provisional())?;
+        take_defaults(&mut new, &table);
         let changes = vec![Change::DropTable(table), Change::PutTable(Arc::new(new), state.next)];
         return Ok(Plan { changes, ..Plan::default() });
     }
     let numbers = new_numbers(state);
     let mut new = rebuild(&table, database, name, 1, numbers)?;
+    take_defaults(&mut new, &table);
     new.created = table.created;
     // Whoever waits for the table waits for its name.
     new.lock = table.lock.clone();
