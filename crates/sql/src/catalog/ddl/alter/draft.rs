@@ -9,7 +9,7 @@ use crate::ast::{
 };
 use crate::catalog::build::{self, Options};
 use crate::catalog::deprecated;
-use crate::catalog::draft::{Draft, DraftColumn, DraftKey};
+use crate::catalog::draft::{Draft, DraftColumn, DraftKey, DraftPart};
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
@@ -472,7 +472,18 @@ impl Changed {
         Ok(())
     }
 
+    /// Rows are kept in the order of their primary key, a hidden one where the table has none:
+    /// ORDER BY moves no row. As in MySQL columns that don't exist are no error where there is a
+    /// key.
     fn order_by(&mut self, old: &TableDef, items: &[ast::OrderItem]) -> Result<()> {
+        if self.has_clustered_key() {
+            let what = format!(
+                "ORDER BY ignored as there is a user-defined clustered index in the table '{}'",
+                old.name
+            );
+            self.warnings.push(error::UNKNOWN_ERROR.with(&[&what]));
+            return Ok(());
+        }
         for item in items {
             if let ast::ExprKind::Column(name) = &item.expr.kind
                 && self.draft.find(&name.column).is_none()
@@ -480,11 +491,24 @@ impl Changed {
                 return Err(error::BAD_FIELD_ERROR.with(&[&name.column, &"order clause"]));
             }
         }
-        let what = format!(
-            "ORDER BY ignored as there is a user-defined clustered index in the table '{}'",
-            old.name
-        );
+        let what = format!("ORDER BY ignored: rows of '{}' are kept in the order of insertion", old.name);
         self.warnings.push(error::UNKNOWN_ERROR.with(&[&what]));
         Ok(())
+    }
+
+    /// True if the table has what InnoDB would order its rows by: a primary key that is shown, or a
+    /// unique key of whole columns that are NOT NULL and stored.
+    fn has_clustered_key(&self) -> bool {
+        let draft = &self.draft;
+        let orders = |part: &DraftPart| {
+            let column = draft.find(&part.column).map(|number| &draft.columns[number].def);
+            part.prefix_len.is_none()
+                && column.is_some_and(|c| !c.nullable && c.generated.as_ref().is_none_or(|g| g.stored))
+        };
+        draft.keys.iter().any(|key| match key.kind {
+            KeyKind::Primary => !draft.is_row_id_key(key),
+            KeyKind::Unique => key.parts.iter().all(orders),
+            _ => false,
+        })
     }
 }
