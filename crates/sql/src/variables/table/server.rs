@@ -62,7 +62,10 @@ pub(super) const VARIABLES: &[Variable] = &[
         .harmless()
         .read_only()
         .help_text("No effect: the limit is raised as far as it goes"),
-    switch("performance_schema", false).fixed().read_only().help_text("There is none; see SHOW STATUS"),
+    switch("performance_schema", true)
+        .harmless()
+        .read_only()
+        .help_text("No effect: the tables of performance_schema that there are always answer"),
     uint("performance_schema_digests_size", 10_000, 0, 1_048_576).read_only().help_text(
         "Forms of statements whose cost is summed in events_statements_summary_by_digest; 0 turns that off",
     ),
