@@ -10,7 +10,7 @@ use crate::flags::{Capabilities, Status};
 use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, own_attributes};
 use crate::identity::{Identity, TlsCounters};
 use crate::packet::Packets;
-use crate::reply::{LateReply, OkReply, put_eof, put_error, put_ok};
+use crate::reply::{DeferredReply, OkReply, put_eof, put_error, put_ok};
 use crate::result_set::{ColumnDefinition, RowWriter, column_flags};
 use crate::socket::{Line, Socket, Timeouts, Wait};
 use crate::statement::{Prepared, put_prepared};
@@ -494,16 +494,16 @@ impl Connection {
         self.packets.flush()
     }
 
-    /// True if what is written is sent as it is, without TLS and compression, so that somebody else
+    /// True if what is written is sent as it is, without TLS and compression, so that another thread
     /// may send it.
     pub fn is_plain(&self) -> bool {
         self.packets.is_plain() && Algorithm::of(self.capabilities).is_none()
     }
 
-    /// Takes away what was written, instead of flushing it, for somebody else to send; nothing may
-    /// be written before that is done. `reply` is empty, and lends its memory. False if nothing was
-    /// written, or it is not sent as it is.
-    pub fn take_reply(&mut self, reply: &mut LateReply) -> bool {
+    /// Moves what was written into `reply` instead of flushing it; nothing may be written before
+    /// `reply` was sent. `reply` is empty, and lends its memory. False if nothing was written, or
+    /// the connection is not plain.
+    pub fn detach_reply(&mut self, reply: &mut DeferredReply) -> bool {
         reply.with_sqlstate = self.capabilities.has(Capabilities::PROTOCOL_41);
         let last = if self.is_plain() { self.packets.take_output(&mut reply.bytes) } else { None };
         reply.last_at = last.unwrap_or_default();

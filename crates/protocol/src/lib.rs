@@ -62,6 +62,6 @@ pub use error::{ErrorReply, HandshakeError, ReadError};
 pub use flags::{Capabilities, Status};
 pub use handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login};
 pub use identity::Identity;
-pub use reply::{LateReply, OkReply, SessionChange};
+pub use reply::{DeferredReply, OkReply, SessionChange};
 pub use result_set::{ColumnDefinition, RowWriter};
 pub use socket::{Socket, Timeouts};

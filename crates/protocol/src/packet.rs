@@ -225,8 +225,8 @@ impl Packets {
         matches!(self.channel, Channel::Plain(_))
     }
 
-    /// Gives away what is buffered, and tells where in it the last packet's header begins. `None`
-    /// if nothing is buffered.
+    /// Moves what is buffered to the empty `into`, and returns where in it the last packet's header
+    /// begins. `None` if nothing is buffered.
     pub(crate) fn take_output(&mut self, into: &mut Vec<u8>) -> Option<usize> {
         if self.output.is_empty() {
             return None;

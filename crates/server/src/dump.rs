@@ -9,7 +9,7 @@
 mod acknowledged;
 pub(crate) mod mariadb;
 
-use crate::connections::Seat;
+use crate::connections::ConnectionSlot;
 use crate::dispatch::Next;
 use crate::results::{self, Results};
 use crate::session::{Client, End};
@@ -107,7 +107,7 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         connection: &mut client.connection,
         session: &client.session,
         stop: &client.server.stop,
-        seat: client.seat,
+        slot: client.slot,
         replaced: &replaced,
     };
     let send = |stream: &mut dyn Stream| match mariadb {
@@ -287,7 +287,7 @@ struct Packets<'a> {
     connection: &'a mut Connection,
     session: &'a Session,
     stop: &'a crate::stop::Stop,
-    seat: &'a Seat,
+    slot: &'a ConnectionSlot,
     replaced: &'a AtomicBool,
 }
 
@@ -305,6 +305,6 @@ impl Stream for Packets<'_> {
     }
 
     fn is_gone(&mut self) -> bool {
-        self.seat.peer_has_left()
+        self.slot.peer_has_closed()
     }
 }

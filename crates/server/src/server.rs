@@ -100,7 +100,7 @@ impl Server {
         Accounts(&self.database)
     }
 
-    /// True if this account may take the seat that is kept for administrators.
+    /// True if this account may take the slot that is reserved for administrators.
     pub fn is_administrator(&self, login: &Login) -> bool {
         let user = String::from_utf8_lossy(&login.account.user);
         self.database.is_administrator(&user, &login.account.host)

@@ -257,7 +257,7 @@ fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
 /// durable. It finds the socket full here: nobody waits for that, the session executes nothing
 /// behind it meanwhile, and all replies come in order.
 #[test]
-fn a_late_reply_to_a_client_that_does_not_read_holds_up_nobody() {
+fn a_deferred_reply_to_a_client_that_does_not_read_holds_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let disk = servers::disk::Disk::new(folder.path()).unwrap();
     let (data, path) = (Arc::new(tempfile::tempdir().unwrap()), folder.path().join("socket"));

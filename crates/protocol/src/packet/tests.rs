@@ -196,7 +196,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_buffered_is_given_away_with_the_place_of_its_last_packet() {
+fn output_is_taken_with_the_offset_of_its_last_packet() {
     let (mut packets, memory) = packets(vec![], 100);
     let mut taken = Vec::new();
     assert_eq!(packets.take_output(&mut taken), None);
