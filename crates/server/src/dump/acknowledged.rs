@@ -149,7 +149,7 @@ impl Stream for Acknowledged<'_> {
         }
     }
 
-    fn rest(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+    fn wait_for_more(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
         let patience = if log.durable() > from { Duration::ZERO } else { patience };
         let (has_answer, has_rung) = self.packets.slot.wait_readable(self.rung.as_fd(), patience)?;
         if has_rung {
