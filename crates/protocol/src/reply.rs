@@ -1,7 +1,7 @@
 //! The short replies: OK, ERR, EOF, and the request for a local file.
 //!
 //! ```text
-//! OK    00 (fe where it takes EOF's place), lenenc affected rows, lenenc last insert id, 2 status, 2 warnings,
+//! OK    00 (fe where it replaces EOF), lenenc affected rows, lenenc last insert id, 2 status, 2 warnings,
 //!       lenenc info, absent if it is empty and no change follows;
 //!       lenenc string of session state changes, if status has SESSION_STATE_CHANGED
 //! ERR   ff, 2 number, '#', 5 SQLSTATE, the rest: message. Before the capabilities are agreed: no '#' and SQLSTATE
@@ -11,7 +11,7 @@
 
 use crate::error::ErrorReply;
 use crate::flags::{Capabilities, Status};
-use crate::packet::{BUFFER, HEADER, KEEP};
+use crate::packet::{BUFFER, HEADER, SHRINK_ABOVE};
 use stdx::cursor::{put_lenenc, put_lenenc_bytes};
 
 /// Longer messages are cut, as MySQL's own are.
@@ -93,7 +93,7 @@ impl SessionChange<'_> {
     }
 }
 
-/// Appends an OK payload; `header` is 0x00, or 0xfe in EOF's place.
+/// Appends an OK payload; `header` is 0x00, or 0xfe instead of EOF.
 pub(crate) fn put_ok(out: &mut Vec<u8>, header: u8, ok: &OkReply<'_>, capabilities: Capabilities) {
     let tracked = capabilities.has(Capabilities::SESSION_TRACK);
     let changes = if tracked { ok.changes } else { &[] };
@@ -171,7 +171,7 @@ impl DeferredReply {
     pub fn clear(&mut self) {
         self.bytes.clear();
         // The memory goes back to the connection's buffer, which is as small while it idles.
-        if self.bytes.capacity() > KEEP {
+        if self.bytes.capacity() > SHRINK_ABOVE {
             self.bytes.shrink_to(BUFFER);
         }
     }
@@ -205,9 +205,9 @@ mod tests {
         let untracked = Capabilities::SERVER.without(Capabilities::SESSION_TRACK);
         let plain = OkReply { affected_rows: 1, last_insert_id: 300, warnings: 2, ..OkReply::default() };
         assert_eq!(ok(&plain, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0");
-        let told = OkReply { info: b"hi", ..plain };
-        assert_eq!(ok(&told, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
-        assert_eq!(ok(&told, untracked), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
+        let with_info = OkReply { info: b"hi", ..plain };
+        assert_eq!(ok(&with_info, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
+        assert_eq!(ok(&with_info, untracked), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
     }
 
     #[test]

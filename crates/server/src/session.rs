@@ -396,10 +396,10 @@ impl Client<'_> {
 
 /// A huge statement must not stay in memory while its session idles.
 fn shrink(packet: &mut Vec<u8>) {
-    const KEEP: usize = 64 << 10;
-    if packet.capacity() > KEEP {
+    const SHRINK_ABOVE: usize = 64 << 10;
+    if packet.capacity() > SHRINK_ABOVE {
         packet.clear();
-        packet.shrink_to(KEEP);
+        packet.shrink_to(SHRINK_ABOVE);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Certificates and keys: made once, kept, private.
+//! Certificates and keys: made once, stored, private.
 
 #![allow(clippy::unwrap_used)]
 
