@@ -1,4 +1,4 @@
-//! Charts in the terminal: a field of characters with labels beside and below it, and bars.
+//! Charts in the terminal: a field of characters with labels next to it and below it, and bars.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ impl Field {
         Self { columns, lines, cells: vec![vec![' '; columns + 1]; lines + 1] }
     }
 
-    /// The column and line of a place; lines count from the top.
+    /// The column and line of a point; lines count from the top.
     pub(crate) fn cell(&self, (x, y): (f64, f64)) -> (usize, usize) {
         let column = (x.clamp(0.0, 1.0) * self.columns as f64).round() as usize;
         (column, self.lines - (y.clamp(0.0, 1.0) * self.lines as f64).round() as usize)
@@ -29,7 +29,7 @@ impl Field {
         }
     }
 
-    /// A mark in each line from the bottom up to the place.
+    /// A mark in each line from the bottom up to the point.
     pub(crate) fn put_bar(&mut self, place: (f64, f64), mark: char) {
         let (column, top) = self.cell(place);
         for line in self.cells.iter_mut().skip(top) {

@@ -64,7 +64,7 @@ impl Handle {
         }
     }
 
-    /// Wakes whoever reads, or writes too; errors mean that the connection was over before.
+    /// Wakes a thread that reads or writes; errors mean that the connection was over before.
     fn shut(&self, how: Shutdown) {
         let _ = match self {
             Handle::Tcp(stream) => stream.shutdown(how),
@@ -84,7 +84,7 @@ impl Handle {
         }
     }
 
-    /// True if the far end sends no more, whatever it sent before and nobody has read.
+    /// True if the far end sends no more; unread bytes may remain.
     fn has_ended(&self) -> bool {
         let mut asked = [PollFd::from_borrowed_fd(self.socket(), PollFlags::RDHUP)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };

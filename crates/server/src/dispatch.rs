@@ -222,7 +222,7 @@ fn reset(client: &mut Client<'_>) {
     }
 }
 
-/// COM_CHANGE_USER: what the old session had open is rolled back, whoever comes next.
+/// COM_CHANGE_USER: what the old session had open is rolled back, even if the login then fails.
 fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
     let server = client.server;
     if let Err(e) = client.session.reset() {

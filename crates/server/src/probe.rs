@@ -6,12 +6,12 @@
 //! 3. predict  The [`model`] puts the two together, for each setting and number of clients.
 //! 4. check    With `--server`: the same load on a real server, beside the prediction for its
 //!    settings.
-//! 5. tell     Tables and a plot (`report`, `plot`).
+//! 5. report   Tables and a plot (`report`, `plot`).
 //!
 //! (Q1) Time and disk are bounded, and whatever was made is removed, after errors and SIGINT too; a
 //!      server that is checked keeps its settings and loses the probe's database.
 //!
-//! The model is told in docs/probe.md.
+//! The model is described in docs/probe.md.
 
 mod arguments;
 mod check;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Where a server has its data unless it is told.
+/// The default data directory of a server.
 const DATADIR: &str = "duramen-data";
 
 /// Why there is no answer.
@@ -148,7 +148,7 @@ impl Drop for Folder<'_> {
     }
 }
 
-/// Does what the arguments behind `duramen probe` ask.
+/// Does what the arguments after `duramen probe` ask.
 pub fn run(args: &[String]) -> Result<(), ProbeError> {
     let Some(mut arguments) = arguments::parse(args)? else {
         print!("{HELP}");

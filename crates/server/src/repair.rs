@@ -9,7 +9,7 @@
 //!    damaged, lost (`report.rs`).
 //! 2. plan     Where the new directory's tables come from ([`TablesFrom`]), and how much of the log
 //!    goes there. Tables that are sound are kept, also where they are ahead of a log that had to be
-//!    cut: then the log begins anew behind them.
+//!    cut: then the log begins anew after them.
 //! 3. copy     The log, cut in front of damage, and what else belongs to a data directory
 //!    (`copy.rs`).
 //! 4. rebuild  The tables (`rebuild.rs`); then the database is opened there and closed again, and
@@ -18,7 +18,8 @@
 //!
 //! (W1) The damaged directory is only read: nothing in it is made, changed or removed.
 //! (W2) The new directory has its name only when it is whole and recovery has succeeded.
-//! (W3) Nothing is lost unasked: what a repair would lose is told first, and takes `--accept-loss`.
+//! (W3) Nothing is lost unasked: what a repair would lose is reported first, and takes
+//!      `--accept-loss`.
 //! (W4) No GTID is given out twice: where transactions of the log are lost the new directory has
 //!      another `server_uuid`.
 
@@ -64,12 +65,12 @@ const REPORT: &str = "repair-report.json";
 /// It could not be done.
 const FAILED: u8 = 3;
 
-/// Does what the arguments behind `duramen check` ask. Exit codes: see its help.
+/// Does what the arguments after `duramen check` ask. Exit codes: see its help.
 pub fn check(args: &[String]) -> ExitCode {
     exit("check", run_check(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
 }
 
-/// Does what the arguments behind `duramen repair` ask. Exit codes: see its help.
+/// Does what the arguments after `duramen repair` ask. Exit codes: see its help.
 pub fn repair(args: &[String]) -> ExitCode {
     exit("repair", run_repair(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
 }
@@ -145,17 +146,17 @@ impl TablesFrom {
 struct Repaired {
     from: TablesFrom,
     cuts: Vec<Cut>,
-    /// Log files that were left out although they are readable: the tables have what is in them.
+    /// Log files that were omitted although they are readable: the tables have what is in them.
     left_out: Vec<String>,
-    /// Those of the log of before a reset, which were left out too.
+    /// Those of the log of before a reset, which were omitted too.
     of_before_reset: Vec<String>,
     /// The log ends earlier than it did.
     loses_log: bool,
-    /// The tables are ahead of what is left of the log, so it begins anew behind them.
+    /// The tables are ahead of what is left of the log, so it begins anew after them.
     begins_anew: bool,
     lost_gtids: GtidSet,
     /// Damage of the log that no start reads, in the file that the tables' position is in: it
-    /// stays, and is told.
+    /// stays, and is reported.
     stays: Option<String>,
     rebuilt: Rebuilt,
     has_new_uuid: bool,
@@ -243,7 +244,7 @@ fn make(
     let tables = if from == TablesFrom::Log { binlog::LogPosition::ZERO } else { found.tables_at() };
     let examined = log.cut_damage(tables)?;
     let known = found.known_gtids(&**env, dir);
-    // What the files in front had behind the tables' position is not known: nothing can follow the
+    // What the files in front had after the tables' position is not known: nothing can follow the
     // tables.
     let lacks_front = from != TablesFrom::Log && found.lacks_front(&examined);
     let begins_anew = lacks_front || examined.recovered.end < tables;
@@ -268,7 +269,7 @@ fn make(
     let stays = stays.map(ToString::to_string);
     let is_mixed =
         !found.of_before_reset.is_empty() && matches!(found.log.damage, Some(LogError::Missing { .. }));
-    // What lies in a file's place says nothing of what was in the file.
+    // What is there instead of a file says nothing of what was in the file.
     let is_damaged = found.log.damage.is_some() && !is_mixed || !found.replaced.is_empty();
     let loses_log = !cuts.is_empty() || is_damaged || found.is_apart || found.is_other_log;
     let of_before_reset = found.of_before_reset.clone();

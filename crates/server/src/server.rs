@@ -1,8 +1,8 @@
 //! The life of the server: what all connections share, how it starts, how it stops.
 //!
 //! Start: the error log, the data directory's lock, recovery of log and tables, the listening
-//! sockets, "ready". Stop: nobody is accepted any more; sessions are ended and roll back; tables
-//! are checkpointed and the log closed, so that the next start has nothing to recover.
+//! sockets, "ready". Stop: no connection is accepted any more; sessions are ended and roll back;
+//! tables are checkpointed and the log closed, so that the next start has nothing to recover.
 //!
 //! (L1) Whatever was acknowledged is safe without the stop: it only makes the next start faster.
 
@@ -32,7 +32,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How often the server looks whether the log has gone on to another file.
+/// How often the server checks whether the log has rotated.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// How long the sessions may take for their last reply at a stop.
 const GRACE: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ pub enum StartError {
     /// The log or the tables.
     #[error("can't open the database: {0}")]
     Database(sql::SqlError),
-    /// A socket; the text tells all.
+    /// A socket; the text says everything.
     #[error("{0}")]
     Listen(String),
     /// The operating system said no to a thread or a signal handler.
@@ -142,7 +142,7 @@ impl Running {
         tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
         resources::raise_open_files(&variables);
         let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
-        // Whoever names a port that is taken learns it before anything is replayed.
+        // A port that is taken is an error before anything is replayed.
         drop(tcp_listeners(&variables)?);
         state_facts(&variables, options, &datadir);
         let (identity, keys_ahead) =
@@ -229,7 +229,7 @@ fn close(server: &Server) {
 }
 
 /// Removes expired log files at the start and after each rotation, until the stop is requested;
-/// tells why it was.
+/// returns why it was.
 fn keep_house(server: &Server) -> String {
     let rotations = || server.database.log().status().rotations.get();
     let mut seen = None;
@@ -247,8 +247,8 @@ fn keep_house(server: &Server) -> String {
     }
 }
 
-/// Interrupts what runs and lets each session send its last reply; whoever does not take it is cut
-/// off.
+/// Interrupts what runs and lets each session send its last reply; a client that does not read it
+/// is cut off.
 fn end_sessions(server: &Server) {
     server.semi_sync.stop();
     let connections = &server.connections;

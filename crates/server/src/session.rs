@@ -287,7 +287,7 @@ impl Client<'_> {
         self.limits.packet_max
     }
 
-    /// COM_CHANGE_USER: another session takes this one's place.
+    /// COM_CHANGE_USER: another session replaces this one.
     pub(crate) fn change_session(&mut self, session: Session) {
         self.session = session;
         self.statements.clear();

@@ -201,7 +201,7 @@ fn clock(hours: i64, minute: u8, second: u8, micros: u32) -> Option<i64> {
     (minute < 60 && second < 60 && micros < 1_000_000).then_some(seconds * 1_000_000 + i64::from(micros))
 }
 
-/// COM_STMT_SEND_LONG_DATA, which has no reply: what is wrong is told by the execution.
+/// COM_STMT_SEND_LONG_DATA, which has no reply: errors are reported by the execution.
 pub(crate) fn send_long_data(client: &mut Client<'_>, id: u32, parameter: u16, data: &[u8]) {
     let max = client.packet_max();
     let Some(statement) = client.statements.get_mut(&id) else { return };

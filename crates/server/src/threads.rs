@@ -5,7 +5,7 @@
 //!
 //! (H1) A connection that was accepted runs at once: on a waiting thread if there is one that no
 //!      other connection is meant for, else on a new one.
-//! (H2) Work does not unwind: whoever hands it over catches its panics.
+//! (H2) Work does not unwind: the caller that submits it catches its panics.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;

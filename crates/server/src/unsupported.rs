@@ -1,4 +1,4 @@
-//! What clients were refused as not supported (1235), told once in the error log, so that an
+//! What clients were refused as not supported (1235), logged once, so that an
 //! operator sees why an installer or a framework stopped.
 //!
 //! (U1) What is remembered is bounded, whatever clients send: the texts name features, but some
@@ -8,17 +8,17 @@ use parking_lot::Mutex;
 use sql::SqlError;
 use std::collections::HashSet;
 
-/// So many different refusals are told.
+/// The most different refusals that are logged.
 const FEATURES_MAX: usize = 200;
-/// So many bytes of a refusal's text are told and remembered.
+/// The most bytes of a refusal that are logged and remembered.
 const TEXT_MAX: usize = 200;
 
-/// What was told so far.
+/// What was logged so far.
 #[derive(Default)]
 pub struct Unsupported(Mutex<HashSet<Box<str>>>);
 
 impl Unsupported {
-    /// Tells of a refusal, unless it is another error or was told before.
+    /// Logs a refusal, unless it is another error or was logged before.
     pub fn note(&self, error: &SqlError, connection: u64) {
         if !error.is(sql::error::NOT_SUPPORTED_YET) {
             return;

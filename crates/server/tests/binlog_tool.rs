@@ -1,6 +1,6 @@
 //! `duramen binlog` on files of MySQL, MariaDB and a real server of ours, and on what is damaged.
 //!
-//! Texts that are kept are in `tests/binlog_tool/`; `DURAMEN_UPDATE_TEXTS=1` writes them anew, to
+//! Expected texts are in `tests/binlog_tool/`; `DURAMEN_UPDATE_TEXTS=1` writes them anew, to
 //! be read before they are committed.
 #![allow(clippy::unwrap_used)]
 
@@ -38,7 +38,7 @@ fn golden(name: &str) -> String {
 const GOLDEN: [&str; 5] =
     ["mysql97-full", "mysql97-minimal", "mysql97-zstd", "mariadb118", "mariadb1011-comp"];
 
-/// Compares with the text that is kept.
+/// Compares with the expected text.
 fn check_text(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/binlog_tool").join(name);
     if std::env::var_os("DURAMEN_UPDATE_TEXTS").is_some() {
@@ -165,7 +165,7 @@ fn ends_are_told_as_what_they_are() {
     check(&whole, 0, "closed by Rotate: sound");
     check(&whole[..3], 2, "does not begin with");
     check(&whole[..4], 1, "no format description");
-    // Between two transactions, inside one, inside an event; then zeros behind each.
+    // Between two transactions, inside one, inside an event; then zeros after each.
     check(&whole[..815], 0, "2 transactions, not closed: sound");
     check(
         &whole[..969],
@@ -407,7 +407,7 @@ fn transactions_are_found() {
     assert!(output(&["find", "--gtid", &gtid, &golden("mariadb118")]).ends_with(&format!("  {gtid}\n")));
 }
 
-/// Rows and statements as they are printed, without places.
+/// Rows and statements as they are printed, without offsets.
 fn content(file: &str) -> Vec<String> {
     let text = output(&["print", "-v", file]);
     let is_place = |l: &&str| l.starts_with('#') && !l.starts_with("###");
@@ -466,7 +466,7 @@ fn files_are_rewritten() {
     assert!(code == 2 && errors.contains("nothing to do"), "{errors}");
 }
 
-/// A statement that changes two tables, of which one is left out, still ends.
+/// A statement that changes two tables, of which one is omitted, still ends.
 #[test]
 fn a_statement_ends_without_its_last_table() {
     let server = start(&[]);

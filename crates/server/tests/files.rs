@@ -127,7 +127,7 @@ fn files_are_where_secure_file_priv_says_only() {
     assert_eq!(server.sql("SELECT id FROM d.t").unwrap(), "2");
 }
 
-/// The row events of what a script does, as `mariadb-binlog -v` tells them.
+/// The row events of what a script does, as `mariadb-binlog -v` prints them.
 fn logged(server: &Running, script: &str) -> Vec<String> {
     server.sql("FLUSH BINARY LOGS").unwrap();
     server.sql(script).unwrap();

@@ -137,7 +137,7 @@ fn a_thousand_connections_come_and_go() {
     server.check_well();
 }
 
-/// MySQL's error for a statement that the server's end interrupts; whoever is idle is told nothing.
+/// MySQL's error for a statement that the server's end interrupts; an idle client gets no error.
 #[test]
 fn a_statement_that_the_stop_interrupts_says_so() {
     let server = start(&[]);

@@ -92,7 +92,7 @@ fn silent_clients_are_left() {
     let waited = common::now() - begun;
     assert!(Duration::from_secs(1) < waited && waited < PATIENCE, "{waited:?}");
 
-    // One that has nothing to say; a server of MySQL's tells it so.
+    // An idle one; MySQL's server sends it an error too.
     let mut idle = server.connect();
     idle.query("SET wait_timeout = 1").unwrap();
     let told = idle.read_unasked().unwrap_err();

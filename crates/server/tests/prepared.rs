@@ -27,7 +27,7 @@ fn prepare(client: &mut Client, sql: &str) -> Result<(u32, u16, u16), ClientErro
     Ok((id, parameters, columns))
 }
 
-/// COM_STMT_EXECUTE with parameters given as bytes of the packet behind the flags.
+/// COM_STMT_EXECUTE with parameters given as bytes of the packet after the flags.
 fn send_execute(client: &mut Client, id: u32, flags: u8, rest: &[u8]) {
     let head = [&[0x17], &id.to_le_bytes()[..], &[flags, 1, 0, 0, 0]].concat();
     client.send_command(&[&head, rest].concat()).unwrap();

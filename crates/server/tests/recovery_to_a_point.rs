@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Small files, so that the log behind the base is in several; checkpoints fall between.
+/// Small files, so that the log after the base is in several; checkpoints fall between.
 const SMALL: &[&str] = &[
     "--max-binlog-size=64K",
     "--binlog-prealloc-num=2",
@@ -155,7 +155,7 @@ fn point(server: &Server) -> Point {
     let (uuid, last) = executed.split_once(':').unwrap();
     let last = last.rsplit(['-', ':']).next().unwrap();
     let dump = dump(server);
-    // A commit in the same microsecond as the clock is behind the point.
+    // A commit in the same microsecond as the clock is after the point.
     std::thread::sleep(Duration::from_millis(2));
     let time = server.sql("select utc_timestamp(6)").trim().to_owned();
     Point { gtid: format!("{uuid}:{last}"), position, time, dump }
@@ -188,7 +188,7 @@ fn a_base_and_the_log_behind_it_give_any_later_point() {
 
     let server = Server::start_in(&datadir, SMALL);
     at_work(&server, Duration::from_millis(500));
-    // A transaction that is prepared at the first point, and committed behind the second.
+    // A transaction that is prepared at the first point, and committed after the second.
     server.sql(
         "use shop; xa start 'half'; insert into no_key values (-1, 'half'); xa end 'half'; xa prepare 'half'",
     );
@@ -271,7 +271,7 @@ fn listing(path: &str) -> String {
     lines.join("\n")
 }
 
-/// What can't be is told before anything is made.
+/// What can't be is reported before anything is made.
 fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Point) {
     let replay = |more: &[&str]| {
         let errors = refusal(&[&["replay", "--base", base, "--datadir", target], more].concat());
@@ -295,7 +295,7 @@ fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Po
     let unknown = first.gtid.split(':').next().unwrap().to_owned() + ":999999";
     check(replay(&["--until-gtid", &unknown, log]), "is not in the files");
     check(replay(&["--until-position", "binlog.009999:4", log]), "is not in the files");
-    // Without the first file behind the base, or one in the middle.
+    // Without the first file after the base, or one in the middle.
     check(replay(&behind[1..]), "is missing");
     check(replay(&[behind[0], behind[2]]), "is missing");
     check(replay(&[behind[0], behind[0]]), "is given twice");
@@ -362,7 +362,7 @@ fn gtids_that_were_set_as_purged_are_no_gap() {
 }
 
 /// RESET BINARY LOGS AND GTIDS uses names and GTIDs again: the new log goes on from a base of
-/// behind it, not of before.
+/// after it, not of before.
 #[test]
 fn a_log_that_began_anew_goes_on_from_its_own_bases() {
     let folder = tempfile::tempdir().unwrap();

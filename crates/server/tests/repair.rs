@@ -337,7 +337,7 @@ fn indexes_are_made_anew_from_rows_and_lost_rows_are_told() {
             assert!(code == 1 && text.contains("rows and index entries at the most"), "{text}");
             let server = world.start();
             let count: u32 = server.sql("select count(*) from d.t").trim().parse().unwrap();
-            // What a lost block replaced comes to light again, and is told.
+            // What a lost block replaced comes to light again, and is reported.
             let whole = ROWS - ROWS / 50;
             assert!(
                 (ROWS / 2..whole).contains(&count) || count == whole && text.contains("doubtful: "),
@@ -526,7 +526,7 @@ fn a_missing_log_file_is_told_and_the_log_ends_in_front_of_it() {
     is_well(&server);
     stop(server);
     std::fs::remove_dir_all(world.target()).unwrap();
-    // The one that the tables are in: the log begins anew behind them.
+    // The one that the tables are in: the log begins anew after them.
     remove(&logs[2]);
     assert_eq!(world.check(&[]).0, 2);
     let (code, text) = world.repair(&["--accept-loss"]);
@@ -538,7 +538,7 @@ fn a_missing_log_file_is_told_and_the_log_ends_in_front_of_it() {
 }
 
 /// A World whose server was killed: single rows 100, 101, .. in d.w, each a transaction, two in
-/// each log file behind the tables. Also what it had executed.
+/// each log file after the tables. Also what it had executed.
 fn killed() -> (World, String) {
     let world = World::new();
     let server = Server::start_in(&world.datadir, ARGS);
@@ -557,7 +557,7 @@ fn killed() -> (World, String) {
 
 impl World {
     /// A repair that loses something, and the rows of d.w that are left of 100 and on. What it
-    /// tells as lost is what the new directory does not have, of rows too.
+    /// reports as lost is what the new directory does not have, of rows too.
     fn repair_tells_loss(&self, inserted: usize, executed: &str) -> (String, Vec<u32>) {
         assert_eq!(self.check(&[]).0, 2);
         let (code, text) = self.repair(&["--accept-loss", "--json"]);
@@ -750,7 +750,7 @@ fn log_files_of_before_a_reset_are_told_apart() {
 
 /// Two copies of a directory went on apart, by statements of the same length, and the tables of one
 /// came to the other. A file of before a reset in the place of one that the log had, and a gap
-/// behind it: what was in that file is lost.
+/// after it: what was in that file is lost.
 #[test]
 fn log_files_of_before_a_reset_in_the_place_of_others_are_a_loss() {
     let (world, _) = killed();

@@ -1,4 +1,4 @@
-//! What replicas say and are told over the wire: who may follow, how they are listed, and what
+//! What replicas send and are sent: who may follow, how they are listed, and what
 //! becomes of lost connections.
 #![allow(clippy::unwrap_used)]
 
@@ -179,7 +179,7 @@ fn a_replica_that_lost_what_it_said_is_let_come_again() {
         assert_eq!(events, 0);
         assert!(matches!(error, Some(ClientError::Read(_))), "{error:?}");
     }
-    // Whoever comes no more is told what is wrong.
+    // A program that does not reconnect by itself gets the error.
     let mut reader = connect(program);
     assert_eq!(reader.query("SELECT @@GLOBAL.gtid_domain_id").unwrap_err().number(), Some(1193));
     reader.send_command(&dump(0, 7)).unwrap();

@@ -21,7 +21,7 @@ fn results(client: &mut Client, sql: &str) -> Result<Vec<QueryResult>, ClientErr
     Ok(found)
 }
 
-/// What each result tells: its rows' first values, or how many rows were changed.
+/// What each result says: its rows' first values, or how many rows were changed.
 fn told(client: &mut Client, sql: &str) -> String {
     let text = |result: &QueryResult| match result.columns.len() {
         0 => format!("OK {}", result.ok.affected_rows),
@@ -34,7 +34,7 @@ fn told(client: &mut Client, sql: &str) -> String {
     results.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
-/// One client for each way in.
+/// One client for each transport.
 fn clients(server: &Server, socket: &std::path::Path) -> Vec<(&'static str, Client)> {
     let plain = ConnectOptions::default();
     let packed = ConnectOptions { compression: Some(Algorithm::Zlib), ..ConnectOptions::default() };
@@ -88,7 +88,7 @@ fn the_last_of_several_statements_may_commit() {
             "OK 0; 0; OK 0",
         );
         check("SELECT 8; ROLLBACK", "8; OK 0");
-        // Statements that are kept, and prepared ones.
+        // Cached statements, and prepared ones.
         for _ in 0..3 {
             check("SELECT 9; INSERT INTO t (b) VALUES (9)", "9; OK 1");
         }

@@ -1,5 +1,5 @@
-//! What OK packets tell of transactions, and what statements learn of their attributes. The answers
-//! are those of MySQL 9.7.
+//! What OK packets report of transactions, and what statements learn of their attributes. The
+//! answers are those of MySQL 9.7.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -33,7 +33,7 @@ fn told(client: &mut Client, sql: &str) -> Vec<String> {
     texts
 }
 
-/// Runs each statement, and compares what is told of it.
+/// Runs each statement, and compares what is reported of it.
 fn check(client: &mut Client, steps: &[(&str, &[&str])]) {
     for (sql, expected) in steps {
         assert_eq!(told(client, sql), *expected, "{sql}");
@@ -115,7 +115,7 @@ fn transactions_are_told_as_mysql_tells_them() {
     assert_eq!(client.query("INSERT INTO d.t VALUES (1)").unwrap_err().number(), Some(1062));
     assert_eq!(told(&mut client, "DO 1"), ["T___W___"], "a failing statement may have read and locked");
     client.query("ROLLBACK").unwrap();
-    // Only the state; again and again, by a plan that is kept.
+    // Only the state; again and again, by a cached plan.
     client.query("SET session_track_transaction_info = 'STATE'").unwrap();
     for _ in 0..3 {
         assert_eq!(told(&mut client, "BEGIN"), ["T_______"]);
@@ -156,7 +156,7 @@ fn gtids_are_told_with_what_they_name() {
     client.query("XA END 'a'").unwrap();
     assert_eq!(told(&mut client, "XA PREPARE 'a'"), own(5));
     assert_eq!(told(&mut client, "XA COMMIT 'a'"), own(6));
-    // A transaction that a definition ends: both are told.
+    // A transaction that a definition ends: both are reported.
     client.query("BEGIN").unwrap();
     client.query("INSERT INTO d.t VALUES (4)").unwrap();
     let both = format!("{uuid}:{}-{}", last + 7, last + 8);

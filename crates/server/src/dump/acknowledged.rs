@@ -112,7 +112,7 @@ fn may_be_last(event_type: EventType) -> bool {
 impl Stream for Acknowledged<'_> {
     fn event(&mut self, event: &[u8]) -> io::Result<()> {
         let event_type = event.get(4).map_or(EventType(0), |&code| EventType(code));
-        // Behind a transaction comes another one, or the file's end.
+        // After a transaction comes another one, or the file's end.
         self.release(matches!(event_type, EventType::ROTATE | EventType::STOP))?;
         if may_be_last(event_type) {
             self.held.extend_from_slice(event);
@@ -153,7 +153,7 @@ impl Stream for Acknowledged<'_> {
         let patience = if log.durable() > from { Duration::ZERO } else { patience };
         let (has_answer, has_rung) = self.packets.slot.wait_readable(self.rung.as_fd(), patience)?;
         if has_rung {
-            // Nothing to read means that somebody did; there is nobody else.
+            // The counter of an eventfd is reset by reading; only this thread reads it.
             let _ = rustix::io::read(&*self.rung, &mut [0; 8]);
         }
         self.since = log.monotonic();

@@ -25,7 +25,7 @@ const MANY: usize = 16;
 /// share of the sixteen's time would be taken for theirs.
 const CROWD: usize = 64;
 
-/// The model's numbers, and those that only the report tells.
+/// The model's numbers, and those that only the report shows.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     pub(super) machine: Machine,

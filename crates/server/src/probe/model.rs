@@ -11,12 +11,12 @@
 //! - **Overlap**: with k flushes at a time, each takes as long as was measured with k at a time,
 //!   and one begins k times as often, but not more often than the server lets them. The k is taken
 //!   that answers soonest.
-//! - **Wait**: whoever comes while no flush may begin yet waits for the rest of the time between
-//!   two, which is what the client's own work leaves of it; half of it at least. One client alone
-//!   never waits.
+//! - **Wait**: a commit that comes while no flush may begin yet waits for the rest of the time
+//!   between two, which is what the client's own work leaves of it; half of it at least. One client
+//!   alone never waits.
 //! - **Sleeping processors**: where clients and server leave the processors idle now and then,
-//!   whoever is woken waits for one to come back, which on a virtual machine takes longer than a
-//!   small commit. A busy processor answers at once.
+//!   a thread that is woken waits for one to come back, which on a virtual machine takes longer
+//!   than a small commit. A busy processor answers at once.
 //! - **Durability**: a commit that does not wait for the flush has none of these delays; the
 //!   background's flush takes processor time all the same. What a power cut takes is what was
 //!   answered since the last flush that is over began.

@@ -1,7 +1,7 @@
 //! Step 3 of a repair: the new directory's log, and what else belongs there.
 //!
 //! The log's files are copied whole, then examined where they lie now, and cut in front of the
-//! first damage, until nothing is damaged any more. What is cut off stays beside the log as
+//! first damage, until nothing is damaged any more. What is cut off stays next to the log as
 //! `binlog.NNNNNN.cut`, so that nothing is lost that a person may still read.
 
 use super::examine::{Examination, name_of, number_of};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Read and written at once, in bytes.
 const PIECE: usize = 1 << 20;
 
-/// A place where the log was cut.
+/// A position where the log was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) file: String,
@@ -135,9 +135,9 @@ impl<'a> NewLog<'a> {
         self.write_index()
     }
 
-    /// Cuts the log in front of the first damage at or behind `from`, again and again.
+    /// Cuts the log in front of the first damage at or after `from`, again and again.
     pub(super) fn cut_damage(&mut self, from: LogPosition) -> Result<Examined, ToolError> {
-        // What lies behind a gap can't follow what lies in front of it.
+        // What lies after a gap can't follow what lies in front of it.
         if let Some((name, _)) = self.survey.and_then(|survey| survey.gap(&self.files, from)) {
             self.cut(&name, 0)?;
         }
@@ -149,7 +149,7 @@ impl<'a> NewLog<'a> {
             let checked = examined.and_then(|examined| {
                 examined.check()?;
                 let is_behind = examined.recovered.end < from;
-                // Behind the log's end nothing is to be read: the caller sees that it ends there.
+                // After the log's end nothing is to be read: the caller sees that it ends there.
                 if !is_behind {
                     examined.verify_from(from)?;
                 }
@@ -184,7 +184,7 @@ impl<'a> NewLog<'a> {
         }
     }
 
-    /// All that is left of the log is kept beside it.
+    /// All that is left of the log is kept next to it.
     pub(super) fn cut_all(&mut self) -> Result<(), ToolError> {
         match self.files.first().cloned() {
             Some(first) => self.cut(&first, 0),
@@ -192,7 +192,7 @@ impl<'a> NewLog<'a> {
         }
     }
 
-    /// The tables, at `tables`, are ahead of the log, which was cut: the log begins anew behind
+    /// The tables, at `tables`, are ahead of the log, which was cut: the log begins anew after
     /// them, as RESET BINARY LOGS AND GTIDS would have it, with the GTIDs of `purged` as executed.
     /// The copied files go; what was cut off stays.
     pub(super) fn begin_anew(&mut self, tables: LogPosition, purged: &GtidSet) -> Result<(), ToolError> {
@@ -208,7 +208,7 @@ impl<'a> NewLog<'a> {
             ..LogOptions::new(1, Uuid([0; 16]), &version)
         };
         let (log, _) = Log::open(self.env.clone(), self.to, options).map_err(failed)?;
-        // The new log's positions are behind those of all rows.
+        // The new log's positions are after those of all rows.
         for _ in 0..FILES_PASSED_MAX {
             if log.ordered().file() >= tables.file() {
                 break;
@@ -263,7 +263,7 @@ impl<'a> NewLog<'a> {
         self.write_index()
     }
 
-    /// Moves what is behind `offset` to a file of its own; how many bytes that are.
+    /// Moves what is after `offset` to a file of its own; how many bytes that are.
     fn split(&self, path: &Path, offset: u64, kept_path: &Path) -> Result<u64, ToolError> {
         let failed = |e| ToolError::io("cut", path, e);
         let file = self.env.open(path, OpenMode::ReadWrite).map_err(failed)?;
@@ -301,7 +301,7 @@ impl<'a> NewLog<'a> {
         self.env.replace_file(&path, text.as_bytes()).map_err(|e| ToolError::io("write", &path, e))
     }
 
-    /// Where it was cut, and which files were left out.
+    /// Where it was cut, and which files were omitted.
     pub(super) fn finish(self) -> Result<(Vec<Cut>, Vec<String>), ToolError> {
         self.env.sync_dir(self.to).map_err(|e| ToolError::io("flush the folder", self.to, e))?;
         Ok((self.cuts, self.left_out))

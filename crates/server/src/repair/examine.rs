@@ -56,7 +56,7 @@ pub(super) struct Examination {
     pub(super) catalog_is_damaged: bool,
     /// The catalog has lost records: nobody knows which.
     pub(super) catalog_lost_records: bool,
-    /// Log files of before a reset, beside those of the log that was begun then.
+    /// Log files of before a reset, next to those of the log that was begun then.
     pub(super) of_before_reset: Vec<String>,
     /// Those of them that have the name of a file of the log, by its index, or may have.
     pub(super) replaced: Vec<String>,
@@ -371,7 +371,7 @@ impl Examination {
         }
     }
 
-    /// A file behind which transactions are missing that a later file's header tells of.
+    /// A file after which transactions are missing that a later file's header names.
     fn look_for_gaps(&mut self) {
         let Some(survey) = &self.survey else { return };
         let gap = |from| survey.gap(&self.log.files, from);
@@ -546,7 +546,7 @@ impl Examination {
         Some(FileNumber((i64::from(named) + i64::from(last) - i64::from(last_named)).try_into().ok()?))
     }
 
-    /// True if this log begins behind the place that the tables need it from.
+    /// True if this log begins after the position that the tables need it from.
     pub(super) fn lacks_front(&self, examined: &Examined) -> bool {
         let (recovered, tables) = (&examined.recovered, self.tables_at());
         let needed = match recovered.reset {
@@ -774,7 +774,7 @@ impl Examination {
     }
 
     /// True if the tables have all that the log had, damaged or not: nothing but the end of the log
-    /// lies behind them.
+    /// lies after them.
     pub(super) fn tables_have_all(&self, env: &dyn Env, dir: &Path) -> bool {
         let Some(last) = self.log.files.last() else { return false };
         let named = number_of(last, &self.base_name);

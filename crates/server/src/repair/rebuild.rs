@@ -9,7 +9,7 @@ use super::examine::{Examination, STORE};
 use super::progress::Progress;
 use crate::datadir::Datadir;
 use crate::log_tool::ToolError;
-use crate::log_tool::replay::while_telling;
+use crate::log_tool::replay::while_reporting;
 use crate::options::{self, Command};
 use crate::stop::Stop;
 use binlog::gtid::GtidSet;
@@ -226,8 +226,9 @@ pub(super) fn recover(
     let pid_file = options.path(ids::PID_FILE);
     let datadir = Datadir::open(env.clone(), target, &pid_file).map_err(|e| wrong(e.to_string()))?;
     let (status, never) = (Arc::<Status>::default(), Stop::default());
-    let tell = |seconds| eprintln!("duramen repair: recovery runs, {seconds} s");
-    let database = while_telling(tell, || crate::database::open(env, &options, &datadir, &status, &never));
+    let report = |seconds| eprintln!("duramen repair: recovery runs, {seconds} s");
+    let database =
+        while_reporting(report, || crate::database::open(env, &options, &datadir, &status, &never));
     let database = database.map_err(|e| wrong(e.to_string()))?;
     rebuilt.executed = database.engine().log().gtid_executed();
     let state = database.catalog().state();
