@@ -147,7 +147,7 @@ struct Repaired {
     from: TablesFrom,
     cuts: Vec<Cut>,
     /// Log files that were omitted although they are readable: the tables have what is in them.
-    left_out: Vec<String>,
+    omitted: Vec<String>,
     /// Those of the log of before a reset, which were omitted too.
     of_before_reset: Vec<String>,
     /// The log ends earlier than it did.
@@ -238,12 +238,12 @@ fn make(
     let from = plan(found, forces)?;
     let mut log = NewLog::new(env, found, dir, target)?;
     if from != TablesFrom::Log {
-        log.leave_out_damage_before_tables(found)?;
+        log.omit_damage_before_tables(found)?;
     }
     log.copy()?;
     let tables = if from == TablesFrom::Log { binlog::LogPosition::ZERO } else { found.tables_at() };
     let examined = log.cut_damage(tables)?;
-    let known = found.known_gtids(&**env, dir);
+    let logged = found.logged_gtids(&**env, dir);
     // What the files in front had after the tables' position is not known: nothing can follow the
     // tables.
     let lacks_front = from != TablesFrom::Log && found.lacks_front(&examined);
@@ -251,7 +251,7 @@ fn make(
     if begins_anew {
         let has_all = !lacks_front && found.tables_have_all(&**env, dir);
         let mut executed = match (has_all, lacks_front) {
-            (true, _) => known.clone(),
+            (true, _) => logged.clone(),
             (_, true) => GtidSet::new(),
             _ => examined.recovered.gtid_executed,
         };
@@ -261,7 +261,7 @@ fn make(
         found.survey.iter().for_each(|survey| executed.union(&survey.in_front(tables)));
         log.begin_anew(tables, &executed)?;
     }
-    let (cuts, left_out) = log.finish()?;
+    let (cuts, omitted) = log.finish()?;
     let stays = found.log.damage_anywhere.as_ref().filter(|damage| {
         let is_kept = from != TablesFrom::Log && !begins_anew && cuts.is_empty();
         is_kept && found.is_in_front_of_tables(damage)
@@ -282,12 +282,12 @@ fn make(
         rebuild::salvage(env, found, files, damage, target, &mut rebuilt)?;
     }
     rebuild::recover(env, target, &found.base_name, &mut rebuilt)?;
-    let mut lost_gtids = known;
+    let mut lost_gtids = logged;
     lost_gtids.subtract(&rebuilt.executed);
     Ok(Repaired {
         from,
         cuts,
-        left_out,
+        omitted,
         of_before_reset,
         loses_log,
         begins_anew,
@@ -332,8 +332,8 @@ fn plan(found: &Examination, forces: bool) -> Result<TablesFrom, ToolError> {
 
 impl Repaired {
     fn has_loss(&self) -> bool {
-        let leaves_out = !self.left_out.is_empty() || !self.of_before_reset.is_empty();
-        self.loses_log || self.stays.is_some() || leaves_out || self.rebuilt.lost > 0
+        let omits = !self.omitted.is_empty() || !self.of_before_reset.is_empty();
+        self.loses_log || self.stays.is_some() || omits || self.rebuilt.lost > 0
     }
 }
 
@@ -358,7 +358,7 @@ fn repair_members(repaired: &Repaired, into: &Path) -> String {
         ("log_cut", array(cuts)),
         ("log_begins_anew", repaired.begins_anew.to_string()),
         ("log_damage_that_stays", repaired.stays.as_deref().map_or("null".into(), quoted)),
-        ("log_files_left_out", texts(&repaired.left_out)),
+        ("log_files_left_out", texts(&repaired.omitted)),
         ("log_files_of_before_reset", texts(&repaired.of_before_reset)),
         ("lost_entries", rebuilt.lost.to_string()),
         ("damaged", texts(&rebuilt.damaged)),
@@ -406,10 +406,10 @@ fn text_of(repaired: &Repaired, into: &Path) -> String {
             repaired.of_before_reset.join(", ")
         ));
     }
-    if !repaired.left_out.is_empty() {
+    if !repaired.omitted.is_empty() {
         lines.push(format!(
             "left out of the log: {}; the tables have what is in them",
-            repaired.left_out.join(", ")
+            repaired.omitted.join(", ")
         ));
     }
     if rebuilt.lost > 0 {

@@ -33,7 +33,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// How often the server checks whether the log has rotated.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
+const ROTATION_CHECK: Duration = Duration::from_secs(1);
 /// How long the sessions may take for their last reply at a stop.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long they may take to end after that. Each has rolled back long before, unless the machine
@@ -191,7 +191,7 @@ impl Running {
     /// Serves until the stop is requested, every session has ended and the database is closed.
     pub fn wait(self) {
         let server = &self.server;
-        let reason = keep_house(server);
+        let reason = purge_expired_logs(server);
         tracing::info!("stopping: {reason}");
         for listener in &self.listeners {
             listener.close();
@@ -230,7 +230,7 @@ fn close(server: &Server) {
 
 /// Removes expired log files at the start and after each rotation, until the stop is requested;
 /// returns why it was.
-fn keep_house(server: &Server) -> String {
+fn purge_expired_logs(server: &Server) -> String {
     let rotations = || server.database.log().status().rotations.get();
     let mut seen = None;
     loop {
@@ -241,7 +241,7 @@ fn keep_house(server: &Server) -> String {
                 tracing::warn!("expired log files stay until the next rotation: {error}");
             }
         }
-        if let Some(reason) = server.stop.wait_for(HOUSEKEEPING) {
+        if let Some(reason) = server.stop.wait_for(ROTATION_CHECK) {
             return reason;
         }
     }
@@ -344,7 +344,7 @@ fn announce(server: &Server, listeners: &[Arc<Listener>], is_new: bool) {
             "root has an empty password, and can connect from this machine only; set one with ALTER USER"
         );
     }
-    let ways: Vec<_> = listeners.iter().map(|l| l.way_in()).collect();
-    let ways = ways.join("   or   ");
-    tracing::info!("ready for connections after {} ms: {ways}", server.uptime().as_millis());
+    let commands: Vec<_> = listeners.iter().map(|l| l.connect_command()).collect();
+    let commands = commands.join("   or   ");
+    tracing::info!("ready for connections after {} ms: {commands}", server.uptime().as_millis());
 }

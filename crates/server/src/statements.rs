@@ -210,12 +210,12 @@ pub(crate) fn send_long_data(client: &mut Client<'_>, id: u32, parameter: u16, d
         statement.long_error = Some(ErrorReply::wrong_arguments("mysqld_stmt_send_long_data"));
         return;
     }
-    let kept = statement.long.entry(number).or_default();
-    if kept.len() + data.len() > max {
-        *kept = Vec::new();
+    let long_data = statement.long.entry(number).or_default();
+    if long_data.len() + data.len() > max {
+        *long_data = Vec::new();
         statement.long_error = Some(ErrorReply::long_data_too_large());
     } else if statement.long_error.is_none() {
-        kept.extend_from_slice(data);
+        long_data.extend_from_slice(data);
     }
 }
 

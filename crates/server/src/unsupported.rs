@@ -24,13 +24,13 @@ impl Unsupported {
             return;
         }
         let text = &error.message[..error.message.floor_char_boundary(TEXT_MAX)];
-        let mut told = self.0.lock();
-        if told.len() >= FEATURES_MAX || told.contains(text) {
+        let mut logged = self.0.lock();
+        if logged.len() >= FEATURES_MAX || logged.contains(text) {
             return;
         }
-        told.insert(text.into());
-        let is_last = told.len() == FEATURES_MAX;
-        drop(told);
+        logged.insert(text.into());
+        let is_last = logged.len() == FEATURES_MAX;
+        drop(logged);
         tracing::warn!(
             "connection {connection} was refused (1235), which is told once: {}",
             text.replace(char::is_control, " ")
@@ -53,8 +53,8 @@ mod tests {
             unsupported.note(&SqlError::unsupported(text), 1);
         }
         unsupported.note(&sql::error::EMPTY_QUERY.plain(), 1);
-        let told = unsupported.0.lock();
-        assert_eq!(told.len(), FEATURES_MAX);
-        assert!(told.iter().all(|text| text.len() <= TEXT_MAX));
+        let logged = unsupported.0.lock();
+        assert_eq!(logged.len(), FEATURES_MAX);
+        assert!(logged.iter().all(|text| text.len() <= TEXT_MAX));
     }
 }

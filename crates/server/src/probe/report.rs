@@ -41,8 +41,8 @@ pub(super) fn forecasts(machine: &Machine) -> Vec<Forecast> {
 }
 
 /// What was measured of disk and machine.
-pub(super) fn measured(place: &Path, disk: &Disk, measured: &Measured) -> String {
-    let mut out = format!("The disk of {}: one write and flush at a time\n\n", place.display());
+pub(super) fn measured(folder: &Path, disk: &Disk, measured: &Measured) -> String {
+    let mut out = format!("The disk of {}: one write and flush at a time\n\n", folder.display());
     let _ = writeln!(
         out,
         "    {:>10}  {:<18} {:>9} {:>9} {:>9} {:>9}",

@@ -95,8 +95,8 @@ pub(super) fn salvage(
     let total = files.files().iter().map(|file| file.size).sum();
     let mut progress = Progress::new(&**env, "writing tables", total);
     let failed = |e: storage::StoreError| ToolError::Refused(format!("the new tables can't be written: {e}"));
-    let leaves_out = |tree: TreeId| indexes.trees.contains(&tree);
-    let salvaged = files.salvage(&dir, &leaves_out, &mut |bytes| progress.add(bytes)).map_err(failed)?;
+    let omits = |tree: TreeId| indexes.trees.contains(&tree);
+    let salvaged = files.salvage(&dir, &omits, &mut |bytes| progress.add(bytes)).map_err(failed)?;
     drop(progress);
     let name = |tree: TreeId| name_of(found, tree);
     if salvaged.damage.iter().any(|damage| found.loses_rows(damage)) {

@@ -96,13 +96,13 @@ impl Survey {
     }
 
     /// Every GTID that the log is known to have had.
-    pub(super) fn known(&self) -> GtidSet {
-        let mut known = GtidSet::new();
+    pub(super) fn logged_gtids(&self) -> GtidSet {
+        let mut logged = GtidSet::new();
         for file in self.of_log() {
-            known.union(&file.gtids);
-            file.header.iter().for_each(|header| known.union(&header.previous));
+            logged.union(&file.gtids);
+            file.header.iter().for_each(|header| logged.union(&header.previous));
         }
-        known
+        logged
     }
 
     /// The transactions in front of the tables' position, as far as the files show.
@@ -149,9 +149,9 @@ impl Surveyed {
         }
         if walked.is_err() {
             // Whole transactions after the damage: their numbers grow by one.
-            let behind = whole_groups_behind(file, &format, at)?;
-            if let Some(last) = behind.last_gtid {
-                let start = last.gno.saturating_sub(behind.count.saturating_sub(1)).max(1);
+            let after = whole_groups_behind(file, &format, at)?;
+            if let Some(last) = after.last_gtid {
+                let start = last.gno.saturating_sub(after.count.saturating_sub(1)).max(1);
                 let source = Source { uuid: last.uuid, tag: Default::default() };
                 self.gtids.add_interval(source, Interval { start, end: last.gno + 1 });
             }
