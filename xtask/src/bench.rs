@@ -78,7 +78,7 @@ pub fn run(args: &[String]) -> Result<()> {
             failed.push(workload.name());
         }
     }
-    promises.tell(&machine, &options)?;
+    promises.write_reports(&machine, &options)?;
     report::write_index(&options.out)?;
     println!("tables and plots are in {}", options.out.display());
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }

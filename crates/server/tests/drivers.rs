@@ -13,9 +13,9 @@ use std::process::Command;
 
 /// Where `cargo xtask drivers` puts what it fetches and builds.
 fn fetched(path: &str) -> PathBuf {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(path);
-    assert!(place.exists(), "{} is missing: run `cargo xtask drivers`", place.display());
-    place
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(path);
+    assert!(path.exists(), "{} is missing: run `cargo xtask drivers`", path.display());
+    path
 }
 
 fn source(path: &str) -> PathBuf {

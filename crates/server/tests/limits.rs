@@ -95,8 +95,8 @@ fn silent_clients_are_left() {
     // An idle one; MySQL's server sends it an error too.
     let mut idle = server.connect();
     idle.query("SET wait_timeout = 1").unwrap();
-    let told = idle.read_unasked().unwrap_err();
-    assert_eq!(told.number(), Some(4031), "{told}");
+    let error = idle.read_unasked().unwrap_err();
+    assert_eq!(error.number(), Some(4031), "{error}");
     assert!(ends(&mut idle));
 
     // One that begins a packet and does not go on.

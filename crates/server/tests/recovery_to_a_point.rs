@@ -49,8 +49,8 @@ fn dump(server: &Server) -> String {
     // Numbers that were drawn and not used are not in the log, so the next one may be smaller after
     // recovery.
     let lines = text.lines().map(|line| match line.split_once(" AUTO_INCREMENT=") {
-        Some((before, behind)) if line.starts_with(") ENGINE") => {
-            format!("{before}{}\n", behind.trim_start_matches(|c: char| c.is_ascii_digit()))
+        Some((before, after)) if line.starts_with(") ENGINE") => {
+            format!("{before}{}\n", after.trim_start_matches(|c: char| c.is_ascii_digit()))
         }
         _ => format!("{line}\n"),
     });
@@ -284,8 +284,8 @@ fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Po
     let files: Vec<&str> = files.iter().map(|p| p.to_str().unwrap()).collect();
     let in_base = std::fs::read_dir(base).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
     let in_base = in_base.filter(|n| n.starts_with("binlog.0")).count();
-    let behind = &files[in_base..];
-    assert!(behind.len() > 3, "{files:?}");
+    let after = &files[in_base..];
+    assert!(after.len() > 3, "{files:?}");
     let check = |errors: String, expected: &str| assert!(errors.contains(expected), "{errors}");
     let (uuid, last) = before_base.gtid.split_once(':').unwrap();
     let earlier = format!("{uuid}:{}", last.parse::<u64>().unwrap() - 1);
@@ -296,9 +296,9 @@ fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Po
     check(replay(&["--until-gtid", &unknown, log]), "is not in the files");
     check(replay(&["--until-position", "binlog.009999:4", log]), "is not in the files");
     // Without the first file after the base, or one in the middle.
-    check(replay(&behind[1..]), "is missing");
-    check(replay(&[behind[0], behind[2]]), "is missing");
-    check(replay(&[behind[0], behind[0]]), "is given twice");
+    check(replay(&after[1..]), "is missing");
+    check(replay(&[after[0], after[2]]), "is missing");
+    check(replay(&[after[0], after[0]]), "is given twice");
     check(replay(&["--in-place", log]), "is not supported");
     check(replay(&["/bin/sh"]), "is no log file of the base's");
     let running = refusal(&["replay", "--base", log, "--datadir", target]);
@@ -372,20 +372,20 @@ fn a_log_that_began_anew_goes_on_from_its_own_bases() {
     make_tables(&server);
     server.sql("flush binary logs");
     server.terminate();
-    let (before, behind, target) = (path("before"), path("behind"), path("target"));
+    let (before, after, target) = (path("before"), path("behind"), path("target"));
     copy_tree(datadir.path(), Path::new(&before));
     let server = Server::start_in(&datadir, &[]);
     server.sql("insert into shop.totals values (1, 1, null); reset binary logs and gtids");
     server.sql("insert into shop.totals values (2, 1, null)");
     server.terminate();
-    copy_tree(datadir.path(), Path::new(&behind));
+    copy_tree(datadir.path(), Path::new(&after));
     let server = Server::start_in(&datadir, &[]);
     server.sql("insert into shop.totals values (3, 1, null); flush binary logs");
     server.sql("insert into shop.totals values (4, 1, null)");
     let log = datadir.path().to_str().unwrap();
     let errors = refusal(&["replay", "--base", &before, "--datadir", &target, log]);
     assert!(errors.contains("binlog.000001' is shorter than in the base"), "{errors}");
-    let (ok, out, errors) = tool(&["replay", "--base", &behind, "--datadir", &target, log]);
+    let (ok, out, errors) = tool(&["replay", "--base", &after, "--datadir", &target, log]);
     assert!(ok, "{out} {errors}");
     let recovered = start_on(Path::new(&target));
     assert_eq!(recovered.sql("select @@gtid_executed"), server.sql("select @@gtid_executed"));

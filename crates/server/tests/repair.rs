@@ -417,8 +417,8 @@ fn a_log_that_is_damaged_behind_the_tables_is_cut_if_that_is_accepted() {
         json(text, "r['repair']['lost_transactions'], r['repair']['new_server_uuid'], r['repair']['tables']");
     assert_eq!((code, repair.as_str()), (1, "15 True copied"));
     let lost = json(text, "r['repair']['lost_gtids']");
-    let kept = read(&world.target().join(format!("{name}.cut")));
-    assert!(read(&damaged).ends_with(&kept) && !kept.is_empty());
+    let cut_off = read(&world.target().join(format!("{name}.cut")));
+    assert!(read(&damaged).ends_with(&cut_off) && !cut_off.is_empty());
     let server = world.start();
     assert_eq!(server.sql("select count(*), max(id) from d.w").trim(), "16\t114");
     let executed = server.sql("select @@gtid_executed").trim().to_owned();

@@ -111,8 +111,8 @@ pub fn run(launch: Launch, options: &Options) -> Result<Outcome> {
         let launch = server.launch().clone();
         let messages = launch.messages()?.len();
         server = server.restart().map_err(|e| {
-            let told = launch.messages().unwrap_or_default();
-            format!("round {round}: {e}\n{}", told.get(messages..).unwrap_or_default())
+            let summary = launch.messages().unwrap_or_default();
+            format!("round {round}: {e}\n{}", summary.get(messages..).unwrap_or_default())
         })?;
         let mut conn = connect(&server)?;
         for owner in &mut owners {
@@ -276,9 +276,9 @@ impl Owner {
                 Err(format!(
                     "{}: after {sql:?}\nfound  {}\nbefore {}\nafter  {}",
                     self.database(),
-                    told(&found),
-                    told(&self.tables),
-                    told(&after)
+                    summary(&found),
+                    summary(&self.tables),
+                    summary(&after)
                 )
                 .into())
             }
@@ -328,7 +328,7 @@ fn insert(name: &str, rows: &[(i64, String)]) -> String {
     format!("INSERT INTO {name} (id, v) VALUES {}", rows.join(", "))
 }
 
-fn told(tables: &Tables) -> String {
+fn summary(tables: &Tables) -> String {
     let all = tables.iter().map(|(name, table)| {
         let (first, last) = (table.rows.first().map(|(id, _)| id), table.rows.last().map(|(id, _)| id));
         format!(

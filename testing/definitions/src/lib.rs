@@ -27,7 +27,7 @@ pub mod run;
 pub mod snapshot;
 
 use mysql::{Conn, OptsBuilder};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub fn connect(server: &Running) -> Result<Conn> {
 /// How servers are started: the `binary`, or the one beside the running program; data in `folder`.
 pub fn launch(folder: &Path, binary: Option<&PathBuf>) -> Result<Launch> {
     // Functions are drawn with and without a word on what they do.
-    let launch = Launch::new(Kind::Duramen, folder)?.arg("--log-bin-trust-function-creators=ON");
+    let launch = Launch::new(ServerKind::Duramen, folder)?.arg("--log-bin-trust-function-creators=ON");
     Ok(match binary {
         Some(binary) => launch.binary(binary),
         None => launch,

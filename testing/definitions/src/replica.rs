@@ -31,7 +31,7 @@ use std::time::Instant;
 
 /// Which replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ReplicaKind {
     /// MySQL.
     MySql,
     /// MariaDB.
@@ -42,7 +42,7 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Which.
-    pub kind: Kind,
+    pub kind: ReplicaKind,
     /// One that runs, whose replication is set up anew; else one is started.
     pub at: Option<Address>,
 }
@@ -52,8 +52,8 @@ impl Wanted {
     pub fn parse(text: &str) -> Result<Self> {
         let (name, at) = text.split_once(':').map_or((text, None), |(name, at)| (name, Some(at)));
         let kind = match name {
-            "mysql" => Kind::MySql,
-            "mariadb" => Kind::MariaDb,
+            "mysql" => ReplicaKind::MySql,
+            "mariadb" => ReplicaKind::MariaDb,
             _ => return Err(format!("`{text}` begins neither with mysql nor with mariadb").into()),
         };
         Ok(Self { kind, at: at.map(Address::parse).transpose()? })
@@ -63,11 +63,11 @@ impl Wanted {
     pub fn is_missing(&self) -> Option<String> {
         match (&self.at, self.kind) {
             (Some(_), _) => None,
-            (None, Kind::MySql) => servers::mysqld().err().map(|e| e.to_string()),
-            (None, Kind::MariaDb) if servers::find("mariadbd").is_none() => {
+            (None, ReplicaKind::MySql) => servers::mysqld().err().map(|e| e.to_string()),
+            (None, ReplicaKind::MariaDb) if servers::find("mariadbd").is_none() => {
                 Some("mariadbd is not installed".to_owned())
             }
-            (None, Kind::MariaDb) => None,
+            (None, ReplicaKind::MariaDb) => None,
         }
     }
 }
@@ -149,11 +149,11 @@ impl Pair {
             .arg("--log-bin-trust-function-creators=1");
         let port = servers::free_port()?;
         let launch = match wanted.kind {
-            Kind::MySql => launch,
-            Kind::MariaDb => launch.arg(followers::mariadb::port_option(port)),
+            ReplicaKind::MySql => launch,
+            ReplicaKind::MariaDb => launch.arg(followers::mariadb::port_option(port)),
         };
         let source = launch.start()?;
-        let port = if wanted.kind == Kind::MySql { source.port() } else { port };
+        let port = if wanted.kind == ReplicaKind::MySql { source.port() } else { port };
         let follower = Follower::start(folder, wanted, &source, port)?;
         Ok(Self { source, follower, limits: Limits::of(wanted.kind) })
     }

@@ -10,7 +10,7 @@ use mysql::{Column, Conn};
 
 /// What a server said of an answer.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct Metadata {
     columns: Vec<Definition>,
     warnings: Vec<String>,
 }
@@ -59,7 +59,7 @@ impl Definition {
     }
 }
 
-impl Told {
+impl Metadata {
     /// What is told of these columns, and by SHOW WARNINGS, which is asked on this connection if
     /// there were any.
     ///
@@ -67,17 +67,17 @@ impl Told {
     /// Those of the connection.
     pub fn read(columns: &[Column], warnings: u16, conn: &mut Conn) -> mysql::Result<Self> {
         let columns = columns.iter().map(Definition::of).collect();
-        let mut told = Self { columns, warnings: Vec::new() };
+        let mut metadata = Self { columns, warnings: Vec::new() };
         if warnings > 0 {
             let rows: Vec<(String, u16, String)> = conn.query("SHOW WARNINGS")?;
-            told.warnings =
+            metadata.warnings =
                 rows.into_iter().map(|(level, code, text)| format!("{level} {code} {text}")).collect();
         }
-        Ok(told)
+        Ok(metadata)
     }
 
     /// How Duramen's differs from the reference's, in words that are the same for the same cause.
-    pub fn differences(&self, reference: &Told, sql: &str) -> Vec<String> {
+    pub fn differences(&self, reference: &Metadata, sql: &str) -> Vec<String> {
         let mut out = Vec::new();
         // 11. SHOW and information_schema.
         let is_system = sql.starts_with("SHOW ") || sql.contains("information_schema.");
@@ -89,9 +89,9 @@ impl Told {
                 }
             }
         }
-        let codes = |told: &Told| -> BTreeMap<String, usize> {
+        let codes = |metadata: &Metadata| -> BTreeMap<String, usize> {
             let mut counts = BTreeMap::new();
-            for warning in &told.warnings {
+            for warning in &metadata.warnings {
                 let code = warning.split(' ').take(2).collect::<Vec<_>>().join(" ");
                 *counts.entry(code).or_default() += 1;
             }

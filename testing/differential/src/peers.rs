@@ -3,14 +3,14 @@
 
 use crate::Result;
 use crate::answer::Answer;
-use crate::definition::Told;
+use crate::definition::Metadata;
 use crate::generator::Statement;
 use crate::parameters;
 use crate::tree::{Sql, text};
 use mysql::consts::ColumnFlags;
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, Opts, OptsBuilder, QueryResult, Text, Value};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ struct Peer {
     opts: Opts,
     conn: Option<Conn>,
     /// What it said of its last answer.
-    told: Told,
+    metadata: Metadata,
     /// If it was started here.
     server: Option<Running>,
 }
@@ -79,11 +79,17 @@ impl Peers {
             let server = launch.start()?;
             let socket = server.socket().to_string_lossy().into_owned();
             let opts = options().user(Some("root")).socket(Some(socket)).prefer_socket(false);
-            Ok(Peer { opts: opts.into(), conn: None, told: Told::default(), server: Some(server) })
+            Ok(Peer { opts: opts.into(), conn: None, metadata: Metadata::default(), server: Some(server) })
         };
-        let reference = against.map_or_else(|| start(Kind::MariaDb), at)?;
+        let reference = against.map_or_else(|| start(ServerKind::MariaDb), at)?;
         let is_mysql = against.is_some();
-        Ok(Self { duramen: start(Kind::Duramen)?, reference, judge: None, is_mysql, how: How::default() })
+        Ok(Self {
+            duramen: start(ServerKind::Duramen)?,
+            reference,
+            judge: None,
+            is_mysql,
+            how: How::default(),
+        })
     }
 
     /// Asks this MySQL about findings too: `USER:PASSWORD@HOST:PORT`.
@@ -125,7 +131,7 @@ impl Peers {
 
     /// How what both said of their last answers differs.
     pub fn differences_of_definitions(&self, sql: &str) -> Vec<String> {
-        self.duramen.told.differences(&self.reference.told, sql)
+        self.duramen.metadata.differences(&self.reference.metadata, sql)
     }
 
     /// What MySQL, if there is one, answers to the last statement of a script.
@@ -147,7 +153,7 @@ impl Peers {
 fn at(address: &str) -> Result<Peer> {
     let url = Opts::from_url(&format!("mysql://{address}"))?;
     let opts = OptsBuilder::from_opts(url).read_timeout(Some(PATIENCE)).prefer_socket(false);
-    Ok(Peer { opts: opts.into(), conn: None, told: Told::default(), server: None })
+    Ok(Peer { opts: opts.into(), conn: None, metadata: Metadata::default(), server: None })
 }
 
 impl Drop for Peers {
@@ -185,10 +191,10 @@ impl Peer {
 
     fn answer(&mut self, sql: &Sql, how: How) -> Answer {
         let Some(conn) = self.conn.as_mut() else { return Answer::Lost("not connected".into()) };
-        self.told = Told::default();
+        self.metadata = Metadata::default();
         let answered = match how.with_definitions && !how.is_prepared {
-            true => answer_and_told(conn, sql, how).map(|(answer, told)| {
-                self.told = told;
+            true => answer_and_metadata(conn, sql, how).map(|(answer, metadata)| {
+                self.metadata = metadata;
                 answer
             }),
             false => answer(conn, sql, how),
@@ -205,12 +211,12 @@ impl Peer {
 }
 
 /// The answer, and what is said of it besides.
-fn answer_and_told(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<(Answer, Told)> {
+fn answer_and_metadata(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<(Answer, Metadata)> {
     let result = conn.query_iter(sql.to_string())?;
     let columns = result.columns().as_ref().to_vec();
     let answer = read(result, how)?;
-    let told = Told::read(&columns, conn.warnings(), conn)?;
-    Ok((answer, told))
+    let metadata = Metadata::read(&columns, conn.warnings(), conn)?;
+    Ok((answer, metadata))
 }
 
 fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {

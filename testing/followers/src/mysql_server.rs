@@ -1,7 +1,7 @@
 //! A MySQL replica that goes by auto-position and applies in parallel.
 
 use crate::{Result, await_that, compare, connect, row_by_column};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct Replica {
 impl Replica {
     /// A fresh server with a log of its own and `workers` appliers.
     pub fn start(folder: &Path, workers: u32) -> Result<Self> {
-        let launch = Launch::new(Kind::MySql, folder)?
+        let launch = Launch::new(ServerKind::MySql, folder)?
             .arg("--server-id=3")
             .arg("--relay-log-recovery=ON")
             .arg("--log-bin-trust-function-creators=ON")

@@ -45,7 +45,7 @@ pub struct Reader {
 
 /// By which of its two places a reader goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ResumeBy {
     /// File and position.
     Position,
     /// A GTID set.
@@ -80,7 +80,13 @@ impl<'r> Follower<'r> {
     }
 
     /// Starts a run that ends with `mark`.
-    pub fn run(&self, source: &Running, place: Place, ca: Option<&Path>, mark: u32) -> Result<Run<'r>> {
+    pub fn run(
+        &self,
+        source: &Running,
+        resume_by: ResumeBy,
+        ca: Option<&Path>,
+        mark: u32,
+    ) -> Result<Run<'r>> {
         let (program, args) = self.reader.command.split_first().ok_or("no program")?;
         let mut command = Command::new(program);
         command
@@ -93,7 +99,7 @@ impl<'r> Follower<'r> {
             .env("READER_STATE", self.folder.join("state"))
             .env("READER_OUT", self.out())
             .env("READER_START", &self.start)
-            .env("READER_BY", if place == Place::Gtid { "gtid" } else { "position" })
+            .env("READER_BY", if resume_by == ResumeBy::Gtid { "gtid" } else { "position" })
             .env("READER_MARK", mark.to_string());
         if let Some(ca) = ca {
             command.env("READER_TLS", ca);

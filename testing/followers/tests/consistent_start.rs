@@ -8,7 +8,7 @@ use followers::mariadb::{self, Apply};
 use followers::{connect, mysql_server};
 use mysql::TxOpts;
 use mysql::prelude::Queryable;
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,7 +22,8 @@ const ACCOUNTS: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn source(folder: &Path) -> Running {
-    let source = Launch::new(Kind::Duramen, folder).unwrap().arg("--max-binlog-size=256K").start().unwrap();
+    let source =
+        Launch::new(ServerKind::Duramen, folder).unwrap().arg("--max-binlog-size=256K").start().unwrap();
     let accounts: Vec<String> = (1..=ACCOUNTS).map(|id| format!("({id}, 1000)")).collect();
     source
         .sql(&format!(

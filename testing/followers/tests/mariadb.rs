@@ -9,7 +9,7 @@ use followers::mariadb::{Apply, Positions, Replica, let_in, port_option};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
 use followers::{await_that, patience, seed, working_time};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn source(folder: &Path) -> (Running, u16) {
 
 fn source_with(folder: &Path, options: &[&str]) -> (Running, u16) {
     let port = servers::free_port().unwrap();
-    let source = Launch::new(Kind::Duramen, folder).unwrap().arg(port_option(port));
+    let source = Launch::new(ServerKind::Duramen, folder).unwrap().arg(port_option(port));
     // Several files, and transactions that have their own.
     let source = source.arg("--max-binlog-size=4M").arg("--binlog-large-commit-threshold=1M");
     let source = options.iter().fold(source, |source, option| source.arg(*option));

@@ -5,18 +5,18 @@
 //! these tests fail and say so.
 #![allow(clippy::unwrap_used)]
 
-use followers::readers::{Follower, Place, Reader, tables};
+use followers::readers::{Follower, Reader, ResumeBy, tables};
 use followers::{Result, await_that, connect};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// Where `cargo xtask readers` puts what it fetches and builds.
 fn fetched(path: &str) -> String {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers").join(path);
-    assert!(place.exists(), "{} is missing: run `cargo xtask readers`", place.display());
-    place.to_string_lossy().into_owned()
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers").join(path);
+    assert!(path.exists(), "{} is missing: run `cargo xtask readers`", path.display());
+    path.to_string_lossy().into_owned()
 }
 
 fn source_file(path: &str) -> PathBuf {
@@ -99,7 +99,8 @@ enum Begin {
 fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     // Transactions of a megabyte take the way of large ones.
-    let launch = Launch::new(Kind::Duramen, folder.path()).unwrap().arg("--binlog-large-commit-threshold=1M");
+    let launch =
+        Launch::new(ServerKind::Duramen, folder.path()).unwrap().arg("--binlog-large-commit-threshold=1M");
     let launch = options.iter().fold(launch, |launch, option| launch.arg(*option));
     let mut source = launch.start().unwrap();
     source
@@ -112,7 +113,7 @@ fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     let mut load = Load::start(&source).unwrap();
 
     // It follows while things happen.
-    let run = || follower.run(&source, Place::Position, None, 1).unwrap();
+    let run = || follower.run(&source, ResumeBy::Position, None, 1).unwrap();
     let happen = || {
         script(&source, "1-all-types.sql");
         script(&source, "2-changes.sql");
@@ -137,7 +138,7 @@ fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
 
     // Things happen while it is away; then it goes on from its position.
     script(&source, "3-definitions.sql");
-    let run = follower.run(&source, Place::Position, None, mark(&source, 2)).unwrap();
+    let run = follower.run(&source, ResumeBy::Position, None, mark(&source, 2)).unwrap();
     follower.await_end(run).unwrap();
     check(&source, &follower, reader, &["cdc"]);
 
@@ -148,7 +149,7 @@ fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     let source = source.restart().unwrap();
     script(&source, "4-after-a-kill.sql");
     let ca = folder.path().join("duramen/data/ca.pem");
-    let run = follower.run(&source, Place::Gtid, Some(&ca), mark(&source, 3)).unwrap();
+    let run = follower.run(&source, ResumeBy::Gtid, Some(&ca), mark(&source, 3)).unwrap();
     follower.await_end(run).unwrap();
     check(&source, &follower, reader, &["cdc", "sbtest"]);
 }

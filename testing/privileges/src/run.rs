@@ -116,7 +116,7 @@ pub fn run(
         tell(number, set);
         let is_common = common.contains(set);
         let wanted = |case: &Case| {
-            let is_own = sets::own(&case.needs).contains(set);
+            let is_own = sets::sets_of_case(&case.needs).contains(set);
             let tried = if case.only.is_empty() { is_common || is_own } else { case.only.contains(set) };
             tried && !case.spare.iter().any(|name| set.has(name))
         };

@@ -27,7 +27,7 @@ pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + S
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ServerKind {
     /// The server of this project.
     Duramen,
     /// The MariaDB that is installed on the machine.
@@ -79,7 +79,7 @@ const START_TENTHS: u32 = 600;
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    kind: Kind,
+    kind: ServerKind,
     home: PathBuf,
     duramen: Option<PathBuf>,
     args: Vec<String>,
@@ -89,7 +89,7 @@ pub struct Launch {
 
 impl Launch {
     /// A server whose data and error log are in `folder`, under its own name.
-    pub fn new(kind: Kind, folder: &Path) -> Result<Self> {
+    pub fn new(kind: ServerKind, folder: &Path) -> Result<Self> {
         let home = std::path::absolute(folder)?.join(kind.name());
         Ok(Self { kind, home, duramen: None, args: Vec::new(), variables: Vec::new(), tool: Vec::new() })
     }
@@ -130,9 +130,9 @@ impl Launch {
         let _ = fs::remove_dir_all(&self.home);
         fs::create_dir_all(&self.home)?;
         match self.kind {
-            Kind::Duramen => {}
-            Kind::MariaDb => install_mariadb(&self.data())?,
-            Kind::MySql => install_mysql(&self.data())?,
+            ServerKind::Duramen => {}
+            ServerKind::MariaDb => install_mariadb(&self.data())?,
+            ServerKind::MySql => install_mysql(&self.data())?,
         }
         self.start_again()
     }
@@ -169,13 +169,13 @@ impl Launch {
 
     fn command(&self) -> Result<Command> {
         let (program, args) = match (self.kind, &self.duramen) {
-            (Kind::Duramen, Some(binary)) => (binary.clone(), vec!["serve"]),
-            (Kind::Duramen, None) => (duramen()?, vec!["serve"]),
-            (Kind::MariaDb, _) => {
+            (ServerKind::Duramen, Some(binary)) => (binary.clone(), vec!["serve"]),
+            (ServerKind::Duramen, None) => (duramen()?, vec!["serve"]),
+            (ServerKind::MariaDb, _) => {
                 let program = find("mariadbd").ok_or("mariadbd is not installed")?;
                 (program, [&["--no-defaults"], MARIADB].concat())
             }
-            (Kind::MySql, _) => (mysqld()?, [&["--no-defaults"], MYSQL].concat()),
+            (ServerKind::MySql, _) => (mysqld()?, [&["--no-defaults"], MYSQL].concat()),
         };
         let mut command = match self.tool.split_first() {
             Some((tool, of_tool)) => {
@@ -218,7 +218,7 @@ pub struct Running {
 
 impl Running {
     /// Which server it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ServerKind {
         self.launch.kind
     }
 
@@ -330,13 +330,13 @@ impl Drop for Running {
     }
 }
 
-impl Kind {
+impl ServerKind {
     /// Its name in folders, tables and plots.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Duramen => "duramen",
-            Kind::MariaDb => "mariadb",
-            Kind::MySql => "mysql",
+            ServerKind::Duramen => "duramen",
+            ServerKind::MariaDb => "mariadb",
+            ServerKind::MySql => "mysql",
         }
     }
 }

@@ -15,7 +15,7 @@ mod session;
 use grammar::Grammar;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use session::{Says, Session, Watched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -77,7 +77,7 @@ pub struct Outcome {
 
 /// Soaks a Duramen that is started in `folder`.
 pub fn run(folder: &Path, options: &Options) -> Result<Outcome> {
-    let launch = Launch::new(Kind::Duramen, folder)?;
+    let launch = Launch::new(ServerKind::Duramen, folder)?;
     let launch = [
         "--innodb-lock-wait-timeout=1",
         "--lock-wait-timeout=1",

@@ -5,7 +5,7 @@ use super::workload::{Durability, Who};
 use super::{SERVERS, callgrind};
 use crate::Result;
 use servers::disk::{Disk, Seen};
-use servers::{Address, Kind, Launch, Running};
+use servers::{Address, Launch, Running, ServerKind};
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
@@ -80,7 +80,7 @@ impl Contender {
             _ => "with-log",
         });
         let is_ours = matches!(who, Who::Duramen | Who::DuramenCounted);
-        let kind = if is_ours { Kind::Duramen } else { Kind::MariaDb };
+        let kind = if is_ours { ServerKind::Duramen } else { ServerKind::MariaDb };
         let disk = Disk::new(&folder.join(format!("{}-disk", kind.name())))?;
         let mut launch = Launch::new(kind, &folder)?.binary(options.duramen()).variables(disk.variables());
         launch = match who {

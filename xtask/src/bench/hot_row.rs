@@ -118,11 +118,11 @@ impl Workload for HotRow {
     }
 
     fn bars(&self, tables: &[Table]) -> Vec<Bar> {
-        tables.iter().filter_map(hot_beside_spread).collect()
+        tables.iter().filter_map(hot_to_spread_ratio).collect()
     }
 }
 
-fn hot_beside_spread(table: &Table) -> Option<Bar> {
+fn hot_to_spread_ratio(table: &Table) -> Option<Bar> {
     let [hot, spread] = ROW_LABELS.map(|(label, _)| table.line(label));
     let (hot, spread) = (hot?, spread?);
     let share = hot.rate(0)? / spread.rate(0)?;

@@ -34,11 +34,11 @@ impl Progress {
         Self { began: Instant::now(), done: 0, all }
     }
 
-    fn step(&mut self) -> String {
+    fn advance(&mut self) -> String {
         self.done += 1;
         let gone = self.began.elapsed();
-        let left = gone.mul_f64(self.all.saturating_sub(self.done) as f64 / self.done as f64);
-        format!("[{}/{}, {} gone, {} to go]", self.done, self.all, clock(gone), clock(left))
+        let remaining = gone.mul_f64(self.all.saturating_sub(self.done) as f64 / self.done as f64);
+        format!("[{}/{}, {} gone, {} to go]", self.done, self.all, clock(gone), clock(remaining))
     }
 }
 
@@ -115,7 +115,7 @@ fn run_rounds(
                     let rate = samples.first().map_or(0.0, |(_, s)| s.per_second);
                     println!(
                         "  {} {} {}, {}: {rate:.1}/s",
-                        progress.step(),
+                        progress.advance(),
                         part.name,
                         row.label,
                         column.label

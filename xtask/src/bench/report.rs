@@ -26,7 +26,7 @@ impl Promises {
     }
 
     /// Prints them, and writes `promises.md`.
-    pub fn tell(&self, machine: &Machine, options: &Options) -> Result<()> {
+    pub fn write_reports(&self, machine: &Machine, options: &Options) -> Result<()> {
         if self.bars.is_empty() {
             return Ok(());
         }
@@ -63,12 +63,12 @@ pub fn write(
 ) -> Result<()> {
     let bars = workload.bars(&measured.tables);
     let multiples = options.relative.then(|| measured.in_multiples(workload));
-    let told = multiples.as_ref().unwrap_or(measured);
-    for table in &told.tables {
+    let shown = multiples.as_ref().unwrap_or(measured);
+    for table in &shown.tables {
         let path = options.out.join(plot_name(workload, &table.part));
         plot::draw(workload, table, &path)?;
     }
-    let text = markdown::section(workload, told, &bars, machine)?;
+    let text = markdown::section(workload, shown, &bars, machine)?;
     Ok(std::fs::write(options.out.join(format!("{}.md", workload.name())), text)?)
 }
 
