@@ -65,7 +65,11 @@ struct Slot {
 const STACK: usize = 64 << 10;
 
 impl Outbox {
-    pub(crate) fn new(connection: &ConnectionSlot, counters: Arc<Counters>, threads: Arc<Threads>) -> Arc<Self> {
+    pub(crate) fn new(
+        connection: &ConnectionSlot,
+        counters: Arc<Counters>,
+        threads: Arc<Threads>,
+    ) -> Arc<Self> {
         let (slot, sent) = (Mutex::default(), Condvar::new());
         Arc::new(Self { socket: connection.sender(), slot, sent, counters, threads })
     }

@@ -56,7 +56,7 @@ fn index(session: &Session, random: &mut Random, table: &mut Table, quoted: &str
         let name = table.keys.remove(random.below(table.keys.len() as u64) as usize);
         return Some(format!("DROP INDEX {} ON {quoted}", session.quote(random, &name)));
     }
-    // CREATE INDEX has the parts behind the table.
+    // CREATE INDEX has the parts after the table.
     let text = key(session, random, table)?;
     let name = table.keys.last()?.clone();
     let (head, parts) = text.split_once(" (")?;

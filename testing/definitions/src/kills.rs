@@ -2,7 +2,7 @@
 //! over.
 //!
 //! Each session owns a database and knows what it must hold: after each acknowledged statement that
-//! is one state, and while one is in flight either the state before it or the one behind it. After
+//! is one state, and while one is in flight either the state before it or the one after it. After
 //! each kill the server must start and show one of the two: tables, columns, indexes, rows, and the
 //! rows that each index finds.
 
@@ -39,7 +39,7 @@ pub struct Outcome {
 /// A table as its session knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Table {
-    /// Columns behind `id` and `v`, in order.
+    /// Columns after `id` and `v`, in order.
     columns: Vec<String>,
     /// Indexes by name, with their columns; PRIMARY is one.
     indexes: BTreeMap<String, String>,

@@ -74,7 +74,7 @@ fn parse(args: &[String]) -> Result<Option<Asked>> {
     Ok(runs.then_some(asked))
 }
 
-/// Runs and tells; true if nothing was found.
+/// Runs and reports; true if nothing was found.
 fn answer(asked: &Asked) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     let seed = asked.options.seed;

@@ -66,7 +66,7 @@ struct Template {
     snapshot: Snapshot,
 }
 
-/// Damages files and starts servers; `report` hears of each finding at once.
+/// Damages files and starts servers; `report` gets each finding at once.
 pub fn run(test_bed: &TestBed, options: &Options, mut report: impl FnMut(&str)) -> Result<Outcome> {
     let templates = templates(test_bed)?;
     let mut random = Random::new(options.seed);
@@ -89,7 +89,7 @@ pub fn run(test_bed: &TestBed, options: &Options, mut report: impl FnMut(&str)) 
 }
 
 /// One directory after a clean stop, and one as a kill leaves it: both with table files, several
-/// log files and a log behind them.
+/// log files and a log after them.
 fn templates(test_bed: &TestBed) -> Result<Vec<Template>> {
     let launch_of = |name: &str| -> Result<Launch> {
         Ok(kills::arguments(launch(&test_bed.folder.join(name), test_bed.binary.as_ref())?))
@@ -115,8 +115,9 @@ fn templates(test_bed: &TestBed) -> Result<Vec<Template>> {
     ])
 }
 
-/// Waits until the mark of what was flushed has all of the log. It is written behind the flushes,
-/// and a busy machine is late with it; damage behind it can't be told from the torn end of a log.
+/// Waits until the mark of what was flushed has all of the log. It is written after the flushes,
+/// and a busy machine is late with it; damage after it can't be distinguished from the torn end of
+/// a log.
 fn await_mark(server: &Running) -> Result<()> {
     let status: Option<Row> = connect(server)?.query_first("SHOW BINARY LOG STATUS")?;
     let (file, position): (String, u64) =

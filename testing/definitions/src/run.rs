@@ -64,7 +64,7 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
 }
 
-/// Runs batches until one of the bounds is met; `report` hears of each finding at once.
+/// Runs batches until one of the bounds is met; `report` gets each finding at once.
 pub fn run(test_bed: &TestBed, options: &Options, mut report: impl FnMut(&Finding)) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let until = Instant::now() + options.time;
@@ -160,7 +160,7 @@ fn unstartable<'a>(test_bed: &TestBed, cases: Vec<&'a Case>) -> Result<Vec<&'a C
     Ok(found)
 }
 
-/// Tells of a case that fails, reduced to what it takes.
+/// Reports a case that fails, reduced to what it takes.
 fn reduced(test_bed: &TestBed, options: &Options, case: &Case, of_batch: &Verdict) -> Result<Finding> {
     let examined = |statements: &[Statement]| -> Result<Verdict> {
         let server = test_bed.start()?;

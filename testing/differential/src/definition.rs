@@ -23,7 +23,7 @@ struct Definition {
 
 /// Flags of columns that have keys.
 const KEYS: &[&str] = &["PRI_KEY_FLAG", "UNIQUE_KEY_FLAG", "MULTIPLE_KEY_FLAG", "PART_KEY_FLAG"];
-/// Flags that are not told to clients, or by one server alone: NUM is the client library's.
+/// Flags that are not sent to clients, or by one server alone: NUM is the client library's.
 const IGNORED: ColumnFlags = ColumnFlags::NUM_FLAG;
 
 impl Definition {
@@ -60,8 +60,8 @@ impl Definition {
 }
 
 impl Metadata {
-    /// What is told of these columns, and by SHOW WARNINGS, which is asked on this connection if
-    /// there were any.
+    /// What is reported of these columns, and by SHOW WARNINGS, which is asked on this connection
+    /// if there were any.
     ///
     /// # Errors
     /// Those of the connection.
@@ -132,7 +132,7 @@ fn described(field: &str, ours: &str, theirs: &str, column: &Definition) -> Stri
     }
 }
 
-/// 10. The fields that MySQL tells of the tables that it makes for such a query.
+/// 10. The fields that MySQL reports of the tables that it makes for such a query.
 fn is_of_made_table(field: &str, sql: &str) -> bool {
     let makes = [" GROUP BY ", "SELECT DISTINCT ", " UNION ", " EXCEPT ", " INTERSECT ", "FROM (SELECT "];
     matches!(field, "org_name" | "org_table" | "table" | "flags")
@@ -145,7 +145,7 @@ fn is_explained(field: &str, ours: &Definition, theirs: &Definition) -> bool {
     match field {
         // 9. The length of what is longer than any column.
         "length" if both("length", |length| length.parse::<u64>().is_ok_and(|n| n >= 65_535)) => true,
-        // 10. MySQL tells columns of the temporary tables that it makes.
+        // 10. MySQL reports columns of the temporary tables that it makes.
         "org_name" | "type" | "length" | "flags" | "decimals"
             if theirs.get("org_table").is_empty() && !theirs.get("org_name").is_empty() =>
         {

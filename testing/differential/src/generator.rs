@@ -99,7 +99,7 @@ impl Generator {
         }
     }
 
-    /// Ends the transaction and looks at all that is left.
+    /// Ends the transaction and reads all that remains.
     fn finish(&mut self, script: &mut Vec<Statement>) {
         if self.in_transaction {
             script.push(unordered(text("COMMIT")));

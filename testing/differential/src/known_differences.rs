@@ -148,7 +148,7 @@ fn generated_values(case: &Case<'_>) -> bool {
     is_strict || case.reference.error() == Some(1901) || is_unchanged
 }
 
-/// Both refuse a change, of several reasons each another one: MySQL looks at the columns that are
+/// Both refuse a change, of several reasons each another one: MySQL checks the columns that are
 /// given in their order and then for missing ones, MariaDB for missing ones first; and texts that
 /// are too long or no numbers have other errors.
 fn first_error(case: &Case<'_>) -> bool {
@@ -220,8 +220,8 @@ fn nulls_that_stay(case: &Case<'_>) -> bool {
 }
 
 /// MySQL's bit operators give unsigned numbers, and so are differences with them; MariaDB's CASE
-/// and the like forget it, and MariaDB takes the least number off without a look, or makes a
-/// decimal of it.
+/// and the like forget it, and MariaDB subtracts the least number unchecked, or makes a decimal of
+/// it.
 fn unsigned_difference(case: &Case<'_>) -> bool {
     let is_refused = |start: &str| match case.duramen {
         Answer::Error { number: 1690, message } => message.starts_with(start),
@@ -313,7 +313,7 @@ fn dropped_default(case: &Case<'_>) -> bool {
     case.duramen.error() == Some(1364) && goes_on && case.inserts()
 }
 
-/// A row that a CHECK refuses is left out under IGNORE; MariaDB fails the statement.
+/// A row that a CHECK refuses is omitted under IGNORE; MariaDB fails the statement.
 fn check_and_ignore(case: &Case<'_>) -> bool {
     case.reference.error() == Some(4025) && case.names(&["INSERT IGNORE"])
 }
@@ -334,7 +334,7 @@ fn cut_decimals(case: &Case<'_>) -> bool {
     })
 }
 
-/// MariaDB reads the number that a subquery gives as a date, or a text beside it as a number, and
+/// MariaDB reads the number that a subquery gives as a date, or a text next to it as a number, and
 /// fails the change for it.
 fn conversions_with_subqueries(case: &Case<'_>) -> bool {
     let is_conversion = matches!(case.reference, Answer::Error { number: 1292, message }
@@ -436,7 +436,7 @@ fn order_of_members(case: &Case<'_>) -> bool {
 }
 
 /// Both reckon two digits for an hour where they make a temporary table for TIME_FORMAT(), and cut
-/// what comes behind.
+/// what comes after.
 fn hours_of_three_digits(case: &Case<'_>) -> bool {
     /// Of `%r %T %p`, but for the last character.
     const COMPARED_MAX: usize = 22;

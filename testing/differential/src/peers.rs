@@ -1,5 +1,5 @@
 //! The two servers, and a database that is made anew on both for each episode. Duramen is compared
-//! with a MariaDB that is started beside it, or with a MySQL that is there already.
+//! with a MariaDB that is started next to it, or with a MySQL that is there already.
 
 use crate::Result;
 use crate::answer::Answer;
@@ -18,7 +18,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// MySQL 8.4's default sql_mode, and what else has to be the same on both. MariaDB cuts fractions
-/// of seconds unless it is told to round them, as MySQL does ("Fractional Seconds in Time Values").
+/// of seconds unless it is set to round them, as MySQL does ("Fractional Seconds in Time Values").
 const SESSION: &[&str] = &[
     "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
      ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
@@ -247,7 +247,7 @@ pub fn read(mut result: QueryResult<'_, '_, '_, Text>, how: How) -> mysql::Resul
     Ok(Answer::Rows(rows))
 }
 
-/// A column's type as the server tells it.
+/// A column's type as the server reports it.
 fn type_of(column: &Column) -> String {
     let sign = if column.flags().contains(ColumnFlags::UNSIGNED_FLAG) { " unsigned" } else { "" };
     let ty = format!("{:?}", column.column_type());

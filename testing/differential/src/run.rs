@@ -19,7 +19,7 @@ pub struct Options {
     pub statements: u64,
     /// What the episodes are drawn from.
     pub seed: u64,
-    /// Runs this episode alone, by the seed that its finding told.
+    /// Runs this episode alone, by the seed that its finding printed.
     pub episode: Option<u64>,
     /// How long a finding is reduced.
     pub reduction: Duration,
@@ -97,12 +97,12 @@ pub struct Summary {
     pub findings: Vec<Finding>,
     /// More of them, of a shape that was found before.
     pub repeated: u64,
-    /// Lines of Duramen's error log that tell of panics.
+    /// Lines of Duramen's error log that report panics.
     pub panics: Vec<String>,
 }
 
-/// Runs episodes; `tell` gets each finding when it is made.
-pub fn run(peers: &mut Peers, options: &Options, mut tell: impl FnMut(&Finding)) -> Result<Summary> {
+/// Runs episodes; `report` gets each finding when it is made.
+pub fn run(peers: &mut Peers, options: &Options, mut report: impl FnMut(&Finding)) -> Result<Summary> {
     let mut summary = Summary::default();
     let mut seeds = stdx::random::Random::new(options.seed);
     let begun = Instant::now();
@@ -115,7 +115,7 @@ pub fn run(peers: &mut Peers, options: &Options, mut tell: impl FnMut(&Finding))
             if summary.findings.iter().any(|f| f.shape() == finding.shape()) {
                 summary.repeated += 1;
             } else {
-                tell(&finding);
+                report(&finding);
                 summary.findings.push(finding);
             }
         }
@@ -271,7 +271,7 @@ fn difference_kind(comparison: Comparison) -> Option<DifferenceKind> {
     }
 }
 
-/// True for what makes and fills tables, and for looks at them as a whole.
+/// True for what makes and fills tables, and for queries of them as a whole.
 fn is_filling(statement: &Statement) -> bool {
     !is_query(statement) || statement.sql.to_string().starts_with("SELECT * ")
 }

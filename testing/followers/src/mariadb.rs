@@ -126,10 +126,10 @@ impl Replica {
         Ok(())
     }
 
-    /// MariaDB's receiver expects a statement's last rows behind the others. When it connects again
+    /// MariaDB's receiver expects a statement's last rows after the others. When it connects again
     /// by file and offset it does not forget that, and stops at the Rotate event that every source
-    /// sends first (1595). `START SLAVE` goes on in that place. A source that leaves a statement's
-    /// end out stops it as well, but anywhere: only the place of the cut counts.
+    /// sends first (1595). `START SLAVE` goes on at that position. A source that leaves a
+    /// statement's end out stops it as well, but anywhere: only the offset of the cut counts.
     fn is_cut_between_rows(&self, status: &HashMap<String, String>) -> Result<bool> {
         if status["Using_Gtid"] != "No" || status["Last_IO_Errno"] != "1595" {
             return Ok(false);
@@ -144,8 +144,8 @@ impl Replica {
         Ok(cut.is_some() && cut.as_deref() == expected)
     }
 
-    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may
-    /// not lag.
+    /// Waits until it holds all that `source` has; no session may change that meanwhile. Then it
+    /// may not lag.
     pub fn await_source(&self, source: &Running, patience: Duration) -> Result<()> {
         let end = source.sql("SHOW BINARY LOG STATUS")?;
         let mut columns = end.split('\t');
@@ -163,7 +163,7 @@ impl Replica {
         caught_up.or_else(|e| Err(format!("{e}; {}", self.status_text()?).into()))
     }
 
-    /// Where it is, for whoever waits in vain.
+    /// Where it is, for the error of a wait that timed out.
     fn status_text(&self) -> Result<String> {
         let status = self.status()?;
         let of = |name: &&str| status.get(*name).map(|value| format!("{name} {value}"));

@@ -94,8 +94,8 @@ impl Replica {
         Ok(())
     }
 
-    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may
-    /// not lag.
+    /// Waits until it holds all that `source` has; no session may change that meanwhile. Then it
+    /// may not lag.
     pub fn await_source(&self, source: &Running, patience: Duration) -> Result<()> {
         let all = source.sql("SELECT REPLACE(@@GLOBAL.gtid_executed, CHAR(10), '')")?;
         let there = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{all}', 1)");

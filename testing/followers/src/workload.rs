@@ -1,9 +1,9 @@
 //! Mixed work for a source: several sessions that change rows of all types, define, go back,
 //! prepare and commit.
 //!
-//! What they say follows from the seed; in which order the server hears it does not. Statements may
-//! fail, for the sessions get in each other's way; which errors there were is in the [`Report`]. A
-//! session whose server is gone waits for it to come back.
+//! What they say follows from the seed; in which order the server receives it does not. Statements
+//! may fail, for the sessions get in each other's way; which errors there were is in the
+//! [`Report`]. A session whose server is gone waits for it to come back.
 
 mod columns;
 mod definitions;
@@ -21,12 +21,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use stdx::random::Random;
 
-/// What a workload has beside rows of the common types.
+/// What a workload has besides rows of the common types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Features {
     /// Columns of type JSON.
     pub json: bool,
-    /// Definitions beside the rows.
+    /// Definitions in addition to the rows.
     pub definitions: bool,
     /// Accounts and privileges.
     pub accounts: bool,

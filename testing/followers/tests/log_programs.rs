@@ -22,7 +22,7 @@ impl Program {
         command
     }
 
-    /// Told where the server is.
+    /// Connected to the server.
     fn remote(&self, source: &Running) -> Command {
         let mut command = self.command();
         let port = format!("--port={}", source.port());

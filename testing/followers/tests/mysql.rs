@@ -1,4 +1,4 @@
-//! A MySQL replica of Duramen, as it is: by GTID auto-position, with parallel workers, beside a
+//! A MySQL replica of Duramen, as it is: by GTID auto-position, with parallel workers, under a
 //! sysbench load, over a network that fails, and with servers that are killed. All tables are equal
 //! in the end, nothing was refused, and nothing lags.
 //!

@@ -1,8 +1,8 @@
-//! Change-data readers of four languages behind the real server: each follows all column types,
-//! changes, definitions, failed and large transactions, and the log's rotations, beside sysbench,
-//! goes on from its stored place after it was away and after the server was killed, and at the end
-//! has every table as the source has it. `cargo xtask readers` fetches the readers; without them
-//! these tests fail and say so.
+//! Change-data readers of four languages following the real server: each follows all column types,
+//! changes, definitions, failed and large transactions, and the log's rotations, concurrently with
+//! sysbench, goes on from its stored position after it was away and after the server was killed,
+//! and at the end has every table as the source has it. `cargo xtask readers` fetches the readers;
+//! without them these tests fail and say so.
 #![allow(clippy::unwrap_used)]
 
 use followers::readers::{Follower, Reader, ResumeBy, tables};
@@ -30,7 +30,8 @@ fn program(path: &str) -> String {
 /// How a DECIMAL within a JSON document is shown: as a text, by each in its own way.
 const DECIMAL_IN_JSON: &str = r#"{"name": null, "price": 12.50}"#;
 
-/// Small commits that go on beside everything else, until they are stopped or the server is gone.
+/// Small commits that go on concurrently with everything else, until they are stopped or the server
+/// is gone.
 struct Load(Child);
 
 impl Load {

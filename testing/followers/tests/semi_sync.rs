@@ -36,7 +36,7 @@ fn source(folder: &Path, timeout: Duration, point: &str, options: &[String]) -> 
     source
 }
 
-/// Whoever acknowledges.
+/// A semi-synchronous replica of either server.
 enum Replica {
     MariaDb(mariadb::Replica),
     MySql(mysql_server::Replica),

@@ -1,11 +1,11 @@
-//! Where a server is and who asks: what client programs are told.
+//! Where a server is and who asks: the arguments of client programs.
 
 use crate::Result;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A server that client programs can reach, whoever started it.
+/// A server that client programs can reach, however it was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     endpoint: Endpoint,
@@ -77,7 +77,7 @@ impl Address {
         options
     }
 
-    /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen and
+    /// A client program of MariaDB's, with this server's address. Without TLS, which Duramen and
     /// MySQL offer by default and MariaDB does not, and which would measure the client.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -89,7 +89,7 @@ impl Address {
         command
     }
 
-    /// sysbench, told the same.
+    /// sysbench, with the same address.
     pub fn sysbench(&self) -> Command {
         let mut command = Command::new("sysbench");
         command.args(self.options().iter().map(|option| option.replacen("--", "--mysql-", 1)));

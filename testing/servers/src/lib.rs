@@ -1,8 +1,8 @@
-//! Real servers for tests and benchmarks: Duramen, and a MariaDB or MySQL beside it, started on
+//! Real servers for tests and benchmarks: Duramen, and a MariaDB or MySQL next to it, started on
 //! loopback in directories of their own, with equal settings, and ended when dropped.
 //!
 //! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and
-//! start it again on what it left behind. [`address`] is what client programs are told, [`disk`]
+//! start it again on what it left behind. [`address`] is the arguments of client programs, [`disk`]
 //! puts another disk under a server, [`published`] is what published workloads say, [`arguments`]
 //! the testing programs' command line.
 
@@ -48,7 +48,7 @@ const COMMON: &[&str] = &[
     "--server-id=1",
 ];
 
-/// What only MariaDB needs to be told: row events as Duramen writes them, and the rest as fast as
+/// What only MariaDB needs to be set: row events as Duramen writes them, and the rest as fast as
 /// it goes.
 const MARIADB: &[&str] = &[
     "--log-bin=binlog",
@@ -61,7 +61,7 @@ const MARIADB: &[&str] = &[
     "--user=root",
 ];
 
-/// What only MySQL needs to be told.
+/// What only MySQL needs to be set.
 const MYSQL: &[&str] = &[
     "--log-bin=binlog",
     "--gtid-mode=ON",
@@ -94,7 +94,7 @@ impl Launch {
         Ok(Self { kind, home, duramen: None, args: Vec::new(), variables: Vec::new(), tool: Vec::new() })
     }
 
-    /// Runs this binary where the server is Duramen, not the one that lies beside the running
+    /// Runs this binary where the server is Duramen, not the one that lies next to the running
     /// program.
     #[must_use]
     pub fn binary(mut self, duramen: impl Into<PathBuf>) -> Self {
@@ -116,7 +116,7 @@ impl Launch {
         self
     }
 
-    /// Runs it under a program that takes the server's command line behind its own, as valgrind
+    /// Runs it under a program that takes the server's command line after its own, as valgrind
     /// does.
     #[must_use]
     pub fn under(mut self, tool: impl IntoIterator<Item = String>) -> Self {
@@ -254,12 +254,12 @@ impl Running {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// What client programs are told.
+    /// The arguments of client programs.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// A client program of MariaDB's, told where this server is.
+    /// A client program of MariaDB's, with this server's address.
     pub fn client(&self, program: &str) -> Command {
         self.address.client(program)
     }

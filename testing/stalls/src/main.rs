@@ -3,19 +3,19 @@
 //! Some dozens of clients commit one small row each, all the time, at full durability. First the
 //! server is left to that; then, one after another, log files are rotated and purged, checkpoints
 //! are made, tables are compacted, a query sorts more than memory takes, and one large transaction
-//! runs and commits. For each such window the program tells percentiles of the small commits'
+//! runs and commits. For each such window the program prints percentiles of the small commits'
 //! times, and how many times the quiet ones they are.
 //!
 //! Commits are due at fixed moments, at a part of the rate that the server reaches when it is
-//! quiet. Beside the time from the sending of a commit the time from its due moment is told:
+//! quiet. Next to the time from the sending of a commit the time from its due moment is printed:
 //! clients that wait send nothing, so that a stall of a second is hardly seen in the former, while
 //! the latter counts it for every commit that it kept waiting.
 //!
-//! At the end it tells of the longest pauses, in which nobody was answered: when they were, and
+//! At the end it prints the longest pauses, in which no writer was answered: when they were, and
 //! what the server's threads did.
 //!
 //! Reading order: this file (the windows), [`writers`] (the clients), [`times`] and [`pauses`]
-//! (what is told).
+//! (what is printed).
 
 mod pauses;
 mod times;
@@ -163,7 +163,7 @@ fn measure(server: &servers::Running, options: &Options) -> Result<()> {
             Ok(control.query_drop(format!("UPDATE big SET n = n + 1 WHERE {range}"))?)
         })
     })?;
-    // Without a limit the order of a derived table may be left out.
+    // Without a limit the order of a derived table may be omitted.
     let sorted = "SELECT * FROM big ORDER BY c, id DESC LIMIT 1000000000";
     window("a query that sorts the large table", &mut || {
         Ok(control.query_drop(format!("SELECT COUNT(*), MAX(n) FROM ({sorted}) sorted"))?)

@@ -1,13 +1,13 @@
 //! Pauses: when no commit was answered though some were under way, and what the server's threads
 //! did then.
 //!
-//! A watcher looks at the writers' last answer all the time. Once that is too long ago it looks at
+//! A watcher reads the writers' last answer all the time. Once that is too long ago it samples
 //! the server's threads as the operating system shows them, again and again until the next answer:
 //! which run, which are in which system call, with which file, and where in the kernel they wait
-//! there. What was seen in most looks is what the pause was made of.
+//! there. What was seen in most samples is what the pause was made of.
 //!
-//! The watcher tells how late it was woken itself, and how idle the machine was: a pause in which
-//! nobody's threads got a processor is the machine's.
+//! The watcher reports how late it was woken itself, and how idle the machine was: a pause in which
+//! no thread got a processor is the machine's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks.
+/// Between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(2);
-/// Pauses of a window that are told one by one, the longest ones.
+/// Pauses of a window that are printed one by one, the longest ones.
 const SHOWN_MAX: usize = 4;
-/// What a thread did is told if it was seen in this part of the looks, at least.
+/// What a thread did is printed if it was seen in this part of the samples, at least.
 const SHARE_MIN: usize = 5;
 
 /// The system calls that a server stands still in (x86-64), and whether their first argument is a
@@ -58,7 +58,7 @@ pub struct Pause {
     late: Duration,
     /// The part of the machine's processors that had nothing to do.
     idle: f64,
-    /// How many threads were seen at what, in all looks.
+    /// How many threads were seen at what, in all samples.
     seen: BTreeMap<String, usize>,
 }
 
@@ -111,7 +111,7 @@ fn doing(process: &Path, call: &str, place: &str) -> Option<String> {
     Some(format!("{name}{file} ({place})"))
 }
 
-/// Watches until `stop`; `waiting` tells for how long nobody was answered that waits, as of now.
+/// Watches until `stop`; `waiting` returns for how long no waiting writer was answered, as of now.
 /// Returns the pauses of `min` and longer, each with the moment it began.
 pub fn watch(
     mut threads: Threads,

@@ -1,4 +1,4 @@
-//! What a run of the mix came to, and how it is told.
+//! What a run of the mix came to, and how it is printed.
 
 use crate::transactions::TransactionType;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Outcome {
     pub orders: Vec<(u32, u32, u32)>,
     /// Payments whose commit was acknowledged.
     pub payments: u64,
-    /// Transactions of which nobody knows how they ended.
+    /// Transactions whose outcome is unknown.
     pub in_flight: u64,
     /// Terminals that lost their connection.
     pub lost_connections: u64,

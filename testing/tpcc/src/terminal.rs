@@ -26,7 +26,7 @@ pub struct Mix {
 }
 
 /// Runs the mix. A terminal whose connection is lost ends, and so does one that meets an error it
-/// cannot retry; the outcome tells both.
+/// cannot retry; the outcome has both.
 pub fn run(target: &Target, scale: &Scale, mix: &Mix) -> Result<Outcome> {
     // All connect before any begins, so that no terminal measures the others' connecting.
     let sessions: Vec<Session> =

@@ -71,8 +71,8 @@ const LOG: &str = "binlog::log::";
 /// replies.
 const FOR_OTHERS: [&str; 4] = ["storage::", "sql::", "server::", "FnOnce::call_once"];
 
-/// Reads a dump: of each function (`fn=`) lines of a place and a cost, and of each that it calls
-/// (`cfn=`, `calls=`) one line with all that those calls cost. A name is told once,
+/// Reads a dump: of each function (`fn=`) lines of an address and a cost, and of each that it calls
+/// (`cfn=`, `calls=`) one line with all that those calls cost. A name is written once,
 /// `(number) name`, and is its number from then on.
 fn read(dump: &str) -> Result<Instructions> {
     let mut names = Names::default();

@@ -19,7 +19,7 @@ pub struct Contender {
     local: Option<Local>,
     /// What a server given by address had before.
     before: Option<String>,
-    /// What [`set_files_ahead`](Self::set_files_ahead) was told last.
+    /// What [`set_files_ahead`](Self::set_files_ahead) was set to last.
     files_ahead: Cell<Option<u32>>,
 }
 
@@ -100,7 +100,7 @@ impl Contender {
         })
     }
 
-    /// What client programs are told.
+    /// The arguments of client programs.
     pub fn address(&self) -> &Address {
         &self.address
     }

@@ -147,7 +147,7 @@ impl Workload for InstructionsPerCommit {
         }
         let clients = CLIENTS[row];
         // Few clients commit seldom. All rounds change less than a tenth of the rows, else the
-        // server looks at the table's statistics again.
+        // server reads the table's statistics again.
         let seconds = [15, 6, 4][row];
         // What was left to do from before is done in a run that does not count.
         counted(server, clients, 1)?;

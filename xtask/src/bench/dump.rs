@@ -42,7 +42,7 @@ CREATE TABLE documents (
   PRIMARY KEY (id), UNIQUE KEY by_name (name)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 ";
 
-/// What tells two copies of the tables apart.
+/// What distinguishes two copies of the tables apart.
 const DIGEST: &str = "\
 SELECT COUNT(*), SUM(id), SUM(customer), SUM(total), SUM(CRC32(CONCAT_WS('|', placed, state, note))) FROM orders;
 SELECT COUNT(*), SUM(id), SUM(CRC32(CONCAT_WS('|', name, weight, HEX(thumb), body))) FROM documents;

@@ -1,4 +1,4 @@
-//! What one flush takes: a child of this program writes and flushes a file beside the server's, on
+//! What one flush takes: a child of this program writes and flushes a file next to the server's, on
 //! the disk that the server sees.
 
 use super::SERVERS;

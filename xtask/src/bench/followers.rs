@@ -1,5 +1,5 @@
 //! What followers of the log cost those who commit: the same inserts with none, with some that keep
-//! up, and with some that have stopped reading. And how far they are behind where nobody waits for
+//! up, and with some that have stopped reading. And how far they lag where nobody waits for
 //! the disk.
 //!
 //! A follower takes the stream and throws it away, so that what is measured is the server's part.
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What all commits must keep of their rate.
 const SHARE_MIN: f64 = 0.9;
 
-/// Inserts of sysbench beside followers.
+/// Inserts of sysbench while followers read.
 pub struct Followers {
     time: u32,
 }

@@ -1,4 +1,4 @@
-//! The hot row: all clients update one row, beside the same update spread over many.
+//! The hot row: all clients update one row, compared with the same update spread over many.
 
 use super::SERVERS;
 use super::contender::Contender;
@@ -58,7 +58,7 @@ pub fn make_counters(server: &Contender, rows: u32) -> Result<()> {
     server.sql(&script).map(drop)
 }
 
-/// Runs the script, and makes sure that the counters tell as many updates as were acknowledged.
+/// Runs the script, and makes sure that the counters show as many updates as were acknowledged.
 pub fn run(server: &Contender, update: Update, threads: u32, seconds: u32) -> Result<Outcome> {
     let args: &[String] = match update {
         Update::Hot => &["--rows=1".into()],

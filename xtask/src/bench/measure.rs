@@ -68,7 +68,7 @@ pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progre
     Ok(Measured { versions, peers, tables: done? })
 }
 
-/// A part's columns, and one for each server given by address beside each of MariaDB's. Such a
+/// A part's columns, and one for each server given by address next to each of MariaDB's. Such a
 /// server cannot be slowed.
 fn with_peers(part: &Part, options: &Options) -> Vec<Column> {
     let mut columns = part.columns.clone();
@@ -105,7 +105,7 @@ fn run_rounds(
     for round in 0..workload.rounds(options.rounds) {
         for (p, part) in parts.iter().enumerate() {
             for at in 0..part.rows.len() {
-                // There and back: what drifts while they run, as a disk's speed, is nobody's gain.
+                // There and back: what drifts while they run, as a disk's speed, favors neither.
                 let r = if round % 2 == 0 { at } else { part.rows.len() - 1 - at };
                 let row = &part.rows[r];
                 for turn in 0..part.columns.len() {

@@ -32,7 +32,7 @@ enum Run {
         args: &'static [&'static str],
         files_ahead: u32,
     },
-    /// One flush at a time of a file beside the server's, so many bytes each.
+    /// One flush at a time of a file next to the server's, so many bytes each.
     Flush {
         bytes: u64,
     },

@@ -1,5 +1,5 @@
-//! How results are told: a table in the terminal, the same and more as Markdown ([`markdown`]), and
-//! plots ([`plot`], on [`axis`]).
+//! How results are printed: a table in the terminal, the same and more as Markdown ([`markdown`]),
+//! and plots ([`plot`], on [`axis`]).
 
 mod axis;
 mod markdown;
@@ -13,7 +13,7 @@ use super::workload::{Part, Who, Workload};
 use crate::Result;
 use std::path::Path;
 
-/// What was promised beside what was found, of all workloads of a run.
+/// What was promised and what was found, of all workloads of a run.
 #[derive(Default)]
 pub struct Promises {
     bars: Vec<(String, Bar)>,
@@ -112,7 +112,7 @@ fn title(workload: &dyn Workload, part: &Part) -> String {
     }
 }
 
-/// Columns of Duramen and of another server that are set alike, or Duramen's only one beside each
+/// Columns of Duramen and of another server that are set alike, or Duramen's only one next to each
 /// other one.
 fn compared(table: &Table) -> Vec<(usize, usize)> {
     let columns = &table.part.columns;

@@ -31,7 +31,7 @@ pub fn sysbench<S: AsRef<str>>(server: &Contender, test: &str, command: &str, ar
     Err(format!("sysbench {test} {command} on {}: {}\n{errors}", server.name, said.join("\n")).into())
 }
 
-/// Runs a test for so long, behind a [`warm_up`].
+/// Runs a test for so long, after a [`warm_up`].
 pub fn run(server: &Contender, test: &str, threads: u32, seconds: u32, args: &[String]) -> Result<Outcome> {
     let warm_up = warm_up(threads);
     let mut all = vec![format!("--threads={threads}"), format!("--time={}", warm_up + seconds)];
@@ -42,9 +42,9 @@ pub fn run(server: &Contender, test: &str, threads: u32, seconds: u32, args: &[S
     read(&sysbench(server, test, "run", &all)?)
 }
 
-/// How many seconds of a run are not told. Each thread of sysbench compiles the test's script while
-/// it runs it, for some hundred events, so that what is measured at first is this compiler, the
-/// longer the more threads share the processors.
+/// How many seconds of a run are not counted. Each thread of sysbench compiles the test's script
+/// while it runs it, for some hundred events, so that what is measured at first is this compiler,
+/// the longer the more threads share the processors.
 fn warm_up(threads: u32) -> u32 {
     if threads < 16 { 0 } else { threads.div_ceil(32) }
 }
@@ -59,8 +59,8 @@ fn tables_of(tables: u32, table_size: u64, threads: u32) -> Vec<String> {
     vec![format!("--tables={tables}"), format!("--table-size={table_size}"), format!("--threads={threads}")]
 }
 
-/// What sysbench told at the end of a run: rate and latencies of what came behind the warm-up, and
-/// all events. Each report counts events since the one before, but time since the beginning.
+/// What sysbench printed at the end of a run: rate and latencies of what came after the warm-up,
+/// and all events. Each report counts events since the one before, but time since the beginning.
 fn read(printed: &str) -> Result<Outcome> {
     let each = |label: &str| -> Vec<f64> {
         let lines = printed.lines().filter_map(|l| l.trim().strip_prefix(label));
@@ -79,7 +79,7 @@ fn read(printed: &str) -> Result<Outcome> {
     })
 }
 
-/// Lines of `milliseconds |**** count` behind their heading.
+/// Lines of `milliseconds |**** count` after their heading.
 fn histogram(printed: &str) -> Vec<(f64, u64)> {
     let lines = printed.lines().skip_while(|l| !l.starts_with("Latency histogram")).skip(2);
     let parse = |line: &str| {

@@ -31,7 +31,7 @@ impl Labels {
         let mut complaints = Vec::new();
         for (i, line) in text.lines().enumerate() {
             let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
-            // Behind what the line defines itself.
+            // After what the line defines itself.
             let from = defined(line).and_then(|_| comment.find(')')).map_or(0, |end| end + 1);
             for (label, of) in cited(&comment[from..]) {
                 if !self.resolves(file, label, of) {

@@ -28,7 +28,7 @@ pub(super) struct Stop {
 pub(super) struct Follower {
     kind: ReplicaKind,
     address: Address,
-    /// Ends with this; `None` if it is somebody else's.
+    /// The server of the replica, if this program started it; dropped with this.
     _server: Option<Box<dyn Any>>,
 }
 
@@ -103,7 +103,7 @@ impl Follower {
         followers::connect(&self.address)
     }
 
-    /// Waits until it has all of the source, and tells what it was taken over.
+    /// Waits until it has all of the source, and returns what it was skipped over.
     pub(super) fn await_source(&self, source: &Running) -> Result<Vec<Stop>> {
         let mut conn = self.connect()?;
         let there = match self.kind {
@@ -133,7 +133,7 @@ impl Follower {
         }
     }
 
-    /// Where it has stopped: leaves the transaction out, and goes on.
+    /// Where it has stopped: skips the transaction, and goes on.
     fn skip_transaction(&self, conn: &mut Conn) -> Result<Option<Stop>> {
         let status = match self.kind {
             ReplicaKind::MySql => row_by_column(&self.address, "SHOW REPLICA STATUS")?,

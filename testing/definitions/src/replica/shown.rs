@@ -35,7 +35,7 @@ impl Shown {
     }
 
     /// What is not the same at the replica. Values of AUTO_INCREMENT that no row has may have been
-    /// `drawn` at the source only. What is a known limit is told by its reason alone (`Err`).
+    /// `drawn` at the source only. What is a known limit is reported by its reason alone (`Err`).
     pub(super) fn differences(
         &self,
         replica: &Self,

@@ -1,4 +1,4 @@
-//! Changes of definitions, and looks at what they came to.
+//! Changes of definitions, and queries of what they came to.
 
 use super::schema::{Class, Column, Table};
 use super::{Generator, Statement, unordered};

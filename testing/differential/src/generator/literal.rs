@@ -82,7 +82,7 @@ impl Generator {
             Class::Decimal => self.decimal_value(3, 2),
             Class::Double => format!("{}e0", self.quarter()),
             Class::Text => self.text_value(12, false),
-            // MariaDB takes a hexadecimal literal beside a number for a string.
+            // MariaDB takes a hexadecimal literal next to a number for a string.
             Class::Bytes if !self.for_mysql => format!("UNHEX('{:04x}')", self.below(1 << 16)),
             Class::Bytes => format!("x'{:04x}'", self.below(1 << 16)),
             Class::Date => format!("DATE'{}'", self.date(false)),

@@ -6,7 +6,7 @@ use super::{Generator, Statement, unordered};
 use crate::partition::{FROM, MARK};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
-/// What stands behind FROM, and what may be named because of it.
+/// What stands after FROM, and what may be named because of it.
 struct Source {
     from: Sql,
     scope: Vec<Visible>,
@@ -14,8 +14,8 @@ struct Source {
     keys: Vec<String>,
 }
 
-/// Classes whose equal values look the same. Texts that are equal by their collation may differ,
-/// and then it is open which of them stands for the group.
+/// Classes whose equal values are the same text. Texts that are equal by their collation may
+/// differ, and then it is open which of them stands for the group.
 const EXACT: [Class; 5] = [Class::Integer, Class::Decimal, Class::Date, Class::Time, Class::DateTime];
 
 impl Generator {

@@ -57,7 +57,7 @@ pub(super) struct Type {
     pub(super) sql: String,
 }
 
-/// What literals of a type have to look like.
+/// What literals of a type have to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     /// Least and greatest value.
@@ -210,7 +210,7 @@ impl Generator {
             .collect();
         let ty = self.column_type();
         let column = Column { is_generated: true, ..Column::new(self.name("g"), ty) };
-        // MariaDB does not look whether a virtual value fits.
+        // MariaDB does not check whether a virtual value fits.
         let kind = if self.for_mysql { self.pick(&["VIRTUAL", "STORED"]) } else { "STORED" };
         let value = self.plain_expression(column.ty.class, &scope);
         let definition =

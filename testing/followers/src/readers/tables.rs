@@ -1,5 +1,5 @@
-//! The tables that a reader rebuilt beside those of the source, each value in words that every
-//! language can say:
+//! The tables that a reader rebuilt, compared with those of the source, each value in words that
+//! every language can say:
 //!
 //! - numbers in decimal, a DECIMAL with all its digits, a BIT as a number, a float in any notation
 //!   that reads back the same;
@@ -31,7 +31,7 @@ enum ColumnKind {
     Float,
     Double,
     Text,
-    /// The log leaves out the zeros at the end.
+    /// The log omits the zeros at the end.
     Binary,
     Json,
 }
@@ -40,7 +40,7 @@ enum ColumnKind {
 type Rows = BTreeMap<String, Vec<Vec<String>>>;
 
 /// What differs between the source's tables of `schemas` and those that the reader wrote to `out`;
-/// nobody may change them meanwhile.
+/// no session may change them meanwhile.
 pub fn differences(source: &mut Conn, schemas: &[&str], out: &Path, reader: &Reader) -> Result<Vec<String>> {
     source.query_drop("SET NAMES utf8mb4")?;
     source.query_drop("SET time_zone = '+00:00'")?;
@@ -134,7 +134,7 @@ fn by_key(rows: &[Vec<String>], columns: &[Column]) -> Rows {
     let by_id = columns.first().is_some_and(|c| c.name == "id");
     let mut keyed = Rows::new();
     for row in rows {
-        // The row id of a table without a primary key stands behind the columns that clients are
+        // The row id of a table without a primary key stands after the columns that clients are
         // shown.
         let cells = &row[..row.len().min(columns.len())];
         let key = if by_id { cells.first().cloned().unwrap_or_default() } else { cells.join("\t") };

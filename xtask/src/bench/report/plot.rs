@@ -251,7 +251,7 @@ fn draw_column(chart: &mut Chart<'_>, table: &Table, panel: &Panel, column: usiz
     Ok(())
 }
 
-/// A place of the whole picture as one of the area.
+/// A point of the whole picture as one of the area.
 fn area_of(area: &Area<'_>, (x, y): (i32, i32)) -> (i32, i32) {
     let (left, top) = area.get_base_pixel();
     (x - left, y - top)
@@ -265,7 +265,7 @@ const LONGEST: i32 = 600;
 /// Bars that differ by a larger factor are on a logarithmic axis.
 const LINEAR: f64 = 40.0;
 
-/// From values to places.
+/// From values to pixels.
 struct Scale {
     left: i32,
     longest: i32,
