@@ -558,7 +558,7 @@ fn killed() -> (World, String) {
 impl World {
     /// A repair that loses something, and the rows of d.w that are left of 100 and on. What it
     /// reports as lost is what the new directory does not have, of rows too.
-    fn repair_tells_loss(&self, inserted: usize, executed: &str) -> (String, Vec<u32>) {
+    fn repair_reporting_loss(&self, inserted: usize, executed: &str) -> (String, Vec<u32>) {
         assert_eq!(self.check(&[]).0, 2);
         let (code, text) = self.repair(&["--accept-loss", "--json"]);
         assert_eq!(code, 1, "{text}");
@@ -581,7 +581,7 @@ impl World {
 fn a_damaged_header_of_the_first_log_file_costs_no_row() {
     let (world, executed) = killed();
     flip(&world.logs()[0], 150);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..110).collect::<Vec<_>>(), "{report}");
     assert_eq!(
         json(&report, "r['repair']['lost_transactions'], r['repair']['log_files_left_out']"),
@@ -595,7 +595,7 @@ fn a_damaged_header_behind_the_tables_is_told_with_all_that_is_lost() {
     let logs = world.logs();
     let damaged = &logs[logs.len() - 4];
     flip(damaged, 150);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..104).collect::<Vec<_>>(), "{report}");
     assert_eq!(json(&report, "r['repair']['lost_transactions']"), "6");
 }
@@ -618,7 +618,7 @@ fn a_log_file_that_ends_at_a_transaction_needs_no_cut() {
     };
     let second = gtid(gtid(4) + 1);
     write(cut, &bytes[..second]);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..107).collect::<Vec<_>>(), "{report}");
 }
 
@@ -631,7 +631,7 @@ fn a_log_file_behind_a_gap_is_no_part_of_the_log() {
     let (bytes, other_bytes) = (read(one), read(other));
     write(one, &other_bytes);
     write(other, &bytes);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..104).collect::<Vec<_>>(), "{report}");
     assert_eq!(json(&report, "r['repair']['lost_transactions']"), "6");
 }
@@ -667,7 +667,7 @@ fn a_statement_that_stops_a_start_is_told_and_cut_off() {
     let name = last.file_name().unwrap().to_str().unwrap();
     let (code, text) = world.check(&[]);
     assert!(code == 2 && text.contains(name) && text.contains("create databaxe other"), "{code}: {text}");
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(
         (rows.len(), json(&report, "r['repair']['lost_transactions']")),
         (10, "2".to_owned()),
@@ -705,7 +705,7 @@ fn a_log_without_the_file_that_the_tables_are_in_begins_anew_behind_them() {
         if i < 3 {
             continue;
         }
-        let (report, rows) = world.repair_tells_loss(10, &executed);
+        let (report, rows) = world.repair_reporting_loss(10, &executed);
         assert!(rows.is_empty(), "{report}");
         assert_eq!(json(&report, "r['repair']['log_begins_anew'], r['repair']['tables']"), "True copied");
         let server = world.start();
@@ -740,7 +740,7 @@ fn log_files_of_before_a_reset_are_told_apart() {
     let (code, text) = world.check(&[]);
     assert!(code == 2 && text.contains("binlog.000009 are of the log before RESET"), "{code}: {text}");
     assert!(!text.contains("is missing"), "{text}");
-    let (report, rows) = world.repair_tells_loss(4, &executed);
+    let (report, rows) = world.repair_reporting_loss(4, &executed);
     assert_eq!(
         (rows.len(), json(&report, "r['repair']['lost_transactions']")),
         (4, "0".to_owned()),

@@ -353,8 +353,8 @@ impl<'a> Translator<'a> {
         self.end_of_group(first)
     }
 
-    /// Whether an XA transaction's group, of which this is the first event, ends in one phase: reads
-    /// its last event, whose offset follows from the lengths.
+    /// Whether an XA transaction's group, of which this is the first event, ends in one phase:
+    /// reads its last event, whose offset follows from the lengths.
     fn ends_in_one_phase(&self, header: &EventHeader, gtid: &GtidEvent, xid: &Xid) -> bool {
         let start = header.end_log_pos.wrapping_sub(header.event_length);
         // The count may lag behind by what was omitted, or be ahead by what grew.

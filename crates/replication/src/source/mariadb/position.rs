@@ -84,8 +84,8 @@ pub(super) fn by_gtid(log: &Log, state: &str) -> Result<Start, DumpError> {
     Err(DumpError::Fatal(TOO_OLD.into()))
 }
 
-/// The GTID of the last transaction in front of a position in the log: what `binlog_gtid_pos()` gives
-/// on MariaDB.
+/// The GTID of the last transaction in front of a position in the log: what `binlog_gtid_pos()`
+/// gives on MariaDB.
 ///
 /// # Errors
 /// As for [`by_position`].
