@@ -116,7 +116,8 @@ pub trait AccountSource {
     }
 }
 
-/// The decoys for accounts that do not exist: they can't be told from accounts that do (P4).
+/// The decoys for accounts that do not exist: no answer differs from those of accounts that do
+/// (P4).
 #[derive(Debug, Clone, Default)]
 pub struct Decoys {
     /// How many accounts there are.

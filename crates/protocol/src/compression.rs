@@ -178,8 +178,8 @@ impl Compressed {
     }
 }
 
-/// Apart, for it takes 160 KiB of stack: inlined, whoever writes a packet would touch each page of
-/// that, packed or not.
+/// Never inlined, for it takes 160 KiB of stack: each write of a packet would touch all pages of
+/// that, compressed or not.
 #[inline(never)]
 fn pack_zstd(piece: &[u8], out: &mut Vec<u8>) {
     ruzstd::encoding::compress(piece, out, CompressionLevel::Fastest);

@@ -16,7 +16,7 @@
 //!      could still lose (D1 of `source.rs`).
 //! (Y2) A transaction that waits here blocks no other: the log orders, writes and flushes the next
 //!      groups meanwhile.
-//! (Y3) Nobody waits longer than the timeout, whatever becomes of replicas, and nobody once the
+//! (Y3) No commit waits longer than the timeout, whatever becomes of replicas, and none once the
 //!      server stops.
 
 mod follower;
@@ -169,7 +169,7 @@ impl SemiSync {
         Follower::new(self.clone(), id)
     }
 
-    /// Lets all who wait go, and keeps nobody from now on: the server stops.
+    /// Releases all commits that wait, and makes none wait from now on: the server stops.
     pub fn stop(&self) {
         self.update(|state| {
             state.is_stopping = true;
@@ -306,7 +306,7 @@ impl SemiSyncState {
         self.count_acks();
     }
 
-    /// Without `wait_no_replica` nobody waits for replicas that are not there.
+    /// Without `wait_no_replica` no commit waits for replicas that are not there.
     fn need_replicas(&mut self) {
         let settings = &self.settings;
         if !settings.wait_no_replica && self.followers.len() < settings.wait_for_replica_count {

@@ -85,7 +85,7 @@ pub trait Stream {
     fn is_interrupted(&mut self) -> bool;
     /// True once the reader has disconnected. Asked while there is nothing to send.
     fn is_gone(&mut self) -> bool;
-    /// True if somebody waits for the reader to have all that is durable: it is never sent later
+    /// True if commits wait for the reader to have all that is durable: it is never sent later
     /// than it could be.
     fn is_awaited(&self) -> bool {
         false

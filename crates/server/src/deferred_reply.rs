@@ -29,7 +29,7 @@
 //! A command of several statements has a reply of several packets. All that are not sent yet go out
 //! together, once the last statement's outcome is known; only the last packet depends on that.
 //!
-//! (W1) While a reply is deferred nobody else writes to the socket: the session executes no
+//! (W1) While a reply is deferred no other thread writes to the socket: the session executes no
 //!      command, and does not end before the reply is sent.
 //! (W2) A completion never blocks on the client: if the socket's buffer is full, a thread of its
 //!      own sends what remains.

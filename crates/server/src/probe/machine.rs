@@ -33,7 +33,7 @@ pub(super) struct Measured {
     pub(super) round_trip: f64,
     /// Processor time of the clients for a commit, with many, in seconds.
     pub(super) client_work: f64,
-    /// Processors of the machine; the model has those that were to be had.
+    /// Processors of the machine; the model has those that were available.
     pub(super) installed: usize,
 }
 

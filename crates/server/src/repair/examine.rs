@@ -54,7 +54,7 @@ pub(super) struct Examination {
     pub(super) catalog: Option<State>,
     /// Objects that are set aside, or a catalog that can't be read.
     pub(super) catalog_is_damaged: bool,
-    /// The catalog has lost records: nobody knows which.
+    /// The catalog has lost records, and it is unknown which.
     pub(super) catalog_lost_records: bool,
     /// Log files of before a reset, next to those of the log that was begun then.
     pub(super) of_before_reset: Vec<String>,

@@ -1,8 +1,8 @@
 //! JSON columns as MariaDB has them: a LONGTEXT with the document's text.
 //!
-//! MariaDB reads no binary JSON out of row events. For a table that has such columns the replica is
-//! told that they are BLOBs of four bytes' length, as its own are, and each row's documents become
-//! texts. Tables without them cost a test of their map's columns.
+//! MariaDB reads no binary JSON out of row events. The Table_map event that a replica is sent
+//! declares such columns as BLOBs of four bytes' length, as its own are, and each row's documents
+//! become texts. Tables without them cost a test of their map's columns.
 
 use binlog::event::metadata::OptionalMetadata;
 use binlog::event::{EventError, RowsData, RowsEvent, TableMapEvent};
