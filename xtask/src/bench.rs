@@ -4,9 +4,9 @@
 //!
 //! Reading order: [`options`], [`workload`] (what a workload is), [`contender`] (a server that
 //! takes part), [`measure`] (how cells are run), [`results`] (what comes of them), [`relative`] (in
-//! multiples of one cell), [`shape`] (beside what was published), [`report`] (how it is told).
-//! Workloads: [`slap`] is W1 and W4's inserts, [`oltp`] is W2, W3, W4's updates, W5, and what
-//! durability costs; [`hot_row`], [`one_client`], [`cpu`], [`sysbench`] (its bundled tests),
+//! multiples of one cell), [`shape`] (compared with what was published), [`report`] (how it is
+//! printed). Workloads: [`slap`] is W1 and W4's inserts, [`oltp`] is W2, W3, W4's updates, W5, and
+//! what durability costs; [`hot_row`], [`one_client`], [`cpu`], [`sysbench`] (its bundled tests),
 //! [`tpcc`], [`dump`], [`followers`]. [`flush`] measures flushes alone, [`callgrind`] counts
 //! instructions, [`machine`] says what all is measured on.
 //!
@@ -78,7 +78,7 @@ pub fn run(args: &[String]) -> Result<()> {
             failed.push(workload.name());
         }
     }
-    promises.tell(&machine, &options)?;
+    promises.write_reports(&machine, &options)?;
     report::write_index(&options.out)?;
     println!("tables and plots are in {}", options.out.display());
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }

@@ -7,7 +7,7 @@
 //! 2. make     `allkeys-9.0.0.txt` and `allkeys-5.2.0.txt` (the Default Unicode Collation Element
 //!    Table of those versions, published at unicode.org/Public/UCA, Unicode licence) and listings
 //!    of what nobody publishes as a table become the files that `sql` includes.
-//!    `sql::types::collation::table` tells their format.
+//!    `sql::types::collation::table` describes their format.
 //!
 //! Two folders of listings, one recorded from MySQL and one from Duramen, must be the same:
 //! `diff -rq`.
@@ -158,7 +158,7 @@ fn make(folder: &Path) -> Result<()> {
     Ok(fs::write(data.join("latin1.bin"), latin1)?)
 }
 
-/// Reads an `allkeys.txt`: `0041 ; [.1C47.0020.0008] # ..`. Contractions are left out, and no more
+/// Reads an `allkeys.txt`: `0041 ; [.1C47.0020.0008] # ..`. Contractions are omitted, and no more
 /// than eight elements are kept, as in MySQL.
 fn published(text: &str, levels: usize) -> Result<BTreeMap<u32, Elements>> {
     let mut all = BTreeMap::new();

@@ -6,7 +6,7 @@
 //! that a line expects makes the chore fail, for then the line asks the wrong thing.
 
 use crate::{Result, packages};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -56,7 +56,7 @@ pub fn run(args: &[String]) -> Result<()> {
     }
     let target = Path::new("target");
     let binary = target.join(if profile == "dev" { "debug" } else { profile }).join("duramen");
-    let server = Launch::new(Kind::Duramen, &target.join("compatibility"))?.binary(binary).start()?;
+    let server = Launch::new(ServerKind::Duramen, &target.join("compatibility"))?.binary(binary).start()?;
     let mut text = String::new();
     let mut wrong = Vec::new();
     section(&server, "Functions and operators", FUNCTIONS, "SELECT ", &mut text, &mut wrong)?;
@@ -137,15 +137,15 @@ fn ask(server: &Running, sql: &str) -> Result<u16> {
     if output.status.success() {
         return Ok(0);
     }
-    let told = String::from_utf8_lossy(&output.stderr);
-    let error = told.lines().find_map(|line| line.strip_prefix("ERROR "));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let error = errors.lines().find_map(|line| line.strip_prefix("ERROR "));
     let number = error.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
     let setting = SETTING.lines().count();
     let line = error.and_then(|rest| rest.split("at line ").nth(1)?.split(':').next()?.parse::<usize>().ok());
     if line.is_some_and(|line| line <= setting) {
-        return Err(format!("the tables could not be made: {told}").into());
+        return Err(format!("the tables could not be made: {errors}").into());
     }
-    number.ok_or_else(|| format!("`{sql}`: {told}").into())
+    number.ok_or_else(|| format!("`{sql}`: {errors}").into())
 }
 
 /// Puts the tables between the markers.

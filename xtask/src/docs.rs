@@ -76,16 +76,16 @@ fn missing_names(page: &Path, text: &str) -> Vec<String> {
             source = None;
         }
         for name in line.split('`').skip(1).step_by(2) {
-            let place = format!("{}:{}", page.display(), i + 1);
+            let location = format!("{}:{}", page.display(), i + 1);
             if is_source(name) {
                 match fs::read_to_string(name) {
                     Ok(code) => source = Some((name, code)),
-                    Err(_) => complaints.push(format!("{place}: no file {name} is there: mend the name")),
+                    Err(_) => complaints.push(format!("{location}: no file {name} is there: mend the name")),
                 }
             } else if let (Some(function), Some((file, code))) = (function_named(name), &source)
                 && !["(", "<"].iter().any(|end| code.contains(&format!("fn {function}{end}")))
             {
-                complaints.push(format!("{place}: {file} has no function {function}: mend the name"));
+                complaints.push(format!("{location}: {file} has no function {function}: mend the name"));
             }
         }
     }

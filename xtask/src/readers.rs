@@ -1,4 +1,4 @@
-//! The change readers that `testing/followers/tests/readers.rs` runs behind the server.
+//! The change readers that `testing/followers/tests/readers.rs` runs as followers of the server.
 //! `cargo xtask readers` fetches what is missing; so does `cargo xtask test`.
 
 use crate::{Result, languages, packages};

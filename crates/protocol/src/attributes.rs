@@ -1,4 +1,4 @@
-//! The named attributes that COM_QUERY may carry before its text, and COM_STMT_EXECUTE behind its
+//! The named attributes that COM_QUERY may carry before its text, and COM_STMT_EXECUTE after its
 //! parameters.
 //!
 //! ```text

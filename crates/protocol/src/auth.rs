@@ -1,14 +1,16 @@
-//! Who is there: the conversation between a handshake response and "you are in" or 1045.
+//! Authentication: the exchange between a handshake response and OK or error 1045.
 //!
 //! 1. find      the account for user and host; a name without one gets a decoy, whose password no
 //!    one knows (P4).
 //! 2. switch    if the client answered for another plugin than the account's, a new challenge for
 //!    the right one.
 //! 3. prove     by the plugin: [`native`] in one answer; [`caching_sha2`] in one answer when this
-//!    server has seen the password before, else with the password itself, over a safe way (P5).
+//!    server has seen the password before, else with the password itself, over a secure channel
+//!    (P5).
 //! 4. judge     password wrong, account locked, TLS missing.
 //!
-//! The public part of an account lives in the server's catalog, behind [`AccountSource`].
+//! The public part of an account lives in the server's catalog, and is read through
+//! [`AccountSource`].
 
 pub mod caching_sha2;
 mod crypt;
@@ -114,7 +116,8 @@ pub trait AccountSource {
     }
 }
 
-/// How accounts that do not exist look: as if they were some of those that do (P4).
+/// The decoys for accounts that do not exist: no answer differs from those of accounts that do
+/// (P4).
 #[derive(Debug, Clone, Default)]
 pub struct Decoys {
     /// How many accounts there are.
@@ -154,7 +157,7 @@ pub(crate) struct Candidate<'a> {
     /// The first answer; `None` if it has to be asked for.
     pub(crate) answer: Option<&'a [u8]>,
     /// TLS, or a Unix socket.
-    pub(crate) safe_way: bool,
+    pub(crate) is_secure: bool,
     pub(crate) tls: bool,
 }
 
@@ -233,7 +236,7 @@ impl Authenticator {
                 put_switch(packets.begin_packet(), account.plugin.name(), &challenge);
                 packets.end_packet();
                 packets.flush()?;
-                packets.read(&mut answer, Wait::Rest)?;
+                packets.read(&mut answer, Wait::Remaining)?;
             }
         }
         let verdict = if account.plugin == Plugin::Native {
@@ -329,7 +332,7 @@ mod tests {
             host: "h",
             plugin: Some(b"mysql_native_password"),
             answer: Some(b""),
-            safe_way: false,
+            is_secure: false,
             tls: false,
         };
         assert!(waits_for_its_challenge(&candidate, &decoy(Plugin::Native, b"nobody")));

@@ -11,7 +11,7 @@
 //! row                00; (n + 9) / 8 bytes of NULL bitmap, whose first two bits are not used; the values
 //! ```
 //!
-//! Trailing parts of dates and times that are zero may be left out, down to nothing at all.
+//! Trailing parts of dates and times that are zero may be omitted, down to nothing at all.
 
 use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
 

@@ -39,8 +39,8 @@ pub(crate) enum Channel {
     TlsServer(Box<StreamOwned<ServerConnection, Line>>),
     TlsClient(Box<StreamOwned<ClientConnection, Line>>),
     Compressed(Box<Compressed>),
-    /// The place of a channel that is being changed; a failed change leaves it behind, and nothing
-    /// can be read from it.
+    /// Stands in while a channel is changed, and remains after a failed change; nothing can be read
+    /// from it.
     Gone,
 }
 
@@ -56,7 +56,7 @@ impl Channel {
         }
     }
 
-    /// True if nobody on the way can read along: TLS, or a line that leaves no machine.
+    /// True if no third party can read the bytes: TLS, or a line inside this machine.
     pub(crate) fn is_secure(&self) -> bool {
         match self {
             Self::Plain(line) => line.is_local(),
@@ -97,7 +97,7 @@ impl Channel {
             Self::Compressed(layer) => return layer.inner.close(),
             Self::Plain(_) | Self::Gone => {}
         }
-        // Nobody may be there to hear it.
+        // The peer may be gone already.
         let _ = self.flush();
         self.line().map_or(Ok(()), |line| line.shutdown())
     }

@@ -1,4 +1,4 @@
-//! The client's side: enough of one to log in by every way, run text queries, and read what a
+//! The client's side: enough of one to log in by every method, run text queries, and read what a
 //! server streams.
 //!
 //! Tests talk to the server with it, and a replica to its source.
@@ -345,7 +345,7 @@ impl Client {
         }
     }
 
-    /// Reads one packet that is no error, such as an event of the log's stream behind its 00.
+    /// Reads one packet that is no error, such as an event of the log's stream after its 00.
     pub fn read_packet(&mut self) -> Result<&[u8], ClientError> {
         self.read_reply()?;
         Ok(&self.packet)
@@ -376,7 +376,7 @@ impl Client {
     }
 
     fn read(&mut self) -> Result<(), ClientError> {
-        Ok(self.packets.read(&mut self.packet, Wait::Rest)?)
+        Ok(self.packets.read(&mut self.packet, Wait::Remaining)?)
     }
 
     fn read_reply(&mut self) -> Result<(), ClientError> {

@@ -12,7 +12,7 @@ use stdx::cursor::{Cursor, Truncated};
 /// A command, by the name MySQL's protocol gives it (`COM_*`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command<'a> {
-    /// The client leaves; no reply.
+    /// The client disconnects; no reply.
     Quit,
     /// Change the default database.
     InitDb(&'a [u8]),
@@ -201,11 +201,11 @@ impl<'a> ChangeUser<'a> {
             true => c.u8().and_then(|n| c.take(n.into()))?,
             false => c.take_nul()?,
         };
-        let database = handshake::nul_or_rest(c);
+        let database = handshake::take_nul_or_all(c);
         let collation = if c.is_empty() { None } else { Some(c.u16()?) };
         let mut plugin = None;
         if capabilities.has(Capabilities::PLUGIN_AUTH) && !c.is_empty() {
-            plugin = Some(handshake::nul_or_rest(c));
+            plugin = Some(handshake::take_nul_or_all(c));
         }
         let mut attributes = Vec::new();
         if capabilities.has(Capabilities::CONNECT_ATTRS) && !c.is_empty() {
@@ -229,7 +229,7 @@ fn read_binlog_dump_gtid<'a>(c: &mut Cursor<'a>) -> Result<BinlogDump<'a>, Trunc
     Ok(BinlogDump { flags, server_id, file, offset, gtids })
 }
 
-/// Some readers send a file's name as C has it, with a NUL behind, and some nothing but NULs for
+/// Some readers send a file's name as C has it, with a NUL after it, and some nothing but NULs for
 /// none.
 fn until_nul(name: &[u8]) -> &[u8] {
     name.split(|&byte| byte == 0).next().unwrap_or_default()
@@ -239,7 +239,7 @@ fn read_register_replica<'a>(c: &mut Cursor<'a>) -> Result<RegisterReplica<'a>, 
     let server_id = c.u32()?;
     let mut short_string = || c.u8().and_then(|n| c.take(n.into()));
     let (host, user, password) = (short_string()?, short_string()?, short_string()?);
-    // A rank and the source's id follow; neither has a meaning left.
+    // A rank and the source's id follow; neither has a meaning any more.
     Ok(RegisterReplica { server_id, host, user, password, port: c.u16()? })
 }
 

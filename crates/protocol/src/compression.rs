@@ -28,7 +28,7 @@ const PIECE_MAX: usize = 0xff_ffff;
 const _: () = assert!(HEADER == 3 + 1 + 3, "packed length, sequence number, length");
 const _: () = assert!(PIECE_MAX == (1 << 24) - 1, "what three bytes can say");
 /// Buffers that grew beyond this are given back once they are empty.
-const KEEP: usize = 64 << 10;
+const SHRINK_ABOVE: usize = 64 << 10;
 /// No frame's content needs a larger window.
 const WINDOW_MAX: u64 = 16 << 20;
 
@@ -58,7 +58,7 @@ impl Algorithm {
 pub(crate) struct Compressed {
     pub(crate) inner: Channel,
     algorithm: Algorithm,
-    /// The number of the next frame, whoever sends it.
+    /// The number of the next frame, whichever side sends it.
     sequence: u8,
     /// Bytes that came in before this layer did.
     early: Vec<u8>,
@@ -103,7 +103,7 @@ impl Compressed {
         }
         // The rest of what has begun does not wait as long as its beginning may.
         if let Some(line) = self.inner.line() {
-            line.set_wait(Wait::Rest);
+            line.set_wait(Wait::Remaining);
         }
         while n < HEADER {
             match self.read_inner(&mut header[n..])? {
@@ -178,8 +178,8 @@ impl Compressed {
     }
 }
 
-/// Apart, for it takes 160 KiB of stack: inlined, whoever writes a packet would touch each page of
-/// that, packed or not.
+/// Never inlined, for it takes 160 KiB of stack: each write of a packet would touch all pages of
+/// that, compressed or not.
 #[inline(never)]
 fn pack_zstd(piece: &[u8], out: &mut Vec<u8>) {
     ruzstd::encoding::compress(piece, out, CompressionLevel::Fastest);
@@ -230,7 +230,7 @@ fn invalid(what: &'static str) -> io::Error {
 
 fn give_back(buffer: &mut Vec<u8>) {
     buffer.clear();
-    if buffer.capacity() > KEEP {
+    if buffer.capacity() > SHRINK_ABOVE {
         buffer.shrink_to(0);
     }
 }

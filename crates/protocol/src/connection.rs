@@ -7,10 +7,10 @@ use crate::command::ChangeUser;
 use crate::compression::Algorithm;
 use crate::error::{ErrorReply, HandshakeError, ReadError};
 use crate::flags::{Capabilities, Status};
-use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, own_attributes};
+use crate::handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login, Response, ResponseLogin, to_owned_attributes};
 use crate::identity::{Identity, TlsCounters};
 use crate::packet::Packets;
-use crate::reply::{LateReply, OkReply, put_eof, put_error, put_ok};
+use crate::reply::{DeferredReply, OkReply, put_eof, put_error, put_ok};
 use crate::result_set::{ColumnDefinition, RowWriter, column_flags};
 use crate::socket::{Line, Socket, Timeouts, Wait};
 use crate::statement::{Prepared, put_prepared};
@@ -63,7 +63,7 @@ impl Connection {
         Ok(Self { packets, host: host.into(), capabilities, challenge, limits, without_metadata: false })
     }
 
-    /// Sends an error in the greeting's place, such as [`ErrorReply::too_many_connections`].
+    /// Sends an error instead of the greeting, such as [`ErrorReply::too_many_connections`].
     pub fn refuse(mut self, error: &ErrorReply) -> io::Result<()> {
         self.write_error(error);
         self.flush()
@@ -86,7 +86,7 @@ impl Connection {
             line.end_handshake();
         }
         self.packets.payload_max = self.limits.packet_max;
-        self.tell(login)
+        self.report_failure(login)
     }
 
     fn try_handshake(
@@ -105,11 +105,11 @@ impl Connection {
         self.packets.flush()?;
 
         let mut packet = Vec::new();
-        self.packets.read(&mut packet, Wait::Rest)?;
+        self.packets.read(&mut packet, Wait::Remaining)?;
         let mut response = Response::parse(&packet, offered)?;
         if response.login.is_none() {
             self.start_tls(identity.ok_or(HandshakeError::Malformed)?)?;
-            self.packets.read(&mut packet, Wait::Rest)?;
+            self.packets.read(&mut packet, Wait::Remaining)?;
             response = Response::parse(&packet, offered)?;
         }
         self.capabilities = response.capabilities;
@@ -163,7 +163,7 @@ impl Connection {
             host: &host,
             plugin: login.plugin,
             answer,
-            safe_way: self.is_secure(),
+            is_secure: self.is_secure(),
             tls: self.tls().is_some(),
         };
         let account = authenticator.authenticate(&mut self.packets, self.challenge, &candidate, accounts)?;
@@ -172,7 +172,7 @@ impl Connection {
             account,
             database: login.database.map(|name| accounts.name(name, collation).into_owned()),
             collation,
-            attributes: own_attributes(&login.attributes),
+            attributes: to_owned_attributes(&login.attributes),
             interactive: self.capabilities.has(Capabilities::INTERACTIVE),
         })
     }
@@ -199,11 +199,11 @@ impl Connection {
         self.packets.payload_max = HANDSHAKE_PACKET_MAX;
         let login = self.log_in(&login, request.collation, answer, authenticator, accounts);
         self.packets.payload_max = self.limits.packet_max;
-        self.tell(login)
+        self.report_failure(login)
     }
 
-    /// Sends the client why it can't come in.
-    fn tell<T>(&mut self, login: Result<T, HandshakeError>) -> Result<T, HandshakeError> {
+    /// Sends the client the error if its login failed.
+    fn report_failure<T>(&mut self, login: Result<T, HandshakeError>) -> Result<T, HandshakeError> {
         if let Err(e) = &login {
             let reply = match e {
                 HandshakeError::Read(e) => e.reply(),
@@ -221,7 +221,7 @@ impl Connection {
     }
 
     /// Waits for the next command and reads it into `packet`, replacing its content. Every error
-    /// ends the connection; [`ReadError::reply`] says what to tell the client before.
+    /// ends the connection; [`ReadError::reply`] is the error to send before.
     pub fn read_command(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
         // The login's OK was the last thing to go out as it is.
         if let Some(algorithm) = Algorithm::of(self.capabilities).filter(|_| !self.packets.channel.counts()) {
@@ -234,7 +234,7 @@ impl Connection {
     /// Reads a packet of a local file that [`Connection::write_local_infile_request`] asked for; an
     /// empty one ends it.
     pub fn read_local_infile(&mut self, packet: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.packets.read(packet, Wait::Rest)
+        self.packets.read(packet, Wait::Remaining)
     }
 
     /// `Compression_algorithm`: how what is sent is packed, if it is.
@@ -281,7 +281,7 @@ impl Connection {
         self.packets.end_packet();
     }
 
-    /// Writes ERR: in any other reply's place, or in the middle of a result set's rows.
+    /// Writes ERR: instead of any other reply, or in the middle of a result set's rows.
     pub fn write_error(&mut self, error: &ErrorReply) {
         let agreed = self.capabilities.has(Capabilities::PROTOCOL_41);
         put_error(self.packets.begin_packet(), error, agreed);
@@ -381,7 +381,7 @@ impl Connection {
         !(self.without_metadata && self.capabilities.has(Capabilities::OPTIONAL_RESULTSET_METADATA))
     }
 
-    /// `resultset_metadata`: definitions are left out from now on, for a client that knows of it.
+    /// `resultset_metadata`: definitions are omitted from now on, for a client that knows of it.
     pub fn set_without_metadata(&mut self, without: bool) {
         self.without_metadata = without;
     }
@@ -462,12 +462,12 @@ impl Connection {
     }
 
     /// Reads what a replica says while it is sent the log: a packet with a sequence of its own. Of
-    /// a packet longer than `max` bytes nothing is kept.
+    /// a packet longer than `max` bytes nothing is stored.
     pub fn read_answer(&mut self, packet: &mut Vec<u8>, max: usize) -> Result<(), ReadError> {
         self.packets.read_aside(packet, max)
     }
 
-    /// True if bytes of the client have come that nobody has read, as far as that can be told
+    /// True if bytes of the client have come that are not read yet, as far as that is known
     /// without asking the system.
     pub fn has_unread(&self) -> bool {
         self.packets.has_unread()
@@ -494,16 +494,16 @@ impl Connection {
         self.packets.flush()
     }
 
-    /// True if what is written is sent as it is, without TLS and compression, so that somebody else
-    /// may send it.
+    /// True if what is written is sent as it is, without TLS and compression, so that another
+    /// thread may send it.
     pub fn is_plain(&self) -> bool {
         self.packets.is_plain() && Algorithm::of(self.capabilities).is_none()
     }
 
-    /// Takes away what was written, instead of flushing it, for somebody else to send; nothing may
-    /// be written before that is done. `reply` is empty, and lends its memory. False if nothing was
-    /// written, or it is not sent as it is.
-    pub fn take_reply(&mut self, reply: &mut LateReply) -> bool {
+    /// Moves what was written into `reply` instead of flushing it; nothing may be written before
+    /// `reply` was sent. `reply` is empty, and lends its memory. False if nothing was written, or
+    /// the connection is not plain.
+    pub fn detach_reply(&mut self, reply: &mut DeferredReply) -> bool {
         reply.with_sqlstate = self.capabilities.has(Capabilities::PROTOCOL_41);
         let last = if self.is_plain() { self.packets.take_output(&mut reply.bytes) } else { None };
         reply.last_at = last.unwrap_or_default();

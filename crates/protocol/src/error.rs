@@ -158,7 +158,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// What the client is told before the connection is closed, where telling makes sense.
+    /// The error that the client is sent before the connection is closed, if it can read one.
     pub fn reply(&self) -> Option<ErrorReply> {
         match self {
             Self::Closed | Self::Aborted | Self::Io(_) => None,
@@ -184,7 +184,7 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Why a connection did not get as far as its first command. The client was told already, if it
+/// Why a connection did not get as far as its first command. The error was sent already, if it
 /// could be.
 #[derive(Debug, Error)]
 pub enum HandshakeError {

@@ -96,11 +96,11 @@ flags! {
         PLUGIN_AUTH_LENENC = 21;
         /// The client can go on with an expired password, to change it.
         CAN_HANDLE_EXPIRED_PASSWORDS = 22;
-        /// OK packets tell of changes of the session's state.
+        /// OK packets report changes of the session's state.
         SESSION_TRACK = 23;
-        /// An OK packet with header 0xfe takes EOF's place.
+        /// An OK packet with header 0xfe replaces EOF.
         DEPRECATE_EOF = 24;
-        /// Column definitions may be left out, if the client wishes so (`resultset_metadata`).
+        /// Column definitions may be omitted, if the client wishes so (`resultset_metadata`).
         OPTIONAL_RESULTSET_METADATA = 25;
         /// zstd compression.
         ZSTD_COMPRESSION = 26;
@@ -177,7 +177,7 @@ flags! {
         PS_OUT_PARAMS = 12;
         /// The open transaction is read-only.
         IN_TRANSACTION_READONLY = 13;
-        /// This OK packet tells of changes of the session's state.
+        /// This OK packet reports changes of the session's state.
         SESSION_STATE_CHANGED = 14;
     }
 }

@@ -108,7 +108,7 @@ pub struct Denial {
     pub user: Vec<u8>,
     /// Where the client is.
     pub host: String,
-    /// What it was told.
+    /// The error that the client was sent.
     pub reply: ErrorReply,
 }
 
@@ -165,11 +165,11 @@ impl<'a> ResponseLogin<'a> {
         };
         let mut database = None;
         if capabilities.has(Capabilities::CONNECT_WITH_DB) {
-            database = Some(nul_or_rest(c)).filter(|name| !name.is_empty());
+            database = Some(take_nul_or_all(c)).filter(|name| !name.is_empty());
         }
         let mut plugin = None;
         if capabilities.has(Capabilities::PLUGIN_AUTH) {
-            plugin = Some(nul_or_rest(c));
+            plugin = Some(take_nul_or_all(c));
         }
         let mut attributes = Vec::new();
         if capabilities.has(Capabilities::CONNECT_ATTRS) && !c.is_empty() {
@@ -179,12 +179,12 @@ impl<'a> ResponseLogin<'a> {
     }
 }
 
-/// Bytes up to a NUL; some clients leave it out at the end of a packet.
-pub(crate) fn nul_or_rest<'a>(c: &mut Cursor<'a>) -> &'a [u8] {
+/// Bytes up to a NUL; some clients omit it at the end of a packet.
+pub(crate) fn take_nul_or_all<'a>(c: &mut Cursor<'a>) -> &'a [u8] {
     c.take_nul().unwrap_or_else(|Truncated| c.take_rest())
 }
 
-/// Names and values behind the length of them all.
+/// Names and values after the length of them all.
 pub(crate) fn read_connect_attributes<'a>(
     c: &mut Cursor<'a>,
 ) -> Result<Vec<BorrowedAttribute<'a>>, Truncated> {
@@ -201,7 +201,7 @@ pub(crate) fn read_connect_attributes<'a>(
 }
 
 /// Owned copies of borrowed attributes.
-pub(crate) fn own_attributes(attributes: &[BorrowedAttribute<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn to_owned_attributes(attributes: &[BorrowedAttribute<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
     attributes.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 

@@ -79,15 +79,15 @@ pub struct Identity {
     rsa: OnceLock<Option<RsaKey>>,
 }
 
-/// How TLS is done, and what is told of it.
+/// The TLS configuration, and what status variables show of it.
 struct Tls {
     config: Arc<rustls::ServerConfig>,
     facts: TlsFacts,
 }
 
 impl Identity {
-    /// Looks after the files in `dir`, which exists, from a background thread, which is [`Ahead`];
-    /// for TLS those that are `given` take their place. Fails only if there can be no thread.
+    /// Loads or makes the files in `dir`, which exists, on the background thread [`Ahead`]; for TLS
+    /// those that are `given` are used instead. Fails only if there can be no thread.
     pub fn start(env: Arc<dyn Env>, dir: &Path, given: Option<GivenFiles>) -> io::Result<(Arc<Self>, Ahead)> {
         let identity = Arc::new(Self { given, ..Self::lazy(env, dir) });
         let ahead = Ahead::start(Arc::clone(&identity))?;
@@ -112,7 +112,7 @@ impl Identity {
         usable.as_ref().map(|tls| &tls.config)
     }
 
-    /// What there is to tell of TLS, once it was made.
+    /// What status variables show of TLS, once it was made.
     pub fn tls_facts(&self) -> Option<&TlsFacts> {
         Some(&self.tls.get()?.as_ref()?.facts)
     }
@@ -225,7 +225,7 @@ impl Ahead {
 impl Drop for Ahead {
     fn drop(&mut self) {
         self.unwanted.store(true, Ordering::Relaxed);
-        // A panic in it was logged; whoever needs the keys makes them.
+        // A panic in it was logged; the first session that needs the keys makes them.
         let _ = self.thread.take().map(thread::JoinHandle::join);
     }
 }
@@ -357,7 +357,7 @@ pub(crate) fn encrypt(public_pem: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// PKCS #8 is PKCS #1 in an octet string, behind a version and the algorithm's name (RFC 5958, RFC
+/// PKCS #8 is PKCS #1 in an octet string, after a version and the algorithm's name (RFC 5958, RFC
 /// 8017).
 fn pkcs8_around(pkcs1: &[u8]) -> Vec<u8> {
     const VERSION_AND_RSA: &[u8] =

@@ -5,8 +5,8 @@
 //!
 //! 1. accept   [`Connection::new`] over a TCP or Unix [`Socket`].
 //! 2. greet    [`Connection::handshake`]: greeting, TLS if the client asks, authentication by an
-//!    [`Authenticator`] against the server's [`AccountSource`]. The final OK is left to the server,
-//!    which may still refuse.
+//!    [`Authenticator`] against the server's [`AccountSource`]. The final OK is the server's to
+//!    send, which may still refuse.
 //! 3. command  [`Connection::read_command`] into a buffer of the caller's, [`Command::parse`] on
 //!    it.
 //! 4. reply    [`Connection::write_ok`], [`Connection::write_error`], or
@@ -19,12 +19,12 @@
 //! (P2) No bytes of a client make this crate panic, and memory is taken for bytes that arrived,
 //!      never for a length that was only announced. What a packet may hold is bounded by
 //!      `max_allowed_packet`, before authentication by [`HANDSHAKE_PACKET_MAX`].
-//! (P3) The two ends count packets; a number out of turn ends the connection.
+//! (P3) The two ends count packets; a number out of sequence ends the connection.
 //! (P4) How a wrong user name is answered differs neither in messages nor in work from how a wrong
-//!      password is. The switch to `mysql_native_password` tells nobody that there is an account:
-//!      names without one get it too, always the same names, as many in proportion as there are
-//!      such accounts.
-//! (P5) A password travels readable only inside TLS, over a Unix socket, or sealed with the
+//!      password is. The switch to `mysql_native_password` does not reveal an account: names
+//!      without one get it too, always the same names, as many in proportion as there are such
+//!      accounts.
+//! (P5) A cleartext password is sent only inside TLS, over a Unix socket, or encrypted with the
 //!      server's RSA key.
 //! (P6) What a client sent before TLS began is handed to TLS or refused, never taken for a command.
 //!
@@ -62,6 +62,6 @@ pub use error::{ErrorReply, HandshakeError, ReadError};
 pub use flags::{Capabilities, Status};
 pub use handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login};
 pub use identity::Identity;
-pub use reply::{LateReply, OkReply, SessionChange};
+pub use reply::{DeferredReply, OkReply, SessionChange};
 pub use result_set::{ColumnDefinition, RowWriter};
 pub use socket::{Socket, Timeouts};

@@ -23,11 +23,12 @@ pub(crate) const HEADER: usize = 4;
 pub(crate) const PAYLOAD_MAX: usize = 0xff_ffff;
 const _: () = assert!(HEADER == 3 + 1, "length and sequence number");
 const _: () = assert!(PAYLOAD_MAX == (1 << 24) - 1, "what three bytes can say");
-const _: () = assert!(BUFFER <= KEEP && FLUSH_AT <= KEEP, "buffers of ordinary packets are kept");
+const _: () =
+    assert!(BUFFER <= SHRINK_ABOVE && FLUSH_AT <= SHRINK_ABOVE, "buffers of ordinary packets are kept");
 /// Size of the read buffer, and what write and packet buffers shrink back to.
 pub(crate) const BUFFER: usize = 16 * 1024;
 /// Buffers that grew beyond this shrink back once they are empty.
-pub(crate) const KEEP: usize = 64 * 1024;
+pub(crate) const SHRINK_ABOVE: usize = 64 * 1024;
 /// A row that is complete is sent on when this much is buffered.
 pub(crate) const FLUSH_AT: usize = 32 * 1024;
 /// How much of a packet that is too large is read and thrown away before the connection is simply
@@ -44,7 +45,7 @@ pub(crate) struct Packets {
     output: Vec<u8>,
     /// Where the header of the packet being written is in `output`.
     open_at: usize,
-    /// The number of the next packet, whoever sends it.
+    /// The number of the next packet, whichever side sends it.
     sequence: u8,
     /// The longest payload that is read.
     pub(crate) payload_max: usize,
@@ -82,7 +83,7 @@ impl Packets {
     /// Reads one payload into `payload`, joined if it came in several packets.
     pub(crate) fn read(&mut self, payload: &mut Vec<u8>, wait: Wait) -> Result<(), ReadError> {
         payload.clear();
-        if payload.capacity() > KEEP {
+        if payload.capacity() > SHRINK_ABOVE {
             payload.shrink_to(BUFFER);
         }
         let mut n = self.read_header(wait)?;
@@ -95,21 +96,21 @@ impl Packets {
             if n < PAYLOAD_MAX {
                 return Ok(());
             }
-            n = self.read_header(Wait::Rest)?;
+            n = self.read_header(Wait::Remaining)?;
         }
     }
 
-    /// Reads one payload of `max` bytes at the most that has a sequence of its own, beside that of
-    /// what is written.
+    /// Reads one payload of `max` bytes at the most whose sequence numbers are independent of what
+    /// is written.
     pub(crate) fn read_aside(&mut self, payload: &mut Vec<u8>, max: usize) -> Result<(), ReadError> {
         let (sequence, payload_max) = (self.sequence, self.payload_max);
         (self.sequence, self.payload_max) = (0, max);
-        let read = self.read(payload, Wait::Rest);
+        let read = self.read(payload, Wait::Remaining);
         (self.sequence, self.payload_max) = (sequence, payload_max);
         read
     }
 
-    /// True if bytes are buffered that nobody has read.
+    /// True if bytes are buffered that are not read yet.
     pub(crate) fn has_unread(&self) -> bool {
         self.start < self.end
     }
@@ -119,7 +120,7 @@ impl Packets {
         if self.start == self.end {
             self.set_wait(wait);
             let filled = self.fill();
-            self.set_wait(Wait::Rest);
+            self.set_wait(Wait::Remaining);
             match filled {
                 Ok(0) => return Err(ReadError::Closed),
                 Ok(_) => {}
@@ -147,8 +148,9 @@ impl Packets {
         }
     }
 
-    /// The error of a wait during which nothing arrived. An idle client is told why it is left in a
-    /// packet that answers no command: it has number 0, by which drivers know it from an answer.
+    /// The error of a wait during which nothing arrived. An idle client is sent why it is
+    /// disconnected in a packet that answers no command: its sequence number is 0, by which drivers
+    /// recognize it.
     fn unanswered(e: ReadError, wait: Wait) -> ReadError {
         match (e, wait) {
             (ReadError::Timeout, Wait::Command) => ReadError::IdleTimeout,
@@ -184,7 +186,7 @@ impl Packets {
                 return Ok(());
             }
             if missing >= BUFFER {
-                let step = (missing).min(payload.len().max(KEEP));
+                let step = (missing).min(payload.len().max(SHRINK_ABOVE));
                 payload.try_reserve(step).map_err(|_| ReadError::Io(ErrorKind::OutOfMemory.into()))?;
                 if (&mut self.channel).take(step as u64).read_to_end(payload)? < step {
                     return Err(ReadError::Aborted);
@@ -196,7 +198,8 @@ impl Packets {
         }
     }
 
-    /// Reads the rest of a payload, of which a packet of `n` bytes comes next, and throws it away.
+    /// Reads the remaining packets of a payload, of which one of `n` bytes comes next, and discards
+    /// them.
     fn skip(&mut self, mut n: usize) -> Result<(), ReadError> {
         let mut skipped = 0;
         loop {
@@ -216,7 +219,7 @@ impl Packets {
             if n < PAYLOAD_MAX || skipped > SKIP_MAX {
                 return Ok(());
             }
-            n = self.read_header(Wait::Rest)?;
+            n = self.read_header(Wait::Remaining)?;
         }
     }
 
@@ -225,8 +228,8 @@ impl Packets {
         matches!(self.channel, Channel::Plain(_))
     }
 
-    /// Gives away what is buffered, and tells where in it the last packet's header begins. `None`
-    /// if nothing is buffered.
+    /// Moves what is buffered to the empty `into`, and returns where in it the last packet's header
+    /// begins. `None` if nothing is buffered.
     pub(crate) fn take_output(&mut self, into: &mut Vec<u8>) -> Option<usize> {
         if self.output.is_empty() {
             return None;
@@ -325,7 +328,7 @@ impl Packets {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let sent = self.channel.write_all(&self.output).and_then(|()| self.channel.flush());
         self.output.clear();
-        if self.output.capacity() > KEEP {
+        if self.output.capacity() > SHRINK_ABOVE {
             self.output.shrink_to(BUFFER);
         }
         sent

@@ -1,7 +1,7 @@
 //! The short replies: OK, ERR, EOF, and the request for a local file.
 //!
 //! ```text
-//! OK    00 (fe where it takes EOF's place), lenenc affected rows, lenenc last insert id, 2 status, 2 warnings,
+//! OK    00 (fe where it replaces EOF), lenenc affected rows, lenenc last insert id, 2 status, 2 warnings,
 //!       lenenc info, absent if it is empty and no change follows;
 //!       lenenc string of session state changes, if status has SESSION_STATE_CHANGED
 //! ERR   ff, 2 number, '#', 5 SQLSTATE, the rest: message. Before the capabilities are agreed: no '#' and SQLSTATE
@@ -11,7 +11,7 @@
 
 use crate::error::ErrorReply;
 use crate::flags::{Capabilities, Status};
-use crate::packet::{BUFFER, HEADER, KEEP};
+use crate::packet::{BUFFER, HEADER, SHRINK_ABOVE};
 use stdx::cursor::{put_lenenc, put_lenenc_bytes};
 
 /// Longer messages are cut, as MySQL's own are.
@@ -93,7 +93,7 @@ impl SessionChange<'_> {
     }
 }
 
-/// Appends an OK payload; `header` is 0x00, or 0xfe in EOF's place.
+/// Appends an OK payload; `header` is 0x00, or 0xfe instead of EOF.
 pub(crate) fn put_ok(out: &mut Vec<u8>, header: u8, ok: &OkReply<'_>, capabilities: Capabilities) {
     let tracked = capabilities.has(Capabilities::SESSION_TRACK);
     let changes = if tracked { ok.changes } else { &[] };
@@ -138,11 +138,11 @@ pub(crate) fn put_eof(out: &mut Vec<u8>, warnings: u16, status: Status) {
     out.extend_from_slice(&status.0.to_le_bytes());
 }
 
-/// A reply that is written, and sent by somebody else. Its last packet answers the statement whose
-/// outcome is not known yet; before it are results of statements that came earlier in the same
-/// command.
+/// A reply detached from its connection, to be sent by another thread. Its last packet answers the
+/// statement whose outcome is not known yet; before it are results of statements that came earlier
+/// in the same command.
 #[derive(Debug, Default)]
-pub struct LateReply {
+pub struct DeferredReply {
     /// Packets with their headers.
     pub(crate) bytes: Vec<u8>,
     /// Where the last packet's header begins.
@@ -150,13 +150,13 @@ pub struct LateReply {
     pub(crate) with_sqlstate: bool,
 }
 
-impl LateReply {
+impl DeferredReply {
     /// What is to be sent, as it goes over the wire.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The last packet has become an error.
+    /// Replaces the last packet by an error.
     pub fn replace(&mut self, error: &ErrorReply) {
         // A payload that was split goes with all its packets: an error is never that long, and
         // keeps the first one's number.
@@ -167,11 +167,11 @@ impl LateReply {
         self.bytes[self.last_at..payload_at - 1].copy_from_slice(&length.to_le_bytes()[..HEADER - 1]);
     }
 
-    /// It was sent.
+    /// Empties it after it was sent.
     pub fn clear(&mut self) {
         self.bytes.clear();
         // The memory goes back to the connection's buffer, which is as small while it idles.
-        if self.bytes.capacity() > KEEP {
+        if self.bytes.capacity() > SHRINK_ABOVE {
             self.bytes.shrink_to(BUFFER);
         }
     }
@@ -191,11 +191,11 @@ mod tests {
     fn a_reply_that_has_become_an_error() {
         let (first, second) = (b"\x07\0\0\x01\0\x01\0\x0a\0\0\0", b"\x07\0\0\x02\0\0\0\x02\0\0\0");
         let error = ErrorReply::new(1030, b"HY000", "no");
-        let mut reply = LateReply { bytes: first.to_vec(), last_at: 0, with_sqlstate: true };
+        let mut reply = DeferredReply { bytes: first.to_vec(), last_at: 0, with_sqlstate: true };
         reply.replace(&error);
         assert_eq!(reply.bytes(), b"\x0b\0\0\x01\xff\x06\x04#HY000no");
         let bytes = [&first[..], second].concat();
-        let mut reply = LateReply { bytes, last_at: first.len(), with_sqlstate: true };
+        let mut reply = DeferredReply { bytes, last_at: first.len(), with_sqlstate: true };
         reply.replace(&error);
         assert_eq!(reply.bytes(), [&first[..], b"\x0b\0\0\x02\xff\x06\x04#HY000no"].concat());
     }
@@ -205,9 +205,9 @@ mod tests {
         let untracked = Capabilities::SERVER.without(Capabilities::SESSION_TRACK);
         let plain = OkReply { affected_rows: 1, last_insert_id: 300, warnings: 2, ..OkReply::default() };
         assert_eq!(ok(&plain, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0");
-        let told = OkReply { info: b"hi", ..plain };
-        assert_eq!(ok(&told, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
-        assert_eq!(ok(&told, untracked), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
+        let with_info = OkReply { info: b"hi", ..plain };
+        assert_eq!(ok(&with_info, Capabilities::SERVER), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
+        assert_eq!(ok(&with_info, untracked), b"\0\x01\xfc\x2c\x01\0\0\x02\0\x02hi");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct ColumnDefinition<'a> {
     pub column_type: u8,
     /// `NOT_NULL_FLAG` and so on: see [`column_flags`].
     pub flags: u16,
-    /// Digits behind the point; 31 for floating ones.
+    /// Digits after the decimal point; 31 for floating ones.
     pub decimals: u8,
 }
 

@@ -18,9 +18,9 @@ pub trait Socket: Read + Write + Send {
     fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()>;
     /// How long a write may wait; `None` is for ever.
     fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()>;
-    /// True if nobody on a network can listen, so that passwords may travel readable (P5).
+    /// True if no network is involved, so that passwords may be sent as cleartext (P5).
     fn is_local(&self) -> bool;
-    /// Ends both directions: the way to wake a thread that reads from a handle of the same socket.
+    /// Ends both directions, which also wakes a thread that reads from a handle of the same socket.
     fn shutdown(&self) -> io::Result<()>;
 }
 
@@ -86,8 +86,8 @@ impl Default for Timeouts {
 pub(crate) enum Wait {
     /// A new command.
     Command,
-    /// The rest of something that has begun.
-    Rest,
+    /// The remaining bytes of a packet, or the next packet of an exchange.
+    Remaining,
 }
 
 /// A socket under its time limits.
@@ -107,7 +107,7 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn new(socket: Box<dyn Socket>, env: Arc<dyn Env>, timeouts: Timeouts) -> io::Result<Self> {
         socket.set_write_timeout(Some(at_least_a_milli(timeouts.write)))?;
-        let (wait, deadline, armed) = (Wait::Rest, None, None);
+        let (wait, deadline, armed) = (Wait::Remaining, None, None);
         Ok(Self { socket, env, timeouts, wait, deadline, armed, pushed_back: Vec::new() })
     }
 
@@ -156,7 +156,7 @@ impl Line {
                 left
             }
             (None, Wait::Command) => self.timeouts.idle,
-            (None, Wait::Rest) => self.timeouts.read,
+            (None, Wait::Remaining) => self.timeouts.read,
         };
         let limit = at_least_a_milli(limit);
         if self.armed != Some(limit) {

@@ -7,7 +7,7 @@
 //!           DEPRECATE_EOF
 //!
 //! execute   17, 4 statement id, 1 flags, 4 iterations (1); and if there are parameters:
-//!           lenenc number of them (only with QUERY_ATTRIBUTES: attributes are those behind the statement's own)
+//!           lenenc number of them (only with QUERY_ATTRIBUTES: attributes are those after the statement's own)
 //!           (n + 7) / 8 NULL bitmap
 //!           1: types follow; n times 2 type, and lenenc name (only with QUERY_ATTRIBUTES)
 //!           values, absent where the bitmap says NULL or the value was sent as long data
@@ -29,7 +29,7 @@ pub mod execute_flags {
     pub const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 }
 
-/// What the reply to COM_STMT_PREPARE tells, besides the definitions.
+/// What the reply to COM_STMT_PREPARE says, besides the definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prepared {
     /// The statement's id.
@@ -66,14 +66,14 @@ pub struct Reading<'r> {
     pub flags: u8,
     /// How many parameters the statement has.
     pub parameters: usize,
-    /// The types of the execution before, kept where this one sends none.
+    /// The types of the execution before, used where this one sends none.
     pub types: &'r mut Vec<BinaryType>,
     /// True for parameters that were sent as long data.
     pub is_long: &'r dyn Fn(usize) -> bool,
 }
 
 impl Reading<'_> {
-    /// Takes the fields behind the flags apart: `each` gets the statement's parameters, in order,
+    /// Takes the fields after the flags apart: `each` gets the statement's parameters, in order,
     /// and the query attributes are what it returns. The error is what to reply: 1210 if the
     /// statement's types were never sent, 1835 for what can't be read.
     pub fn read<'a>(
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_come_behind_the_parameters() {
+    fn attributes_come_after_the_parameters() {
         let packet = b"\x02\x00\x01\x01\x00\x00\xfd\x00\x01a\x05\x01x";
         let (parameters, attributes) = read(Capabilities::SERVER, 0, 1, &mut Vec::new(), packet).unwrap();
         assert_eq!(attributes, [(&b"a"[..], BinaryValue::Bytes(b"x"))]);

@@ -121,7 +121,7 @@ fn leaving_is_told_apart() {
 }
 
 #[test]
-fn plain_bytes_behind_a_request_for_tls_are_no_commands() {
+fn plain_bytes_after_a_request_for_tls_are_no_commands() {
     let server = Server::start();
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.write_all(&[&ssl_request(), LOGIN, b"\x09\0\0\0\x03SELECT 1"].concat()).unwrap();

@@ -1,4 +1,4 @@
-//! Logging in by every way, and being refused.
+//! Logging in by every method, and being refused.
 #![allow(clippy::unwrap_used)]
 
 mod common;

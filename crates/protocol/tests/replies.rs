@@ -121,7 +121,7 @@ fn max_allowed_packet() {
 }
 
 #[test]
-fn a_number_out_of_turn() {
+fn a_number_out_of_sequence() {
     let server = Server::start();
     let mut client = server.tcp(&ConnectOptions { user: b"empty", ..ConnectOptions::default() }).unwrap();
     // The login's OK was number 2, and the client expects 3: what follows the wrong number.

@@ -14,9 +14,9 @@
 //!
 //! (Y1) Only what a replica was asked for counts, and it is asked for nothing that this server
 //!      could still lose (D1 of `source.rs`).
-//! (Y2) Who waits here is in nobody's way: the log orders, writes and flushes the next groups
-//!      meanwhile.
-//! (Y3) Nobody waits longer than the timeout, whatever becomes of replicas, and nobody once the
+//! (Y2) A transaction that waits here blocks no other: the log orders, writes and flushes the next
+//!      groups meanwhile.
+//! (Y3) No commit waits longer than the timeout, whatever becomes of replicas, and none once the
 //!      server stops.
 
 mod follower;
@@ -38,7 +38,7 @@ use std::time::Duration;
 pub enum WaitPoint {
     /// Before anybody may see it.
     AfterSync,
-    /// Before its session is told.
+    /// Before its session is sent its OK.
     AfterCommit,
 }
 
@@ -96,14 +96,14 @@ pub struct Status {
 pub struct SemiSync {
     log: Weak<Log>,
     env: Arc<dyn Env>,
-    state: Mutex<State>,
+    state: Mutex<SemiSyncState>,
     /// Signalled when there is a new first wait, and at the stop.
     changed: Condvar,
     watch: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct State {
+struct SemiSyncState {
     settings: Settings,
     on: bool,
     is_stopping: bool,
@@ -169,7 +169,7 @@ impl SemiSync {
         Follower::new(self.clone(), id)
     }
 
-    /// Lets all who wait go, and keeps nobody from now on: the server stops.
+    /// Releases all commits that wait, and makes none wait from now on: the server stops.
     pub fn stop(&self) {
         self.update(|state| {
             state.is_stopping = true;
@@ -211,7 +211,7 @@ impl SemiSync {
     }
 
     /// Changes the state and moves the gate as it says.
-    fn update(&self, change: impl FnOnce(&mut State)) {
+    fn update(&self, change: impl FnOnce(&mut SemiSyncState)) {
         let Some(log) = self.log.upgrade() else { return };
         let mut state = self.state.lock();
         change(&mut state);
@@ -257,19 +257,19 @@ impl SemiSync {
                 continue;
             };
             let waited = self.env.monotonic().saturating_sub(since);
-            let rest = state.settings.timeout.saturating_sub(waited);
-            if rest.is_zero() {
+            let remaining = state.settings.timeout.saturating_sub(waited);
+            if remaining.is_zero() {
                 return Some(first);
             }
-            self.wait_for(&mut state, rest);
+            self.wait_for(&mut state, remaining);
         }
         None
     }
 
-    fn wait_for(&self, state: &mut MutexGuard<'_, State>, rest: Duration) {
+    fn wait_for(&self, state: &mut MutexGuard<'_, SemiSyncState>, remaining: Duration) {
         // A changed timeout is seen this soon.
-        const LOOK: Duration = Duration::from_secs(1);
-        self.changed.wait_for(state, rest.min(LOOK));
+        const RECHECK: Duration = Duration::from_secs(1);
+        self.changed.wait_for(state, remaining.min(RECHECK));
     }
 }
 
@@ -283,7 +283,7 @@ impl GateKeeper for SemiSync {
     }
 }
 
-impl State {
+impl SemiSyncState {
     fn passing(&self) -> Passing {
         match self.settings.wait_point {
             _ if !self.on => Passing::ALL,
@@ -306,7 +306,7 @@ impl State {
         self.count_acks();
     }
 
-    /// Without `wait_no_replica` nobody waits for replicas that are not there.
+    /// Without `wait_no_replica` no commit waits for replicas that are not there.
     fn need_replicas(&mut self) {
         let settings = &self.settings;
         if !settings.wait_no_replica && self.followers.len() < settings.wait_for_replica_count {

@@ -1,41 +1,41 @@
-//! Dump: a replica names a place in the log, or the transactions that it has, and is sent every
-//! event from there on.
+//! Binlog dump: a replica names a position in the log, or the transactions that it has, and is sent
+//! every event from there on.
 //!
 //! 1. start     the file and the position must exist, or the files of all that the reader lacks;
 //!    else error 1236 with the words that MySQL's replicas know (`start.rs`).
 //! 2. preamble  for each file: an artificial Rotate (its name and where reading starts), then its
-//!    format description (`own.rs`).
+//!    format description (`artificial.rs`).
 //! 3. events    as they are in the file, byte by byte, checksums and all, but for groups that the
 //!    reader has (`skip.rs`).
-//! 4. the end   a reader that does not wait is told so; one that waits gets a heartbeat when
+//! 4. the end   a reader that does not wait gets an EOF; one that waits gets a heartbeat when
 //!    nothing came for its period.
 //!
 //! (D1) Nothing is sent that this server could still lose: the reader below stops at the durable
 //!      position (C3 of ARCHITECTURE.md).
 //! (D2) The stream is flushed before it waits, so no event is held back.
-//! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's leaving, heartbeats or
-//!      not.
-//! (D4) Followers are sent what is durable at once, unless they were just before: then a little
-//!      later, together with what comes meanwhile (`pace.rs`).
+//! (D3) A wait ends within [`PATIENCE`] of an interrupt, and of the reader's disconnecting,
+//!      heartbeats or not.
+//! (D4) Replicas are sent what is durable at once, unless they were sent a batch just before: then
+//!      a little later, together with what comes meanwhile (`pace.rs`).
 
+mod artificial;
 pub mod mariadb;
-mod own;
 mod pace;
 mod skip;
 mod start;
 
+use artificial::{ArtificialEvents, StartPoint};
 use binlog::event::EventType;
 use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogError, LogReader};
 use binlog::{FileNumber, LogPosition};
-use own::{Own, Place};
 use pace::Pace;
 use skip::Skip;
 use std::io;
 use std::time::Duration;
 use thiserror::Error;
 
-/// The longest time between two looks at whether the reader is still wanted.
+/// The longest time between two checks whether the reader is still connected and wanted.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// The first event's offset: the format description follows four magic bytes.
 const FIRST_EVENT: u64 = 4;
@@ -67,7 +67,7 @@ pub struct Request<'a> {
     pub wait: bool,
     /// Whether the first event has a checksum.
     pub checksum: ChecksumWish,
-    /// After how much silence to send a sign of life.
+    /// After how much silence to send a heartbeat.
     pub heartbeat: Option<Duration>,
     /// It reads heartbeats of the second version, whose positions have 64 bits.
     pub heartbeat_v2: bool,
@@ -83,9 +83,9 @@ pub trait Stream {
     fn flush(&mut self) -> io::Result<()>;
     /// True once the reader is no longer wanted: killed, or the server stops. Asked at every event.
     fn is_interrupted(&mut self) -> bool;
-    /// True once the reader has left. Asked while there is nothing to send.
+    /// True once the reader has disconnected. Asked while there is nothing to send.
     fn is_gone(&mut self) -> bool;
-    /// True if somebody waits for the reader to have all that is durable: it is never sent later
+    /// True if commits wait for the reader to have all that is durable: it is never sent later
     /// than it could be.
     fn is_awaited(&self) -> bool {
         false
@@ -96,7 +96,7 @@ pub trait Stream {
     fn holds(&mut self, _position: LogPosition) {}
     /// Waits until more than `from` is durable, for `patience` at the most, or until the reader
     /// says something that this stream listens to. False if nothing happened.
-    fn rest(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+    fn wait_for_more(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
         Ok(log.wait_durable_past(from, patience))
     }
 }
@@ -135,15 +135,16 @@ pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result
     let start = start::find(log, request)?;
     let from = start.position;
     let mut reader = log.reader(from)?;
-    let own = Own {
+    let artificial = ArtificialEvents {
         server_id: request.server_id,
         checksum: request.checksum == ChecksumWish::Crc32,
         heartbeat_v2: request.heartbeat_v2,
     };
-    let place = if start.resumes { Place::Resumed } else { Place::Start };
+    let start_point = if start.resumes { StartPoint::Resumed } else { StartPoint::FileStart };
     let first = log.file_name(from.file());
     let last = (first.clone(), from.offset());
-    let mut dump = Dump { log, request, stream, own, place, skip: Skip::new(request.has.as_ref()), last };
+    let mut dump =
+        Dump { log, request, stream, artificial, start_point, skip: Skip::new(request.has.as_ref()), last };
     dump.run(&mut reader, from).map_err(|error| match error {
         DumpError::Fatal(text) => {
             let (text, (file, end)) = (if text == NO_SUCH_FILE { NO_NEXT_FILE } else { &text }, &dump.last);
@@ -162,9 +163,9 @@ struct Dump<'a> {
     log: &'a Log,
     request: &'a Request<'a>,
     stream: &'a mut dyn Stream,
-    own: Own,
+    artificial: ArtificialEvents,
     /// Where in its file the reader starts, for the next format description.
-    place: Place,
+    start_point: StartPoint,
     skip: Skip<'a>,
     /// The file that it reads, and where the last event ended there.
     last: (String, u64),
@@ -184,7 +185,7 @@ impl Dump<'_> {
         let pace = Pace::new(self.log);
         loop {
             let any = self.events(reader)?;
-            self.tell_skipped()?;
+            self.report_skipped()?;
             self.stream.flush()?;
             if !self.request.wait {
                 return Ok(());
@@ -195,12 +196,12 @@ impl Dump<'_> {
             if any {
                 silence = Duration::ZERO;
                 if !self.stream.is_awaited() {
-                    pace.keep();
+                    pace.wait_until_due();
                 }
             }
             let heartbeat = self.request.heartbeat.unwrap_or(Duration::MAX);
             let patience = PATIENCE.min(heartbeat.saturating_sub(silence));
-            if self.stream.rest(self.log, reader.position(), patience)? {
+            if self.stream.wait_for_more(self.log, reader.position(), patience)? {
                 continue;
             }
             if self.stream.is_gone() {
@@ -233,20 +234,24 @@ impl Dump<'_> {
         if let Some(end) = self.skip.group_end(&event).map_err(|e| DumpError::Fatal(e.to_string()))? {
             reader.skip_to(end)?;
             if self.skip.skipped(end, self.log.monotonic(), self.request.heartbeat) {
-                self.tell_skipped()?;
+                self.report_skipped()?;
                 self.stream.flush()?;
             }
             return Ok(true);
         }
-        self.tell_skipped()?;
+        self.report_skipped()?;
         if event.bytes.len() > EVENT_MAX {
             return Err(DumpError::Fatal(TOO_LONG.into()));
         }
         if event.header.event_type == EventType::FORMAT_DESCRIPTION {
             self.last.0 = self.log.file_name(event.file);
             self.announce(event.file, FIRST_EVENT)?;
-            let place = std::mem::replace(&mut self.place, Place::Start);
-            self.stream.event(&self.own.format_description(event.bytes, event.fde.checksum, place))?;
+            let start_point = std::mem::replace(&mut self.start_point, StartPoint::FileStart);
+            self.stream.event(&self.artificial.format_description(
+                event.bytes,
+                event.fde.checksum,
+                start_point,
+            ))?;
         } else {
             self.stream.reaches(event.end());
             self.stream.event(event.bytes)?;
@@ -256,29 +261,33 @@ impl Dump<'_> {
 
     /// The artificial Rotate in front of a file.
     fn announce(&mut self, file: FileNumber, position: u64) -> Result<(), DumpError> {
-        Ok(self.stream.event(&self.own.rotate(&self.log.file_name(file), position))?)
+        Ok(self.stream.event(&self.artificial.rotate(&self.log.file_name(file), position))?)
     }
 
     /// The format description of a file that is read from its middle.
     fn old_format_description(&mut self, file: FileNumber) -> Result<(), DumpError> {
         let mut reader = self.log.reader(LogPosition::new(file, FIRST_EVENT))?;
         let event = reader.next(Duration::ZERO)?.ok_or_else(|| DumpError::Fatal(NO_SUCH_FILE.into()))?;
-        Ok(self.stream.event(&self.own.format_description(event.bytes, event.fde.checksum, Place::Middle))?)
+        Ok(self.stream.event(&self.artificial.format_description(
+            event.bytes,
+            event.fde.checksum,
+            StartPoint::MidFile,
+        ))?)
     }
 
-    /// Tells the reader of the place behind what it was not sent.
-    fn tell_skipped(&mut self) -> Result<(), DumpError> {
-        match self.skip.take_untold() {
-            Some(end) => {
-                Ok(self.stream.event(&self.own.heartbeat(&self.log.file_name(end.file()), end.offset()))?)
-            }
+    /// Sends a heartbeat with the position after what was skipped.
+    fn report_skipped(&mut self) -> Result<(), DumpError> {
+        match self.skip.take_unreported() {
+            Some(end) => Ok(self
+                .stream
+                .event(&self.artificial.heartbeat(&self.log.file_name(end.file()), end.offset()))?),
             None => Ok(()),
         }
     }
 
-    /// A sign of life, with the place that the stream has reached.
+    /// Sends a heartbeat with the position that the stream has reached.
     fn heartbeat(&mut self, at: LogPosition) -> Result<(), DumpError> {
-        self.stream.event(&self.own.heartbeat(&self.log.file_name(at.file()), at.offset()))?;
+        self.stream.event(&self.artificial.heartbeat(&self.log.file_name(at.file()), at.offset()))?;
         Ok(self.stream.flush()?)
     }
 }

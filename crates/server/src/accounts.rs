@@ -44,7 +44,7 @@ impl AccountSource for Accounts<'_> {
 
     fn decoys(&self) -> Decoys {
         let (accounts, native) = self.0.count_accounts(Plugin::Native.name());
-        // The server's UUID is told to those only who have logged in.
+        // Only clients that have logged in get the server's UUID.
         let secret = self.0.globals().text(ids::SERVER_UUID).as_bytes().to_vec();
         Decoys { accounts, native, secret }
     }

@@ -1,4 +1,4 @@
-//! Charts in the terminal: a field of characters with labels beside and below it, and bars.
+//! Charts in the terminal: a field of characters with labels next to it and below it, and bars.
 
 use std::fmt::Write as _;
 
@@ -16,22 +16,22 @@ impl Field {
         Self { columns, lines, cells: vec![vec![' '; columns + 1]; lines + 1] }
     }
 
-    /// The column and line of a place; lines count from the top.
+    /// The column and line of a point; lines count from the top.
     pub(crate) fn cell(&self, (x, y): (f64, f64)) -> (usize, usize) {
         let column = (x.clamp(0.0, 1.0) * self.columns as f64).round() as usize;
         (column, self.lines - (y.clamp(0.0, 1.0) * self.lines as f64).round() as usize)
     }
 
-    pub(crate) fn put(&mut self, place: (f64, f64), mark: char) {
-        let (column, line) = self.cell(place);
+    pub(crate) fn put(&mut self, point: (f64, f64), mark: char) {
+        let (column, line) = self.cell(point);
         if let Some(cell) = self.cells.get_mut(line).and_then(|l| l.get_mut(column)) {
             *cell = mark;
         }
     }
 
-    /// A mark in each line from the bottom up to the place.
-    pub(crate) fn put_bar(&mut self, place: (f64, f64), mark: char) {
-        let (column, top) = self.cell(place);
+    /// A mark in each line from the bottom up to the point.
+    pub(crate) fn put_bar(&mut self, point: (f64, f64), mark: char) {
+        let (column, top) = self.cell(point);
         for line in self.cells.iter_mut().skip(top) {
             if let Some(cell) = line.get_mut(column) {
                 *cell = mark;

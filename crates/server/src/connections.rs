@@ -1,8 +1,8 @@
-//! Who is connected: seats are counted here, and every socket can be shut from here.
+//! Who is connected: connection slots are counted here, and every socket can be shut from here.
 //!
-//! (N1) At most `max_connections` + 1 connections have a seat; the last seat is for an
+//! (N1) At most `max_connections` + 1 connections have a slot; the last slot is reserved for an
 //!      administrator.
-//! (N2) A seat is free again when its connection ends, however it ends.
+//! (N2) A slot is free again when its connection ends, however it ends.
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -26,7 +26,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// What accounts are matched with. Loopback is `localhost`, whatever way it comes.
+    /// What accounts are matched with. Loopback is `localhost`, over TCP too.
     pub fn host(&self) -> String {
         match self {
             Peer::Tcp(_, from) if !from.is_loopback() => from.to_string(),
@@ -64,7 +64,7 @@ impl Handle {
         }
     }
 
-    /// Wakes whoever reads, or writes too; errors mean that the connection was over before.
+    /// Wakes a thread that reads or writes; errors mean that the connection was over before.
     fn shut(&self, how: Shutdown) {
         let _ = match self {
             Handle::Tcp(stream) => stream.shutdown(how),
@@ -84,11 +84,11 @@ impl Handle {
         }
     }
 
-    /// True if the far end sends no more, whatever it sent before and nobody has read.
+    /// True if the far end sends no more; unread bytes may remain.
     fn has_ended(&self) -> bool {
         let mut asked = [PollFd::from_borrowed_fd(self.socket(), PollFlags::RDHUP)];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // An error of `poll` tells nothing of the peer.
+        // An error of `poll` says nothing about the peer.
         rustix::event::poll(&mut asked, Some(&at_once)).is_ok_and(|n| n > 0)
     }
 }
@@ -108,27 +108,27 @@ struct Live {
     running: AtomicBool,
 }
 
-/// A place among the connections, given back when dropped (N2).
-pub struct Seat {
+/// One of the `max_connections` + 1 slots, free again when dropped (N2).
+pub struct ConnectionSlot {
     connections: Arc<Connections>,
     id: u64,
     live: Arc<Live>,
-    /// The seat kept for an administrator (N1).
-    pub is_last: bool,
+    /// The slot reserved for an administrator (N1).
+    pub is_reserved: bool,
 }
 
 impl Connections {
-    /// A seat for the connection `id`; `None` if all are taken.
-    pub fn admit(self: &Arc<Self>, id: u64, peer: &Peer, max: u64) -> io::Result<Option<Seat>> {
+    /// A slot for the connection `id`; `None` if all are taken.
+    pub fn admit(self: &Arc<Self>, id: u64, peer: &Peer, max: u64) -> io::Result<Option<ConnectionSlot>> {
         let live = Arc::new(Live { handle: peer.handle()?, running: AtomicBool::new(false) });
-        let mut seats = self.live.lock();
-        let taken = seats.len() as u64;
+        let mut slots = self.live.lock();
+        let taken = slots.len() as u64;
         if taken > max {
             return Ok(None);
         }
-        seats.insert(id, live.clone());
+        slots.insert(id, live.clone());
         self.most.fetch_max(taken + 1, Relaxed);
-        Ok(Some(Seat { connections: self.clone(), id, live, is_last: taken == max }))
+        Ok(Some(ConnectionSlot { connections: self.clone(), id, live, is_reserved: taken == max }))
     }
 
     /// How many there are.
@@ -164,29 +164,29 @@ impl Connections {
 
     /// Waits until all connections have ended, at most for `patience`. True if they have.
     pub fn await_none(&self, patience: Duration) -> bool {
-        let step = Duration::from_millis(5);
+        let pause = Duration::from_millis(5);
         let mut waited = Duration::ZERO;
         while self.count() > 0 && waited < patience {
-            std::thread::sleep(step);
-            waited += step;
+            std::thread::sleep(pause);
+            waited += pause;
         }
         self.count() == 0
     }
 }
 
-impl Seat {
-    /// Waits until the client has sent something or left, or `other` can be read, for `patience` at
-    /// the most; tells which of the two.
+impl ConnectionSlot {
+    /// Waits until the client has sent something or closed the connection, or `other` can be read,
+    /// for `patience` at the most; returns which of the two.
     pub fn wait_readable(&self, other: BorrowedFd<'_>, patience: Duration) -> io::Result<(bool, bool)> {
         self.live.handle.wait_readable(other, patience)
     }
 
     /// True if the client closed the connection, for those who send and do not read.
-    pub fn peer_has_left(&self) -> bool {
+    pub fn peer_has_closed(&self) -> bool {
         self.live.handle.has_ended()
     }
 
-    /// Another way into the connection's socket, for what is sent beside its session.
+    /// A second handle of the connection's socket, for a deferred reply.
     pub(crate) fn sender(&self) -> Sender {
         Sender(self.live.clone())
     }
@@ -198,13 +198,13 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.connections.live.lock().remove(&self.id);
     }
 }
 
-/// Sends through a connection's socket without its session.
+/// Sends through a connection's socket from another thread than the session's.
 pub(crate) struct Sender(Arc<Live>);
 
 impl Sender {
@@ -248,13 +248,13 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn seats_are_counted_and_one_more_is_kept() {
+    fn slots_are_counted_and_one_more_is_reserved() {
         let connections = Arc::<Connections>::default();
         let pair = || UnixStream::pair().unwrap();
         let ((a, mut a_far), (b, _), (c, _)) = (pair(), pair(), pair());
         let first = connections.admit(1, &Peer::Unix(a), 1).unwrap().unwrap();
         let second = connections.admit(2, &Peer::Unix(b), 1).unwrap().unwrap();
-        assert!(!first.is_last && second.is_last);
+        assert!(!first.is_reserved && second.is_reserved);
         assert!(connections.admit(3, &Peer::Unix(c), 1).unwrap().is_none());
         drop(second);
         assert_eq!((connections.count(), connections.most()), (1, 2));
@@ -262,11 +262,11 @@ mod tests {
         assert_eq!(connections.running(), 1);
         drop(running);
         assert_eq!(connections.running(), 0);
-        assert!(!first.peer_has_left());
+        assert!(!first.peer_has_closed());
         connections.shut(1);
         assert_eq!(a_far.read(&mut [0]).unwrap(), 0, "the far end sees the end");
         drop(a_far);
-        assert!(first.peer_has_left());
+        assert!(first.peer_has_closed());
         connections.shut_all(Shutdown::Both);
         assert!(!connections.await_none(Duration::from_millis(5)));
         drop(first);

@@ -117,7 +117,7 @@ impl Datadir {
 
 impl Drop for Datadir {
     fn drop(&mut self) {
-        // Left behind, the file only misleads: the lock decides who owns the directory.
+        // A file that remained would only mislead: the lock decides who owns the directory.
         let _ = self.env.remove_file(&self.pid_file);
     }
 }
@@ -235,7 +235,7 @@ mod tests {
         assert!(first.is_new() && is_uuid(first.server_uuid()));
         let second = Datadir::open(env.clone(), &path, &pid_file).err().unwrap().to_string();
         assert!(second.contains(&format!("(process {})", std::process::id())), "{second}");
-        // Somebody takes the lock file for a left-over.
+        // An operator removes the lock file as stale.
         env.remove_file(&path.join("duramen.lock")).unwrap();
         let second = Datadir::open(env.clone(), &path, &pid_file).err();
         assert!(matches!(second, Some(DatadirError::InUse { .. })), "the directory itself is locked");

@@ -4,7 +4,7 @@
 //! privileges.
 
 use crate::dump::{self, Reader};
-use crate::results::{Kept, Names, Results};
+use crate::results::{ColumnCapture, Names, Results};
 use crate::session::{Client, End, open_session};
 use crate::statements;
 use protocol::attributes::Attribute;
@@ -141,10 +141,10 @@ fn field_list(client: &mut Client<'_>, table: &[u8], wildcard: &[u8]) {
         text.extend_from_slice(if byte == b'`' { b"``" } else { std::slice::from_ref(&byte) });
     }
     text.extend_from_slice(b"` LIMIT 0");
-    let mut kept = Kept::default();
-    if quietly(client, &text, &mut kept) {
+    let mut captured = ColumnCapture::default();
+    if quietly(client, &text, &mut captured) {
         let matching =
-            kept.columns.iter().filter(|c| wildcard.is_empty() || like(c.name.as_bytes(), wildcard));
+            captured.columns.iter().filter(|c| wildcard.is_empty() || like(c.name.as_bytes(), wildcard));
         let names: Vec<_> = matching.map(Names::of).collect();
         let columns: Vec<_> = names.iter().map(|names| (names.definition(), None)).collect();
         client.connection.write_field_list(&columns, Status(client.session.status()));
@@ -184,7 +184,7 @@ fn refresh(client: &mut Client<'_>, what: u8) {
     const PARTS: [(u8, &[u8]); 4] =
         [(1, b"FLUSH PRIVILEGES"), (2, b"FLUSH LOGS"), (4, b"FLUSH TABLES"), (16, b"FLUSH STATUS")];
     for (_, statement) in PARTS.iter().filter(|(bit, _)| what & bit != 0) {
-        if !quietly(client, statement, &mut Kept::default()) {
+        if !quietly(client, statement, &mut ColumnCapture::default()) {
             return;
         }
     }
@@ -222,7 +222,7 @@ fn reset(client: &mut Client<'_>) {
     }
 }
 
-/// COM_CHANGE_USER: what the old session had open is rolled back, whoever comes next.
+/// COM_CHANGE_USER: what the old session had open is rolled back, even if the login then fails.
 fn change_user(client: &mut Client<'_>, request: &ChangeUser<'_>) -> Next {
     let server = client.server;
     if let Err(e) = client.session.reset() {

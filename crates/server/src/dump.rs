@@ -9,7 +9,7 @@
 mod acknowledged;
 pub(crate) mod mariadb;
 
-use crate::connections::Seat;
+use crate::connections::ConnectionSlot;
 use crate::dispatch::Next;
 use crate::results::{self, Results};
 use crate::session::{Client, End};
@@ -89,7 +89,7 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
     }
     // Only MySQL's replicas say which GTIDs they have.
     let mariadb = if has.is_none() { mariadb::wishes(client, request) } else { None };
-    let told = Request {
+    let wanted = Request {
         file: request.file,
         offset: request.offset,
         has,
@@ -100,19 +100,19 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
         server_id: client.server.variables.uint(ids::SERVER_ID) as u32,
     };
     let log = client.server.database.log().clone();
-    tell_of(client.id(), &told);
-    let replaced = take_place(client, request.server_id, told.has.is_some());
+    log_request(client.id(), &wanted);
+    let replaced = replace_stream(client, request.server_id, wanted.has.is_some());
     let acknowledges = acknowledges(&client.session);
     let mut packets = Packets {
         connection: &mut client.connection,
         session: &client.session,
         stop: &client.server.stop,
-        seat: client.seat,
+        slot: client.slot,
         replaced: &replaced,
     };
     let send = |stream: &mut dyn Stream| match mariadb {
-        Some(wishes) => source::mariadb::dump(&log, &told, wishes, stream),
-        None => source::dump(&log, &told, stream),
+        Some(wishes) => source::mariadb::dump(&log, &wanted, wishes, stream),
+        None => source::dump(&log, &wanted, stream),
     };
     let ended = if acknowledges {
         let semi_sync = &client.server.semi_sync;
@@ -140,7 +140,7 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
     Next::Reply
 }
 
-fn tell_of(connection: u64, request: &Request<'_>) {
+fn log_request(connection: u64, request: &Request<'_>) {
     let (name, offset) = (String::from_utf8_lossy(request.file), request.offset);
     match &request.has {
         Some(has) => tracing::info!(
@@ -151,8 +151,8 @@ fn tell_of(connection: u64, request: &Request<'_>) {
 }
 
 /// Ends the stream that the same replica still has, on a connection that it lost. Returns the mark
-/// by which this one learns that it is replaced in turn.
-fn take_place(client: &Client<'_>, server_id: u32, by_gtids: bool) -> Arc<AtomicBool> {
+/// by which this one learns that it is replaced itself.
+fn replace_stream(client: &Client<'_>, server_id: u32, by_gtids: bool) -> Arc<AtomicBool> {
     let replicas = client.server.database.replicas();
     let uuid = uuid(&client.session);
     let (replaced, older) = replicas.begin_stream(client.id(), (&uuid, server_id), by_gtids);
@@ -163,11 +163,11 @@ fn take_place(client: &Client<'_>, server_id: u32, by_gtids: bool) -> Arc<Atomic
             "While initializing dump thread for replica with {which} <{is}>, found a zombie dump thread with the same \
              {which}. Source is killing the zombie dump thread({id})."
         );
-        let step = Duration::from_millis(10);
+        let pause = Duration::from_millis(10);
         let mut waited = Duration::ZERO;
         while replicas.is_streaming(id) && waited < REPLACE_PATIENCE {
-            std::thread::sleep(step);
-            waited += step;
+            std::thread::sleep(pause);
+            waited += pause;
         }
         // It has not looked: it waits for a peer that takes nothing.
         if replicas.is_streaming(id)
@@ -192,7 +192,7 @@ fn uuid(session: &Session) -> String {
     }
 }
 
-/// Who reads the log, as far as the login's attributes tell. What more there is to know, readers
+/// Who reads the log, as far as the login's attributes say. What more there is to know, readers
 /// say themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
@@ -212,7 +212,7 @@ impl Reader {
         let is_replica_of_mysql = value(b"_client_role") == Some(b"binary_log_listener");
         match (value(b"_client_name"), value(b"program_name")) {
             _ if is_replica_of_mysql => Self::Replica,
-            // Programs have a name, and no other client tells which server it means: MariaDB's
+            // Programs have a name, and no other client says which server it means: MariaDB's
             // servers do.
             (Some(b"libmysql"), None) if value(b"_server_host").is_some() => Self::Replica,
             (Some(b"libmariadb"), Some(b"mysqlbinlog" | b"mariadb-binlog")) => Self::MariadbBinlog,
@@ -255,7 +255,7 @@ fn answer(client: &mut Client<'_>, name: &str, text: Option<&str>) {
 }
 
 /// Either name of a user variable that replicas set.
-fn told(session: &Session, name: &str) -> Datum<'static> {
+fn replica_variable(session: &Session, name: &str) -> Datum<'static> {
     match session.user_variable(&format!("source_{name}")) {
         Datum::Null => session.user_variable(&format!("master_{name}")),
         value => value,
@@ -263,7 +263,7 @@ fn told(session: &Session, name: &str) -> Datum<'static> {
 }
 
 fn checksum_wish(session: &Session) -> ChecksumWish {
-    match told(session, "binlog_checksum") {
+    match replica_variable(session, "binlog_checksum") {
         Datum::Null => ChecksumWish::Unknown,
         value if value.to_bytes().eq_ignore_ascii_case(b"CRC32") => ChecksumWish::Crc32,
         _ => ChecksumWish::None,
@@ -277,7 +277,7 @@ fn acknowledges(session: &Session) -> bool {
 }
 
 fn heartbeat(session: &Session) -> Option<Duration> {
-    let nanos = told(session, "heartbeat_period").to_integer().value;
+    let nanos = replica_variable(session, "heartbeat_period").to_integer().value;
     // Less than a millisecond is no sign of life but a flood.
     let nanos = u64::try_from(nanos).ok().filter(|&n| n > 0)?;
     Some(Duration::from_nanos(nanos).max(Duration::from_millis(1)))
@@ -287,7 +287,7 @@ struct Packets<'a> {
     connection: &'a mut Connection,
     session: &'a Session,
     stop: &'a crate::stop::Stop,
-    seat: &'a Seat,
+    slot: &'a ConnectionSlot,
     replaced: &'a AtomicBool,
 }
 
@@ -305,6 +305,6 @@ impl Stream for Packets<'_> {
     }
 
     fn is_gone(&mut self) -> bool {
-        self.seat.peer_has_left()
+        self.slot.peer_has_closed()
     }
 }

@@ -106,7 +106,7 @@ impl Listener {
     }
 
     /// How to connect, as a command.
-    pub fn way_in(&self) -> String {
+    pub fn connect_command(&self) -> String {
         match self {
             Listener::Unix(_, path) => format!("mysql -S {} -u root", path.display()),
             Listener::Tcp(_) => match self.address() {

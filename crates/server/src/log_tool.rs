@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`arguments`], [`input`] (which files, and which of their events), then a module
 //! for each command. Elsewhere: events as text and JSON, and reading a file (`binlog`). The
-//! commands are told in docs/binlog-tool.md.
+//! commands are described in docs/binlog-tool.md.
 
 pub(crate) mod arguments;
 mod cut;
@@ -64,7 +64,7 @@ pub enum ToolError {
     /// The output.
     #[error("can't write: {0}")]
     Output(#[from] io::Error),
-    /// What was asked for is not to be had; the text tells all.
+    /// The request can't be fulfilled; the text says everything.
     #[error("{0}")]
     Refused(String),
 }
@@ -74,7 +74,7 @@ impl ToolError {
         Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// True if whoever reads the output has seen enough, as `head` does.
+    /// True if the reader of the output closed the pipe, as `head` does.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -84,13 +84,13 @@ impl ToolError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// Damage, or nothing that was looked for: told, and in the exit code 1.
+    /// Damage, or nothing found: reported, and exit code 1.
     Bad,
 }
 
 const COMMANDS: [&str; 8] = ["print", "verify", "stats", "find", "cut", "rewrite", "replay", "help"];
 
-/// Does what the arguments behind `duramen binlog` ask. Exit codes: 0 for done, 1 for damage or
+/// Does what the arguments after `duramen binlog` ask. Exit codes: 0 for done, 1 for damage or
 /// nothing found, 2 for what can't be done.
 pub fn run(args: &[String]) -> ExitCode {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
@@ -110,7 +110,7 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
         return Err(ToolError::Options(format!("a command is missing\n\n{}", help::OVERVIEW)));
     };
     if rest.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?")) {
-        return tell(help::of(name));
+        return print_help(help::of(name));
     }
     match name.as_str() {
         "print" => print::run(env, rest),
@@ -120,8 +120,8 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
         "cut" => cut::run(env, rest),
         "rewrite" => rewrite::run(env, rest),
         "replay" => replay::run(env, rest),
-        "--help" | "-h" | "-?" => tell(help::OVERVIEW),
-        "help" => tell(rest.first().map_or(help::OVERVIEW, |name| help::of(name))),
+        "--help" | "-h" | "-?" => print_help(help::OVERVIEW),
+        "help" => print_help(rest.first().map_or(help::OVERVIEW, |name| help::of(name))),
         other => {
             let nearest = stdx::suggest::nearest(other, COMMANDS);
             let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
@@ -130,7 +130,7 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
     }
 }
 
-fn tell(text: &str) -> Result<Outcome, ToolError> {
+fn print_help(text: &str) -> Result<Outcome, ToolError> {
     use std::io::Write as _;
     io::stdout().write_all(text.as_bytes())?;
     Ok(Outcome::Done)

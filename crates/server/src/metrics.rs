@@ -1,7 +1,7 @@
 //! Metrics for Prometheus: a tiny HTTP answerer, off unless `duramen_metrics_address` says where.
 //!
-//! One thread takes one request at a time, reads its head, answers, and hangs up. What is told is
-//! what `SHOW GLOBAL STATUS` counts (`text`).
+//! One thread takes one request at a time, reads its head, answers, and hangs up. What is reported
+//! is what `SHOW GLOBAL STATUS` counts (`text`).
 //!
 //! (P1) A request takes bounded time and memory: a client that is slow or says too much is hung up
 //!      on.
@@ -33,7 +33,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Listens where `duramen_metrics_address` says, if it does; the variable then tells the port
+    /// Listens where `duramen_metrics_address` says, if it does; the variable then has the port
     /// that was given.
     pub(crate) fn start(server: &Arc<Server>) -> Result<Self, String> {
         let address = server.variables.text(ids::DURAMEN_METRICS_ADDRESS);
@@ -71,7 +71,7 @@ fn serve(listener: &Listener, server: &Arc<Server>) {
     let Listener::Tcp(socket) = listener else { return };
     while !server.stop.is_requested() {
         match socket.accept() {
-            // Whoever hangs up early does not want to know.
+            // A client that disconnects early does not want the answer.
             Ok((stream, _)) => drop(answer(stream, server)),
             Err(_) if server.stop.is_requested() => break,
             Err(_) => std::thread::sleep(PAUSE),

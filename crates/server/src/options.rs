@@ -7,7 +7,7 @@
 //! 3. Files first, then the command line: the last one wins.
 //!
 //! (O1) An option that is not understood stops the start, with its name, where it stands, and the
-//!      nearest right one; `loose-` in front turns that into a warning.
+//!      nearest right one; the prefix `loose-` makes that a warning.
 //!
 //! Elsewhere: which options there are and what they take (`sql::variables`), the text of `--help`
 //! ([`help`]). MySQL's shortening of option names to any unambiguous beginning is not supported.
@@ -102,7 +102,7 @@ pub enum OptionsError {
         /// Where.
         origin: String,
     },
-    /// Anything else: `{0}` tells all.
+    /// Anything else: `{0}` says everything.
     #[error("{0}")]
     Other(String),
 }
@@ -114,7 +114,7 @@ fn suggestion(nearest: Option<&str>) -> String {
     )
 }
 
-/// Understands the arguments behind `duramen serve`.
+/// Understands the arguments after `duramen serve`.
 pub fn parse(env: &dyn Env, args: &[String]) -> Result<Command, OptionsError> {
     let line = arguments::parse(args)?;
     let asked = |wanted| line.iter().any(|w| names::special(&w.name) == Some(wanted));

@@ -6,12 +6,12 @@
 //! 3. predict  The [`model`] puts the two together, for each setting and number of clients.
 //! 4. check    With `--server`: the same load on a real server, beside the prediction for its
 //!    settings.
-//! 5. tell     Tables and a plot (`report`, `plot`).
+//! 5. report   Tables and a plot (`report`, `plot`).
 //!
 //! (Q1) Time and disk are bounded, and whatever was made is removed, after errors and SIGINT too; a
 //!      server that is checked keeps its settings and loses the probe's database.
 //!
-//! The model is told in docs/probe.md.
+//! The model is described in docs/probe.md.
 
 mod arguments;
 mod check;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Where a server has its data unless it is told.
+/// The default data directory of a server.
 const DATADIR: &str = "duramen-data";
 
 /// Why there is no answer.
@@ -126,15 +126,15 @@ struct Folder<'a> {
 
 impl<'a> Folder<'a> {
     /// Makes it on the disk that is to be measured.
-    fn make(watch: &'a Watch, place: &Path) -> Result<Self, ProbeError> {
+    fn make(watch: &'a Watch, parent: &Path) -> Result<Self, ProbeError> {
         // A mistyped name would be another disk's.
-        if !watch.env.exists(place) {
-            let place = place.display();
+        if !watch.env.exists(parent) {
+            let parent = parent.display();
             return Err(ProbeError::Options(format!(
-                "there is no folder '{place}' whose disk could be measured"
+                "there is no folder '{parent}' whose disk could be measured"
             )));
         }
-        let path = place.join(format!("duramen-probe-{}", std::process::id()));
+        let path = parent.join(format!("duramen-probe-{}", std::process::id()));
         watch.env.create_dir_all(&path).map_err(|e| ProbeError::io("make the folder", &path, e))?;
         Ok(Self { watch, path })
     }
@@ -148,7 +148,7 @@ impl Drop for Folder<'_> {
     }
 }
 
-/// Does what the arguments behind `duramen probe` ask.
+/// Does what the arguments after `duramen probe` ask.
 pub fn run(args: &[String]) -> Result<(), ProbeError> {
     let Some(mut arguments) = arguments::parse(args)? else {
         print!("{HELP}");
@@ -164,8 +164,8 @@ pub fn run(args: &[String]) -> Result<(), ProbeError> {
 }
 
 fn probe(watch: &Watch, arguments: &Arguments) -> Result<(), ProbeError> {
-    let place = place(watch, &arguments.folder);
-    let folder = Folder::make(watch, &place)?;
+    let measured_folder = folder_to_measure(watch, &arguments.folder);
+    let folder = Folder::make(watch, &measured_folder)?;
     if let Some(path) = &arguments.svg {
         may_write(watch, path)?;
     }
@@ -174,20 +174,20 @@ fn probe(watch: &Watch, arguments: &Arguments) -> Result<(), ProbeError> {
         target.try_out(watch)?;
     }
     let (on_disk, on_machine) = (arguments.time.mul_f64(0.5), arguments.time.mul_f64(0.4));
-    say(format!("measuring the disk of {} ({:.0} s)", place.display(), on_disk.as_secs_f64()));
+    say(format!("measuring the disk of {} ({:.0} s)", measured_folder.display(), on_disk.as_secs_f64()));
     let disk = disk::measure(watch, &folder.path, on_disk)?;
     say(format!("measuring round trips and commits ({:.0} s)", on_machine.as_secs_f64()));
     let measured = machine::measure(watch, &folder.path, &disk, on_machine)?;
     drop(folder);
     let forecasts = report::forecasts(&measured.machine);
-    tell(&(report::measured(&place, &disk, &measured) + &report::settings(&forecasts)))?;
+    print_answer(&(report::measured(&measured_folder, &disk, &measured) + &report::settings(&forecasts)))?;
     let mut lines = report::lines(&forecasts);
     if let Some(target) = target {
         let checked = target.check(watch, &measured.machine, arguments.time)?;
-        tell(&report::checked(&checked))?;
+        print_answer(&report::checked(&checked))?;
         lines.extend(report::checked_lines(&checked));
     }
-    tell(&format!("\n{}\n{}", plot::text(&lines), report::answer(&forecasts, &disk)))?;
+    print_answer(&format!("\n{}\n{}", plot::text(&lines), report::answer(&forecasts, &disk)))?;
     if let Some(path) = &arguments.svg {
         write(watch, path, &plot::svg(&lines)).map_err(|e| ProbeError::io("write", path, e))?;
         say(format!("the plot is in {}", path.display()));
@@ -197,7 +197,7 @@ fn probe(watch: &Watch, arguments: &Arguments) -> Result<(), ProbeError> {
 
 /// The folder to measure: the one that was asked for, or the data directory if there is one, or
 /// this one.
-fn place(watch: &Watch, asked: &Path) -> PathBuf {
+fn folder_to_measure(watch: &Watch, asked: &Path) -> PathBuf {
     match asked {
         path if path != Path::new("") => path.to_owned(),
         _ if watch.env.exists(Path::new(DATADIR)) => DATADIR.into(),
@@ -211,7 +211,7 @@ fn say(text: String) {
 }
 
 /// The answer: on standard output, whose reader may have read enough.
-fn tell(text: &str) -> Result<(), ProbeError> {
+fn print_answer(text: &str) -> Result<(), ProbeError> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
             Err(ProbeError::io("write", Path::new("standard output"), e))

@@ -9,7 +9,7 @@
 //!    damaged, lost (`report.rs`).
 //! 2. plan     Where the new directory's tables come from ([`TablesFrom`]), and how much of the log
 //!    goes there. Tables that are sound are kept, also where they are ahead of a log that had to be
-//!    cut: then the log begins anew behind them.
+//!    cut: then the log begins anew after them.
 //! 3. copy     The log, cut in front of damage, and what else belongs to a data directory
 //!    (`copy.rs`).
 //! 4. rebuild  The tables (`rebuild.rs`); then the database is opened there and closed again, and
@@ -18,7 +18,8 @@
 //!
 //! (W1) The damaged directory is only read: nothing in it is made, changed or removed.
 //! (W2) The new directory has its name only when it is whole and recovery has succeeded.
-//! (W3) Nothing is lost unasked: what a repair would lose is told first, and takes `--accept-loss`.
+//! (W3) Nothing is lost unasked: what a repair would lose is reported first, and takes
+//!      `--accept-loss`.
 //! (W4) No GTID is given out twice: where transactions of the log are lost the new directory has
 //!      another `server_uuid`.
 
@@ -64,12 +65,12 @@ const REPORT: &str = "repair-report.json";
 /// It could not be done.
 const FAILED: u8 = 3;
 
-/// Does what the arguments behind `duramen check` ask. Exit codes: see its help.
+/// Does what the arguments after `duramen check` ask. Exit codes: see its help.
 pub fn check(args: &[String]) -> ExitCode {
     exit("check", run_check(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
 }
 
-/// Does what the arguments behind `duramen repair` ask. Exit codes: see its help.
+/// Does what the arguments after `duramen repair` ask. Exit codes: see its help.
 pub fn repair(args: &[String]) -> ExitCode {
     exit("repair", run_repair(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
 }
@@ -145,17 +146,17 @@ impl TablesFrom {
 struct Repaired {
     from: TablesFrom,
     cuts: Vec<Cut>,
-    /// Log files that were left out although they are readable: the tables have what is in them.
-    left_out: Vec<String>,
-    /// Those of the log of before a reset, which were left out too.
+    /// Log files that were omitted although they are readable: the tables have what is in them.
+    omitted: Vec<String>,
+    /// Those of the log of before a reset, which were omitted too.
     of_before_reset: Vec<String>,
     /// The log ends earlier than it did.
     loses_log: bool,
-    /// The tables are ahead of what is left of the log, so it begins anew behind them.
+    /// The tables are ahead of what is left of the log, so it begins anew after them.
     begins_anew: bool,
     lost_gtids: GtidSet,
     /// Damage of the log that no start reads, in the file that the tables' position is in: it
-    /// stays, and is told.
+    /// stays, and is reported.
     stays: Option<String>,
     rebuilt: Rebuilt,
     has_new_uuid: bool,
@@ -237,20 +238,20 @@ fn make(
     let from = plan(found, forces)?;
     let mut log = NewLog::new(env, found, dir, target)?;
     if from != TablesFrom::Log {
-        log.leave_out_damage_before_tables(found)?;
+        log.omit_damage_before_tables(found)?;
     }
     log.copy()?;
     let tables = if from == TablesFrom::Log { binlog::LogPosition::ZERO } else { found.tables_at() };
     let examined = log.cut_damage(tables)?;
-    let known = found.known_gtids(&**env, dir);
-    // What the files in front had behind the tables' position is not known: nothing can follow the
+    let logged = found.logged_gtids(&**env, dir);
+    // What the files in front had after the tables' position is not known: nothing can follow the
     // tables.
     let lacks_front = from != TablesFrom::Log && found.lacks_front(&examined);
     let begins_anew = lacks_front || examined.recovered.end < tables;
     if begins_anew {
         let has_all = !lacks_front && found.tables_have_all(&**env, dir);
         let mut executed = match (has_all, lacks_front) {
-            (true, _) => known.clone(),
+            (true, _) => logged.clone(),
             (_, true) => GtidSet::new(),
             _ => examined.recovered.gtid_executed,
         };
@@ -260,7 +261,7 @@ fn make(
         found.survey.iter().for_each(|survey| executed.union(&survey.in_front(tables)));
         log.begin_anew(tables, &executed)?;
     }
-    let (cuts, left_out) = log.finish()?;
+    let (cuts, omitted) = log.finish()?;
     let stays = found.log.damage_anywhere.as_ref().filter(|damage| {
         let is_kept = from != TablesFrom::Log && !begins_anew && cuts.is_empty();
         is_kept && found.is_in_front_of_tables(damage)
@@ -268,7 +269,7 @@ fn make(
     let stays = stays.map(ToString::to_string);
     let is_mixed =
         !found.of_before_reset.is_empty() && matches!(found.log.damage, Some(LogError::Missing { .. }));
-    // What lies in a file's place says nothing of what was in the file.
+    // What is there instead of a file says nothing of what was in the file.
     let is_damaged = found.log.damage.is_some() && !is_mixed || !found.replaced.is_empty();
     let loses_log = !cuts.is_empty() || is_damaged || found.is_apart || found.is_other_log;
     let of_before_reset = found.of_before_reset.clone();
@@ -281,12 +282,12 @@ fn make(
         rebuild::salvage(env, found, files, damage, target, &mut rebuilt)?;
     }
     rebuild::recover(env, target, &found.base_name, &mut rebuilt)?;
-    let mut lost_gtids = known;
+    let mut lost_gtids = logged;
     lost_gtids.subtract(&rebuilt.executed);
     Ok(Repaired {
         from,
         cuts,
-        left_out,
+        omitted,
         of_before_reset,
         loses_log,
         begins_anew,
@@ -331,8 +332,8 @@ fn plan(found: &Examination, forces: bool) -> Result<TablesFrom, ToolError> {
 
 impl Repaired {
     fn has_loss(&self) -> bool {
-        let leaves_out = !self.left_out.is_empty() || !self.of_before_reset.is_empty();
-        self.loses_log || self.stays.is_some() || leaves_out || self.rebuilt.lost > 0
+        let omits = !self.omitted.is_empty() || !self.of_before_reset.is_empty();
+        self.loses_log || self.stays.is_some() || omits || self.rebuilt.lost > 0
     }
 }
 
@@ -357,7 +358,7 @@ fn repair_members(repaired: &Repaired, into: &Path) -> String {
         ("log_cut", array(cuts)),
         ("log_begins_anew", repaired.begins_anew.to_string()),
         ("log_damage_that_stays", repaired.stays.as_deref().map_or("null".into(), quoted)),
-        ("log_files_left_out", texts(&repaired.left_out)),
+        ("log_files_left_out", texts(&repaired.omitted)),
         ("log_files_of_before_reset", texts(&repaired.of_before_reset)),
         ("lost_entries", rebuilt.lost.to_string()),
         ("damaged", texts(&rebuilt.damaged)),
@@ -405,10 +406,10 @@ fn text_of(repaired: &Repaired, into: &Path) -> String {
             repaired.of_before_reset.join(", ")
         ));
     }
-    if !repaired.left_out.is_empty() {
+    if !repaired.omitted.is_empty() {
         lines.push(format!(
             "left out of the log: {}; the tables have what is in them",
-            repaired.left_out.join(", ")
+            repaired.omitted.join(", ")
         ));
     }
     if rebuilt.lost > 0 {

@@ -17,11 +17,11 @@ pub(crate) enum Format {
     Text,
     /// The binary protocol's.
     Binary,
-    /// The same, kept until they are fetched.
+    /// The same, stored until COM_STMT_FETCH asks for them.
     Cursor(Box<Cursor>),
 }
 
-/// So many columns' types need no memory of their own.
+/// Inline capacity: type codes of up to 16 columns need no allocation.
 const TYPES_INLINE: usize = 16;
 
 /// Writes one command's results into a connection's buffer.
@@ -151,7 +151,7 @@ impl ResultSink for Results<'_> {
     }
 }
 
-/// A change of the session as the protocol tells it.
+/// A change of the session as the OK packet reports it.
 pub(crate) fn change(change: &StateChange) -> SessionChange<'_> {
     match change {
         StateChange::Variable(name, value) => {
@@ -223,15 +223,15 @@ pub fn error(e: &SqlError, results: Option<Charset>) -> ErrorReply {
     ErrorReply::new(e.number, &e.sqlstate, sql::sink::encoded_message(&e.message, results))
 }
 
-/// Keeps the first result set's columns and rows as text; for commands that ask on a client's
-/// behalf.
+/// Captures a result set's columns and discards its rows; for commands that are executed as a
+/// statement of which the client sees no rows, such as COM_FIELD_LIST.
 #[derive(Default)]
-pub struct Kept {
+pub struct ColumnCapture {
     /// The columns.
     pub columns: Vec<ColumnMeta>,
 }
 
-impl ResultSink for Kept {
+impl ResultSink for ColumnCapture {
     fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
         self.columns = columns.to_vec();
         Ok(())

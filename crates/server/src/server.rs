@@ -1,8 +1,8 @@
 //! The life of the server: what all connections share, how it starts, how it stops.
 //!
 //! Start: the error log, the data directory's lock, recovery of log and tables, the listening
-//! sockets, "ready". Stop: nobody is accepted any more; sessions are ended and roll back; tables
-//! are checkpointed and the log closed, so that the next start has nothing to recover.
+//! sockets, "ready". Stop: no connection is accepted any more; sessions are ended and roll back;
+//! tables are checkpointed and the log closed, so that the next start has nothing to recover.
 //!
 //! (L1) Whatever was acknowledged is safe without the stop: it only makes the next start faster.
 
@@ -32,8 +32,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How often the server looks whether the log has gone on to another file.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
+/// How often the server checks whether the log has rotated.
+const ROTATION_CHECK: Duration = Duration::from_secs(1);
 /// How long the sessions may take for their last reply at a stop.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long they may take to end after that. Each has rolled back long before, unless the machine
@@ -49,7 +49,7 @@ pub enum StartError {
     /// The log or the tables.
     #[error("can't open the database: {0}")]
     Database(sql::SqlError),
-    /// A socket; the text tells all.
+    /// A socket; the text says everything.
     #[error("{0}")]
     Listen(String),
     /// The operating system said no to a thread or a signal handler.
@@ -100,7 +100,7 @@ impl Server {
         Accounts(&self.database)
     }
 
-    /// True if this account may take the seat that is kept for administrators.
+    /// True if this account may take the slot that is reserved for administrators.
     pub fn is_administrator(&self, login: &Login) -> bool {
         let user = String::from_utf8_lossy(&login.account.user);
         self.database.is_administrator(&user, &login.account.host)
@@ -142,7 +142,7 @@ impl Running {
         tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
         resources::raise_open_files(&variables);
         let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
-        // Whoever names a port that is taken learns it before anything is replayed.
+        // A port that is taken is an error before anything is replayed.
         drop(tcp_listeners(&variables)?);
         state_facts(&variables, options, &datadir);
         let (identity, keys_ahead) =
@@ -191,7 +191,7 @@ impl Running {
     /// Serves until the stop is requested, every session has ended and the database is closed.
     pub fn wait(self) {
         let server = &self.server;
-        let reason = keep_house(server);
+        let reason = purge_expired_logs(server);
         tracing::info!("stopping: {reason}");
         for listener in &self.listeners {
             listener.close();
@@ -229,8 +229,8 @@ fn close(server: &Server) {
 }
 
 /// Removes expired log files at the start and after each rotation, until the stop is requested;
-/// tells why it was.
-fn keep_house(server: &Server) -> String {
+/// returns why it was.
+fn purge_expired_logs(server: &Server) -> String {
     let rotations = || server.database.log().status().rotations.get();
     let mut seen = None;
     loop {
@@ -241,14 +241,14 @@ fn keep_house(server: &Server) -> String {
                 tracing::warn!("expired log files stay until the next rotation: {error}");
             }
         }
-        if let Some(reason) = server.stop.wait_for(HOUSEKEEPING) {
+        if let Some(reason) = server.stop.wait_for(ROTATION_CHECK) {
             return reason;
         }
     }
 }
 
-/// Interrupts what runs and lets each session send its last reply; whoever does not take it is cut
-/// off.
+/// Interrupts what runs and lets each session send its last reply; a client that does not read it
+/// is cut off.
 fn end_sessions(server: &Server) {
     server.semi_sync.stop();
     let connections = &server.connections;
@@ -344,7 +344,7 @@ fn announce(server: &Server, listeners: &[Arc<Listener>], is_new: bool) {
             "root has an empty password, and can connect from this machine only; set one with ALTER USER"
         );
     }
-    let ways: Vec<_> = listeners.iter().map(|l| l.way_in()).collect();
-    let ways = ways.join("   or   ");
-    tracing::info!("ready for connections after {} ms: {ways}", server.uptime().as_millis());
+    let commands: Vec<_> = listeners.iter().map(|l| l.connect_command()).collect();
+    let commands = commands.join("   or   ");
+    tracing::info!("ready for connections after {} ms: {commands}", server.uptime().as_millis());
 }

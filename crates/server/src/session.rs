@@ -1,19 +1,20 @@
 //! One connection from accept to end, on a thread of its own.
 //!
-//! 1. admit     a seat, or error 1040 in the greeting's place.
+//! 1. admit     a connection slot, or error 1040 instead of the greeting.
 //! 2. log in    greeting, TLS, authentication (`protocol`), then a session of the account (`sql`).
-//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write, or leave that
-//!    to whoever makes durable what it tells of ([`crate::late_reply`]). It goes on until the
-//!    client leaves, falls silent, breaks the protocol, or is killed.
-//! 4. end       the session is dropped, which rolls back what was open; the seat is free again.
+//! 3. commands  read one, run it ([`crate::dispatch`]), send the reply in one write, or defer it
+//!    until the commit is durable ([`crate::deferred_reply`]). This ends when the client quits,
+//!    exceeds a timeout, breaks the protocol, or is killed.
+//! 4. end       the session is dropped, which rolls back the open transaction; the slot is free
+//!    again.
 //!
 //! (T1) A panic ends this connection and no other: it is logged, and the session is dropped like
 //!      any other.
 
-use crate::connections::{Peer, Seat};
+use crate::connections::{ConnectionSlot, Peer};
+use crate::deferred_reply::Outbox;
 use crate::dispatch::{self, Next};
 use crate::dump::{self, Reader};
-use crate::late_reply::Outbox;
 use crate::results;
 use crate::server::Server;
 use crate::socket::Counted;
@@ -31,7 +32,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A connection's thread has these at hand.
+/// The state of one connection's thread.
 pub struct Client<'a> {
     /// What all connections share.
     pub server: &'a Arc<Server>,
@@ -43,7 +44,7 @@ pub struct Client<'a> {
     pub(crate) statements: Statements,
     /// What this connection counts.
     pub counters: Arc<Counters>,
-    pub(crate) seat: &'a Seat,
+    pub(crate) slot: &'a ConnectionSlot,
     id: u64,
     limits: Limits,
     /// The number that the session's settings had when the limits were made of them.
@@ -51,16 +52,16 @@ pub struct Client<'a> {
     /// Who it is that may ask for the log.
     pub(crate) reader: Reader,
     outbox: Arc<Outbox>,
-    /// The last reply was left there.
-    has_left: bool,
+    /// The last reply was deferred, and may not be sent yet.
+    reply_is_deferred: bool,
 }
 
 /// Gives a connection that was just accepted a thread, or refuses it.
 pub fn start(server: &Arc<Server>, peer: Peer) {
     server.status.count(Counter::Connections);
     let id = server.database.reserve_id();
-    let seat = match server.connections.admit(id, &peer, server.variables.uint(ids::MAX_CONNECTIONS)) {
-        Ok(Some(seat)) => seat,
+    let slot = match server.connections.admit(id, &peer, server.variables.uint(ids::MAX_CONNECTIONS)) {
+        Ok(Some(slot)) => slot,
         Ok(None) => {
             server.status.count(Counter::ConnectionErrorsMaxConnections);
             return refuse(server, peer, &ErrorReply::too_many_connections());
@@ -73,7 +74,7 @@ pub fn start(server: &Arc<Server>, peer: Peer) {
     let stack = usize::try_from(server.variables.uint(ids::THREAD_STACK)).unwrap_or(2 << 20);
     let cache = usize::try_from(server.variables.uint(ids::THREAD_CACHE_SIZE)).unwrap_or(0);
     let shared = server.clone();
-    if let Err(e) = server.threads.run(stack, cache, move || run(&shared, peer, seat, id)) {
+    if let Err(e) = server.threads.run(stack, cache, move || run(&shared, peer, slot, id)) {
         server.status.count(Counter::ConnectionErrorsInternal);
         tracing::error!("can't start a thread for a connection: {e}");
     }
@@ -85,7 +86,7 @@ fn refuse(server: &Server, peer: Peer, error: &ErrorReply) {
         timeouts: Timeouts { write: Duration::from_secs(1), ..Timeouts::default() },
         ..Limits::default()
     };
-    // A client that does not even hear why is gone already.
+    // If the error can't be sent the client is gone already.
     let _ = Connection::new(socket(peer), host, server.env.clone(), limits).and_then(|c| c.refuse(error));
 }
 
@@ -96,10 +97,10 @@ fn socket(peer: Peer) -> Box<dyn Socket> {
     }
 }
 
-fn run(server: &Arc<Server>, peer: Peer, seat: Seat, id: u64) {
+fn run(server: &Arc<Server>, peer: Peer, slot: ConnectionSlot, id: u64) {
     let counters = server.status.join();
     // (T1)
-    let ended = catch_unwind(AssertUnwindSafe(|| serve(server, peer, &seat, id, counters.clone())));
+    let ended = catch_unwind(AssertUnwindSafe(|| serve(server, peer, &slot, id, counters.clone())));
     if ended.is_err() {
         counters.count(Counter::AbortedClients);
         tracing::error!("connection {id} was closed after an internal error");
@@ -107,7 +108,7 @@ fn run(server: &Arc<Server>, peer: Peer, seat: Seat, id: u64) {
     server.status.leave(&counters);
 }
 
-fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<Counters>) {
+fn serve(server: &Arc<Server>, peer: Peer, slot: &ConnectionSlot, id: u64, counters: Arc<Counters>) {
     let host = peer.host();
     let version = version(server, &peer);
     let limits = limits(server, &SessionVariables::new(&server.variables));
@@ -116,7 +117,7 @@ fn serve(server: &Arc<Server>, peer: Peer, seat: &Seat, id: u64, counters: Arc<C
         Ok(connection) => connection,
         Err(e) => return tracing::warn!("connection {id} was lost: {e}"),
     };
-    let Some(mut client) = log_in(server, connection, &version, seat, id, counters, limits) else { return };
+    let Some(mut client) = log_in(server, connection, &version, slot, id, counters, limits) else { return };
     let end = client.commands();
     client.outbox.await_sent();
     if !matches!(end, End::Quit) {
@@ -144,7 +145,7 @@ fn log_in<'a>(
     server: &'a Arc<Server>,
     mut connection: Connection,
     version: &str,
-    seat: &'a Seat,
+    slot: &'a ConnectionSlot,
     id: u64,
     counters: Arc<Counters>,
     limits: Limits,
@@ -155,13 +156,13 @@ fn log_in<'a>(
         collation: server.collation(),
         status: Status::AUTOCOMMIT,
         // A Unix socket is as safe without, and clients that take whatever is offered spend more on
-        // it than on the rest of a short connection.
+        // it than on all else of a short connection.
         tls: !connection.is_secure(),
         local_infile: server.variables.bool(ids::LOCAL_INFILE),
         require_secure_transport: server.variables.bool(ids::REQUIRE_SECURE_TRANSPORT),
     };
     let refused = match connection.handshake(&greeting, &server.authenticator, &server.accounts()) {
-        Ok(login) if seat.is_last && !server.is_administrator(&login) => {
+        Ok(login) if slot.is_reserved && !server.is_administrator(&login) => {
             counters.count(Counter::ConnectionErrorsMaxConnections);
             Some(ErrorReply::too_many_connections())
         }
@@ -169,20 +170,20 @@ fn log_in<'a>(
             Ok(session) => {
                 let reader = Reader::of(&login);
                 let statements = Statements::new();
-                let outbox = Outbox::new(seat, counters.clone(), server.threads.clone());
+                let outbox = Outbox::new(slot, counters.clone(), server.threads.clone());
                 let mut client = Client {
                     server,
                     connection,
                     session,
                     statements,
                     counters,
-                    seat,
+                    slot,
                     id,
                     limits,
                     limits_of: None,
                     reader,
                     outbox,
-                    has_left: false,
+                    reply_is_deferred: false,
                 };
                 client.ok();
                 return Some(client);
@@ -191,7 +192,7 @@ fn log_in<'a>(
         },
         Err(e) => {
             counters.count(Counter::AbortedConnects);
-            // Port scanners and health checks connect and leave; that is no news.
+            // Port scanners and health checks connect and disconnect; that is not logged.
             if !matches!(e, HandshakeError::Read(ReadError::Closed)) {
                 tracing::info!("connection {id} from {} was not let in: {e}", connection.host());
             }
@@ -286,14 +287,14 @@ impl Client<'_> {
         self.limits.packet_max
     }
 
-    /// COM_CHANGE_USER: another session takes this one's place.
+    /// COM_CHANGE_USER: another session replaces this one.
     pub(crate) fn change_session(&mut self, session: Session) {
         self.session = session;
         self.statements.clear();
         self.limits_of = None;
     }
 
-    /// Replies OK, with nothing to tell but the session's status.
+    /// Replies OK, with the session's status and tracked changes only.
     pub fn ok(&mut self) {
         let status = Status(self.session.status());
         let changes = self.session.take_changes();
@@ -328,14 +329,14 @@ impl Client<'_> {
                 return End::Write(e);
             }
             let read = self.connection.read_command(&mut packet);
-            if std::mem::take(&mut self.has_left) {
+            if std::mem::take(&mut self.reply_is_deferred) {
                 self.outbox.await_sent();
             }
             if let Err(e) = read {
                 return self.read_failed(e);
             }
             let next = {
-                let _running = self.seat.run();
+                let _running = self.slot.run();
                 dispatch::command(self, &packet)
             };
             if let Next::Close(end) = next {
@@ -354,12 +355,12 @@ impl Client<'_> {
         }
     }
 
-    /// Sends the reply, or leaves it where it holds only once something is durable.
+    /// Sends the reply, or defers it until the commit that it acknowledges is durable.
     fn reply(&mut self) -> io::Result<()> {
         match self.session.take_unsettled() {
-            Some(unsettled) => {
-                self.has_left = true;
-                self.outbox.leave(&mut self.connection, unsettled)
+            Some(pending) => {
+                self.reply_is_deferred = true;
+                self.outbox.defer(&mut self.connection, pending)
             }
             None => self.connection.flush(),
         }
@@ -395,10 +396,10 @@ impl Client<'_> {
 
 /// A huge statement must not stay in memory while its session idles.
 fn shrink(packet: &mut Vec<u8>) {
-    const KEEP: usize = 64 << 10;
-    if packet.capacity() > KEEP {
+    const SHRINK_ABOVE: usize = 64 << 10;
+    if packet.capacity() > SHRINK_ABOVE {
         packet.clear();
-        packet.shrink_to(KEEP);
+        packet.shrink_to(SHRINK_ABOVE);
     }
 }
 

@@ -201,7 +201,7 @@ fn clock(hours: i64, minute: u8, second: u8, micros: u32) -> Option<i64> {
     (minute < 60 && second < 60 && micros < 1_000_000).then_some(seconds * 1_000_000 + i64::from(micros))
 }
 
-/// COM_STMT_SEND_LONG_DATA, which has no reply: what is wrong is told by the execution.
+/// COM_STMT_SEND_LONG_DATA, which has no reply: errors are reported by the execution.
 pub(crate) fn send_long_data(client: &mut Client<'_>, id: u32, parameter: u16, data: &[u8]) {
     let max = client.packet_max();
     let Some(statement) = client.statements.get_mut(&id) else { return };
@@ -210,12 +210,12 @@ pub(crate) fn send_long_data(client: &mut Client<'_>, id: u32, parameter: u16, d
         statement.long_error = Some(ErrorReply::wrong_arguments("mysqld_stmt_send_long_data"));
         return;
     }
-    let kept = statement.long.entry(number).or_default();
-    if kept.len() + data.len() > max {
-        *kept = Vec::new();
+    let long_data = statement.long.entry(number).or_default();
+    if long_data.len() + data.len() > max {
+        *long_data = Vec::new();
         statement.long_error = Some(ErrorReply::long_data_too_large());
     } else if statement.long_error.is_none() {
-        kept.extend_from_slice(data);
+        long_data.extend_from_slice(data);
     }
 }
 

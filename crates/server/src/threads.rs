@@ -5,7 +5,7 @@
 //!
 //! (H1) A connection that was accepted runs at once: on a waiting thread if there is one that no
 //!      other connection is meant for, else on a new one.
-//! (H2) Work does not unwind: whoever hands it over catches its panics.
+//! (H2) Work does not unwind: the caller that submits it catches its panics.
 
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -116,9 +116,9 @@ mod tests {
     /// wait.
     fn run(threads: &Arc<Threads>, cache: usize) -> ThreadId {
         let before = threads.cached();
-        let (tell, told) = mpsc::channel();
-        threads.run(1 << 20, cache, move || tell.send(current().id()).unwrap()).unwrap();
-        let id = told.recv_timeout(Duration::from_secs(60)).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        threads.run(1 << 20, cache, move || sender.send(current().id()).unwrap()).unwrap();
+        let id = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
         while cache > 0 && threads.cached() < before.max(1) {
             std::thread::yield_now();
         }
@@ -138,17 +138,17 @@ mod tests {
         let threads = Arc::<Threads>::default();
         run(&threads, 1);
         let (go, held) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let held = Arc::new(Mutex::new(held));
         for _ in 0..3 {
-            let (held, tell) = (held.clone(), tell.clone());
+            let (held, sender) = (held.clone(), sender.clone());
             let work = move || {
-                tell.send(()).unwrap();
+                sender.send(()).unwrap();
                 held.lock().recv().unwrap();
             };
             threads.run(1 << 20, 1, work).unwrap();
         }
-        (0..3).for_each(|_| told.recv_timeout(Duration::from_secs(60)).unwrap());
+        (0..3).for_each(|_| receiver.recv_timeout(Duration::from_secs(60)).unwrap());
         assert_eq!(threads.created(), 3);
         (0..3).for_each(|_| go.send(()).unwrap());
         threads.close();

@@ -1,4 +1,4 @@
-//! What clients were refused as not supported (1235), told once in the error log, so that an
+//! What clients were refused as not supported (1235), logged once, so that an
 //! operator sees why an installer or a framework stopped.
 //!
 //! (U1) What is remembered is bounded, whatever clients send: the texts name features, but some
@@ -8,29 +8,29 @@ use parking_lot::Mutex;
 use sql::SqlError;
 use std::collections::HashSet;
 
-/// So many different refusals are told.
+/// The most different refusals that are logged.
 const FEATURES_MAX: usize = 200;
-/// So many bytes of a refusal's text are told and remembered.
+/// The most bytes of a refusal that are logged and remembered.
 const TEXT_MAX: usize = 200;
 
-/// What was told so far.
+/// What was logged so far.
 #[derive(Default)]
 pub struct Unsupported(Mutex<HashSet<Box<str>>>);
 
 impl Unsupported {
-    /// Tells of a refusal, unless it is another error or was told before.
+    /// Logs a refusal, unless it is another error or was logged before.
     pub fn note(&self, error: &SqlError, connection: u64) {
         if !error.is(sql::error::NOT_SUPPORTED_YET) {
             return;
         }
         let text = &error.message[..error.message.floor_char_boundary(TEXT_MAX)];
-        let mut told = self.0.lock();
-        if told.len() >= FEATURES_MAX || told.contains(text) {
+        let mut logged = self.0.lock();
+        if logged.len() >= FEATURES_MAX || logged.contains(text) {
             return;
         }
-        told.insert(text.into());
-        let is_last = told.len() == FEATURES_MAX;
-        drop(told);
+        logged.insert(text.into());
+        let is_last = logged.len() == FEATURES_MAX;
+        drop(logged);
         tracing::warn!(
             "connection {connection} was refused (1235), which is told once: {}",
             text.replace(char::is_control, " ")
@@ -53,8 +53,8 @@ mod tests {
             unsupported.note(&SqlError::unsupported(text), 1);
         }
         unsupported.note(&sql::error::EMPTY_QUERY.plain(), 1);
-        let told = unsupported.0.lock();
-        assert_eq!(told.len(), FEATURES_MAX);
-        assert!(told.iter().all(|text| text.len() <= TEXT_MAX));
+        let logged = unsupported.0.lock();
+        assert_eq!(logged.len(), FEATURES_MAX);
+        assert!(logged.iter().all(|text| text.len() <= TEXT_MAX));
     }
 }

@@ -47,10 +47,10 @@ fn a_statement_that_runs_is_interrupted() {
             let line = list.lines().find(|line| line.contains("SELECT SLEEP"))?;
             line.split('\t').next().map(str::to_owned)
         };
-        let step = std::time::Duration::from_millis(20);
-        let tries = patience.as_millis() / step.as_millis();
+        let pause = std::time::Duration::from_millis(20);
+        let tries = patience.as_millis() / pause.as_millis();
         let id = (0..tries).find_map(|_| {
-            std::thread::sleep(step);
+            std::thread::sleep(pause);
             find()
         });
         server.sql(&format!("KILL {}", id.expect("the sleeper is listed")));

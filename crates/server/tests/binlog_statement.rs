@@ -61,7 +61,7 @@ fn what_mysqlbinlog_prints_of_mysqls_log_is_executed() {
     let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
     let first = RECORDED.split("original_commit_timestamp=").nth(1).unwrap().split('*').next().unwrap();
     assert!(printed.contains(&format!("original_committed_timestamp={first}")), "{first}: {printed}");
-    // AUTO_INCREMENT goes on behind them.
+    // AUTO_INCREMENT goes on after them.
     assert_eq!(server.sql("INSERT INTO shop.item (name) VALUES ('new'); SELECT LAST_INSERT_ID()"), "4\n");
 }
 
@@ -122,7 +122,7 @@ fn what_is_no_event_or_comes_too_early_is_refused() {
     assert_eq!(number(client.query(rows)), Some(1146), "no such table");
     client.query("CREATE TABLE shop.item (id INT PRIMARY KEY, name VARCHAR(9))").unwrap();
     assert_eq!(number(client.query(rows)), Some(1677), "a column of another type");
-    // One bit less: the checksum tells.
+    // One bit less: the checksum detects it.
     let damaged = rows.replacen("AAAA", "AAAB", 1);
     assert!(matches!(number(client.query(&damaged)), Some(1610 | 1149 | 1730)), "damage");
     client.query("CREATE USER u").unwrap();

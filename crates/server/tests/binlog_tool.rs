@@ -1,6 +1,6 @@
 //! `duramen binlog` on files of MySQL, MariaDB and a real server of ours, and on what is damaged.
 //!
-//! Texts that are kept are in `tests/binlog_tool/`; `DURAMEN_UPDATE_TEXTS=1` writes them anew, to
+//! Expected texts are in `tests/binlog_tool/`; `DURAMEN_UPDATE_TEXTS=1` writes them anew, to
 //! be read before they are committed.
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ mod common;
 
 use common::{DURAMEN, Server, start};
 use env::{Env, OpenMode, RealEnv};
-use servers::{Kind, Launch};
+use servers::{Launch, ServerKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use stdx::random::Random;
@@ -38,15 +38,15 @@ fn golden(name: &str) -> String {
 const GOLDEN: [&str; 5] =
     ["mysql97-full", "mysql97-minimal", "mysql97-zstd", "mariadb118", "mariadb1011-comp"];
 
-/// Compares with the text that is kept.
+/// Compares with the expected text.
 fn check_text(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/binlog_tool").join(name);
     if std::env::var_os("DURAMEN_UPDATE_TEXTS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         write(&path, found.as_bytes());
     }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    assert!(kept == found, "{name} is no longer what is printed");
+    let expected = std::fs::read_to_string(&path).unwrap();
+    assert!(expected == found, "{name} is no longer what is printed");
 }
 
 fn write(path: &Path, bytes: &[u8]) {
@@ -165,7 +165,7 @@ fn ends_are_told_as_what_they_are() {
     check(&whole, 0, "closed by Rotate: sound");
     check(&whole[..3], 2, "does not begin with");
     check(&whole[..4], 1, "no format description");
-    // Between two transactions, inside one, inside an event; then zeros behind each.
+    // Between two transactions, inside one, inside an event; then zeros after each.
     check(&whole[..815], 0, "2 transactions, not closed: sound");
     check(
         &whole[..969],
@@ -310,7 +310,7 @@ fn a_servers_log_is_read_over_the_network() {
 fn a_mariadb_servers_log_is_read_over_the_network() {
     let folder = tempfile::tempdir().unwrap();
     let server =
-        Launch::new(Kind::MariaDb, folder.path()).unwrap().arg("--log-bin-compress=1").start().unwrap();
+        Launch::new(ServerKind::MariaDb, folder.path()).unwrap().arg("--log-bin-compress=1").start().unwrap();
     let statements = "create user reader@'127.0.0.1' identified by 'secret'; grant all on *.* to reader@'127.0.0.1'; \
         create database shop; create table shop.t (a int primary key, b text); \
         insert into shop.t values (1, repeat('a', 1000)), (2, 'b'); update shop.t set b = 'c'; \
@@ -320,7 +320,7 @@ fn a_mariadb_servers_log_is_read_over_the_network() {
     let login = [&*remote, "--user=reader", "--password=secret"];
     let verdict = output(&[&["verify"], &login[..]].concat());
     assert!(verdict.contains("2 files") && verdict.contains("closed by Rotate: sound"), "{verdict}");
-    let data = folder.path().join(Kind::MariaDb.name()).join("data").to_str().unwrap().to_owned();
+    let data = folder.path().join(ServerKind::MariaDb.name()).join("data").to_str().unwrap().to_owned();
     let json =
         |args: &[&str]| output(&[&["print", "--json"], args].concat()).replace(",\"flags\":[\"in_use\"]", "");
     assert_eq!(json(&login), json(&[&data]));
@@ -376,12 +376,12 @@ fn a_file_of_another_log_behind_a_rotate_is_a_gap() {
         log_paths(server).iter().map(|p| p.to_str().unwrap().to_owned()).collect::<Vec<_>>()
     });
     let folder = tempfile::tempdir().unwrap();
-    let place = |from: &str, name: &str| {
+    let position = |from: &str, name: &str| {
         let to = folder.path().join(name).to_str().unwrap().to_owned();
         std::fs::copy(from, &to).unwrap();
         to
     };
-    let (first, second) = (place(&paths[0][0], "binlog.000001"), place(&paths[1][1], "binlog.000002"));
+    let (first, second) = (position(&paths[0][0], "binlog.000001"), position(&paths[1][1], "binlog.000002"));
     let (code, out, _) = tool(&["verify", &first, &second]);
     assert!(code == 1 && out.contains("a gap: the files before lack"), "{out}");
 }
@@ -407,7 +407,7 @@ fn transactions_are_found() {
     assert!(output(&["find", "--gtid", &gtid, &golden("mariadb118")]).ends_with(&format!("  {gtid}\n")));
 }
 
-/// Rows and statements as they are printed, without places.
+/// Rows and statements as they are printed, without offsets.
 fn content(file: &str) -> Vec<String> {
     let text = output(&["print", "-v", file]);
     let is_place = |l: &&str| l.starts_with('#') && !l.starts_with("###");
@@ -457,16 +457,16 @@ fn files_are_rewritten() {
         output(&["rewrite", "-o", &dropped, "--drop-table=gold.strs", &file]);
         sound(&dropped);
         let is_of = |l: &&String| l.contains("`gold`.");
-        let kept: Vec<_> =
+        let expected: Vec<_> =
             rows_of(&file).into_iter().filter(|l| is_of(&l) && !l.contains("`strs`")).collect();
-        assert_eq!(rows_of(&dropped).iter().filter(is_of).cloned().collect::<Vec<_>>(), kept);
-        assert!(kept.len() > 100);
+        assert_eq!(rows_of(&dropped).iter().filter(is_of).cloned().collect::<Vec<_>>(), expected);
+        assert!(expected.len() > 100);
     }
     let (code, _, errors) = tool(&["rewrite", "-o", &part("none"), &golden("mysql97-full")]);
     assert!(code == 2 && errors.contains("nothing to do"), "{errors}");
 }
 
-/// A statement that changes two tables, of which one is left out, still ends.
+/// A statement that changes two tables, of which one is omitted, still ends.
 #[test]
 fn a_statement_ends_without_its_last_table() {
     let server = start(&[]);
@@ -542,10 +542,10 @@ fn a_part_is_a_log_of_its_own() {
     let gtids = |file: &str| output(&["print", file]).matches("GTID_NEXT").count() as u64;
     assert_eq!(gtids(&first), until - from + 1);
     // The rest of it, by position; together they are the whole.
-    let place = output(&["find", "--gtid", &from_gtid, &paths[0], &paths[1]]);
-    let offset = place.split([':', ' ']).nth(1).unwrap();
+    let position = output(&["find", "--gtid", &from_gtid, &paths[0], &paths[1]]);
+    let offset = position.split([':', ' ']).nth(1).unwrap();
     let second = part("second");
-    let of_file = paths.iter().position(|p| place.starts_with(p.rsplit('/').next().unwrap())).unwrap();
+    let of_file = paths.iter().position(|p| position.starts_with(p.rsplit('/').next().unwrap())).unwrap();
     output(&["cut", "-o", &second, "--from-position", offset, &paths[of_file]]);
     output(&["verify", &second]);
     // MariaDB's tool reads it, checksums and all.

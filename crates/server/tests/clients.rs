@@ -156,7 +156,7 @@ fn kill_ends_a_statement_or_a_connection() {
     server.sql(&format!("kill {victim_id}"));
     assert!(victim.query("select 1").is_err());
     assert!(server.sql_error("kill 99999").contains("ERROR 1094"));
-    // Who kills himself is told so first.
+    // A session that kills itself gets the error first.
     for what in ["kill query", "kill"] {
         let mut own = server.connect();
         let own_id = id(&mut own);

@@ -18,7 +18,7 @@ fn fill(server: &Server) {
     server.sql("create database d; create table d.t (id int primary key, c varchar(100))");
     let rows: Vec<_> = (1..=ROWS).map(|id| format!("insert into d.t values ({id}, 'some text')")).collect();
     server.sql(&rows.join("; "));
-    // So that the mark tells of them.
+    // So that the durable mark covers them.
     std::thread::sleep(Duration::from_millis(300));
 }
 

@@ -1,8 +1,8 @@
 //! The drivers of other languages against the real server: each has a small program in `drivers/`,
-//! in its own language, which connects with TLS and without, sends and reads all types in every way
-//! it has, runs prepared statements again and again, transactions, several statements in one text,
-//! packets beyond 16 MiB, a hundred connections, and looks at error numbers. `cargo xtask drivers`
-//! fetches the drivers; without them these tests fail and say so.
+//! in its own language, which connects with TLS and without, sends and reads all types by every
+//! method it has, runs prepared statements again and again, transactions, several statements in one
+//! text, packets beyond 16 MiB, a hundred connections, and looks at error numbers. `cargo xtask
+//! drivers` fetches the drivers; without them these tests fail and say so.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -13,9 +13,9 @@ use std::process::Command;
 
 /// Where `cargo xtask drivers` puts what it fetches and builds.
 fn fetched(path: &str) -> PathBuf {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(path);
-    assert!(place.exists(), "{} is missing: run `cargo xtask drivers`", place.display());
-    place
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(path);
+    assert!(path.exists(), "{} is missing: run `cargo xtask drivers`", path.display());
+    path
 }
 
 fn source(path: &str) -> PathBuf {

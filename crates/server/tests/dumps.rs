@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::process::{Output, Stdio};
 
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 
 const DATABASE: &str = include_str!("dumps/all_types.sql");
 
@@ -14,7 +14,7 @@ const DATABASE: &str = include_str!("dumps/all_types.sql");
 const TABLES: [(&str, &str); 5] =
     [("numbers", "id"), ("texts", "c, v"), ("times", "id"), ("computed", "id"), ("nothing", "`odd ``name`")];
 
-fn start(kind: Kind, folder: &tempfile::TempDir) -> Running {
+fn start(kind: ServerKind, folder: &tempfile::TempDir) -> Running {
     Launch::new(kind, folder.path()).unwrap().binary(env!("CARGO_BIN_EXE_duramen")).start().unwrap()
 }
 
@@ -69,7 +69,7 @@ fn item(line: &str) -> String {
 #[test]
 fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
     let folder = tempfile::tempdir().unwrap();
-    let (maria, duramen) = (start(Kind::MariaDb, &folder), start(Kind::Duramen, &folder));
+    let (maria, duramen) = (start(ServerKind::MariaDb, &folder), start(ServerKind::Duramen, &folder));
     load(&maria, DATABASE.as_bytes());
     let full = ["--databases", "everything", "--routines", "--triggers", "--events"];
     let forms: [&[&str]; 4] = [
@@ -96,7 +96,7 @@ fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
 #[test]
 fn options_of_the_dump_tool_are_answered() {
     let folder = tempfile::tempdir().unwrap();
-    let duramen = start(Kind::Duramen, &folder);
+    let duramen = start(ServerKind::Duramen, &folder);
     duramen
         .sql("CREATE DATABASE d; CREATE TABLE d.t (a INT, b VARBINARY(9)); INSERT INTO d.t VALUES (1, 'x')")
         .unwrap();
@@ -131,7 +131,7 @@ fn options_of_the_dump_tool_are_answered() {
 #[test]
 fn a_dump_of_all_databases_loads_into_another_server() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let [from, to] = folders.each_ref().map(|folder| start(Kind::Duramen, folder));
+    let [from, to] = folders.each_ref().map(|folder| start(ServerKind::Duramen, folder));
     load(&from, DATABASE.as_bytes());
     from.sql("CREATE DATABASE zoo CHARACTER SET latin1; CREATE TABLE zoo.t (a INT PRIMARY KEY)").unwrap();
     from.sql("INSERT INTO zoo.t VALUES (1), (2); CREATE USER u@localhost").unwrap();

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use env::{Env, OpenMode, RealEnv};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 
 fn start(folder: &Path, args: &[&str]) -> Running {
-    let launch = Launch::new(Kind::Duramen, folder).unwrap().binary(env!("CARGO_BIN_EXE_duramen"));
+    let launch = Launch::new(ServerKind::Duramen, folder).unwrap().binary(env!("CARGO_BIN_EXE_duramen"));
     let server = args.iter().fold(launch, |launch, arg| launch.arg(*arg)).start().unwrap();
     server.sql("CREATE DATABASE d").unwrap();
     server
@@ -42,26 +42,26 @@ fn a_clients_file_is_loaded_and_refused_where_one_side_does_not_want_it() {
     write(&file, lines.as_bytes());
     let load = format!("LOAD DATA LOCAL INFILE '{}' INTO TABLE d.t", file.display());
 
-    let told = run(&server, &["--local-infile=1"], &load);
-    assert!(told.contains("Records: 200000  Deleted: 0  Skipped: 0  Warnings: 0"), "{told}");
+    let printed = run(&server, &["--local-infile=1"], &load);
+    assert!(printed.contains("Records: 200000  Deleted: 0  Skipped: 0  Warnings: 0"), "{printed}");
     assert_eq!(
         server.sql("SELECT COUNT(*), SUM(name = CONCAT('name ', id)) FROM d.t").unwrap(),
         "200000\t200000"
     );
-    let told = run(&server, &["--local-infile=1"], &load);
-    assert!(told.contains("Records: 200000  Deleted: 0  Skipped: 200000  Warnings: 200000"), "{told}");
+    let printed = run(&server, &["--local-infile=1"], &load);
+    assert!(printed.contains("Records: 200000  Deleted: 0  Skipped: 200000  Warnings: 200000"), "{printed}");
 
     let none = load.replace("t.txt", "none.txt");
-    let told = run(&server, &["--local-infile=1"], &none);
-    assert!(told.contains("none.txt"), "{told}");
+    let printed = run(&server, &["--local-infile=1"], &none);
+    assert!(printed.contains("none.txt"), "{printed}");
     // The file is read to its end before the error, so that the connection can go on.
-    let told =
+    let printed =
         run(&server, &["--local-infile=1", "--force"], &format!("{} (nope); SELECT 'still', 'there'", load));
-    assert!(told.contains("1054") && told.contains("still\tthere"), "{told}");
+    assert!(printed.contains("1054") && printed.contains("still\tthere"), "{printed}");
     let replace = load.replace("INTO TABLE", "REPLACE INTO TABLE");
-    let told =
+    let printed =
         run(&server, &["--local-infile=1", "--force"], &format!("{replace} (name); SELECT 'still', 'there'"));
-    assert!(told.contains("ERROR") && told.contains("still\tthere"), "{told}");
+    assert!(printed.contains("ERROR") && printed.contains("still\tthere"), "{printed}");
     assert_eq!(server.sql("SELECT COUNT(*) FROM d.t").unwrap(), "200000");
 
     server.sql("SET GLOBAL local_infile = 0").unwrap();
@@ -82,21 +82,21 @@ fn import_reads_what_dump_wrote_into_files() {
     let all = "SELECT id, HEX(s), HEX(b), n, d FROM d.t ORDER BY id";
     let rows = server.sql(all).unwrap();
     let path = folder.path().join("t.txt");
-    let told = run(&server, &[], &format!("SELECT * FROM d.t INTO OUTFILE '{}'", path.display()));
-    assert!(told.contains("4 rows affected"), "{told}");
-    let told = run(&server, &[], &format!("SELECT * FROM d.t INTO OUTFILE '{}'", path.display()));
-    assert!(told.contains("1086"), "{told}");
+    let printed = run(&server, &[], &format!("SELECT * FROM d.t INTO OUTFILE '{}'", path.display()));
+    assert!(printed.contains("4 rows affected"), "{printed}");
+    let printed = run(&server, &[], &format!("SELECT * FROM d.t INTO OUTFILE '{}'", path.display()));
+    assert!(printed.contains("1086"), "{printed}");
     server.sql("TRUNCATE d.t").unwrap();
     let import = |args: &[&str]| {
         let done = server.client("mariadb-import").args(args).arg("d").arg(&path).output().unwrap();
         assert!(done.status.success(), "{done:?}");
         String::from_utf8(done.stdout).unwrap()
     };
-    let told = import(&["--local", "--default-character-set=binary"]);
-    assert!(told.contains("Records: 4  Deleted: 0  Skipped: 0  Warnings: 0"), "{told}");
+    let printed = import(&["--local", "--default-character-set=binary"]);
+    assert!(printed.contains("Records: 4  Deleted: 0  Skipped: 0  Warnings: 0"), "{printed}");
     assert_eq!(server.sql(all).unwrap(), rows);
-    let told = import(&["--replace", "--default-character-set=binary"]);
-    assert!(told.contains("Records: 4") && told.contains("Skipped: 0"), "{told}");
+    let printed = import(&["--replace", "--default-character-set=binary"]);
+    assert!(printed.contains("Records: 4") && printed.contains("Skipped: 0"), "{printed}");
     assert_eq!(server.sql(all).unwrap(), rows);
 
     let one = folder.path().join("one");
@@ -127,7 +127,7 @@ fn files_are_where_secure_file_priv_says_only() {
     assert_eq!(server.sql("SELECT id FROM d.t").unwrap(), "2");
 }
 
-/// The row events of what a script does, as `mariadb-binlog -v` tells them.
+/// The row events of what a script does, as `mariadb-binlog -v` prints them.
 fn logged(server: &Running, script: &str) -> Vec<String> {
     server.sql("FLUSH BINARY LOGS").unwrap();
     server.sql(script).unwrap();

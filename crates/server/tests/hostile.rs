@@ -107,7 +107,7 @@ fn wrong_users_and_passwords() {
 }
 
 #[test]
-fn one_seat_more_than_max_connections_is_kept_for_root() {
+fn one_slot_more_than_max_connections_is_reserved_for_root() {
     let server = start(&["--max-connections=2"]);
     let mut first = server.connect();
     let _second = server.connect();
@@ -118,7 +118,7 @@ fn one_seat_more_than_max_connections_is_kept_for_root() {
     drop(first);
     let begun = common::now();
     while !server.is_well() {
-        assert!(common::now() - begun < Duration::from_secs(5), "the seat was not given back");
+        assert!(common::now() - begun < Duration::from_secs(5), "the slot was not released");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -137,7 +137,7 @@ fn a_thousand_connections_come_and_go() {
     server.check_well();
 }
 
-/// MySQL's error for a statement that the server's end interrupts; whoever is idle is told nothing.
+/// MySQL's error for a statement that the server's end interrupts; an idle client gets no error.
 #[test]
 fn a_statement_that_the_stop_interrupts_says_so() {
     let server = start(&[]);

@@ -1,5 +1,5 @@
-//! Large transactions on the real server: beside small ones, killed around their commit, rolled
-//! back, and read by others.
+//! Large transactions on the real server: concurrent with small ones, killed around their commit,
+//! rolled back, and read by others.
 //!
 //! `DURAMEN_KILL_ROUNDS` says how often the server is killed; `DURAMEN_SEED` repeats the moments.
 #![allow(clippy::unwrap_used)]
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use stdx::random::Random;
 
-/// The lowest threshold, and a room for changes that is left soon.
+/// The lowest threshold, and little memory for changes, which is exceeded soon.
 const ARGS: &[&str] = &["--binlog-large-commit-threshold=1M", "--max-binlog-size=4M"];
 /// Of a kilobyte each; an update of all is some 6 MB of log.
 const ROWS: u64 = 3000;
@@ -55,7 +55,7 @@ fn insert_numbers(server: &Server, stride: u64, first: u64, stop: &AtomicBool) -
 }
 
 /// A large transaction is there with all its rows or not at all, and nothing acknowledged is lost,
-/// wherever the server is killed: while it runs, while its file is joined, behind it.
+/// wherever the server is killed: while it runs, while its file is adopted, after it.
 #[test]
 fn a_kill_leaves_a_large_transaction_whole_or_absent() {
     const WRITERS: u64 = 4;

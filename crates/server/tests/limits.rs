@@ -22,7 +22,7 @@ fn refusal(server: &Server, user: &[u8]) -> u16 {
     log_in(server, user).err().and_then(|e| e.number()).unwrap()
 }
 
-/// Tries again until a seat is free: the server learns of a closed connection a moment later.
+/// Tries again until a slot is free: the server learns of a closed connection a moment later.
 fn log_in_soon(server: &Server, user: &[u8]) -> Client {
     let begun = common::now();
     loop {
@@ -35,14 +35,14 @@ fn log_in_soon(server: &Server, user: &[u8]) -> Client {
 }
 
 #[test]
-fn the_last_seat_is_for_an_administrator() {
+fn the_last_slot_is_for_an_administrator() {
     let server = start(&["--max-connections=2"]);
     let mut root = server.connect();
     root.query("CREATE USER app@localhost").unwrap();
     let app = log_in(&server, b"app").unwrap();
     assert_eq!(refusal(&server, b"app"), 1040, "two are there");
     let second_root = log_in_soon(&server, b"root");
-    assert_eq!(refusal(&server, b"root"), 1040, "the seat that is kept is taken");
+    assert_eq!(refusal(&server, b"root"), 1040, "the reserved slot is taken");
     drop((app, second_root));
     log_in_soon(&server, b"app");
     let refused = root.query("SHOW GLOBAL STATUS LIKE 'Connection_errors_max_connections'").unwrap();
@@ -92,11 +92,11 @@ fn silent_clients_are_left() {
     let waited = common::now() - begun;
     assert!(Duration::from_secs(1) < waited && waited < PATIENCE, "{waited:?}");
 
-    // One that has nothing to say; a server of MySQL's tells it so.
+    // An idle one; MySQL's server sends it an error too.
     let mut idle = server.connect();
     idle.query("SET wait_timeout = 1").unwrap();
-    let told = idle.read_unasked().unwrap_err();
-    assert_eq!(told.number(), Some(4031), "{told}");
+    let error = idle.read_unasked().unwrap_err();
+    assert_eq!(error.number(), Some(4031), "{error}");
     assert!(ends(&mut idle));
 
     // One that begins a packet and does not go on.

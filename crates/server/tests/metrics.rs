@@ -128,10 +128,16 @@ fn a_slow_commit_is_told_with_the_step_that_was_slow() {
     assert!(grown("duramen_log_flush_seconds_sum") >= 0.8);
     assert!(grown("duramen_log_commit_seconds_sum") >= grown("duramen_log_flush_seconds_sum"));
     let slow = || server.messages().into_iter().filter(|m| m.contains("slow commit")).collect::<Vec<_>>();
-    let told = slow();
-    assert_eq!(told.len(), 1, "one line in five seconds: {told:?}");
-    assert!(told[0].contains("[Warning] [binlog] slow commit: a group of 1 ending at"), "{told:?}");
-    assert!(told[0].contains("most of it flushing the log file to disk (queue wait "), "{told:?}");
+    let slow_commits = slow();
+    assert_eq!(slow_commits.len(), 1, "one line in five seconds: {slow_commits:?}");
+    assert!(
+        slow_commits[0].contains("[Warning] [binlog] slow commit: a group of 1 ending at"),
+        "{slow_commits:?}"
+    );
+    assert!(
+        slow_commits[0].contains("most of it flushing the log file to disk (queue wait "),
+        "{slow_commits:?}"
+    );
     server.sql("SET GLOBAL duramen_slow_commit_time = 0; INSERT INTO d.t VALUES (3)");
     assert_eq!(
         value(&scrape(&server), "duramen_log_slow_groups_total"),

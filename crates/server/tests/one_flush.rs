@@ -19,8 +19,8 @@ impl Trace {
     fn of(server: &Server) -> Trace {
         let file = tempfile::NamedTempFile::new().unwrap();
         let strace = Command::new("strace")
-            // Paths of descriptors (-y) tell the log's flushes from those of files made in the
-            // background.
+            // Paths of descriptors (-y) distinguish the log's flushes from those of files made in
+            // the background.
             .args(["-f", "-y", "-e", "trace=fsync,fdatasync,sync_file_range,msync,io_uring_enter", "-p"])
             .arg(server.pid().to_string())
             .arg("-o")

@@ -77,10 +77,10 @@ fn what_is_refused_is_told_once() {
         client.query("SELECT * FROM nodb.no_1235").unwrap_err();
     }
     client.query("RESTART").unwrap_err();
-    let told = |what: &str| server.messages().iter().filter(|line| line.contains(what)).count();
+    let count_of = |what: &str| server.messages().iter().filter(|line| line.contains(what)).count();
     server.await_message("yet support 'RESTART'");
-    assert_eq!(told("(1235)"), 2, "{:#?}", server.messages());
-    assert_eq!(told("the system schema mysql"), 1);
+    assert_eq!(count_of("(1235)"), 2, "{:#?}", server.messages());
+    assert_eq!(count_of("the system schema mysql"), 1);
 }
 
 /// The general log's file: connections and all kinds of statements; it is written anew where it was
@@ -142,6 +142,6 @@ fn statements_are_logged_into_files() {
         client.query("SELECT 1").unwrap();
     }
     server.await_message("slow query log");
-    let told = server.messages().iter().filter(|line| line.contains("can't be written")).count();
-    assert_eq!(told, 1, "{:#?}", server.messages());
+    let count = server.messages().iter().filter(|line| line.contains("can't be written")).count();
+    assert_eq!(count, 1, "{:#?}", server.messages());
 }

@@ -27,7 +27,7 @@ fn prepare(client: &mut Client, sql: &str) -> Result<(u32, u16, u16), ClientErro
     Ok((id, parameters, columns))
 }
 
-/// COM_STMT_EXECUTE with parameters given as bytes of the packet behind the flags.
+/// COM_STMT_EXECUTE with parameters given as bytes of the packet after the flags.
 fn send_execute(client: &mut Client, id: u32, flags: u8, rest: &[u8]) {
     let head = [&[0x17], &id.to_le_bytes()[..], &[flags, 1, 0, 0, 0]].concat();
     client.send_command(&[&head, rest].concat()).unwrap();
@@ -39,11 +39,11 @@ fn rows(client: &mut Client) -> Result<Vec<Vec<u8>>, ClientError> {
     for _ in 0..columns {
         client.read_packet()?;
     }
-    rest_of_rows(client).map(|(rows, _)| rows)
+    remaining_rows(client).map(|(rows, _)| rows)
 }
 
 /// The rows up to the end, and the status there.
-fn rest_of_rows(client: &mut Client) -> Result<(Vec<Vec<u8>>, u16), ClientError> {
+fn remaining_rows(client: &mut Client) -> Result<(Vec<Vec<u8>>, u16), ClientError> {
     let mut rows = Vec::new();
     loop {
         match client.read_packet()? {
@@ -76,14 +76,14 @@ fn a_cursor_gives_rows_as_they_are_asked_for() {
     let fetch = |client: &mut Client, n: u8| {
         let packet = [&[0x1c], &id.to_le_bytes()[..], &[n, 0, 0, 0]].concat();
         client.send_command(&packet).unwrap();
-        rest_of_rows(client)
+        remaining_rows(client)
     };
     assert_eq!(error(fetch(&mut client, 1)), 1421);
     send_execute(&mut client, id, 1, b"");
     assert_eq!(client.read_packet().unwrap(), [2]);
     client.read_packet().unwrap();
     client.read_packet().unwrap();
-    let (none, status) = rest_of_rows(&mut client).unwrap();
+    let (none, status) = remaining_rows(&mut client).unwrap();
     assert!(none.is_empty() && status & 0x40 != 0, "a cursor exists");
 
     // What is changed now, the cursor does not see.
@@ -106,7 +106,7 @@ fn open_cursor(client: &mut Client, id: u32) {
     send_execute(client, id, 1, b"");
     assert_eq!(client.read_packet().unwrap(), [1]);
     client.read_packet().unwrap();
-    rest_of_rows(client).unwrap();
+    remaining_rows(client).unwrap();
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_cursor_of_many_rows_lies_in_a_file() {
     let mut seen = 0;
     loop {
         client.send_command(&[&[0x1c], &id.to_le_bytes()[..], &[250, 0, 0, 0]].concat()).unwrap();
-        let (rows, status) = rest_of_rows(&mut client).unwrap();
+        let (rows, status) = remaining_rows(&mut client).unwrap();
         for row in rows {
             seen += 1;
             assert!(row[3..].starts_with(format!("{seen}xxx").as_bytes()), "row {seen}");
@@ -171,8 +171,8 @@ fn long_data_comes_in_pieces_and_is_bounded() {
     client.command(&[&[0x1a], &id.to_le_bytes()[..]].concat()).unwrap();
     piece(&mut client, 1, b"kept");
     execute(&mut client, 2).unwrap();
-    let kept = client.query("SELECT b FROM t WHERE id = 2").unwrap();
-    assert_eq!(kept.rows[0][0], Some(b"kept".to_vec()));
+    let stored = client.query("SELECT b FROM t WHERE id = 2").unwrap();
+    assert_eq!(stored.rows[0][0], Some(b"kept".to_vec()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `duramen probe` as a person runs it: on a disk, beside a server, with mistakes, and interrupted.
+//! `duramen probe` as a person runs it: on a disk, with a server, with mistakes, and interrupted.
 #![allow(clippy::unwrap_used)]
 
 mod common;

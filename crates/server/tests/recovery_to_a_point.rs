@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Small files, so that the log behind the base is in several; checkpoints fall between.
+/// Small files, so that the log after the base is in several; checkpoints fall between.
 const SMALL: &[&str] = &[
     "--max-binlog-size=64K",
     "--binlog-prealloc-num=2",
@@ -49,8 +49,8 @@ fn dump(server: &Server) -> String {
     // Numbers that were drawn and not used are not in the log, so the next one may be smaller after
     // recovery.
     let lines = text.lines().map(|line| match line.split_once(" AUTO_INCREMENT=") {
-        Some((before, behind)) if line.starts_with(") ENGINE") => {
-            format!("{before}{}\n", behind.trim_start_matches(|c: char| c.is_ascii_digit()))
+        Some((before, after)) if line.starts_with(") ENGINE") => {
+            format!("{before}{}\n", after.trim_start_matches(|c: char| c.is_ascii_digit()))
         }
         _ => format!("{line}\n"),
     });
@@ -155,7 +155,7 @@ fn point(server: &Server) -> Point {
     let (uuid, last) = executed.split_once(':').unwrap();
     let last = last.rsplit(['-', ':']).next().unwrap();
     let dump = dump(server);
-    // A commit in the same microsecond as the clock is behind the point.
+    // A commit in the same microsecond as the clock is after the point.
     std::thread::sleep(Duration::from_millis(2));
     let time = server.sql("select utc_timestamp(6)").trim().to_owned();
     Point { gtid: format!("{uuid}:{last}"), position, time, dump }
@@ -188,7 +188,7 @@ fn a_base_and_the_log_behind_it_give_any_later_point() {
 
     let server = Server::start_in(&datadir, SMALL);
     at_work(&server, Duration::from_millis(500));
-    // A transaction that is prepared at the first point, and committed behind the second.
+    // A transaction that is prepared at the first point, and committed after the second.
     server.sql(
         "use shop; xa start 'half'; insert into no_key values (-1, 'half'); xa end 'half'; xa prepare 'half'",
     );
@@ -271,7 +271,7 @@ fn listing(path: &str) -> String {
     lines.join("\n")
 }
 
-/// What can't be is told before anything is made.
+/// What can't be is reported before anything is made.
 fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Point) {
     let replay = |more: &[&str]| {
         let errors = refusal(&[&["replay", "--base", base, "--datadir", target], more].concat());
@@ -284,8 +284,8 @@ fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Po
     let files: Vec<&str> = files.iter().map(|p| p.to_str().unwrap()).collect();
     let in_base = std::fs::read_dir(base).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
     let in_base = in_base.filter(|n| n.starts_with("binlog.0")).count();
-    let behind = &files[in_base..];
-    assert!(behind.len() > 3, "{files:?}");
+    let after = &files[in_base..];
+    assert!(after.len() > 3, "{files:?}");
     let check = |errors: String, expected: &str| assert!(errors.contains(expected), "{errors}");
     let (uuid, last) = before_base.gtid.split_once(':').unwrap();
     let earlier = format!("{uuid}:{}", last.parse::<u64>().unwrap() - 1);
@@ -295,10 +295,10 @@ fn refusals(base: &str, log: &str, target: &str, before_base: &Point, first: &Po
     let unknown = first.gtid.split(':').next().unwrap().to_owned() + ":999999";
     check(replay(&["--until-gtid", &unknown, log]), "is not in the files");
     check(replay(&["--until-position", "binlog.009999:4", log]), "is not in the files");
-    // Without the first file behind the base, or one in the middle.
-    check(replay(&behind[1..]), "is missing");
-    check(replay(&[behind[0], behind[2]]), "is missing");
-    check(replay(&[behind[0], behind[0]]), "is given twice");
+    // Without the first file after the base, or one in the middle.
+    check(replay(&after[1..]), "is missing");
+    check(replay(&[after[0], after[2]]), "is missing");
+    check(replay(&[after[0], after[0]]), "is given twice");
     check(replay(&["--in-place", log]), "is not supported");
     check(replay(&["/bin/sh"]), "is no log file of the base's");
     let running = refusal(&["replay", "--base", log, "--datadir", target]);
@@ -362,7 +362,7 @@ fn gtids_that_were_set_as_purged_are_no_gap() {
 }
 
 /// RESET BINARY LOGS AND GTIDS uses names and GTIDs again: the new log goes on from a base of
-/// behind it, not of before.
+/// after it, not of before.
 #[test]
 fn a_log_that_began_anew_goes_on_from_its_own_bases() {
     let folder = tempfile::tempdir().unwrap();
@@ -372,20 +372,20 @@ fn a_log_that_began_anew_goes_on_from_its_own_bases() {
     make_tables(&server);
     server.sql("flush binary logs");
     server.terminate();
-    let (before, behind, target) = (path("before"), path("behind"), path("target"));
+    let (before, after, target) = (path("before"), path("behind"), path("target"));
     copy_tree(datadir.path(), Path::new(&before));
     let server = Server::start_in(&datadir, &[]);
     server.sql("insert into shop.totals values (1, 1, null); reset binary logs and gtids");
     server.sql("insert into shop.totals values (2, 1, null)");
     server.terminate();
-    copy_tree(datadir.path(), Path::new(&behind));
+    copy_tree(datadir.path(), Path::new(&after));
     let server = Server::start_in(&datadir, &[]);
     server.sql("insert into shop.totals values (3, 1, null); flush binary logs");
     server.sql("insert into shop.totals values (4, 1, null)");
     let log = datadir.path().to_str().unwrap();
     let errors = refusal(&["replay", "--base", &before, "--datadir", &target, log]);
     assert!(errors.contains("binlog.000001' is shorter than in the base"), "{errors}");
-    let (ok, out, errors) = tool(&["replay", "--base", &behind, "--datadir", &target, log]);
+    let (ok, out, errors) = tool(&["replay", "--base", &after, "--datadir", &target, log]);
     assert!(ok, "{out} {errors}");
     let recovered = start_on(Path::new(&target));
     assert_eq!(recovered.sql("select @@gtid_executed"), server.sql("select @@gtid_executed"));

@@ -337,7 +337,7 @@ fn indexes_are_made_anew_from_rows_and_lost_rows_are_told() {
             assert!(code == 1 && text.contains("rows and index entries at the most"), "{text}");
             let server = world.start();
             let count: u32 = server.sql("select count(*) from d.t").trim().parse().unwrap();
-            // What a lost block replaced comes to light again, and is told.
+            // What a lost block replaced comes to light again, and is reported.
             let whole = ROWS - ROWS / 50;
             assert!(
                 (ROWS / 2..whole).contains(&count) || count == whole && text.contains("doubtful: "),
@@ -417,8 +417,8 @@ fn a_log_that_is_damaged_behind_the_tables_is_cut_if_that_is_accepted() {
         json(text, "r['repair']['lost_transactions'], r['repair']['new_server_uuid'], r['repair']['tables']");
     assert_eq!((code, repair.as_str()), (1, "15 True copied"));
     let lost = json(text, "r['repair']['lost_gtids']");
-    let kept = read(&world.target().join(format!("{name}.cut")));
-    assert!(read(&damaged).ends_with(&kept) && !kept.is_empty());
+    let cut_off = read(&world.target().join(format!("{name}.cut")));
+    assert!(read(&damaged).ends_with(&cut_off) && !cut_off.is_empty());
     let server = world.start();
     assert_eq!(server.sql("select count(*), max(id) from d.w").trim(), "16\t114");
     let executed = server.sql("select @@gtid_executed").trim().to_owned();
@@ -526,7 +526,7 @@ fn a_missing_log_file_is_told_and_the_log_ends_in_front_of_it() {
     is_well(&server);
     stop(server);
     std::fs::remove_dir_all(world.target()).unwrap();
-    // The one that the tables are in: the log begins anew behind them.
+    // The one that the tables are in: the log begins anew after them.
     remove(&logs[2]);
     assert_eq!(world.check(&[]).0, 2);
     let (code, text) = world.repair(&["--accept-loss"]);
@@ -538,7 +538,7 @@ fn a_missing_log_file_is_told_and_the_log_ends_in_front_of_it() {
 }
 
 /// A World whose server was killed: single rows 100, 101, .. in d.w, each a transaction, two in
-/// each log file behind the tables. Also what it had executed.
+/// each log file after the tables. Also what it had executed.
 fn killed() -> (World, String) {
     let world = World::new();
     let server = Server::start_in(&world.datadir, ARGS);
@@ -557,8 +557,8 @@ fn killed() -> (World, String) {
 
 impl World {
     /// A repair that loses something, and the rows of d.w that are left of 100 and on. What it
-    /// tells as lost is what the new directory does not have, of rows too.
-    fn repair_tells_loss(&self, inserted: usize, executed: &str) -> (String, Vec<u32>) {
+    /// reports as lost is what the new directory does not have, of rows too.
+    fn repair_reporting_loss(&self, inserted: usize, executed: &str) -> (String, Vec<u32>) {
         assert_eq!(self.check(&[]).0, 2);
         let (code, text) = self.repair(&["--accept-loss", "--json"]);
         assert_eq!(code, 1, "{text}");
@@ -581,7 +581,7 @@ impl World {
 fn a_damaged_header_of_the_first_log_file_costs_no_row() {
     let (world, executed) = killed();
     flip(&world.logs()[0], 150);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..110).collect::<Vec<_>>(), "{report}");
     assert_eq!(
         json(&report, "r['repair']['lost_transactions'], r['repair']['log_files_left_out']"),
@@ -595,7 +595,7 @@ fn a_damaged_header_behind_the_tables_is_told_with_all_that_is_lost() {
     let logs = world.logs();
     let damaged = &logs[logs.len() - 4];
     flip(damaged, 150);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..104).collect::<Vec<_>>(), "{report}");
     assert_eq!(json(&report, "r['repair']['lost_transactions']"), "6");
 }
@@ -618,7 +618,7 @@ fn a_log_file_that_ends_at_a_transaction_needs_no_cut() {
     };
     let second = gtid(gtid(4) + 1);
     write(cut, &bytes[..second]);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..107).collect::<Vec<_>>(), "{report}");
 }
 
@@ -631,7 +631,7 @@ fn a_log_file_behind_a_gap_is_no_part_of_the_log() {
     let (bytes, other_bytes) = (read(one), read(other));
     write(one, &other_bytes);
     write(other, &bytes);
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(rows, (100..104).collect::<Vec<_>>(), "{report}");
     assert_eq!(json(&report, "r['repair']['lost_transactions']"), "6");
 }
@@ -667,7 +667,7 @@ fn a_statement_that_stops_a_start_is_told_and_cut_off() {
     let name = last.file_name().unwrap().to_str().unwrap();
     let (code, text) = world.check(&[]);
     assert!(code == 2 && text.contains(name) && text.contains("create databaxe other"), "{code}: {text}");
-    let (report, rows) = world.repair_tells_loss(10, &executed);
+    let (report, rows) = world.repair_reporting_loss(10, &executed);
     assert_eq!(
         (rows.len(), json(&report, "r['repair']['lost_transactions']")),
         (10, "2".to_owned()),
@@ -705,7 +705,7 @@ fn a_log_without_the_file_that_the_tables_are_in_begins_anew_behind_them() {
         if i < 3 {
             continue;
         }
-        let (report, rows) = world.repair_tells_loss(10, &executed);
+        let (report, rows) = world.repair_reporting_loss(10, &executed);
         assert!(rows.is_empty(), "{report}");
         assert_eq!(json(&report, "r['repair']['log_begins_anew'], r['repair']['tables']"), "True copied");
         let server = world.start();
@@ -740,7 +740,7 @@ fn log_files_of_before_a_reset_are_told_apart() {
     let (code, text) = world.check(&[]);
     assert!(code == 2 && text.contains("binlog.000009 are of the log before RESET"), "{code}: {text}");
     assert!(!text.contains("is missing"), "{text}");
-    let (report, rows) = world.repair_tells_loss(4, &executed);
+    let (report, rows) = world.repair_reporting_loss(4, &executed);
     assert_eq!(
         (rows.len(), json(&report, "r['repair']['lost_transactions']")),
         (4, "0".to_owned()),
@@ -750,7 +750,7 @@ fn log_files_of_before_a_reset_are_told_apart() {
 
 /// Two copies of a directory went on apart, by statements of the same length, and the tables of one
 /// came to the other. A file of before a reset in the place of one that the log had, and a gap
-/// behind it: what was in that file is lost.
+/// after it: what was in that file is lost.
 #[test]
 fn log_files_of_before_a_reset_in_the_place_of_others_are_a_loss() {
     let (world, _) = killed();

@@ -1,4 +1,4 @@
-//! What replicas say and are told over the wire: who may follow, how they are listed, and what
+//! What replicas send and are sent: who may follow, how they are listed, and what
 //! becomes of lost connections.
 #![allow(clippy::unwrap_used)]
 
@@ -179,7 +179,7 @@ fn a_replica_that_lost_what_it_said_is_let_come_again() {
         assert_eq!(events, 0);
         assert!(matches!(error, Some(ClientError::Read(_))), "{error:?}");
     }
-    // Whoever comes no more is told what is wrong.
+    // A program that does not reconnect by itself gets the error.
     let mut reader = connect(program);
     assert_eq!(reader.query("SELECT @@GLOBAL.gtid_domain_id").unwrap_err().number(), Some(1193));
     reader.send_command(&dump(0, 7)).unwrap();
@@ -201,11 +201,11 @@ fn a_follower_has_what_nobody_flushed_for_within_a_second() {
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY)");
     let mut replica = follower(&server, "root", UUID);
     replica.send_command(&dump(0, 7)).unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         const XID: u8 = 16;
         while let Ok(packet) = replica.read_packet() {
-            if packet.get(5) == Some(&XID) && tell.send(common::now()).is_err() {
+            if packet.get(5) == Some(&XID) && sender.send(common::now()).is_err() {
                 return;
             }
         }
@@ -215,11 +215,12 @@ fn a_follower_has_what_nobody_flushed_for_within_a_second() {
     for a in 0..COMMITS {
         client.query(format!("INSERT INTO d.t VALUES ({a})")).unwrap();
         let committed = common::now();
-        let received = told.recv_timeout(Duration::from_secs(1)).expect("a follower has it within a second");
+        let received =
+            receiver.recv_timeout(Duration::from_secs(1)).expect("a follower has it within a second");
         delays.push(received.saturating_sub(committed));
     }
     delays.sort();
     println!("behind the commit: median {:?}, longest {:?}", delays[COMMITS / 2], delays[COMMITS - 1]);
-    drop((told, server));
+    drop((receiver, server));
     reader.join().unwrap();
 }

@@ -1,4 +1,4 @@
-//! What a session tells its client besides results, and the limits it runs under.
+//! What a session reports to its client besides results, and the limits it runs under.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -253,11 +253,11 @@ fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The reply to a statement that has read what is not durable yet is sent by whoever makes it
-/// durable. It finds the socket full here: nobody waits for that, the session executes nothing
-/// behind it meanwhile, and all replies come in order.
+/// The reply to a statement that has read what is not durable yet is sent by the thread that
+/// makes it durable. It finds the socket full here: no thread but its own waits for that, the
+/// session executes nothing meanwhile, and all replies come in order.
 #[test]
-fn a_late_reply_to_a_client_that_does_not_read_holds_up_nobody() {
+fn a_deferred_reply_to_a_client_that_does_not_read_holds_up_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let disk = servers::disk::Disk::new(folder.path()).unwrap();
     let (data, path) = (Arc::new(tempfile::tempdir().unwrap()), folder.path().join("socket"));

@@ -8,7 +8,7 @@ use common::{Server, records};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Tables beside the damaged one.
+/// Tables other than the damaged one.
 const TABLES: u32 = 300;
 
 const ALL: &str = "select count(*), sum(id), sum(b) from d.t0; select count(*), sum(id), sum(b) from d.t299 force index (b) where b >= 0";
@@ -45,7 +45,7 @@ fn one_unreadable_table_neither_stops_nor_slows_a_start() {
         assert!(server.messages().iter().any(|m| m.contains("SET ASIDE") && m.contains("d.bad")));
         server.sql("insert into d.t7 values (9, 9); update d.t7 set b = 8 where id = 9; delete from d.t7 where id = 9");
         server.sql("create table d.new (id int primary key); alter table d.new add c int; drop table d.new");
-        // Stopped and killed in turns: what is set aside stays so.
+        // Stopped and killed alternately: what is set aside stays so.
         if round == 1 { drop(server) } else { stop(server) }
     }
 }

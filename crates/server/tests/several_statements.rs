@@ -21,8 +21,8 @@ fn results(client: &mut Client, sql: &str) -> Result<Vec<QueryResult>, ClientErr
     Ok(found)
 }
 
-/// What each result tells: its rows' first values, or how many rows were changed.
-fn told(client: &mut Client, sql: &str) -> String {
+/// What each result says: its rows' first values, or how many rows were changed.
+fn results_of(client: &mut Client, sql: &str) -> String {
     let text = |result: &QueryResult| match result.columns.len() {
         0 => format!("OK {}", result.ok.affected_rows),
         _ => {
@@ -34,7 +34,7 @@ fn told(client: &mut Client, sql: &str) -> String {
     results.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
-/// One client for each way in.
+/// One client for each transport.
 fn clients(server: &Server, socket: &std::path::Path) -> Vec<(&'static str, Client)> {
     let plain = ConnectOptions::default();
     let packed = ConnectOptions { compression: Some(Algorithm::Zlib), ..ConnectOptions::default() };
@@ -58,13 +58,16 @@ fn the_last_of_several_statements_may_commit() {
     let socket = folder.path().join("socket");
     let server = start(&[&format!("--socket={}", socket.display())]);
     let mut first = server.connect();
-    told(&mut first, "CREATE DATABASE d; CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b LONGTEXT)");
+    results_of(
+        &mut first,
+        "CREATE DATABASE d; CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b LONGTEXT)",
+    );
     let function = "CREATE FUNCTION d.f() RETURNS INT DETERMINISTIC MODIFIES SQL DATA
                     BEGIN INSERT INTO d.t (b) VALUES ('f'); RETURN 7; END";
     first.query(function).unwrap();
     for (name, mut client) in clients(&server, &socket) {
         let mut check =
-            |sql: &str, expected: &str| assert_eq!(told(&mut client, sql), expected, "{name}: {sql}");
+            |sql: &str, expected: &str| assert_eq!(results_of(&mut client, sql), expected, "{name}: {sql}");
         check("USE d", "OK 0");
         check("INSERT INTO t (b) VALUES (1); INSERT INTO t (b) VALUES (2)", "OK 1; OK 1");
         check("BEGIN; INSERT INTO t (b) VALUES (3), (4); COMMIT", "OK 0; OK 2; OK 0");
@@ -88,7 +91,7 @@ fn the_last_of_several_statements_may_commit() {
             "OK 0; 0; OK 0",
         );
         check("SELECT 8; ROLLBACK", "8; OK 0");
-        // Statements that are kept, and prepared ones.
+        // Cached statements, and prepared ones.
         for _ in 0..3 {
             check("SELECT 9; INSERT INTO t (b) VALUES (9)", "9; OK 1");
         }
@@ -98,7 +101,7 @@ fn the_last_of_several_statements_may_commit() {
         );
         let failed = results(&mut client, "INSERT INTO t (a) VALUES (-1); INSERT INTO t (a) VALUES (-1)");
         assert_eq!(failed.unwrap_err().number(), Some(1062), "{name}");
-        assert_eq!(told(&mut client, "DELETE FROM t; SELECT 1"), "OK 13; 1", "{name}");
+        assert_eq!(results_of(&mut client, "DELETE FROM t; SELECT 1"), "OK 13; 1", "{name}");
     }
 }
 
@@ -110,7 +113,10 @@ fn a_commit_that_fails_is_told_in_its_own_place() {
     let data = Arc::new(tempfile::tempdir().unwrap());
     let server = Server::start_with(&data, &[], &disk.variables());
     let mut client = server.connect();
-    told(&mut client, "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
+    results_of(
+        &mut client,
+        "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1)",
+    );
     disk.fail_flushes(true).unwrap();
     let first = client.query("SELECT 'first'; INSERT INTO d.t VALUES (2)").unwrap();
     assert_eq!(first.rows[0][0].as_deref(), Some(&b"first"[..]));
@@ -127,12 +133,12 @@ fn a_nul_byte_ends_a_statement() {
     for sql in
         ["SELECT 1\0", "SELECT 1 \0 ", "SELECT 1\0;", "SELECT 1 -- x\0", "SELECT 1 /* a\0 */", "SELECT 1.\0"]
     {
-        assert_eq!(told(&mut client, sql), "1", "{sql:?}");
+        assert_eq!(results_of(&mut client, sql), "1", "{sql:?}");
     }
-    assert_eq!(told(&mut client, "SELECT 1; SELECT 2\0"), "1; 2");
-    assert_eq!(told(&mut client, "SELECT LENGTH('a\0')"), "2");
+    assert_eq!(results_of(&mut client, "SELECT 1; SELECT 2\0"), "1; 2");
+    assert_eq!(results_of(&mut client, "SELECT LENGTH('a\0')"), "2");
     assert_eq!(
-        told(&mut client, "SET @a = CONCAT('SELECT 3', CHAR(0)); PREPARE p FROM @a; EXECUTE p"),
+        results_of(&mut client, "SET @a = CONCAT('SELECT 3', CHAR(0)); PREPARE p FROM @a; EXECUTE p"),
         "OK 0; OK 0; 3"
     );
     client.send_command(b"\x16SELECT 4\0").unwrap();

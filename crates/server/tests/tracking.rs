@@ -1,5 +1,5 @@
-//! What OK packets tell of transactions, and what statements learn of their attributes. The answers
-//! are those of MySQL 9.7.
+//! What OK packets report of transactions, and what statements learn of their attributes. The
+//! answers are those of MySQL 9.7.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +9,7 @@ use protocol::client::Client;
 use stdx::cursor::Cursor;
 
 /// The state changes in a statement's OK, each as its text.
-fn told(client: &mut Client, sql: &str) -> Vec<String> {
+fn changes_of(client: &mut Client, sql: &str) -> Vec<String> {
     let changes = client.query(sql).unwrap_or_else(|e| panic!("{sql}: {e}")).ok.changes;
     let mut c = Cursor::new(&changes);
     let mut texts = Vec::new();
@@ -33,10 +33,10 @@ fn told(client: &mut Client, sql: &str) -> Vec<String> {
     texts
 }
 
-/// Runs each statement, and compares what is told of it.
+/// Runs each statement, and compares what is reported of it.
 fn check(client: &mut Client, steps: &[(&str, &[&str])]) {
     for (sql, expected) in steps {
-        assert_eq!(told(client, sql), *expected, "{sql}");
+        assert_eq!(changes_of(client, sql), *expected, "{sql}");
     }
 }
 
@@ -113,14 +113,14 @@ fn transactions_are_told_as_mysql_tells_them() {
     );
     client.query("BEGIN").unwrap();
     assert_eq!(client.query("INSERT INTO d.t VALUES (1)").unwrap_err().number(), Some(1062));
-    assert_eq!(told(&mut client, "DO 1"), ["T___W___"], "a failing statement may have read and locked");
+    assert_eq!(changes_of(&mut client, "DO 1"), ["T___W___"], "a failing statement may have read and locked");
     client.query("ROLLBACK").unwrap();
-    // Only the state; again and again, by a plan that is kept.
+    // Only the state; again and again, by a cached plan.
     client.query("SET session_track_transaction_info = 'STATE'").unwrap();
     for _ in 0..3 {
-        assert_eq!(told(&mut client, "BEGIN"), ["T_______"]);
-        assert_eq!(told(&mut client, "SELECT RAND() FROM d.t"), ["T_R__sS_"]);
-        assert_eq!(told(&mut client, "COMMIT"), [NONE]);
+        assert_eq!(changes_of(&mut client, "BEGIN"), ["T_______"]);
+        assert_eq!(changes_of(&mut client, "SELECT RAND() FROM d.t"), ["T_R__sS_"]);
+        assert_eq!(changes_of(&mut client, "COMMIT"), [NONE]);
     }
     client.query("SET session_track_transaction_info = 'OFF'").unwrap();
     check(&mut client, &[("BEGIN", &[]), ("INSERT INTO d.t VALUES (11)", &[]), ("COMMIT", &[])]);
@@ -141,36 +141,36 @@ fn gtids_are_told_with_what_they_name() {
     let all = |n: u64| vec![format!("{uuid}:1-{}", last + n)];
 
     client.query("SET session_track_gtids = 'OWN_GTID'").unwrap();
-    assert_eq!(told(&mut client, "INSERT INTO d.t VALUES (1)"), own(1));
-    assert_eq!(told(&mut client, "BEGIN"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "INSERT INTO d.t VALUES (1)"), own(1));
+    assert_eq!(changes_of(&mut client, "BEGIN"), [""; 0]);
     let refused = client.query("SET session_track_gtids = 'ALL_GTIDS'").unwrap_err();
     assert_eq!(refused.number(), Some(1766));
-    assert_eq!(told(&mut client, "INSERT INTO d.t VALUES (2)"), [""; 0]);
-    assert_eq!(told(&mut client, "COMMIT"), own(2));
-    assert_eq!(told(&mut client, "SELECT * FROM d.t"), [""; 0]);
-    assert_eq!(told(&mut client, "CREATE TABLE d.u (id INT PRIMARY KEY)"), own(3));
-    assert_eq!(told(&mut client, "CREATE TABLE d.v (PRIMARY KEY (id)) SELECT 1 AS id"), own(4));
-    assert_eq!(told(&mut client, "DELETE FROM d.t WHERE id = 99"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "INSERT INTO d.t VALUES (2)"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "COMMIT"), own(2));
+    assert_eq!(changes_of(&mut client, "SELECT * FROM d.t"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "CREATE TABLE d.u (id INT PRIMARY KEY)"), own(3));
+    assert_eq!(changes_of(&mut client, "CREATE TABLE d.v (PRIMARY KEY (id)) SELECT 1 AS id"), own(4));
+    assert_eq!(changes_of(&mut client, "DELETE FROM d.t WHERE id = 99"), [""; 0]);
     client.query("XA START 'a'").unwrap();
     client.query("INSERT INTO d.t VALUES (3)").unwrap();
     client.query("XA END 'a'").unwrap();
-    assert_eq!(told(&mut client, "XA PREPARE 'a'"), own(5));
-    assert_eq!(told(&mut client, "XA COMMIT 'a'"), own(6));
-    // A transaction that a definition ends: both are told.
+    assert_eq!(changes_of(&mut client, "XA PREPARE 'a'"), own(5));
+    assert_eq!(changes_of(&mut client, "XA COMMIT 'a'"), own(6));
+    // A transaction that a definition ends: both are reported.
     client.query("BEGIN").unwrap();
     client.query("INSERT INTO d.t VALUES (4)").unwrap();
     let both = format!("{uuid}:{}-{}", last + 7, last + 8);
-    assert_eq!(told(&mut client, "DROP TABLE d.u"), [both]);
+    assert_eq!(changes_of(&mut client, "DROP TABLE d.u"), [both]);
 
-    assert_eq!(told(&mut client, "SET session_track_gtids = 'ALL_GTIDS'"), [""; 0]);
-    assert_eq!(told(&mut client, "DO 1"), all(8));
-    assert_eq!(told(&mut client, "BEGIN"), [""; 0]);
-    assert_eq!(told(&mut client, "ROLLBACK"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "SET session_track_gtids = 'ALL_GTIDS'"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "DO 1"), all(8));
+    assert_eq!(changes_of(&mut client, "BEGIN"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "ROLLBACK"), [""; 0]);
     client.query("BEGIN").unwrap();
-    assert_eq!(told(&mut client, "COMMIT"), all(8));
-    assert_eq!(told(&mut client, "INSERT INTO d.t VALUES (5)"), all(9));
-    assert_eq!(told(&mut client, "SET session_track_gtids = 'OFF'"), all(9));
-    assert_eq!(told(&mut client, "INSERT INTO d.t VALUES (6)"), [""; 0]);
+    assert_eq!(changes_of(&mut client, "COMMIT"), all(8));
+    assert_eq!(changes_of(&mut client, "INSERT INTO d.t VALUES (5)"), all(9));
+    assert_eq!(changes_of(&mut client, "SET session_track_gtids = 'OFF'"), all(9));
+    assert_eq!(changes_of(&mut client, "INSERT INTO d.t VALUES (6)"), [""; 0]);
 }
 
 /// COM_QUERY with one attribute of type BIGINT, `n`, and one of text, `trace`.

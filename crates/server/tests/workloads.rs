@@ -26,7 +26,7 @@ fn script(server: &Server, text: &str) -> String {
         .unwrap();
     let mut input = client.stdin.take().unwrap();
     let text = text.to_owned();
-    // Beside: the answers of a long script fill the pipe before it is written.
+    // Concurrently: the answers of a long script fill the pipe before it is written.
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()).unwrap());
     let output = client.wait_with_output().unwrap();
     writer.join().unwrap();

@@ -56,7 +56,7 @@ fn index(session: &Session, random: &mut Random, table: &mut Table, quoted: &str
         let name = table.keys.remove(random.below(table.keys.len() as u64) as usize);
         return Some(format!("DROP INDEX {} ON {quoted}", session.quote(random, &name)));
     }
-    // CREATE INDEX has the parts behind the table.
+    // CREATE INDEX has the parts after the table.
     let text = key(session, random, table)?;
     let name = table.keys.last()?.clone();
     let (head, parts) = text.split_once(" (")?;
@@ -71,9 +71,9 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
     match random.below(26) {
         0..=3 => {
             let (added, text) = column(session, random, table);
-            let place = place(session, random, table);
+            let column_position = column_position(session, random, table);
             table.columns.push(added);
-            format!("ADD COLUMN {text}{place}")
+            format!("ADD COLUMN {text}{column_position}")
         }
         4 => {
             table.columns.remove(at);
@@ -82,9 +82,9 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
         5 | 6 => {
             let (ty, values) = any_type(session, random);
             let text = attributes(session, random, &values, false);
-            let place = place(session, random, table);
+            let column_position = column_position(session, random, table);
             table.columns[at] = Column { ty: ty.clone(), values, is_generated: false, is_auto: false, ..old };
-            format!("MODIFY {quoted} {ty}{text}{place}")
+            format!("MODIFY {quoted} {ty}{text}{column_position}")
         }
         7 => {
             table.next_number += 1;
@@ -185,7 +185,7 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
     }
 }
 
-fn place(session: &Session, random: &mut Random, table: &Table) -> String {
+fn column_position(session: &Session, random: &mut Random, table: &Table) -> String {
     match random.below(4) {
         0 => " FIRST".into(),
         1 if !table.columns.is_empty() => {

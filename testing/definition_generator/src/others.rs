@@ -45,7 +45,7 @@ pub(super) fn functions(session: &Session, random: &mut Random, run: &mut Try<'_
     }
 }
 
-/// A type with its character set beside the collation, which routines ask for; mostly.
+/// A type with its character set next to the collation, which routines ask for; mostly.
 fn routine_type(session: &Session, random: &mut Random) -> String {
     let ty = any_type(session, random).0;
     match ty.rsplit_once(" COLLATE ") {

@@ -139,7 +139,7 @@ pub(super) fn column(session: &Session, random: &mut Random, table: &mut Table) 
     (Column { name, ty, values, is_generated, is_auto: false }, text)
 }
 
-/// What stands behind a column's type.
+/// What stands after a column's type.
 pub(super) fn attributes(
     session: &Session,
     random: &mut Random,
@@ -232,7 +232,7 @@ fn part(session: &Session, random: &mut Random, column: &Column) -> String {
     format!("{quoted}{prefix}{}", pick(random, &["", "", " DESC", " ASC"]))
 }
 
-/// A key of the table, as it stands in CREATE TABLE and behind ADD.
+/// A key of the table, as it stands in CREATE TABLE and after ADD.
 pub(super) fn key(session: &Session, random: &mut Random, table: &mut Table) -> Option<String> {
     let usable: Vec<Column> = table.columns.iter().filter(|c| is_keyable(c)).cloned().collect();
     if usable.is_empty() {
@@ -277,7 +277,7 @@ fn functional(session: &Session, random: &mut Random, column: &Column) -> String
     }
 }
 
-/// What stands behind a key's parts.
+/// What stands after a key's parts.
 pub(super) fn key_options(session: &Session, random: &mut Random) -> String {
     let mut out =
         pick(random, &["", "", "", " USING BTREE", " USING HASH", " INVISIBLE", " KEY_BLOCK_SIZE = 8"])
@@ -288,7 +288,7 @@ pub(super) fn key_options(session: &Session, random: &mut Random) -> String {
     out
 }
 
-/// A CHECK, as it stands in CREATE TABLE and behind ADD.
+/// A CHECK, as it stands in CREATE TABLE and after ADD.
 pub(super) fn check(session: &Session, random: &mut Random, table: &mut Table) -> String {
     let columns: Vec<Column> = table.columns.iter().filter(|c| !c.is_auto).take(20).cloned().collect();
     let expr = if random.chance(1, 3) {

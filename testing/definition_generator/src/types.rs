@@ -55,7 +55,7 @@ pub(super) enum Values {
     Lob { binary: bool },
     /// ENUM and SET: the members' literals.
     Members(Vec<String>),
-    /// DATE, TIME, DATETIME, TIMESTAMP, YEAR: the word, and digits behind the second.
+    /// DATE, TIME, DATETIME, TIMESTAMP, YEAR: the word, and digits after the seconds.
     Time(&'static str, u64),
     /// JSON.
     Json,

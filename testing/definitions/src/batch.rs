@@ -50,7 +50,7 @@ pub enum Route {
     /// A clean stop and a start, then a kill and a start.
     CleanStopThenKill,
     /// A copy of the data directory from before the cases, and `duramen binlog replay` of the log
-    /// behind it.
+    /// after it.
     Replay,
 }
 
@@ -79,16 +79,16 @@ pub struct Verdict {
 
 /// Where servers are run, and which.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct TestBed {
     /// A folder for their data.
     pub folder: PathBuf,
-    /// The server's binary, if not the one beside the running program.
+    /// The server's binary, if not the one next to the running program.
     pub binary: Option<PathBuf>,
-    /// Whether the log is replayed behind a copy too ([`Route::Replay`]).
+    /// Whether the log is replayed after a copy too ([`Route::Replay`]).
     pub replays: bool,
 }
 
-impl Place {
+impl TestBed {
     /// A fresh server. No definition depends on the flush, and the log is whole after a kill either
     /// way.
     pub fn start(&self) -> Result<Running> {
@@ -104,7 +104,7 @@ impl Place {
         self.folder.join("base").join("data")
     }
 
-    /// Replays the log of `from` behind the copy from before the cases; what the program said if it
+    /// Replays the log of `from` after the copy from before the cases; what the program said if it
     /// failed.
     fn replay(&self, from: &Launch) -> Result<(Launch, Option<String>)> {
         let to = small(launch(&self.folder.join("replayed"), self.binary.as_ref())?);
@@ -182,18 +182,18 @@ fn execute(conn: &mut Conn, sql: &str) -> Result<Option<(u16, String)>> {
 ///
 /// Values of AUTO_INCREMENT that nothing committed has may be given again after a kill. So counters
 /// of the cases that have `drawn` such values may come back lower.
-pub fn examine(place: &Place, server: Running, drawn: &BTreeSet<u64>) -> Result<Verdict> {
+pub fn examine(test_bed: &TestBed, server: Running, drawn: &BTreeSet<u64>) -> Result<Verdict> {
     let snapshot = Snapshot::take(&server)?;
-    // What a kill leaves is what lies there while all threads stand still.
-    let copy = place.copy()?;
+    // A kill preserves what lies there while all threads stand still.
+    let copy = test_bed.copy()?;
     copy_stopped(&server, &copy.data())?;
     let mut verdict = Verdict { failures: Vec::new(), snapshot };
     let is_fine = |verdict: &Verdict| verdict.failures.is_empty();
 
     let launch = server.launch().clone();
     server.stop()?;
-    if place.replays {
-        match place.replay(&launch)? {
+    if test_bed.replays {
+        match test_bed.replay(&launch)? {
             (replayed, None) => drop(verdict.start(Route::Replay, replayed, drawn)?),
             (_, Some(said)) => verdict.failures.push(Failure::NoStart(Route::Replay, said)),
         }

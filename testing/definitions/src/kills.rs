@@ -2,7 +2,7 @@
 //! over.
 //!
 //! Each session owns a database and knows what it must hold: after each acknowledged statement that
-//! is one state, and while one is in flight either the state before it or the one behind it. After
+//! is one state, and while one is in flight either the state before it or the one after it. After
 //! each kill the server must start and show one of the two: tables, columns, indexes, rows, and the
 //! rows that each index finds.
 
@@ -39,7 +39,7 @@ pub struct Outcome {
 /// A table as its session knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Table {
-    /// Columns behind `id` and `v`, in order.
+    /// Columns after `id` and `v`, in order.
     columns: Vec<String>,
     /// Indexes by name, with their columns; PRIMARY is one.
     indexes: BTreeMap<String, String>,
@@ -111,8 +111,8 @@ pub fn run(launch: Launch, options: &Options) -> Result<Outcome> {
         let launch = server.launch().clone();
         let messages = launch.messages()?.len();
         server = server.restart().map_err(|e| {
-            let told = launch.messages().unwrap_or_default();
-            format!("round {round}: {e}\n{}", told.get(messages..).unwrap_or_default())
+            let summary = launch.messages().unwrap_or_default();
+            format!("round {round}: {e}\n{}", summary.get(messages..).unwrap_or_default())
         })?;
         let mut conn = connect(&server)?;
         for owner in &mut owners {
@@ -276,9 +276,9 @@ impl Owner {
                 Err(format!(
                     "{}: after {sql:?}\nfound  {}\nbefore {}\nafter  {}",
                     self.database(),
-                    told(&found),
-                    told(&self.tables),
-                    told(&after)
+                    summary(&found),
+                    summary(&self.tables),
+                    summary(&after)
                 )
                 .into())
             }
@@ -328,7 +328,7 @@ fn insert(name: &str, rows: &[(i64, String)]) -> String {
     format!("INSERT INTO {name} (id, v) VALUES {}", rows.join(", "))
 }
 
-fn told(tables: &Tables) -> String {
+fn summary(tables: &Tables) -> String {
     let all = tables.iter().map(|(name, table)| {
         let (first, last) = (table.rows.first().map(|(id, _)| id), table.rows.last().map(|(id, _)| id));
         format!(

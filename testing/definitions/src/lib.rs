@@ -8,12 +8,12 @@
 //!    again after each [`Route`]: a clean stop and a start, a kill -9 and a start, and each of
 //!    these again, the other way.
 //! 3. [`run`] goes from batch to batch. Where a server doesn't start, or shows something else than
-//!    before, it looks for the one case; [`reduce`] leaves out of it what it doesn't take, and the
+//!    before, it looks for the one case; [`reduce`] removes from it what it doesn't take, and the
 //!    script is printed.
 //!
 //! [`replica`] has a MySQL or MariaDB follow such cases, and compares what it shows with the
 //! source. [`kills`] has four sessions that rebuild, index, rename and drop their tables while the
-//! server is killed; [`rot`] damages files of a data directory and looks at what a start makes of
+//! server is killed; [`rot`] damages files of a data directory and checks what a start makes of
 //! them.
 //!
 //! [`Route`]: batch::Route
@@ -27,7 +27,7 @@ pub mod run;
 pub mod snapshot;
 
 use mysql::{Conn, OptsBuilder};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -43,10 +43,10 @@ pub fn connect(server: &Running) -> Result<Conn> {
     Ok(Conn::new(options.read_timeout(Some(PATIENCE)))?)
 }
 
-/// How servers are started: the `binary`, or the one beside the running program; data in `folder`.
+/// How servers are started: the `binary`, or the one next to the running program; data in `folder`.
 pub fn launch(folder: &Path, binary: Option<&PathBuf>) -> Result<Launch> {
     // Functions are drawn with and without a word on what they do.
-    let launch = Launch::new(Kind::Duramen, folder)?.arg("--log-bin-trust-function-creators=ON");
+    let launch = Launch::new(ServerKind::Duramen, folder)?.arg("--log-bin-trust-function-creators=ON");
     Ok(match binary {
         Some(binary) => launch.binary(binary),
         None => launch,

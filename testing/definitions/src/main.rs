@@ -1,6 +1,6 @@
 //! `cargo xtask definitions`: definitions at the edges, until the server doesn't keep one.
 
-use definitions::batch::Place;
+use definitions::batch::TestBed;
 use definitions::replica::{self, Wanted};
 use definitions::run::{Options, run};
 use definitions::{Result, kills, launch, rot};
@@ -74,7 +74,7 @@ fn parse(args: &[String]) -> Result<Option<Asked>> {
     Ok(runs.then_some(asked))
 }
 
-/// Runs and tells; true if nothing was found.
+/// Runs and reports; true if nothing was found.
 fn answer(asked: &Asked) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     let seed = asked.options.seed;
@@ -96,14 +96,14 @@ fn answer(asked: &Asked) -> Result<bool> {
         println!("\n{outcome}");
         return Ok(outcome.findings.is_empty());
     }
-    let place =
-        Place { folder: folder.path().to_owned(), binary: asked.binary.clone(), replays: asked.replays };
+    let test_bed =
+        TestBed { folder: folder.path().to_owned(), binary: asked.binary.clone(), replays: asked.replays };
     if let Some(trials) = asked.trials {
-        let outcome = rot::run(&place, &rot::Options { trials, seed }, |finding| println!("\n{finding}"))?;
+        let outcome = rot::run(&test_bed, &rot::Options { trials, seed }, |finding| println!("\n{finding}"))?;
         println!("\n{outcome}");
         return Ok(outcome.findings.is_empty());
     }
-    let outcome = run(&place, &asked.options, |finding| println!("\n{}", finding.text))?;
+    let outcome = run(&test_bed, &asked.options, |finding| println!("\n{}", finding.text))?;
     println!("\n{outcome}");
     Ok(outcome.findings.is_empty())
 }

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::batch::Statement;
 
-/// Statements left out, then items of their lists, as long as `fails` says yes. It is asked so
+/// Statements omitted, then items of their lists, as long as `fails` says yes. It is asked so
 /// often at most.
 pub fn reduce(
     statements: Vec<Statement>,
@@ -87,7 +87,7 @@ impl List {
     }
 }
 
-/// Parentheses, commas and spaces outside quotes, with their place and how many parentheses are
+/// Parentheses, commas and spaces outside quotes, with their offset and how many parentheses are
 /// open before them. Backslashes escape in quotes: where the session's mode is another, the pieces
 /// may be wrong, and are then refused.
 struct Marks(Vec<(usize, char, u32)>);

@@ -31,7 +31,7 @@ use std::time::Instant;
 
 /// Which replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ReplicaKind {
     /// MySQL.
     MySql,
     /// MariaDB.
@@ -42,18 +42,18 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Which.
-    pub kind: Kind,
+    pub kind: ReplicaKind,
     /// One that runs, whose replication is set up anew; else one is started.
     pub at: Option<Address>,
 }
 
 impl Wanted {
-    /// Reads `mysql` or `mariadb`, perhaps with `:user:password@host:port` behind it.
+    /// Reads `mysql` or `mariadb`, perhaps with `:user:password@host:port` after it.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, at) = text.split_once(':').map_or((text, None), |(name, at)| (name, Some(at)));
         let kind = match name {
-            "mysql" => Kind::MySql,
-            "mariadb" => Kind::MariaDb,
+            "mysql" => ReplicaKind::MySql,
+            "mariadb" => ReplicaKind::MariaDb,
             _ => return Err(format!("`{text}` begins neither with mysql nor with mariadb").into()),
         };
         Ok(Self { kind, at: at.map(Address::parse).transpose()? })
@@ -63,11 +63,11 @@ impl Wanted {
     pub fn is_missing(&self) -> Option<String> {
         match (&self.at, self.kind) {
             (Some(_), _) => None,
-            (None, Kind::MySql) => servers::mysqld().err().map(|e| e.to_string()),
-            (None, Kind::MariaDb) if servers::find("mariadbd").is_none() => {
+            (None, ReplicaKind::MySql) => servers::mysqld().err().map(|e| e.to_string()),
+            (None, ReplicaKind::MariaDb) if servers::find("mariadbd").is_none() => {
                 Some("mariadbd is not installed".to_owned())
             }
-            (None, Kind::MariaDb) => None,
+            (None, ReplicaKind::MariaDb) => None,
         }
     }
 }
@@ -108,13 +108,13 @@ struct Pair {
     limits: Limits,
 }
 
-/// Runs batches until one of the bounds is met; `tell` hears of each finding at once.
+/// Runs batches until one of the bounds is met; `report` gets each finding at once.
 pub fn run(
     folder: &Path,
     binary: Option<&PathBuf>,
     wanted: &Wanted,
     options: &Options,
-    mut tell: impl FnMut(&Finding),
+    mut report: impl FnMut(&Finding),
 ) -> Result<Outcome> {
     let mut pair = Pair::start(folder, binary, wanted)?;
     let mut outcome = Outcome { replica: pair.follower.version()?, ..Outcome::default() };
@@ -131,7 +131,7 @@ pub fn run(
         outcome.add(&cases, &verdict);
         for case in cases.iter().filter(|case| verdict.failures.contains_key(&case.number)) {
             let finding = pair.reduced(options, case, &verdict.failures[&case.number])?;
-            tell(&finding);
+            report(&finding);
             outcome.findings.push(finding);
             if outcome.findings.len() >= options.most {
                 break;
@@ -149,11 +149,11 @@ impl Pair {
             .arg("--log-bin-trust-function-creators=1");
         let port = servers::free_port()?;
         let launch = match wanted.kind {
-            Kind::MySql => launch,
-            Kind::MariaDb => launch.arg(followers::mariadb::port_option(port)),
+            ReplicaKind::MySql => launch,
+            ReplicaKind::MariaDb => launch.arg(followers::mariadb::port_option(port)),
         };
         let source = launch.start()?;
-        let port = if wanted.kind == Kind::MySql { source.port() } else { port };
+        let port = if wanted.kind == ReplicaKind::MySql { source.port() } else { port };
         let follower = Follower::start(folder, wanted, &source, port)?;
         Ok(Self { source, follower, limits: Limits::of(wanted.kind) })
     }
@@ -165,7 +165,8 @@ impl Pair {
             let case = stop.case.filter(|number| cases.iter().any(|case| case.number == *number));
             let case =
                 case.ok_or_else(|| format!("the replica stopped at no case's statement: {}", stop.text))?;
-            // What builds on a statement that was stepped over stops it again: the first one tells.
+            // What builds on a statement that was skipped stops it again: the first one is
+            // reported.
             if verdict.failures.contains_key(&case) || verdict.limited.contains_key(&case) {
                 continue;
             }
@@ -223,7 +224,7 @@ impl Pair {
         Ok(verdict.failures.remove(&number))
     }
 
-    /// Tells of a case that fails, reduced to what it takes.
+    /// Reports a case that fails, reduced to what it takes.
     fn reduced(&mut self, options: &Options, case: &Case, of_batch: &str) -> Result<Finding> {
         let accepted: Vec<Statement> =
             case.statements.iter().filter(|s| s.refused.is_none()).cloned().collect();

@@ -11,7 +11,7 @@
 //!
 //! Anything else is a finding: another answer without an error, a file gone, a panic.
 
-use crate::batch::Place;
+use crate::batch::TestBed;
 use crate::snapshot::{Difference, Snapshot};
 use crate::{Result, connect, kills, launch};
 use mysql::Row;
@@ -66,14 +66,14 @@ struct Template {
     snapshot: Snapshot,
 }
 
-/// Damages files and starts servers; `tell` hears of each finding at once.
-pub fn run(place: &Place, options: &Options, mut tell: impl FnMut(&str)) -> Result<Outcome> {
-    let templates = templates(place)?;
+/// Damages files and starts servers; `report` gets each finding at once.
+pub fn run(test_bed: &TestBed, options: &Options, mut report: impl FnMut(&str)) -> Result<Outcome> {
+    let templates = templates(test_bed)?;
     let mut random = Random::new(options.seed);
     let mut outcome = Outcome::default();
     for trial in 1..=options.trials {
         let template = &templates[random.below(templates.len() as u64) as usize];
-        let launch = kills::arguments(launch(&place.folder.join("trial"), place.binary.as_ref())?);
+        let launch = kills::arguments(launch(&test_bed.folder.join("trial"), test_bed.binary.as_ref())?);
         copy(&template.launch.data(), &launch)?;
         let damage = Damage::draw(&mut random, &launch.data())?;
         damage.apply()?;
@@ -81,7 +81,7 @@ pub fn run(place: &Place, options: &Options, mut tell: impl FnMut(&str)) -> Resu
         *outcome.counts.entry(verdict).or_default() += 1;
         if verdict == Verdict::Finding {
             let finding = format!("seed {} trial {trial}, {}, {damage}: {text}", options.seed, template.name);
-            tell(&finding);
+            report(&finding);
             outcome.findings.push(finding);
         }
     }
@@ -89,10 +89,10 @@ pub fn run(place: &Place, options: &Options, mut tell: impl FnMut(&str)) -> Resu
 }
 
 /// One directory after a clean stop, and one as a kill leaves it: both with table files, several
-/// log files and a log behind them.
-fn templates(place: &Place) -> Result<Vec<Template>> {
+/// log files and a log after them.
+fn templates(test_bed: &TestBed) -> Result<Vec<Template>> {
     let launch_of = |name: &str| -> Result<Launch> {
-        Ok(kills::arguments(launch(&place.folder.join(name), place.binary.as_ref())?))
+        Ok(kills::arguments(launch(&test_bed.folder.join(name), test_bed.binary.as_ref())?))
     };
     let server = launch_of("clean")?.start()?;
     fill(&server, 1)?;
@@ -115,8 +115,9 @@ fn templates(place: &Place) -> Result<Vec<Template>> {
     ])
 }
 
-/// Waits until the mark of what was flushed has all of the log. It is written behind the flushes,
-/// and a busy machine is late with it; damage behind it can't be told from the torn end of a log.
+/// Waits until the mark of what was flushed has all of the log. It is written after the flushes,
+/// and a busy machine is late with it; damage after it can't be distinguished from the torn end of
+/// a log.
 fn await_mark(server: &Running) -> Result<()> {
     let status: Option<Row> = connect(server)?.query_first("SHOW BINARY LOG STATUS")?;
     let (file, position): (String, u64) =

@@ -1,6 +1,6 @@
 //! Batch after batch; what fails is narrowed down to one case and the statements that it takes.
 
-use crate::batch::{Case, Counts, Failure, Place, Statement, Verdict, draw, draws, examine, replay};
+use crate::batch::{Case, Counts, Failure, Statement, TestBed, Verdict, draw, draws, examine, replay};
 use crate::reduce::reduce;
 use crate::{Result, batch};
 use std::collections::BTreeSet;
@@ -64,8 +64,8 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
 }
 
-/// Runs batches until one of the bounds is met; `tell` hears of each finding at once.
-pub fn run(place: &Place, options: &Options, mut tell: impl FnMut(&Finding)) -> Result<Outcome> {
+/// Runs batches until one of the bounds is met; `report` gets each finding at once.
+pub fn run(test_bed: &TestBed, options: &Options, mut report: impl FnMut(&Finding)) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let until = Instant::now() + options.time;
     let mut next = options.first;
@@ -73,7 +73,7 @@ pub fn run(place: &Place, options: &Options, mut tell: impl FnMut(&Finding)) -> 
         && Instant::now() < until
         && outcome.findings.len() < options.most
     {
-        let cases = one_batch(place, options, next, &mut outcome, &mut tell)?;
+        let cases = one_batch(test_bed, options, next, &mut outcome, &mut report)?;
         for case in &cases {
             outcome.counts.add(case);
         }
@@ -84,27 +84,27 @@ pub fn run(place: &Place, options: &Options, mut tell: impl FnMut(&Finding)) -> 
 }
 
 fn one_batch(
-    place: &Place,
+    test_bed: &TestBed,
     options: &Options,
     first: u64,
     outcome: &mut Outcome,
-    tell: &mut impl FnMut(&Finding),
+    report: &mut impl FnMut(&Finding),
 ) -> Result<Vec<Case>> {
-    let server = place.start()?;
+    let server = test_bed.start()?;
     let mut cases = Vec::new();
     for number in first..first + options.batch {
         match draw(&server, options.seed, number) {
             Ok(case) => cases.push(case),
             Err(e) => {
                 let finding = Finding { case: number, text: format!("case {number} broke off: {e}") };
-                tell(&finding);
+                report(&finding);
                 outcome.findings.push(finding);
                 return Ok(cases);
             }
         }
     }
     let drawn = drawn(cases.iter());
-    let verdict = examine(place, server, &drawn)?;
+    let verdict = examine(test_bed, server, &drawn)?;
     outcome.compared += verdict.snapshot.definitions();
     outcome.rows += verdict.snapshot.rows();
     if verdict.failures.is_empty() {
@@ -116,18 +116,18 @@ fn one_batch(
     changed.dedup();
     suspects.extend(cases.iter().filter(|case| changed.contains(&case.number)));
     if verdict.failures.iter().any(|failure| matches!(failure, Failure::NoStart(..))) {
-        suspects.extend(unstartable(place, cases.iter().collect())?);
+        suspects.extend(unstartable(test_bed, cases.iter().collect())?);
     }
     suspects.dedup_by_key(|case| case.number);
     if suspects.is_empty() {
         let text = format!("no case alone does it: {:#?}", verdict.failures);
         let finding = Finding { case: first, text };
-        tell(&finding);
+        report(&finding);
         outcome.findings.push(finding);
     }
     for case in suspects {
-        let finding = reduced(place, options, case, &verdict)?;
-        tell(&finding);
+        let finding = reduced(test_bed, options, case, &verdict)?;
+        report(&finding);
         outcome.findings.push(finding);
         if outcome.findings.len() >= options.most {
             break;
@@ -142,12 +142,12 @@ fn drawn<'a>(cases: impl IntoIterator<Item = &'a Case>) -> BTreeSet<u64> {
 }
 
 /// The cases after which a server doesn't start, by halves.
-fn unstartable<'a>(place: &Place, cases: Vec<&'a Case>) -> Result<Vec<&'a Case>> {
-    let server = place.start()?;
+fn unstartable<'a>(test_bed: &TestBed, cases: Vec<&'a Case>) -> Result<Vec<&'a Case>> {
+    let server = test_bed.start()?;
     for case in &cases {
         replay(&server, &case.statements)?;
     }
-    let verdict = examine(place, server, &drawn(cases.iter().copied()))?;
+    let verdict = examine(test_bed, server, &drawn(cases.iter().copied()))?;
     if !verdict.failures.iter().any(|failure| matches!(failure, Failure::NoStart(..))) {
         return Ok(Vec::new());
     }
@@ -155,17 +155,17 @@ fn unstartable<'a>(place: &Place, cases: Vec<&'a Case>) -> Result<Vec<&'a Case>>
         return Ok(cases);
     }
     let (left, right) = cases.split_at(cases.len() / 2);
-    let mut found = unstartable(place, left.to_vec())?;
-    found.extend(unstartable(place, right.to_vec())?);
+    let mut found = unstartable(test_bed, left.to_vec())?;
+    found.extend(unstartable(test_bed, right.to_vec())?);
     Ok(found)
 }
 
-/// Tells of a case that fails, reduced to what it takes.
-fn reduced(place: &Place, options: &Options, case: &Case, of_batch: &Verdict) -> Result<Finding> {
+/// Reports a case that fails, reduced to what it takes.
+fn reduced(test_bed: &TestBed, options: &Options, case: &Case, of_batch: &Verdict) -> Result<Finding> {
     let examined = |statements: &[Statement]| -> Result<Verdict> {
-        let server = place.start()?;
+        let server = test_bed.start()?;
         match replay(&server, statements) {
-            Ok(()) => examine(place, server, &drawn([case])),
+            Ok(()) => examine(test_bed, server, &drawn([case])),
             Err(e) => Ok(Verdict { failures: vec![Failure::Broke(e.to_string())], ..Verdict::default() }),
         }
     };

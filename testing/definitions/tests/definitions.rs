@@ -3,7 +3,7 @@
 //! seed of its own.
 #![allow(clippy::unwrap_used)]
 
-use definitions::batch::Place;
+use definitions::batch::TestBed;
 use definitions::run::{Options, run};
 use servers::arguments::seed_of_the_clock;
 use std::time::Duration;
@@ -25,8 +25,8 @@ fn what_was_accepted_is_there_after_stops_and_kills() {
     };
     println!("seed {}", options.seed);
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { folder: folder.path().to_owned(), binary: None, replays: false };
-    let outcome = run(&place, &options, |finding| println!("\n{}", finding.text)).unwrap();
+    let test_bed = TestBed { folder: folder.path().to_owned(), binary: None, replays: false };
+    let outcome = run(&test_bed, &options, |finding| println!("\n{}", finding.text)).unwrap();
     println!("\n{outcome}");
     assert!(outcome.findings.is_empty(), "seed {}: see above", options.seed);
     let counts = &outcome.counts;

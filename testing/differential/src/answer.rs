@@ -25,7 +25,7 @@ pub enum Answer {
 
 /// The error for what is not supported yet.
 const NOT_SUPPORTED: u16 = 1235;
-/// What a built-in function that is not there yet looks like: episodes make no functions of their
+/// The error for a built-in function that is not there yet: episodes make no functions of their
 /// own.
 const NO_FUNCTION: u16 = 1305;
 /// And one that does not take so many operands yet: episodes give each function what it takes.

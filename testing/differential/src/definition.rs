@@ -10,7 +10,7 @@ use mysql::{Column, Conn};
 
 /// What a server said of an answer.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct Metadata {
     columns: Vec<Definition>,
     warnings: Vec<String>,
 }
@@ -23,7 +23,7 @@ struct Definition {
 
 /// Flags of columns that have keys.
 const KEYS: &[&str] = &["PRI_KEY_FLAG", "UNIQUE_KEY_FLAG", "MULTIPLE_KEY_FLAG", "PART_KEY_FLAG"];
-/// Flags that are not told to clients, or by one server alone: NUM is the client library's.
+/// Flags that are not sent to clients, or by one server alone: NUM is the client library's.
 const IGNORED: ColumnFlags = ColumnFlags::NUM_FLAG;
 
 impl Definition {
@@ -59,25 +59,25 @@ impl Definition {
     }
 }
 
-impl Told {
-    /// What is told of these columns, and by SHOW WARNINGS, which is asked on this connection if
-    /// there were any.
+impl Metadata {
+    /// What is reported of these columns, and by SHOW WARNINGS, which is asked on this connection
+    /// if there were any.
     ///
     /// # Errors
     /// Those of the connection.
     pub fn read(columns: &[Column], warnings: u16, conn: &mut Conn) -> mysql::Result<Self> {
         let columns = columns.iter().map(Definition::of).collect();
-        let mut told = Self { columns, warnings: Vec::new() };
+        let mut metadata = Self { columns, warnings: Vec::new() };
         if warnings > 0 {
             let rows: Vec<(String, u16, String)> = conn.query("SHOW WARNINGS")?;
-            told.warnings =
+            metadata.warnings =
                 rows.into_iter().map(|(level, code, text)| format!("{level} {code} {text}")).collect();
         }
-        Ok(told)
+        Ok(metadata)
     }
 
     /// How Duramen's differs from the reference's, in words that are the same for the same cause.
-    pub fn differences(&self, reference: &Told, sql: &str) -> Vec<String> {
+    pub fn differences(&self, reference: &Metadata, sql: &str) -> Vec<String> {
         let mut out = Vec::new();
         // 11. SHOW and information_schema.
         let is_system = sql.starts_with("SHOW ") || sql.contains("information_schema.");
@@ -89,9 +89,9 @@ impl Told {
                 }
             }
         }
-        let codes = |told: &Told| -> BTreeMap<String, usize> {
+        let codes = |metadata: &Metadata| -> BTreeMap<String, usize> {
             let mut counts = BTreeMap::new();
-            for warning in &told.warnings {
+            for warning in &metadata.warnings {
                 let code = warning.split(' ').take(2).collect::<Vec<_>>().join(" ");
                 *counts.entry(code).or_default() += 1;
             }
@@ -132,7 +132,7 @@ fn described(field: &str, ours: &str, theirs: &str, column: &Definition) -> Stri
     }
 }
 
-/// 10. The fields that MySQL tells of the tables that it makes for such a query.
+/// 10. The fields that MySQL reports of the tables that it makes for such a query.
 fn is_of_made_table(field: &str, sql: &str) -> bool {
     let makes = [" GROUP BY ", "SELECT DISTINCT ", " UNION ", " EXCEPT ", " INTERSECT ", "FROM (SELECT "];
     matches!(field, "org_name" | "org_table" | "table" | "flags")
@@ -145,7 +145,7 @@ fn is_explained(field: &str, ours: &Definition, theirs: &Definition) -> bool {
     match field {
         // 9. The length of what is longer than any column.
         "length" if both("length", |length| length.parse::<u64>().is_ok_and(|n| n >= 65_535)) => true,
-        // 10. MySQL tells columns of the temporary tables that it makes.
+        // 10. MySQL reports columns of the temporary tables that it makes.
         "org_name" | "type" | "length" | "flags" | "decimals"
             if theirs.get("org_table").is_empty() && !theirs.get("org_name").is_empty() =>
         {

@@ -45,7 +45,7 @@ pub fn episode(seed: u64, for_mysql: bool, queries_alone: bool) -> Vec<Statement
         return script;
     }
     for _ in 0..BODY {
-        generator.step(&mut script);
+        generator.next_statements(&mut script);
     }
     generator.finish(&mut script);
     script
@@ -81,7 +81,7 @@ impl Generator {
     }
 
     /// The next statement of the body.
-    fn step(&mut self, script: &mut Vec<Statement>) {
+    fn next_statements(&mut self, script: &mut Vec<Statement>) {
         match self.below(100) {
             0..=59 => {
                 let query = self.query();
@@ -90,16 +90,16 @@ impl Generator {
             60..=94 => {
                 let change = self.change();
                 script.push(unordered(change));
-                self.look_at_change(script);
+                self.read_change(script);
                 // What it did is seen at once, or blamed on a later statement.
-                self.look(script);
+                self.read_table(script);
             }
-            95 | 96 => self.transaction_step(script),
+            95 | 96 => self.transaction_statement(script),
             _ => self.definition(script),
         }
     }
 
-    /// Ends the transaction and looks at all that is left.
+    /// Ends the transaction and reads all that remains.
     fn finish(&mut self, script: &mut Vec<Statement>) {
         if self.in_transaction {
             script.push(unordered(text("COMMIT")));
@@ -109,14 +109,14 @@ impl Generator {
         }
     }
 
-    fn look(&mut self, script: &mut Vec<Statement>) {
+    fn read_table(&mut self, script: &mut Vec<Statement>) {
         if self.percent(20) {
             let index = self.below(self.tables.len() as u64) as usize;
             script.push(unordered(text(format!("SELECT * FROM {}", self.tables[index].name))));
         }
     }
 
-    fn transaction_step(&mut self, script: &mut Vec<Statement>) {
+    fn transaction_statement(&mut self, script: &mut Vec<Statement>) {
         let statement = match (self.in_transaction, self.below(4)) {
             (false, _) => {
                 self.in_transaction = true;
@@ -143,8 +143,9 @@ mod tests {
 
     #[test]
     fn an_episode_repeats_from_its_seed() {
-        let told = |seed| episode(seed, true, false).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
-        assert_eq!(told(3), told(3));
-        assert_ne!(told(3), told(4));
+        let statements =
+            |seed| episode(seed, true, false).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
+        assert_eq!(statements(3), statements(3));
+        assert_ne!(statements(3), statements(4));
     }
 }

@@ -18,7 +18,7 @@
 pub mod answer;
 pub mod definition;
 pub mod generator;
-pub mod known;
+pub mod known_differences;
 pub mod parameters;
 pub mod partition;
 pub mod peers;

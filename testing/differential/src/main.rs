@@ -65,7 +65,7 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
     Ok(runs.then_some(Command { options, judge, against, how }))
 }
 
-/// Runs and tells; true if nothing was found.
+/// Runs and reports; true if nothing was found.
 fn compare(Command { options, judge, against, how }: &Command) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     let mut peers = Peers::start(folder.path(), against.as_deref())?;

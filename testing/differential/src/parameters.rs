@@ -1,5 +1,5 @@
-//! A statement's literals as the parameters of a prepared statement, and what that answers beside
-//! its text.
+//! A statement's literals as the parameters of a prepared statement, and what that answers,
+//! compared with its text.
 
 use crate::answer::Answer;
 use crate::peers::{How, read};

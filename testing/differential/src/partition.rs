@@ -4,7 +4,7 @@
 
 use crate::answer::{Answer, Row};
 
-/// Stands before the condition that rows are told apart by.
+/// Stands before the condition that rows are distinguished by.
 pub const MARK: &str = "/*p*/ ";
 
 /// Asks for the parts of a marked query. `None` if all is well, or where a part can't be asked for.

@@ -1,16 +1,16 @@
 //! The two servers, and a database that is made anew on both for each episode. Duramen is compared
-//! with a MariaDB that is started beside it, or with a MySQL that is there already.
+//! with a MariaDB that is started next to it, or with a MySQL that is there already.
 
 use crate::Result;
 use crate::answer::Answer;
-use crate::definition::Told;
+use crate::definition::Metadata;
 use crate::generator::Statement;
 use crate::parameters;
 use crate::tree::{Sql, text};
 use mysql::consts::ColumnFlags;
 use mysql::prelude::Queryable;
 use mysql::{Column, Conn, Opts, OptsBuilder, QueryResult, Text, Value};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// MySQL 8.4's default sql_mode, and what else has to be the same on both. MariaDB cuts fractions
-/// of seconds unless it is told to round them, as MySQL does ("Fractional Seconds in Time Values").
+/// of seconds unless it is set to round them, as MySQL does ("Fractional Seconds in Time Values").
 const SESSION: &[&str] = &[
     "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,\
      ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
@@ -64,7 +64,7 @@ struct Peer {
     opts: Opts,
     conn: Option<Conn>,
     /// What it said of its last answer.
-    told: Told,
+    metadata: Metadata,
     /// If it was started here.
     server: Option<Running>,
 }
@@ -79,11 +79,17 @@ impl Peers {
             let server = launch.start()?;
             let socket = server.socket().to_string_lossy().into_owned();
             let opts = options().user(Some("root")).socket(Some(socket)).prefer_socket(false);
-            Ok(Peer { opts: opts.into(), conn: None, told: Told::default(), server: Some(server) })
+            Ok(Peer { opts: opts.into(), conn: None, metadata: Metadata::default(), server: Some(server) })
         };
-        let reference = against.map_or_else(|| start(Kind::MariaDb), at)?;
+        let reference = against.map_or_else(|| start(ServerKind::MariaDb), at)?;
         let is_mysql = against.is_some();
-        Ok(Self { duramen: start(Kind::Duramen)?, reference, judge: None, is_mysql, how: How::default() })
+        Ok(Self {
+            duramen: start(ServerKind::Duramen)?,
+            reference,
+            judge: None,
+            is_mysql,
+            how: How::default(),
+        })
     }
 
     /// Asks this MySQL about findings too: `USER:PASSWORD@HOST:PORT`.
@@ -125,7 +131,7 @@ impl Peers {
 
     /// How what both said of their last answers differs.
     pub fn differences_of_definitions(&self, sql: &str) -> Vec<String> {
-        self.duramen.told.differences(&self.reference.told, sql)
+        self.duramen.metadata.differences(&self.reference.metadata, sql)
     }
 
     /// What MySQL, if there is one, answers to the last statement of a script.
@@ -147,7 +153,7 @@ impl Peers {
 fn at(address: &str) -> Result<Peer> {
     let url = Opts::from_url(&format!("mysql://{address}"))?;
     let opts = OptsBuilder::from_opts(url).read_timeout(Some(PATIENCE)).prefer_socket(false);
-    Ok(Peer { opts: opts.into(), conn: None, told: Told::default(), server: None })
+    Ok(Peer { opts: opts.into(), conn: None, metadata: Metadata::default(), server: None })
 }
 
 impl Drop for Peers {
@@ -185,10 +191,10 @@ impl Peer {
 
     fn answer(&mut self, sql: &Sql, how: How) -> Answer {
         let Some(conn) = self.conn.as_mut() else { return Answer::Lost("not connected".into()) };
-        self.told = Told::default();
+        self.metadata = Metadata::default();
         let answered = match how.with_definitions && !how.is_prepared {
-            true => answer_and_told(conn, sql, how).map(|(answer, told)| {
-                self.told = told;
+            true => answer_and_metadata(conn, sql, how).map(|(answer, metadata)| {
+                self.metadata = metadata;
                 answer
             }),
             false => answer(conn, sql, how),
@@ -205,12 +211,12 @@ impl Peer {
 }
 
 /// The answer, and what is said of it besides.
-fn answer_and_told(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<(Answer, Told)> {
+fn answer_and_metadata(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<(Answer, Metadata)> {
     let result = conn.query_iter(sql.to_string())?;
     let columns = result.columns().as_ref().to_vec();
     let answer = read(result, how)?;
-    let told = Told::read(&columns, conn.warnings(), conn)?;
-    Ok((answer, told))
+    let metadata = Metadata::read(&columns, conn.warnings(), conn)?;
+    Ok((answer, metadata))
 }
 
 fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
@@ -241,7 +247,7 @@ pub fn read(mut result: QueryResult<'_, '_, '_, Text>, how: How) -> mysql::Resul
     Ok(Answer::Rows(rows))
 }
 
-/// A column's type as the server tells it.
+/// A column's type as the server reports it.
 fn type_of(column: &Column) -> String {
     let sign = if column.flags().contains(ColumnFlags::UNSIGNED_FLAG) { " unsigned" } else { "" };
     let ty = format!("{:?}", column.column_type());

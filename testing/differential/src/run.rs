@@ -4,7 +4,7 @@ use crate::Result;
 use crate::answer::Answer;
 use crate::definition::Differences;
 use crate::generator::{self, Statement};
-use crate::known::{self, Case, Known};
+use crate::known_differences::{self, Case, KnownDifference};
 use crate::partition;
 use crate::peers::Peers;
 use crate::reduce::{reduce, reduce_alone};
@@ -19,7 +19,7 @@ pub struct Options {
     pub statements: u64,
     /// What the episodes are drawn from.
     pub seed: u64,
-    /// Runs this episode alone, by the seed that its finding told.
+    /// Runs this episode alone, by the seed that its finding printed.
     pub episode: Option<u64>,
     /// How long a finding is reduced.
     pub reduction: Duration,
@@ -68,7 +68,7 @@ impl Finding {
 
     /// True if a MySQL was asked and answers as Duramen does: then a known difference is missing,
     /// and no code is wrong.
-    pub fn is_mysqls_way(&self) -> bool {
+    pub fn mysql_agrees(&self) -> bool {
         let is_ordered = self.script.last().is_some_and(|s| s.is_ordered);
         self.mysql.as_ref().is_some_and(|mysql| self.duramen.agrees_with(mysql, is_ordered))
     }
@@ -97,12 +97,12 @@ pub struct Summary {
     pub findings: Vec<Finding>,
     /// More of them, of a shape that was found before.
     pub repeated: u64,
-    /// Lines of Duramen's error log that tell of panics.
+    /// Lines of Duramen's error log that report panics.
     pub panics: Vec<String>,
 }
 
-/// Runs episodes; `tell` gets each finding when it is made.
-pub fn run(peers: &mut Peers, options: &Options, mut tell: impl FnMut(&Finding)) -> Result<Summary> {
+/// Runs episodes; `report` gets each finding when it is made.
+pub fn run(peers: &mut Peers, options: &Options, mut report: impl FnMut(&Finding)) -> Result<Summary> {
     let mut summary = Summary::default();
     let mut seeds = stdx::random::Random::new(options.seed);
     let begun = Instant::now();
@@ -115,7 +115,7 @@ pub fn run(peers: &mut Peers, options: &Options, mut tell: impl FnMut(&Finding))
             if summary.findings.iter().any(|f| f.shape() == finding.shape()) {
                 summary.repeated += 1;
             } else {
-                tell(&finding);
+                report(&finding);
                 summary.findings.push(finding);
             }
         }
@@ -161,14 +161,14 @@ fn episode(
             }
             Comparison::Different { duramen, reference } => {
                 summary.compared += 1;
-                let kind = Kind::of(&duramen, &reference);
+                let kind = DifferenceKind::of(&duramen, &reference);
                 let mut script = script[..=i].to_vec();
                 if is_query(statement)
-                    && kind != Kind::Lost
+                    && kind != DifferenceKind::Lost
                     && let Some(last) = script.pop()
                 {
                     // A query changes nothing, so that it is made simpler first, on what is there.
-                    let still = |s: &Statement| kind_of(compare(peers, s)) == Some(kind);
+                    let still = |s: &Statement| difference_kind(compare(peers, s)) == Some(kind);
                     let last = reduce_alone(last, options.reduction, still);
                     if summary.findings.iter().any(|f| f.shape() == shape(&last)) {
                         summary.repeated += 1;
@@ -196,7 +196,7 @@ fn episode(
 enum Comparison {
     Same { is_error: bool },
     Unsupported(String),
-    Known(&'static Known),
+    Known(&'static KnownDifference),
     Different { duramen: Answer, reference: Answer },
 }
 
@@ -223,7 +223,7 @@ fn compare(peers: &mut Peers, statement: &Statement) -> Comparison {
         return Comparison::Same { is_error: duramen.error().is_some() };
     }
     let case = Case { sql: &sql, is_ordered: statement.is_ordered, duramen: &duramen, reference: &reference };
-    match known::find(&case, peers.is_mysql()) {
+    match known_differences::find(&case, peers.is_mysql()) {
         Some(known) => Comparison::Known(known),
         None => Comparison::Different { duramen, reference },
     }
@@ -231,14 +231,14 @@ fn compare(peers: &mut Peers, statement: &Statement) -> Comparison {
 
 /// In what way answers differ; a reduction keeps to it, lest it end at another finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DifferenceKind {
     Rows,
     Affected,
     Errors(Option<u16>, Option<u16>),
     Lost,
 }
 
-impl Kind {
+impl DifferenceKind {
     fn of(duramen: &Answer, reference: &Answer) -> Self {
         match (duramen, reference) {
             (Answer::Rows(_), Answer::Rows(_)) => Self::Rows,
@@ -250,7 +250,7 @@ impl Kind {
 }
 
 /// How the last statement of a script differs, if it does and it is not known.
-fn differs(peers: &mut Peers, script: &[Statement]) -> Option<Kind> {
+fn differs(peers: &mut Peers, script: &[Statement]) -> Option<DifferenceKind> {
     let (last, before) = script.split_last()?;
     peers.begin().ok()?;
     for statement in before {
@@ -261,17 +261,17 @@ fn differs(peers: &mut Peers, script: &[Statement]) -> Option<Kind> {
             return None;
         }
     }
-    kind_of(compare(peers, last))
+    difference_kind(compare(peers, last))
 }
 
-fn kind_of(comparison: Comparison) -> Option<Kind> {
+fn difference_kind(comparison: Comparison) -> Option<DifferenceKind> {
     match comparison {
-        Comparison::Different { duramen, reference } => Some(Kind::of(&duramen, &reference)),
+        Comparison::Different { duramen, reference } => Some(DifferenceKind::of(&duramen, &reference)),
         _ => None,
     }
 }
 
-/// True for what makes and fills tables, and for looks at them as a whole.
+/// True for what makes and fills tables, and for queries of them as a whole.
 fn is_filling(statement: &Statement) -> bool {
     !is_query(statement) || statement.sql.to_string().starts_with("SELECT * ")
 }
@@ -301,7 +301,7 @@ impl fmt::Display for Finding {
         }
         writeln!(f, "-- Duramen: {}\n-- {}: {}", self.duramen, self.name, self.reference)?;
         match &self.mysql {
-            Some(mysql) if self.is_mysqls_way() => writeln!(f, "-- MySQL answers as Duramen does: {mysql}"),
+            Some(mysql) if self.mysql_agrees() => writeln!(f, "-- MySQL answers as Duramen does: {mysql}"),
             Some(mysql) => writeln!(f, "-- MySQL: {mysql}"),
             None => Ok(()),
         }

@@ -10,9 +10,9 @@ pub enum Sql {
     Text(Cow<'static, str>),
     /// One after the other.
     Sequence(Vec<Sql>),
-    /// What may be left out, such as a WHERE clause.
+    /// What may be omitted, such as a WHERE clause.
     Optional(Box<Sql>),
-    /// Items of which some may be left out.
+    /// Items of which some may be omitted.
     List {
         /// The items.
         items: Vec<Sql>,
@@ -21,12 +21,12 @@ pub enum Sql {
         /// How many have to stay.
         least: usize,
     },
-    /// An expression: one right inside of it may take its place if it is of the same class, and so
+    /// An expression: one right inside of it may replace it if it is of the same class, and so
     /// may NULL.
     Expression {
         /// The expression.
         whole: Box<Sql>,
-        /// The simplest literal of its class, which may take its place too, and which names the
+        /// The simplest literal of its class, which may replace it too, and which names the
         /// class.
         simplest: &'static str,
     },

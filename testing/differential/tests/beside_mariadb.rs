@@ -1,4 +1,4 @@
-//! A bounded run of queries beside a MariaDB: no answer differs but in what is known.
+//! A bounded run of queries compared with a MariaDB: no answer differs but in what is known.
 //! `DURAMEN_DIFFERENTIAL=100000` makes it longer, and draws a seed of its own.
 #![allow(clippy::unwrap_used)]
 

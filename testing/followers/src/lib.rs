@@ -3,7 +3,7 @@
 //!
 //! [`workload`] makes a source work: rows of all types, definitions, large transactions, XA, by
 //! several sessions and a seed. [`proxy`] stands between source and follower and cuts or delays
-//! what passes. [`mariadb`] and [`mysql_server`] are replicas. [`compare`] tells in which tables
+//! what passes. [`mariadb`] and [`mysql_server`] are replicas. [`compare`] finds in which tables
 //! two servers differ.
 
 pub mod compare;

@@ -1,13 +1,13 @@
 //! A MariaDB replica: how it is started, pointed at a source, watched and compared.
 
 use crate::{Result, await_that, compare, connect, row_by_column};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 /// So many lines of the error log are shown where something failed.
-const LINES_TOLD: usize = 12;
+const LOG_LINES_SHOWN: usize = 12;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -60,7 +60,7 @@ impl Replica {
             Apply::Conservative => (4, "conservative"),
             Apply::Optimistic => (4, "optimistic"),
         };
-        let launch = Launch::new(Kind::MariaDb, folder)?
+        let launch = Launch::new(ServerKind::MariaDb, folder)?
             .arg("--server-id=2")
             .arg("--log-slave-updates=ON")
             // Whatever the applier reads was received whole, also after a kill.
@@ -86,13 +86,13 @@ impl Replica {
 
     /// Follows the server on `port` from the start of its log on.
     pub fn follow(&self, port: u16, positions: Positions) -> Result<()> {
-        let place = match positions {
+        let coordinates = match positions {
             Positions::File => "MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no",
             Positions::Gtid => "MASTER_USE_GTID=slave_pos",
         };
         self.server.sql(&format!(
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='replica', MASTER_PASSWORD='secret',
-             MASTER_CONNECT_RETRY=1, MASTER_HEARTBEAT_PERIOD=0.5, {place};
+             MASTER_CONNECT_RETRY=1, MASTER_HEARTBEAT_PERIOD=0.5, {coordinates};
              START SLAVE;"
         ))?;
         Ok(())
@@ -120,16 +120,16 @@ impl Replica {
         for (number, text, is_over) in stopped {
             if is_over && status[number] != "0" {
                 let (number, text) = (&status[number], &status[text]);
-                return Err(format!("stopped by {number}: {text}\n{}", self.told()?).into());
+                return Err(format!("stopped by {number}: {text}\n{}", self.status_text()?).into());
             }
         }
         Ok(())
     }
 
-    /// MariaDB's receiver expects a statement's last rows behind the others. When it connects again
+    /// MariaDB's receiver expects a statement's last rows after the others. When it connects again
     /// by file and offset it does not forget that, and stops at the Rotate event that every source
-    /// sends first (1595). `START SLAVE` goes on in that place. A source that leaves a statement's
-    /// end out stops it as well, but anywhere: only the place of the cut counts.
+    /// sends first (1595). `START SLAVE` goes on at that position. A source that leaves a
+    /// statement's end out stops it as well, but anywhere: only the offset of the cut counts.
     fn is_cut_between_rows(&self, status: &HashMap<String, String>) -> Result<bool> {
         if status["Using_Gtid"] != "No" || status["Last_IO_Errno"] != "1595" {
             return Ok(false);
@@ -140,12 +140,12 @@ impl Replica {
             let (_, places) = line.split_once("did not receive an expected Rows-log end-of-statement")?;
             Some(places.rsplit_once("before the current one at log ")?.1)
         });
-        let cut = cut.map(|place| place.replace("' at position ", "' position "));
+        let cut = cut.map(|position| position.replace("' at position ", "' position "));
         Ok(cut.is_some() && cut.as_deref() == expected)
     }
 
-    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may
-    /// not lag.
+    /// Waits until it holds all that `source` has; no session may change that meanwhile. Then it
+    /// may not lag.
     pub fn await_source(&self, source: &Running, patience: Duration) -> Result<()> {
         let end = source.sql("SHOW BINARY LOG STATUS")?;
         let mut columns = end.split('\t');
@@ -155,16 +155,16 @@ impl Replica {
             self.check()?;
             Ok(!["-1", "NULL"].contains(&self.server.sql(&there)?.as_str()))
         });
-        waited.or_else(|e| Err::<(), Error>(format!("{e}; {}", self.told()?).into()))?;
+        waited.or_else(|e| Err::<(), Error>(format!("{e}; {}", self.status_text()?).into()))?;
         let caught_up = await_that("no lag", Duration::from_secs(10), || {
             self.check()?;
             Ok(self.status()?["Seconds_Behind_Master"] == "0")
         });
-        caught_up.or_else(|e| Err(format!("{e}; {}", self.told()?).into()))
+        caught_up.or_else(|e| Err(format!("{e}; {}", self.status_text()?).into()))
     }
 
-    /// Where it is, for whoever waits in vain.
-    fn told(&self) -> Result<String> {
+    /// Where it is, for the error of a wait that timed out.
+    fn status_text(&self) -> Result<String> {
         let status = self.status()?;
         let of = |name: &&str| status.get(*name).map(|value| format!("{name} {value}"));
         let names = [
@@ -184,7 +184,7 @@ impl Replica {
     /// The end of its error log.
     fn last_messages(&self) -> Result<String> {
         let log = self.server.messages()?;
-        let from = log.lines().count().saturating_sub(LINES_TOLD);
+        let from = log.lines().count().saturating_sub(LOG_LINES_SHOWN);
         Ok(log.lines().skip(from).collect::<Vec<_>>().join("\n"))
     }
 

@@ -1,7 +1,7 @@
 //! A MySQL replica that goes by auto-position and applies in parallel.
 
 use crate::{Result, await_that, compare, connect, row_by_column};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct Replica {
 impl Replica {
     /// A fresh server with a log of its own and `workers` appliers.
     pub fn start(folder: &Path, workers: u32) -> Result<Self> {
-        let launch = Launch::new(Kind::MySql, folder)?
+        let launch = Launch::new(ServerKind::MySql, folder)?
             .arg("--server-id=3")
             .arg("--relay-log-recovery=ON")
             .arg("--log-bin-trust-function-creators=ON")
@@ -94,8 +94,8 @@ impl Replica {
         Ok(())
     }
 
-    /// Waits until it holds all that `source` has; nobody may change that meanwhile. Then it may
-    /// not lag.
+    /// Waits until it holds all that `source` has; no session may change that meanwhile. Then it
+    /// may not lag.
     pub fn await_source(&self, source: &Running, patience: Duration) -> Result<()> {
         let all = source.sql("SELECT REPLACE(@@GLOBAL.gtid_executed, CHAR(10), '')")?;
         let there = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{all}', 1)");

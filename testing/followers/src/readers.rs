@@ -2,14 +2,14 @@
 //! language, rebuild every table from the rows they are shown, and write down what they have.
 //!
 //! The programs are in `testing/followers/readers`; `cargo xtask readers` fetches what they need.
-//! All are told the same, by variables of their environment:
+//! All get the same, by variables of their environment:
 //!
 //! - `READER_PORT`, `READER_USER`, `READER_PASSWORD`: the server; `READER_TLS`: the file of its CA,
 //!   where TLS is asked for;
 //! - `READER_SERVER_ID`: the id to follow under;
-//! - `READER_STATE`: the file that keeps the reader's place and tables from run to run;
+//! - `READER_STATE`: the file that keeps the reader's position and tables from run to run;
 //! - `READER_START`: file, position and GTID set of the first run's start, a space between each;
-//! - `READER_BY`: `position` or `gtid`, by which of its two places a run goes on;
+//! - `READER_BY`: `position` or `gtid`, by which of its two positions a run goes on;
 //! - `READER_MARK`: the run ends with the transaction that writes this number into `cdc.marks`;
 //! - `READER_OUT`: where to write the rebuilt rows: `schema.table` and each value, tabs between, in
 //!   the words of [`tables`].
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long a run may take, with everything else that goes on beside it.
+/// How long a run may take, with everything else that goes on next to it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A program that follows, and how what it shows differs from what the source has. None of these
@@ -43,9 +43,9 @@ pub struct Reader {
     pub misses: Vec<&'static str>,
 }
 
-/// By which of its two places a reader goes on.
+/// By which of its two positions a reader goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ResumeBy {
     /// File and position.
     Position,
     /// A GTID set.
@@ -80,7 +80,13 @@ impl<'r> Follower<'r> {
     }
 
     /// Starts a run that ends with `mark`.
-    pub fn run(&self, source: &Running, place: Place, ca: Option<&Path>, mark: u32) -> Result<Run<'r>> {
+    pub fn run(
+        &self,
+        source: &Running,
+        resume_by: ResumeBy,
+        ca: Option<&Path>,
+        mark: u32,
+    ) -> Result<Run<'r>> {
         let (program, args) = self.reader.command.split_first().ok_or("no program")?;
         let mut command = Command::new(program);
         command
@@ -93,7 +99,7 @@ impl<'r> Follower<'r> {
             .env("READER_STATE", self.folder.join("state"))
             .env("READER_OUT", self.out())
             .env("READER_START", &self.start)
-            .env("READER_BY", if place == Place::Gtid { "gtid" } else { "position" })
+            .env("READER_BY", if resume_by == ResumeBy::Gtid { "gtid" } else { "position" })
             .env("READER_MARK", mark.to_string());
         if let Some(ca) = ca {
             command.env("READER_TLS", ca);

@@ -1,9 +1,9 @@
 //! Mixed work for a source: several sessions that change rows of all types, define, go back,
 //! prepare and commit.
 //!
-//! What they say follows from the seed; in which order the server hears it does not. Statements may
-//! fail, for the sessions get in each other's way; which errors there were is in the [`Report`]. A
-//! session whose server is gone waits for it to come back.
+//! What they say follows from the seed; in which order the server receives it does not. Statements
+//! may fail, for the sessions get in each other's way; which errors there were is in the
+//! [`Report`]. A session whose server is gone waits for it to come back.
 
 mod columns;
 mod definitions;
@@ -21,12 +21,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use stdx::random::Random;
 
-/// What a workload has beside rows of the common types.
+/// What a workload has besides rows of the common types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Features {
     /// Columns of type JSON.
     pub json: bool,
-    /// Definitions beside the rows.
+    /// Definitions in addition to the rows.
     pub definitions: bool,
     /// Accounts and privileges.
     pub accounts: bool,
@@ -119,7 +119,7 @@ impl Shared {
                 conn = self.connect();
                 continue;
             };
-            if !report.run(open, &session.step()) {
+            if !report.run(open, &session.next_statements()) {
                 report.lost += 1;
                 conn = None;
             }
@@ -143,7 +143,7 @@ impl Shared {
 }
 
 impl Session {
-    fn step(&mut self) -> Vec<String> {
+    fn next_statements(&mut self) -> Vec<String> {
         let on = self.features;
         match self.random.below(100) {
             0..=7 if on.definitions => self.definition(),
@@ -160,8 +160,8 @@ impl Session {
 impl Report {
     /// Runs a step up to its first error, after which nothing stays open. False if the connection
     /// is lost.
-    fn run(&mut self, conn: &mut Conn, step: &[String]) -> bool {
-        for statement in step {
+    fn run(&mut self, conn: &mut Conn, statements: &[String]) -> bool {
+        for statement in statements {
             match conn.query_drop(statement) {
                 Ok(()) => self.statements += 1,
                 Err(Error::MySqlError(e)) => {
@@ -170,7 +170,7 @@ impl Report {
                         || (0, format!("{}: {}", e.message, statement.chars().take(200).collect::<String>()));
                     self.refused.entry(e.code).or_insert_with(example).0 += 1;
                     // A server that is going down says so and is gone.
-                    return e.code != SERVER_SHUTDOWN && reset(conn, step);
+                    return e.code != SERVER_SHUTDOWN && reset(conn, statements);
                 }
                 Err(_) => return false,
             }
@@ -191,9 +191,9 @@ impl Report {
 const SERVER_SHUTDOWN: u16 = 1053;
 
 /// Takes back what a step left open.
-fn reset(conn: &mut Conn, step: &[String]) -> bool {
+fn reset(conn: &mut Conn, statements: &[String]) -> bool {
     let mut back = vec!["ROLLBACK".to_owned(), "DROP TEMPORARY TABLE IF EXISTS scratch".to_owned()];
-    if let Some(xid) = step[0].strip_prefix("XA START ") {
+    if let Some(xid) = statements[0].strip_prefix("XA START ") {
         // In whichever state the branch is, one of the two is right.
         back = vec![format!("XA END {xid}"), format!("XA ROLLBACK {xid}")];
     }

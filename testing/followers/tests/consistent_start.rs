@@ -8,7 +8,7 @@ use followers::mariadb::{self, Apply};
 use followers::{connect, mysql_server};
 use mysql::TxOpts;
 use mysql::prelude::Queryable;
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,7 +22,8 @@ const ACCOUNTS: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn source(folder: &Path) -> Running {
-    let source = Launch::new(Kind::Duramen, folder).unwrap().arg("--max-binlog-size=256K").start().unwrap();
+    let source =
+        Launch::new(ServerKind::Duramen, folder).unwrap().arg("--max-binlog-size=256K").start().unwrap();
     let accounts: Vec<String> = (1..=ACCOUNTS).map(|id| format!("({id}, 1000)")).collect();
     source
         .sql(&format!(
@@ -36,7 +37,7 @@ fn source(folder: &Path) -> Running {
     source
 }
 
-/// Moves money and writes it down, until it is told to stop.
+/// Moves money and writes it down, until it is stopped.
 fn transfer(source: &Running, seed: u64, stop: &AtomicBool, done: &AtomicU64) {
     let mut random = Random::new(seed);
     let mut conn = connect(source.address()).unwrap();
@@ -60,7 +61,7 @@ fn transfer(source: &Running, seed: u64, stop: &AtomicBool, done: &AtomicU64) {
     }
 }
 
-/// Ends what looks at it, also where a test fails.
+/// Ends what reads it, also where a test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -108,8 +109,8 @@ fn run(command: &mut Command) {
 
 /// What dumps a server's database `bank` into a file or folder.
 type Dump<'a> = &'a dyn Fn(&Running, &Path);
-/// What loads that into another server, and tells the place in the log that it belongs to, in the
-/// words of CHANGE MASTER; nothing if the dump has told that to the server itself.
+/// What loads that into another server, and names the position in the log that it belongs to, in
+/// the words of CHANGE MASTER; nothing if the dump has set that in the server itself.
 type Load<'a> = &'a dyn Fn(&Running, &Path) -> String;
 
 fn a_mariadb_replica_starts_from(dump: Dump<'_>, load: Load<'_>, locks: bool) {
@@ -181,7 +182,7 @@ fn from_a_dump_under_a_lock_for_all_with_its_place_in_a_comment() {
     a_mariadb_replica_starts_from(dump, load, true);
 }
 
-/// `mydumper` reads by several sessions, which it lets begin under a lock for all, and tells the
+/// `mydumper` reads by several sessions, which it lets begin under a lock for all, and writes the
 /// place in a file of its own.
 #[test]
 fn from_mydumper_by_several_sessions() {

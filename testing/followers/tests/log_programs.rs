@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use followers::await_that;
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Program {
         command
     }
 
-    /// Told where the server is.
+    /// Connected to the server.
     fn remote(&self, source: &Running) -> Command {
         let mut command = self.command();
         let port = format!("--port={}", source.port());
@@ -108,7 +108,7 @@ fn name(path: &Path) -> String {
 #[test]
 fn the_log_is_read_as_files_over_the_wire_and_copied_as_it_grows() {
     let folder = tempfile::tempdir().unwrap();
-    let launch = Launch::new(Kind::Duramen, folder.path()).unwrap();
+    let launch = Launch::new(ServerKind::Duramen, folder.path()).unwrap();
     let source = launch.arg("--binlog-large-commit-threshold=1M").start().unwrap();
     source.sql("CREATE USER reader IDENTIFIED BY 'secret'").unwrap();
     source.sql("GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO reader").unwrap();

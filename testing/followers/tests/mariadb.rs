@@ -9,7 +9,7 @@ use followers::mariadb::{Apply, Positions, Replica, let_in, port_option};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
 use followers::{await_that, patience, seed, working_time};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn source(folder: &Path) -> (Running, u16) {
 
 fn source_with(folder: &Path, options: &[&str]) -> (Running, u16) {
     let port = servers::free_port().unwrap();
-    let source = Launch::new(Kind::Duramen, folder).unwrap().arg(port_option(port));
+    let source = Launch::new(ServerKind::Duramen, folder).unwrap().arg(port_option(port));
     // Several files, and transactions that have their own.
     let source = source.arg("--max-binlog-size=4M").arg("--binlog-large-commit-threshold=1M");
     let source = options.iter().fold(source, |source, option| source.arg(*option));
@@ -97,7 +97,7 @@ fn a_replica_that_is_killed() {
     check_equal(&source, &replica);
 }
 
-/// By file and offset the place of a lost connection is found again in the middle of groups, and
+/// By file and offset the position of a lost connection is found again in the middle of groups, and
 /// across clean restarts; but not within rows with documents, which are longer as texts.
 #[test]
 fn lost_connections_by_file_and_offset() {
@@ -179,8 +179,8 @@ impl Run {
     }
 }
 
-/// sysbench's mix beside the workload, applied in parallel; the log is compressed, which MariaDB
-/// would not read.
+/// sysbench's mix concurrent with the workload, applied in parallel; the log is compressed, which
+/// MariaDB would not read.
 #[test]
 fn beside_sysbench() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn beside_sysbench() {
     check_equal(&source, &replica);
 }
 
-/// Replicas say where they are, and are told in MariaDB's words where that is not possible.
+/// Replicas say where they are, and get MariaDB's error where that is not possible.
 #[test]
 fn places_by_gtid() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn places_by_gtid() {
     let number = source.sql("SELECT @@gtid_executed").unwrap();
     assert_eq!(place.rsplit('-').next(), number.rsplit('-').next(), "{place} is {number}");
 
-    // UNTIL stops behind a GTID, and START goes on from there.
+    // UNTIL stops after a GTID, and START goes on from there.
     let (domain_and_server, sequence) = place.rsplit_once('-').unwrap();
     let until = sequence.parse::<u64>().unwrap() + 2;
     let replica_sql = |script: &str| replica.server().sql(script).unwrap();

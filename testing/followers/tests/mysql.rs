@@ -1,4 +1,4 @@
-//! A MySQL replica of Duramen, as it is: by GTID auto-position, with parallel workers, beside a
+//! A MySQL replica of Duramen, as it is: by GTID auto-position, with parallel workers, under a
 //! sysbench load, over a network that fails, and with servers that are killed. All tables are equal
 //! in the end, nothing was refused, and nothing lags.
 //!
@@ -11,7 +11,7 @@ use followers::mysql_server::{Replica, is_at_hand, let_in};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
 use followers::{patience, seed, working_time};
-use servers::{Kind, Launch, Running, find};
+use servers::{Launch, Running, ServerKind, find};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use stdx::random::Random;
 const WORKERS: u32 = 4;
 
 fn source(folder: &Path) -> Running {
-    let source = Launch::new(Kind::Duramen, folder).unwrap();
+    let source = Launch::new(ServerKind::Duramen, folder).unwrap();
     // Several files, and transactions that have their own.
     let source = source.arg("--max-binlog-size=4M").arg("--binlog-large-commit-threshold=1M");
     let source = source.start().unwrap();

@@ -1,22 +1,22 @@
-//! Change-data readers of four languages behind the real server: each follows all column types,
-//! changes, definitions, failed and large transactions, and the log's rotations, beside sysbench,
-//! goes on from its stored place after it was away and after the server was killed, and at the end
-//! has every table as the source has it. `cargo xtask readers` fetches the readers; without them
-//! these tests fail and say so.
+//! Change-data readers of four languages following the real server: each follows all column types,
+//! changes, definitions, failed and large transactions, and the log's rotations, concurrently with
+//! sysbench, goes on from its stored position after it was away and after the server was killed,
+//! and at the end has every table as the source has it. `cargo xtask readers` fetches the readers;
+//! without them these tests fail and say so.
 #![allow(clippy::unwrap_used)]
 
-use followers::readers::{Follower, Place, Reader, tables};
+use followers::readers::{Follower, Reader, ResumeBy, tables};
 use followers::{Result, await_that, connect};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// Where `cargo xtask readers` puts what it fetches and builds.
 fn fetched(path: &str) -> String {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers").join(path);
-    assert!(place.exists(), "{} is missing: run `cargo xtask readers`", place.display());
-    place.to_string_lossy().into_owned()
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers").join(path);
+    assert!(path.exists(), "{} is missing: run `cargo xtask readers`", path.display());
+    path.to_string_lossy().into_owned()
 }
 
 fn source_file(path: &str) -> PathBuf {
@@ -30,7 +30,8 @@ fn program(path: &str) -> String {
 /// How a DECIMAL within a JSON document is shown: as a text, by each in its own way.
 const DECIMAL_IN_JSON: &str = r#"{"name": null, "price": 12.50}"#;
 
-/// Small commits that go on beside everything else, until they are stopped or the server is gone.
+/// Small commits that go on concurrently with everything else, until they are stopped or the server
+/// is gone.
 struct Load(Child);
 
 impl Load {
@@ -99,7 +100,8 @@ enum Begin {
 fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     // Transactions of a megabyte take the way of large ones.
-    let launch = Launch::new(Kind::Duramen, folder.path()).unwrap().arg("--binlog-large-commit-threshold=1M");
+    let launch =
+        Launch::new(ServerKind::Duramen, folder.path()).unwrap().arg("--binlog-large-commit-threshold=1M");
     let launch = options.iter().fold(launch, |launch, option| launch.arg(*option));
     let mut source = launch.start().unwrap();
     source
@@ -112,7 +114,7 @@ fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     let mut load = Load::start(&source).unwrap();
 
     // It follows while things happen.
-    let run = || follower.run(&source, Place::Position, None, 1).unwrap();
+    let run = || follower.run(&source, ResumeBy::Position, None, 1).unwrap();
     let happen = || {
         script(&source, "1-all-types.sql");
         script(&source, "2-changes.sql");
@@ -137,7 +139,7 @@ fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
 
     // Things happen while it is away; then it goes on from its position.
     script(&source, "3-definitions.sql");
-    let run = follower.run(&source, Place::Position, None, mark(&source, 2)).unwrap();
+    let run = follower.run(&source, ResumeBy::Position, None, mark(&source, 2)).unwrap();
     follower.await_end(run).unwrap();
     check(&source, &follower, reader, &["cdc"]);
 
@@ -148,7 +150,7 @@ fn follow(reader: &Reader, begin: Begin, options: &[&str]) {
     let source = source.restart().unwrap();
     script(&source, "4-after-a-kill.sql");
     let ca = folder.path().join("duramen/data/ca.pem");
-    let run = follower.run(&source, Place::Gtid, Some(&ca), mark(&source, 3)).unwrap();
+    let run = follower.run(&source, ResumeBy::Gtid, Some(&ca), mark(&source, 3)).unwrap();
     follower.await_end(run).unwrap();
     check(&source, &follower, reader, &["cdc", "sbtest"]);
 }

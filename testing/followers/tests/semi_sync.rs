@@ -9,7 +9,7 @@ use followers::mariadb::{self, Apply, Positions, port_option};
 use followers::proxy::Proxy;
 use followers::{Result, await_that, connect, mysql_server, seed};
 use mysql::prelude::Queryable;
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A source whose commits wait for a replica, with a table `d.t`.
 fn source(folder: &Path, timeout: Duration, point: &str, options: &[String]) -> Running {
-    let source = Launch::new(Kind::Duramen, folder)
+    let source = Launch::new(ServerKind::Duramen, folder)
         .unwrap()
         .arg("--max-binlog-size=256K")
         .arg("--rpl-semi-sync-source-enabled=ON")
@@ -36,7 +36,7 @@ fn source(folder: &Path, timeout: Duration, point: &str, options: &[String]) -> 
     source
 }
 
-/// Whoever acknowledges.
+/// A semi-synchronous replica of either server.
 enum Replica {
     MariaDb(mariadb::Replica),
     MySql(mysql_server::Replica),

@@ -4,13 +4,13 @@
 use followers::workload::{Features, Workload, prepare};
 use followers::{compare, connect, proxy::Proxy, seed};
 use mysql::prelude::Queryable;
-use servers::{Address, Kind, Launch};
+use servers::{Address, Launch, ServerKind};
 use std::time::Duration;
 
 #[test]
 fn a_source_works_and_says_why_where_it_refuses() {
     let folder = tempfile::tempdir().unwrap();
-    let source = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
+    let source = Launch::new(ServerKind::Duramen, folder.path()).unwrap().start().unwrap();
     prepare(source.address(), Features::ALL).unwrap();
     let work = Workload::start(source.address(), Features::ALL, 4, seed().unwrap());
     std::thread::sleep(Duration::from_secs(4));
@@ -31,7 +31,8 @@ fn a_source_works_and_says_why_where_it_refuses() {
 #[test]
 fn a_difference_is_seen() {
     let folder = tempfile::tempdir().unwrap();
-    let server = |name: &str| Launch::new(Kind::Duramen, &folder.path().join(name)).unwrap().start().unwrap();
+    let server =
+        |name: &str| Launch::new(ServerKind::Duramen, &folder.path().join(name)).unwrap().start().unwrap();
     let (one, other) = (server("one"), server("other"));
     let mut conns = [one.address(), other.address()].map(|address| connect(address).unwrap());
     for conn in &mut conns {
@@ -52,7 +53,7 @@ fn a_difference_is_seen() {
 #[test]
 fn a_cut_is_felt_and_heals() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
+    let server = Launch::new(ServerKind::Duramen, folder.path()).unwrap().start().unwrap();
     let proxy = Proxy::to(server.port()).unwrap();
     let through = Address::tcp("127.0.0.1", proxy.port(), "root", "");
     let mut conn = connect(&through).unwrap();

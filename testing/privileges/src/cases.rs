@@ -15,7 +15,7 @@
 //!
 //! `{user}` is the account that tries, `{plain}` the number of a connection of an account without
 //! privileges, `{system}` that of an account with SYSTEM_USER. Lines that begin with `#` are for
-//! people; `for NAME: a b c` repeats the next statement with each of the words in the place of
+//! people; `for NAME: a b c` repeats the next statement with each of the words instead of
 //! `{NAME}`; `~` in a word is a space.
 
 use crate::Result;

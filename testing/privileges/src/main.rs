@@ -3,7 +3,7 @@
 use mysql::OptsBuilder;
 use privileges::run::{Matrix, Server, run};
 use privileges::{Result, cases, compare, record, sets};
-use servers::{Kind, Launch, arguments};
+use servers::{Launch, ServerKind, arguments};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -66,7 +66,7 @@ fn execute(command: &Command) -> Result<bool> {
     let expected = folder.join("expected");
     let all = sets::all(&files);
     if let Some(address) = &command.record {
-        let matrix = told(&Server::at(address)?, &files, all)?;
+        let matrix = record_server(&Server::at(address)?, &files, all)?;
         record::write(&expected, &files, &matrix, "MySQL 9.7")?;
         println!("{} cells recorded", matrix.files.iter().map(|cells| cells.len()).sum::<usize>());
         return Ok(true);
@@ -76,16 +76,16 @@ fn execute(command: &Command) -> Result<bool> {
     let server = match &command.duramen {
         Some(address) => Server::at(address)?,
         None => {
-            let launch = Launch::new(Kind::Duramen, folder.path())?.arg("--sync-binlog=0");
+            let launch = Launch::new(ServerKind::Duramen, folder.path())?.arg("--sync-binlog=0");
             let launch = command.binary.iter().fold(launch, |launch, binary| launch.binary(binary));
             let running = started.insert(launch.start()?);
             let socket = running.socket().to_string_lossy().into_owned();
             Server::new(OptsBuilder::default().user(Some("root")).socket(Some(socket)))
         }
     };
-    let ours = told(&server, &files, all.clone())?;
+    let ours = record_server(&server, &files, all.clone())?;
     let theirs = match &command.against {
-        Some(address) => told(&Server::at(address)?, &files, all)?.files,
+        Some(address) => record_server(&Server::at(address)?, &files, all)?.files,
         None => {
             let pairs = files.iter().zip(&ours.files);
             pairs
@@ -105,7 +105,7 @@ fn execute(command: &Command) -> Result<bool> {
     Ok(wrong == 0)
 }
 
-fn told(server: &Server, files: &[cases::File], sets: Vec<sets::Set>) -> Result<Matrix> {
+fn record_server(server: &Server, files: &[cases::File], sets: Vec<sets::Set>) -> Result<Matrix> {
     let count = sets.len();
     run(server, files, sets, |number, set| {
         if number % 20 == 0 {

@@ -20,13 +20,13 @@ use std::path::Path;
 
 /// What is kept of one case.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct RecordedCase {
     otherwise: Option<Outcome>,
     all_but: Option<Outcome>,
     named: BTreeMap<String, Outcome>,
 }
 
-impl Kept {
+impl RecordedCase {
     /// The outcome that is kept for a set.
     pub fn outcome(&self, set: &Set) -> Option<&Outcome> {
         let of_family = if matches!(set, Set::AllBut(_)) { self.all_but.as_ref() } else { None };
@@ -81,27 +81,27 @@ fn most_frequent<'o>(outcomes: impl Iterator<Item = &'o Outcome>) -> Option<&'o 
 }
 
 /// What is kept for a file of cases, by statement.
-pub fn read(folder: &Path, name: &str) -> Result<BTreeMap<String, Kept>> {
+pub fn read(folder: &Path, name: &str) -> Result<BTreeMap<String, RecordedCase>> {
     let path = folder.join(format!("{name}.txt"));
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mut all: BTreeMap<String, Kept> = BTreeMap::new();
+    let mut all: BTreeMap<String, RecordedCase> = BTreeMap::new();
     let mut statement = None;
     for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
         if let Some(of) = line.strip_prefix("= ") {
-            all.insert(of.to_owned(), Kept::default());
+            all.insert(of.to_owned(), RecordedCase::default());
             statement = Some(of);
             continue;
         }
-        let kept = statement.and_then(|of| all.get_mut(of)).ok_or("an outcome before any statement")?;
+        let recorded = statement.and_then(|of| all.get_mut(of)).ok_or("an outcome before any statement")?;
         match line.rsplit_once(": ") {
-            None => kept.otherwise = Some(Outcome::parse(line)?),
+            None => recorded.otherwise = Some(Outcome::parse(line)?),
             Some((outcome, sets)) => {
                 let outcome = Outcome::parse(outcome)?;
                 for set in sets.split("; ") {
                     match set {
-                        "all but *" => kept.all_but = Some(outcome.clone()),
+                        "all but *" => recorded.all_but = Some(outcome.clone()),
                         set => {
-                            kept.named.insert(set.to_owned(), outcome.clone());
+                            recorded.named.insert(set.to_owned(), outcome.clone());
                         }
                     }
                 }
@@ -113,11 +113,11 @@ pub fn read(folder: &Path, name: &str) -> Result<BTreeMap<String, Kept>> {
 
 /// The cells that are kept, as a run of the same files gives them.
 pub fn cells(folder: &Path, file: &File, like: &Cells, sets: &[Set]) -> Result<Cells> {
-    let kept = read(folder, &file.name)?;
+    let recorded = read(folder, &file.name)?;
     let mut cells = Cells::new();
     for &(place, set) in like.keys() {
         let case = &file.cases[place];
-        let outcome = kept.get(&case.statement).and_then(|kept| kept.outcome(&sets[set]));
+        let outcome = recorded.get(&case.statement).and_then(|recorded| recorded.outcome(&sets[set]));
         if let Some(outcome) = outcome {
             cells.insert((place, set), outcome.clone());
         }

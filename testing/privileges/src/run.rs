@@ -28,7 +28,7 @@ pub type Cells = BTreeMap<(usize, usize), Outcome>;
 pub struct Matrix {
     /// The sets, by number.
     pub sets: Vec<Set>,
-    /// For each file its cells: the case's place and the set's number.
+    /// For each file its cells: the case's index and the set's number.
     pub files: Vec<Cells>,
 }
 
@@ -102,21 +102,21 @@ impl Server {
     }
 }
 
-/// Tries every case with every set that it is tried with. `tell` hears how far it is.
+/// Tries every case with every set that it is tried with. `progress` is called with how far it is.
 pub fn run(
     server: &Server,
     files: &[File],
     sets: Vec<Set>,
-    mut tell: impl FnMut(usize, &Set),
+    mut progress: impl FnMut(usize, &Set),
 ) -> Result<Matrix> {
     let mut bench = Bench::new(server)?;
     let common = sets::common();
     let mut cells = vec![Cells::new(); files.len()];
     for (number, set) in sets.iter().enumerate() {
-        tell(number, set);
+        progress(number, set);
         let is_common = common.contains(set);
         let wanted = |case: &Case| {
-            let is_own = sets::own(&case.needs).contains(set);
+            let is_own = sets::sets_of_case(&case.needs).contains(set);
             let tried = if case.only.is_empty() { is_common || is_own } else { case.only.contains(set) };
             tried && !case.spare.iter().any(|name| set.has(name))
         };

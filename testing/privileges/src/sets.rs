@@ -223,7 +223,7 @@ pub fn all(files: &[File]) -> Vec<Set> {
     let mut sets = common();
     let mut known: BTreeSet<Set> = sets.iter().cloned().collect();
     for case in files.iter().flat_map(|file| &file.cases) {
-        for set in own(&case.needs).into_iter().chain(case.only.iter().cloned()) {
+        for set in sets_of_case(&case.needs).into_iter().chain(case.only.iter().cloned()) {
             if known.insert(set.clone()) {
                 sets.push(set);
             }
@@ -233,6 +233,6 @@ pub fn all(files: &[File]) -> Vec<Set> {
 }
 
 /// The sets of a case: what it needs, and that but one.
-pub fn own(needs: &[Set]) -> Vec<Set> {
+pub fn sets_of_case(needs: &[Set]) -> Vec<Set> {
     needs.iter().flat_map(|set| [vec![set.clone()], set.less()].concat()).collect()
 }

@@ -5,7 +5,7 @@
 use mysql::OptsBuilder;
 use privileges::run::{Server, run};
 use privileges::{cases, compare, record, sets};
-use servers::{Kind, Launch};
+use servers::{Launch, ServerKind};
 use std::path::Path;
 
 #[test]
@@ -13,7 +13,7 @@ fn nothing_is_allowed_that_mysql_denies() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = cases::read(&folder.join("cases")).unwrap();
     let home = tempfile::tempdir().unwrap();
-    let launch = Launch::new(Kind::Duramen, home.path()).unwrap().arg("--sync-binlog=0");
+    let launch = Launch::new(ServerKind::Duramen, home.path()).unwrap().arg("--sync-binlog=0");
     let running = launch.start().unwrap();
     let socket = running.socket().to_string_lossy().into_owned();
     let server = Server::new(OptsBuilder::default().user(Some("root")).socket(Some(socket)));

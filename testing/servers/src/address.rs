@@ -1,20 +1,20 @@
-//! Where a server is and who asks: what client programs are told.
+//! Where a server is and who asks: the arguments of client programs.
 
 use crate::Result;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A server that client programs can reach, whoever started it.
+/// A server that client programs can reach, however it was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    place: Place,
+    endpoint: Endpoint,
     user: String,
     password: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Endpoint {
     Socket(PathBuf),
     Tcp { host: String, port: u16 },
 }
@@ -22,38 +22,38 @@ enum Place {
 impl Address {
     /// A Unix socket, as root.
     pub fn socket(path: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Socket(path.into()), user: "root".into(), password: String::new() }
+        Self { endpoint: Endpoint::Socket(path.into()), user: "root".into(), password: String::new() }
     }
 
     /// A port, as this user.
     pub fn tcp(host: &str, port: u16, user: &str, password: &str) -> Self {
-        let place = Place::Tcp { host: host.into(), port };
-        Self { place, user: user.into(), password: password.into() }
+        let endpoint = Endpoint::Tcp { host: host.into(), port };
+        Self { endpoint, user: user.into(), password: password.into() }
     }
 
     /// Reads `user:password@host:port`.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = || format!("`{text}` is not user:password@host:port");
         // A password may have any of the signs in it, a host neither.
-        let (login, place) = text.rsplit_once('@').ok_or_else(wrong)?;
+        let (login, endpoint) = text.rsplit_once('@').ok_or_else(wrong)?;
         let (user, password) = login.split_once(':').ok_or_else(wrong)?;
-        let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+        let (host, port) = endpoint.rsplit_once(':').ok_or_else(wrong)?;
         Ok(Self::tcp(host, port.parse().map_err(|_| wrong())?, user, password))
     }
 
     /// The path of its Unix socket, if it is reached by that.
     pub fn socket_path(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Socket(path) => Some(path),
-            Place::Tcp { .. } => None,
+        match &self.endpoint {
+            Endpoint::Socket(path) => Some(path),
+            Endpoint::Tcp { .. } => None,
         }
     }
 
     /// Its host and port, if it is reached by those.
     pub fn host_and_port(&self) -> Option<(&str, u16)> {
-        match &self.place {
-            Place::Socket(_) => None,
-            Place::Tcp { host, port } => Some((host, *port)),
+        match &self.endpoint {
+            Endpoint::Socket(_) => None,
+            Endpoint::Tcp { host, port } => Some((host, *port)),
         }
     }
 
@@ -65,9 +65,11 @@ impl Address {
     /// The options that say it, as client programs of MariaDB and MySQL have them.
     pub fn options(&self) -> Vec<String> {
         let mut options = vec![format!("--user={}", self.user)];
-        match &self.place {
-            Place::Socket(path) => options.push(format!("--socket={}", path.display())),
-            Place::Tcp { host, port } => options.extend([format!("--host={host}"), format!("--port={port}")]),
+        match &self.endpoint {
+            Endpoint::Socket(path) => options.push(format!("--socket={}", path.display())),
+            Endpoint::Tcp { host, port } => {
+                options.extend([format!("--host={host}"), format!("--port={port}")])
+            }
         }
         if !self.password.is_empty() {
             options.push(format!("--password={}", self.password));
@@ -75,7 +77,7 @@ impl Address {
         options
     }
 
-    /// A client program of MariaDB's, told where this server is. Without TLS, which Duramen and
+    /// A client program of MariaDB's, with this server's address. Without TLS, which Duramen and
     /// MySQL offer by default and MariaDB does not, and which would measure the client.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -87,7 +89,7 @@ impl Address {
         command
     }
 
-    /// sysbench, told the same.
+    /// sysbench, with the same address.
     pub fn sysbench(&self) -> Command {
         let mut command = Command::new("sysbench");
         command.args(self.options().iter().map(|option| option.replacen("--", "--mysql-", 1)));

@@ -34,7 +34,7 @@ pub struct Seen {
 }
 
 impl Disk {
-    /// Compiles the library in `folder`. The disk is a good one until told otherwise.
+    /// Compiles the library in `folder`. The disk is a good one until it is set otherwise.
     pub fn new(folder: &Path) -> Result<Self> {
         let folder = std::path::absolute(folder)?;
         fs::create_dir_all(&folder)?;

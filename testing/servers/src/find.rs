@@ -1,4 +1,4 @@
-//! Where programs are: those of others on the PATH, the server of this project beside the program
+//! Where programs are: those of others on the PATH, the server of this project next to the program
 //! that runs.
 
 use crate::Result;
@@ -14,7 +14,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .find(|p| p.is_file())
 }
 
-/// The binary `duramen` of the build that the running program is of: beside it, or one folder up
+/// The binary `duramen` of the build that the running program is of: next to it, or one folder up
 /// from a test.
 pub fn duramen() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
@@ -26,7 +26,7 @@ pub fn duramen() -> Result<PathBuf> {
 /// not MariaDB's by its old name.
 ///
 /// # Errors
-/// The reason why there is none, for whoever wonders what was not tested.
+/// The reason why there is none, for the log of what was not tested.
 pub fn mysqld() -> Result<PathBuf> {
     let named = std::env::var_os("DURAMEN_MYSQLD").map(PathBuf::from);
     let program = named

@@ -1,8 +1,8 @@
-//! Real servers for tests and benchmarks: Duramen, and a MariaDB or MySQL beside it, started on
+//! Real servers for tests and benchmarks: Duramen, and a MariaDB or MySQL next to it, started on
 //! loopback in directories of their own, with equal settings, and ended when dropped.
 //!
 //! [`Launch`] says which server and how; [`Running`] is one that answers. A run may kill it and
-//! start it again on what it left behind. [`address`] is what client programs are told, [`disk`]
+//! start it again on what it left behind. [`address`] is the arguments of client programs, [`disk`]
 //! puts another disk under a server, [`published`] is what published workloads say, [`arguments`]
 //! the testing programs' command line.
 
@@ -27,7 +27,7 @@ pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + S
 
 /// Which server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ServerKind {
     /// The server of this project.
     Duramen,
     /// The MariaDB that is installed on the machine.
@@ -48,7 +48,7 @@ const COMMON: &[&str] = &[
     "--server-id=1",
 ];
 
-/// What only MariaDB needs to be told: row events as Duramen writes them, and the rest as fast as
+/// What only MariaDB needs to be set: row events as Duramen writes them, and the rest as fast as
 /// it goes.
 const MARIADB: &[&str] = &[
     "--log-bin=binlog",
@@ -61,7 +61,7 @@ const MARIADB: &[&str] = &[
     "--user=root",
 ];
 
-/// What only MySQL needs to be told.
+/// What only MySQL needs to be set.
 const MYSQL: &[&str] = &[
     "--log-bin=binlog",
     "--gtid-mode=ON",
@@ -79,7 +79,7 @@ const START_TENTHS: u32 = 600;
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    kind: Kind,
+    kind: ServerKind,
     home: PathBuf,
     duramen: Option<PathBuf>,
     args: Vec<String>,
@@ -89,12 +89,12 @@ pub struct Launch {
 
 impl Launch {
     /// A server whose data and error log are in `folder`, under its own name.
-    pub fn new(kind: Kind, folder: &Path) -> Result<Self> {
+    pub fn new(kind: ServerKind, folder: &Path) -> Result<Self> {
         let home = std::path::absolute(folder)?.join(kind.name());
         Ok(Self { kind, home, duramen: None, args: Vec::new(), variables: Vec::new(), tool: Vec::new() })
     }
 
-    /// Runs this binary where the server is Duramen, not the one that lies beside the running
+    /// Runs this binary where the server is Duramen, not the one that lies next to the running
     /// program.
     #[must_use]
     pub fn binary(mut self, duramen: impl Into<PathBuf>) -> Self {
@@ -116,7 +116,7 @@ impl Launch {
         self
     }
 
-    /// Runs it under a program that takes the server's command line behind its own, as valgrind
+    /// Runs it under a program that takes the server's command line after its own, as valgrind
     /// does.
     #[must_use]
     pub fn under(mut self, tool: impl IntoIterator<Item = String>) -> Self {
@@ -130,9 +130,9 @@ impl Launch {
         let _ = fs::remove_dir_all(&self.home);
         fs::create_dir_all(&self.home)?;
         match self.kind {
-            Kind::Duramen => {}
-            Kind::MariaDb => install_mariadb(&self.data())?,
-            Kind::MySql => install_mysql(&self.data())?,
+            ServerKind::Duramen => {}
+            ServerKind::MariaDb => install_mariadb(&self.data())?,
+            ServerKind::MySql => install_mysql(&self.data())?,
         }
         self.start_again()
     }
@@ -169,13 +169,13 @@ impl Launch {
 
     fn command(&self) -> Result<Command> {
         let (program, args) = match (self.kind, &self.duramen) {
-            (Kind::Duramen, Some(binary)) => (binary.clone(), vec!["serve"]),
-            (Kind::Duramen, None) => (duramen()?, vec!["serve"]),
-            (Kind::MariaDb, _) => {
+            (ServerKind::Duramen, Some(binary)) => (binary.clone(), vec!["serve"]),
+            (ServerKind::Duramen, None) => (duramen()?, vec!["serve"]),
+            (ServerKind::MariaDb, _) => {
                 let program = find("mariadbd").ok_or("mariadbd is not installed")?;
                 (program, [&["--no-defaults"], MARIADB].concat())
             }
-            (Kind::MySql, _) => (mysqld()?, [&["--no-defaults"], MYSQL].concat()),
+            (ServerKind::MySql, _) => (mysqld()?, [&["--no-defaults"], MYSQL].concat()),
         };
         let mut command = match self.tool.split_first() {
             Some((tool, of_tool)) => {
@@ -218,7 +218,7 @@ pub struct Running {
 
 impl Running {
     /// Which server it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ServerKind {
         self.launch.kind
     }
 
@@ -254,12 +254,12 @@ impl Running {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// What client programs are told.
+    /// The arguments of client programs.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// A client program of MariaDB's, told where this server is.
+    /// A client program of MariaDB's, with this server's address.
     pub fn client(&self, program: &str) -> Command {
         self.address.client(program)
     }
@@ -330,13 +330,13 @@ impl Drop for Running {
     }
 }
 
-impl Kind {
+impl ServerKind {
     /// Its name in folders, tables and plots.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Duramen => "duramen",
-            Kind::MariaDb => "mariadb",
-            Kind::MySql => "mysql",
+            ServerKind::Duramen => "duramen",
+            ServerKind::MariaDb => "mariadb",
+            ServerKind::MySql => "mysql",
         }
     }
 }

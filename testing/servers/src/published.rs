@@ -1,4 +1,4 @@
-//! What published workloads say to the server, for whoever runs them: the benchmark, and the tests
+//! What published workloads say to the server, for all that run them: the benchmark, and the tests
 //! that look for errors.
 
 /// The schema of W1: a stored function that inserts a row of 35 kB, as published in 2012. For the

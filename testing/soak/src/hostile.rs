@@ -1,5 +1,5 @@
 //! Statements of those who mean harm: deep, wide and long texts, functions over values as long as
-//! packets, patterns and data that are quadratic for whoever tries each place, documents in
+//! packets, patterns and data that are quadratic for a matcher that tries each offset, documents in
 //! documents.
 //!
 //! Each is one statement. Sizes are drawn so that most of them take a good part of a packet, and
@@ -55,7 +55,7 @@ const CALLS: [&str; 36] = [
     "SOUNDEX(?)",
 ];
 
-/// Conditions that try each place; `?` is a value.
+/// Conditions that try each offset; `?` is a value.
 const CONDITIONS: [&str; 8] = [
     "@a LIKE CONCAT('%', @half, '%')",
     "@a LIKE CONCAT('%_', @half, '%')",

@@ -15,7 +15,7 @@ mod session;
 use grammar::Grammar;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use session::{Says, Session, Watched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -44,7 +44,7 @@ pub struct Options {
     pub time: Duration,
     /// Sessions at once.
     pub sessions: u32,
-    /// Hostile sessions beside them.
+    /// Hostile sessions concurrent with them.
     pub hostile: u32,
     /// Texts of hostile sessions have at most so many bytes or so.
     pub text_max: usize,
@@ -77,7 +77,7 @@ pub struct Outcome {
 
 /// Soaks a Duramen that is started in `folder`.
 pub fn run(folder: &Path, options: &Options) -> Result<Outcome> {
-    let launch = Launch::new(Kind::Duramen, folder)?;
+    let launch = Launch::new(ServerKind::Duramen, folder)?;
     let launch = [
         "--innodb-lock-wait-timeout=1",
         "--lock-wait-timeout=1",
@@ -129,7 +129,7 @@ fn soak(server: &mut Running, options: &Options) -> Result<Outcome> {
             watch(server, &watched, options, &mut outcome)?;
         }
         stop.store(true, Ordering::Relaxed);
-        // Whoever waits for a lock or scans still gets the time that a statement has.
+        // A session that waits for a lock or scans still gets the time that a statement has.
         let end = Instant::now() + PATIENCE * 2;
         while sessions.iter().any(|s| !s.is_finished()) && Instant::now() < end && server.is_up()? {
             std::thread::sleep(WATCH_EVERY);
@@ -202,7 +202,7 @@ fn check_restart(mut server: Running, outcome: &mut Outcome) -> Result<()> {
     server.stop()
 }
 
-/// Each table's definition and rows. Rows that are there more than once are told apart by their
+/// Each table's definition and rows. Rows that are there more than once are distinguished by their
 /// count.
 fn contents(server: &Running) -> Result<BTreeSet<String>> {
     let mut conn = connect(server.socket())?;

@@ -56,7 +56,7 @@ fn parse(args: &[String]) -> Result<Option<Options>> {
     Ok(runs.then_some(options))
 }
 
-/// Soaks and tells; true if nothing was found.
+/// Soaks and reports; true if nothing was found.
 fn soak(options: &Options) -> Result<bool> {
     let folder = tempfile::tempdir()?;
     println!("seed {}", options.seed);

@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
         Self { socket: socket.to_owned(), says, random, number, watched, outcome: Outcome::default() }
     }
 
-    /// Says sentences until it is told to stop, or until a connection breaks off.
+    /// Says sentences until it is stopped, or until a connection breaks off.
     pub(crate) fn work(mut self, stop: &AtomicBool) -> Outcome {
         while !stop.load(Ordering::Relaxed) {
             // A new session now and then: settings and transactions of the old one go.
@@ -131,8 +131,8 @@ impl<'a> Session<'a> {
                 Ok(()) => self.outcome.successes += 1,
                 Err(mysql::Error::MySqlError(e)) => *self.outcome.errors.entry(e.code).or_default() += 1,
                 Err(mysql::Error::DriverError(_)) => {}
-                // What comes after the end of the whole server is no finding of its own, but tells
-                // what may have ended it.
+                // What comes after the end of the whole server is no finding of its own, but
+                // reports what may have ended it.
                 Err(e) => return Err(format!("session {} broke off ({e}): {shown}", self.number)),
             }
             self.outcome.statements += 1;

@@ -3,19 +3,19 @@
 //! Some dozens of clients commit one small row each, all the time, at full durability. First the
 //! server is left to that; then, one after another, log files are rotated and purged, checkpoints
 //! are made, tables are compacted, a query sorts more than memory takes, and one large transaction
-//! runs and commits. For each such window the program tells percentiles of the small commits'
+//! runs and commits. For each such window the program prints percentiles of the small commits'
 //! times, and how many times the quiet ones they are.
 //!
 //! Commits are due at fixed moments, at a part of the rate that the server reaches when it is
-//! quiet. Beside the time from the sending of a commit the time from its due moment is told:
+//! quiet. Next to the time from the sending of a commit the time from its due moment is printed:
 //! clients that wait send nothing, so that a stall of a second is hardly seen in the former, while
 //! the latter counts it for every commit that it kept waiting.
 //!
-//! At the end it tells of the longest pauses, in which nobody was answered: when they were, and
+//! At the end it prints the longest pauses, in which no writer was answered: when they were, and
 //! what the server's threads did.
 //!
 //! Reading order: this file (the windows), [`writers`] (the clients), [`times`] and [`pauses`]
-//! (what is told).
+//! (what is printed).
 
 mod pauses;
 mod times;
@@ -24,7 +24,7 @@ mod writers;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use pauses::Threads;
-use servers::{Kind, Launch, Result, arguments};
+use servers::{Launch, Result, ServerKind, arguments};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -49,7 +49,7 @@ stalls [OPTIONS]
 const TEXT: usize = 1000;
 
 struct Options {
-    kind: Kind,
+    kind: ServerKind,
     binary: Option<PathBuf>,
     writers: usize,
     time: Duration,
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
 
 fn run(args: &[String]) -> Result<()> {
     let mut options = Options {
-        kind: Kind::Duramen,
+        kind: ServerKind::Duramen,
         binary: None,
         writers: 32,
         time: Duration::from_secs(10),
@@ -90,7 +90,7 @@ fn run(args: &[String]) -> Result<()> {
     if let Some(binary) = &options.binary {
         launch = launch.binary(binary);
     }
-    if options.kind == Kind::Duramen {
+    if options.kind == ServerKind::Duramen {
         launch = launch
             .arg(format!("--binlog-prealloc-num={}", options.prealloc))
             .arg(format!("--binlog-large-commit-threshold={}M", options.threshold))
@@ -112,7 +112,7 @@ fn run(args: &[String]) -> Result<()> {
 fn measure(server: &servers::Running, options: &Options) -> Result<()> {
     let mut control = connect(server.socket())?;
     prepare(&mut control, options)?;
-    settle(server.pid())?;
+    await_background_writes(server.pid())?;
     let threads = Threads::of(server.pid());
     let writers = Writers::start(server.socket(), options.writers, options.pause, threads)?;
     thread::sleep(Duration::from_secs(2));
@@ -163,7 +163,7 @@ fn measure(server: &servers::Running, options: &Options) -> Result<()> {
             Ok(control.query_drop(format!("UPDATE big SET n = n + 1 WHERE {range}"))?)
         })
     })?;
-    // Without a limit the order of a derived table may be left out.
+    // Without a limit the order of a derived table may be omitted.
     let sorted = "SELECT * FROM big ORDER BY c, id DESC LIMIT 1000000000";
     window("a query that sorts the large table", &mut || {
         Ok(control.query_drop(format!("SELECT COUNT(*), MAX(n) FROM ({sorted}) sorted"))?)
@@ -215,7 +215,7 @@ fn prepare(control: &mut Conn, options: &Options) -> Result<()> {
 }
 
 /// Waits until the server has written what it had to after the load, for two minutes at the most.
-fn settle(pid: u32) -> Result<()> {
+fn await_background_writes(pid: u32) -> Result<()> {
     let mut written = 0;
     for _ in 0..120 {
         let io = std::fs::read_to_string(format!("/proc/{pid}/io"))?;
@@ -239,8 +239,8 @@ impl Options {
         match name {
             "--server" => {
                 self.kind = match value {
-                    "duramen" => Kind::Duramen,
-                    "mariadb" => Kind::MariaDb,
+                    "duramen" => ServerKind::Duramen,
+                    "mariadb" => ServerKind::MariaDb,
                     other => return Err(format!("--server is duramen or mariadb, not {other}").into()),
                 }
             }

@@ -1,13 +1,13 @@
 //! Pauses: when no commit was answered though some were under way, and what the server's threads
 //! did then.
 //!
-//! A watcher looks at the writers' last answer all the time. Once that is too long ago it looks at
+//! A watcher reads the writers' last answer all the time. Once that is too long ago it samples
 //! the server's threads as the operating system shows them, again and again until the next answer:
 //! which run, which are in which system call, with which file, and where in the kernel they wait
-//! there. What was seen in most looks is what the pause was made of.
+//! there. What was seen in most samples is what the pause was made of.
 //!
-//! The watcher tells how late it was woken itself, and how idle the machine was: a pause in which
-//! nobody's threads got a processor is the machine's.
+//! The watcher reports how late it was woken itself, and how idle the machine was: a pause in which
+//! no thread got a processor is the machine's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks.
-const LOOK_PAUSE: Duration = Duration::from_millis(2);
-/// Pauses of a window that are told one by one, the longest ones.
-const TOLD: usize = 4;
-/// What a thread did is told if it was seen in this part of the looks, at least.
+/// Between two samples.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(2);
+/// Pauses of a window that are printed one by one, the longest ones.
+const SHOWN_MAX: usize = 4;
+/// What a thread did is printed if it was seen in this part of the samples, at least.
 const SHARE_MIN: usize = 5;
 
 /// The system calls that a server stands still in (x86-64), and whether their first argument is a
@@ -53,12 +53,12 @@ pub struct Pause {
     /// Since the window began.
     at: Duration,
     length: Duration,
-    looks: usize,
+    samples: usize,
     /// The longest time that the watcher wanted to sleep less.
     late: Duration,
     /// The part of the machine's processors that had nothing to do.
     idle: f64,
-    /// How many threads were seen at what, in all looks.
+    /// How many threads were seen at what, in all samples.
     seen: BTreeMap<String, usize>,
 }
 
@@ -79,7 +79,7 @@ impl Threads {
     }
 
     /// What each thread does that does not merely wait for a client or for another thread.
-    fn look(&mut self, seen: &mut BTreeMap<String, usize>) {
+    fn sample(&mut self, seen: &mut BTreeMap<String, usize>) {
         let tasks: Vec<PathBuf> = entries(&self.process.join("task")).collect();
         for task in tasks.iter().chain(&self.journals) {
             let name = self.names.entry(task.clone()).or_insert_with(|| text(task, "comm"));
@@ -111,26 +111,26 @@ fn doing(process: &Path, call: &str, place: &str) -> Option<String> {
     Some(format!("{name}{file} ({place})"))
 }
 
-/// Watches until `stop`; `waiting` tells for how long nobody was answered that waits, as of now.
+/// Watches until `stop`; `waiting` returns for how long no waiting writer was answered, as of now.
 /// Returns the pauses of `min` and longer, each with the moment it began.
 pub fn watch(
     mut threads: Threads,
     min: Duration,
     stop: impl Fn() -> bool,
     waiting: impl Fn() -> Option<(Instant, Duration)>,
-    mut tell: impl FnMut(Instant, Pause),
+    mut report: impl FnMut(Instant, Pause),
 ) {
     while !stop() {
-        thread::sleep(LOOK_PAUSE);
+        thread::sleep(SAMPLE_INTERVAL);
         let Some((since, mut length)) = waiting().filter(|(_, length)| *length >= min) else { continue };
         let mut pause = Pause::begin();
         let before = processors();
         let mut looked = Instant::now();
         loop {
-            threads.look(&mut pause.seen);
-            pause.looks += 1;
-            thread::sleep(LOOK_PAUSE);
-            pause.late = pause.late.max(looked.elapsed().saturating_sub(LOOK_PAUSE));
+            threads.sample(&mut pause.seen);
+            pause.samples += 1;
+            thread::sleep(SAMPLE_INTERVAL);
+            pause.late = pause.late.max(looked.elapsed().saturating_sub(SAMPLE_INTERVAL));
             looked = Instant::now();
             match waiting() {
                 Some((still, now)) if still == since && !stop() => length = now,
@@ -140,7 +140,7 @@ pub fn watch(
         pause.length = length;
         let after = processors();
         pause.idle = (after.0 - before.0) as f64 / ((after.1 - before.1).max(1)) as f64;
-        tell(since, pause);
+        report(since, pause);
     }
 }
 
@@ -164,7 +164,7 @@ fn text(task: &Path, name: &str) -> String {
 impl Pause {
     fn begin() -> Self {
         let zero = Duration::ZERO;
-        Self { at: zero, length: zero, looks: 0, late: zero, idle: 0.0, seen: BTreeMap::new() }
+        Self { at: zero, length: zero, samples: 0, late: zero, idle: 0.0, seen: BTreeMap::new() }
     }
 
     /// As seen from a window that began at `begun`.
@@ -175,11 +175,11 @@ impl Pause {
     }
 
     fn line(&self) -> String {
-        let mut seen: Vec<_> = self.seen.iter().filter(|(_, n)| **n * SHARE_MIN >= self.looks).collect();
+        let mut seen: Vec<_> = self.seen.iter().filter(|(_, n)| **n * SHARE_MIN >= self.samples).collect();
         seen.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
-        let looks = self.looks.max(1) as f64;
+        let samples = self.samples.max(1) as f64;
         let seen: Vec<_> =
-            seen.iter().map(|(what, n)| format!("{:.1} x {what}", **n as f64 / looks)).collect();
+            seen.iter().map(|(what, n)| format!("{:.1} x {what}", **n as f64 / samples)).collect();
         format!(
             "at {:.2} s for {:.0} ms (watcher late by {:.0} ms, processors idle {:.0} %): {}",
             self.at.as_secs_f64(),
@@ -197,7 +197,7 @@ pub fn print(name: &str, pauses: &[Pause]) {
     println!("{name}: {} pauses, {:.0} ms in all", pauses.len(), sum.as_secs_f64() * 1e3);
     let mut longest: Vec<_> = pauses.iter().collect();
     longest.sort_by_key(|pause| std::cmp::Reverse(pause.length));
-    longest.iter().take(TOLD).for_each(|pause| println!("  {}", pause.line()));
+    longest.iter().take(SHOWN_MAX).for_each(|pause| println!("  {}", pause.line()));
 }
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn what_was_seen_seldom_is_not_told() {
         let mut pause = Pause::begin();
-        (pause.looks, pause.length) = (10, Duration::from_millis(30));
+        (pause.samples, pause.length) = (10, Duration::from_millis(30));
         pause.seen = [("a fdatasync".to_owned(), 10), ("b runs".to_owned(), 1)].into();
         assert_eq!(
             pause.line(),

@@ -1,4 +1,4 @@
-//! Times of commits, and how they are told.
+//! Times of commits, and how they are printed.
 
 use std::time::Duration;
 use stdx::percentile::percentile;

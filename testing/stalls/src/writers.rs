@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// A client that is further behind than this gives up what it should have sent: it would send it in
 /// one rush.
-const BEHIND_MAX: Duration = Duration::from_secs(30);
+const LATE_MAX: Duration = Duration::from_secs(30);
 
 /// The clients, at work.
 pub struct Writers {
@@ -149,7 +149,7 @@ impl Shared {
             let pause = Duration::from_nanos(self.pause.load(SeqCst));
             let now = Instant::now();
             due += pause;
-            if pause.is_zero() || now > due + BEHIND_MAX {
+            if pause.is_zero() || now > due + LATE_MAX {
                 due = now;
             }
             thread::sleep(due.saturating_duration_since(now));

@@ -142,7 +142,7 @@ pub const CONDITIONS: &[Condition] = &[
     ),
 ];
 
-/// What breaks the conditions, told; empty if nothing does. Nothing may run meanwhile.
+/// What breaks the conditions, as text; empty if nothing does. Nothing may run meanwhile.
 pub fn check(target: &Target, scale: &Scale) -> Result<Vec<String>> {
     let mut conn = target.connect()?;
     conn.query_drop(format!("USE {}", target.database))?;

@@ -6,7 +6,7 @@
 //! 2. [`terminal`] is an emulated user: it draws transactions from a deck with the standard mix and
 //!    waits for each; the five transactions are in [`transactions`].
 //! 3. [`consistency`] is clause 3.3.2: twelve conditions that hold whenever nothing runs.
-//! 4. [`report`] tells the New-Order transactions per minute and the times of all.
+//! 4. [`report`] prints the New-Order transactions per minute and the times of all.
 //!
 //! What departs from the specification, and why: keying and think times are off unless asked for (a
 //! benchmark of the server, not of patience); a Delivery runs at once, not from a queue; tables are

@@ -1,6 +1,6 @@
-//! What a run of the mix came to, and how it is told.
+//! What a run of the mix came to, and how it is printed.
 
-use crate::transactions::Kind;
+use crate::transactions::TransactionType;
 use std::fmt;
 use std::time::Duration;
 use stdx::percentile::percentile;
@@ -9,7 +9,7 @@ use stdx::percentile::percentile;
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     /// Which.
-    pub kind: Kind,
+    pub kind: TransactionType,
     /// From its first statement to its end, retries included.
     pub time: Duration,
     /// How often it ran again after a deadlock or lock wait timeout.
@@ -27,7 +27,7 @@ pub struct Outcome {
     pub orders: Vec<(u32, u32, u32)>,
     /// Payments whose commit was acknowledged.
     pub payments: u64,
-    /// Transactions of which nobody knows how they ended.
+    /// Transactions whose outcome is unknown.
     pub in_flight: u64,
     /// Terminals that lost their connection.
     pub lost_connections: u64,
@@ -64,7 +64,7 @@ impl fmt::Display for Outcome {
             f,
             "transaction\tnumber\tshare %\tmedian ms\t90th ms\t99th ms\tlongest ms\trolled back\tretries"
         )?;
-        for kind in Kind::ALL {
+        for kind in TransactionType::ALL {
             let samples: Vec<_> = self.samples.iter().filter(|s| s.kind == kind).collect();
             let mut times: Vec<_> = samples.iter().map(|s| s.time).collect();
             times.sort_unstable();

@@ -58,7 +58,7 @@ const CREATE: &[&str] = &[
        PRIMARY KEY (s_w_id, s_i_id))",
 ];
 
-/// Makes the tables in a new database of this name, in the place of an old one.
+/// Makes the tables in a new database of this name, replacing an old one.
 pub fn create(conn: &mut Conn, database: &str) -> Result<()> {
     conn.query_drop(format!("DROP DATABASE IF EXISTS {database}"))?;
     conn.query_drop(format!("CREATE DATABASE {database} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"))?;

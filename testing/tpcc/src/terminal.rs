@@ -6,7 +6,7 @@ use crate::random::{Constants, Values};
 use crate::report::{Outcome, Sample};
 use crate::scale::{DISTRICTS, Scale};
 use crate::session::{Form, Session, Target};
-use crate::transactions::{self, Effect, End, Failure, Home, Kind, Transaction};
+use crate::transactions::{self, Effect, End, Failure, Home, Transaction, TransactionType};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub struct Mix {
 }
 
 /// Runs the mix. A terminal whose connection is lost ends, and so does one that meets an error it
-/// cannot retry; the outcome tells both.
+/// cannot retry; the outcome has both.
 pub fn run(target: &Target, scale: &Scale, mix: &Mix) -> Result<Outcome> {
     // All connect before any begins, so that no terminal measures the others' connecting.
     let sessions: Vec<Session> =
@@ -56,7 +56,7 @@ struct Terminal {
     session: Session,
     home: Home,
     values: Values,
-    deck: Vec<Kind>,
+    deck: Vec<TransactionType>,
     thinks: bool,
     outcome: Outcome,
 }
@@ -105,7 +105,7 @@ impl Terminal {
     /// Runs a transaction until it ends otherwise than by a deadlock or timeout.
     fn run(
         &mut self,
-        kind: Kind,
+        kind: TransactionType,
         transaction: &dyn Transaction,
         begun: Instant,
     ) -> std::result::Result<(), Failure> {
@@ -136,19 +136,19 @@ impl Terminal {
 
     /// The next transaction: a deck of 23 cards gives the mix that clause 5.2.3 asks for at least
     /// (5.2.4.2).
-    fn draw_card(&mut self) -> Kind {
+    fn draw_card(&mut self) -> TransactionType {
         if self.deck.is_empty() {
-            const CARDS: [(Kind, usize); 5] = [
-                (Kind::NewOrder, 10),
-                (Kind::Payment, 10),
-                (Kind::OrderStatus, 1),
-                (Kind::Delivery, 1),
-                (Kind::StockLevel, 1),
+            const CARDS: [(TransactionType, usize); 5] = [
+                (TransactionType::NewOrder, 10),
+                (TransactionType::Payment, 10),
+                (TransactionType::OrderStatus, 1),
+                (TransactionType::Delivery, 1),
+                (TransactionType::StockLevel, 1),
             ];
             self.deck = CARDS.iter().flat_map(|&(kind, count)| std::iter::repeat_n(kind, count)).collect();
             self.values.shuffle(&mut self.deck);
         }
-        self.deck.pop().unwrap_or(Kind::NewOrder)
+        self.deck.pop().unwrap_or(TransactionType::NewOrder)
     }
 
     fn pause(&self, seconds: f64) {
@@ -159,19 +159,19 @@ impl Terminal {
 }
 
 /// The least time to enter an input (clause 5.2.5.7).
-fn keying_seconds(kind: Kind) -> f64 {
+fn keying_seconds(kind: TransactionType) -> f64 {
     match kind {
-        Kind::NewOrder => 18.0,
-        Kind::Payment => 3.0,
-        Kind::OrderStatus | Kind::Delivery | Kind::StockLevel => 2.0,
+        TransactionType::NewOrder => 18.0,
+        TransactionType::Payment => 3.0,
+        TransactionType::OrderStatus | TransactionType::Delivery | TransactionType::StockLevel => 2.0,
     }
 }
 
 /// The mean time to think about an output (clause 5.2.5.7).
-fn think_seconds(kind: Kind) -> f64 {
+fn think_seconds(kind: TransactionType) -> f64 {
     match kind {
-        Kind::NewOrder | Kind::Payment => 12.0,
-        Kind::OrderStatus => 10.0,
-        Kind::Delivery | Kind::StockLevel => 5.0,
+        TransactionType::NewOrder | TransactionType::Payment => 12.0,
+        TransactionType::OrderStatus => 10.0,
+        TransactionType::Delivery | TransactionType::StockLevel => 5.0,
     }
 }

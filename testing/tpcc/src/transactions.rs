@@ -20,7 +20,7 @@ use crate::session::Session;
 
 /// Which transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TransactionType {
     /// A customer orders 5 to 15 items.
     NewOrder,
     /// A customer pays.
@@ -33,19 +33,24 @@ pub enum Kind {
     StockLevel,
 }
 
-impl Kind {
+impl TransactionType {
     /// All, in the specification's order.
-    pub const ALL: [Kind; 5] =
-        [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+    pub const ALL: [TransactionType; 5] = [
+        TransactionType::NewOrder,
+        TransactionType::Payment,
+        TransactionType::OrderStatus,
+        TransactionType::Delivery,
+        TransactionType::StockLevel,
+    ];
 
     /// The specification's name.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::NewOrder => "New-Order",
-            Kind::Payment => "Payment",
-            Kind::OrderStatus => "Order-Status",
-            Kind::Delivery => "Delivery",
-            Kind::StockLevel => "Stock-Level",
+            TransactionType::NewOrder => "New-Order",
+            TransactionType::Payment => "Payment",
+            TransactionType::OrderStatus => "Order-Status",
+            TransactionType::Delivery => "Delivery",
+            TransactionType::StockLevel => "Stock-Level",
         }
     }
 }
@@ -148,13 +153,13 @@ pub trait Transaction {
 }
 
 /// Draws the input of a transaction.
-pub fn draw(kind: Kind, home: &Home, values: &mut Values) -> Box<dyn Transaction> {
+pub fn draw(kind: TransactionType, home: &Home, values: &mut Values) -> Box<dyn Transaction> {
     match kind {
-        Kind::NewOrder => Box::new(NewOrder::draw(home, values)),
-        Kind::Payment => Box::new(Payment::draw(home, values)),
-        Kind::OrderStatus => Box::new(OrderStatus::draw(home, values)),
-        Kind::Delivery => Box::new(Delivery::draw(home, values)),
-        Kind::StockLevel => Box::new(StockLevel::draw(home, values)),
+        TransactionType::NewOrder => Box::new(NewOrder::draw(home, values)),
+        TransactionType::Payment => Box::new(Payment::draw(home, values)),
+        TransactionType::OrderStatus => Box::new(OrderStatus::draw(home, values)),
+        TransactionType::Delivery => Box::new(Delivery::draw(home, values)),
+        TransactionType::StockLevel => Box::new(StockLevel::draw(home, values)),
     }
 }
 

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use mysql::prelude::Queryable;
-use servers::{Kind, Launch, Running};
+use servers::{Launch, Running, ServerKind};
 use std::collections::HashSet;
 use std::time::Duration;
 use tpcc::report::Outcome;
@@ -42,24 +42,24 @@ impl Size {
 
 #[test]
 fn conditions_hold_after_the_mix_prepared() {
-    after_the_mix(Kind::Duramen, Form::Prepared, &Size::wanted());
+    after_the_mix(ServerKind::Duramen, Form::Prepared, &Size::wanted());
 }
 
 #[test]
 fn conditions_hold_after_the_mix_as_text() {
-    after_the_mix(Kind::Duramen, Form::Text, &Size::wanted());
+    after_the_mix(ServerKind::Duramen, Form::Text, &Size::wanted());
 }
 
 /// What the driver itself is tested with: a server that has always run TPC-C.
 #[test]
 fn the_driver_is_right_on_mariadb() {
-    after_the_mix(Kind::MariaDb, Form::Prepared, &Size::small());
+    after_the_mix(ServerKind::MariaDb, Form::Prepared, &Size::small());
 }
 
 #[test]
 fn conditions_see_what_is_broken() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
+    let server = Launch::new(ServerKind::Duramen, folder.path()).unwrap().start().unwrap();
     let (target, scale) = loaded(&server, &Size::small());
     let breaks = [
         ("UPDATE warehouse SET w_ytd = w_ytd + 0.01 WHERE w_id = 2", vec![1, 8]),
@@ -95,7 +95,7 @@ fn conditions_see_what_is_broken() {
 #[test]
 fn a_kill_in_the_middle_loses_nothing_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Launch::new(Kind::Duramen, folder.path()).unwrap().start().unwrap();
+    let mut server = Launch::new(ServerKind::Duramen, folder.path()).unwrap().start().unwrap();
     let size = Size::wanted();
     let (target, scale) = loaded(&server, &size);
     let mix = mix(Form::Prepared, size.terminals, size.until_kill * 20);
@@ -117,7 +117,7 @@ fn a_kill_in_the_middle_loses_nothing_acknowledged() {
     check_conditions(&target, &scale);
 }
 
-fn after_the_mix(kind: Kind, form: Form, size: &Size) {
+fn after_the_mix(kind: ServerKind, form: Form, size: &Size) {
     let folder = tempfile::tempdir().unwrap();
     let server = Launch::new(kind, folder.path()).unwrap().start().unwrap();
     let (target, scale) = loaded(&server, size);

@@ -71,18 +71,18 @@ const LOG: &str = "binlog::log::";
 /// replies.
 const FOR_OTHERS: [&str; 4] = ["storage::", "sql::", "server::", "FnOnce::call_once"];
 
-/// Reads a dump: of each function (`fn=`) lines of a place and a cost, and of each that it calls
-/// (`cfn=`, `calls=`) one line with all that those calls cost. A name is told once,
+/// Reads a dump: of each function (`fn=`) lines of an address and a cost, and of each that it calls
+/// (`cfn=`, `calls=`) one line with all that those calls cost. A name is written once,
 /// `(number) name`, and is its number from then on.
 fn read(dump: &str) -> Result<Instructions> {
     let mut names = Names::default();
     let (mut function, mut callee, mut is_call) = ("", "", false);
     let mut counted = Instructions { all: totals(dump)?, log: 0 };
     for line in dump.lines() {
-        if let Some(told) = line.strip_prefix("fn=") {
-            function = names.of(told);
-        } else if let Some(told) = line.strip_prefix("cfn=") {
-            callee = names.of(told);
+        if let Some(entry) = line.strip_prefix("fn=") {
+            function = names.of(entry);
+        } else if let Some(entry) = line.strip_prefix("cfn=") {
+            callee = names.of(entry);
         } else if line.starts_with("calls=") {
             is_call = true;
         } else if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
@@ -106,17 +106,17 @@ fn totals(dump: &str) -> Result<u64> {
 /// Names of functions by their numbers.
 #[derive(Default)]
 struct Names<'a> {
-    known: HashMap<&'a str, &'a str>,
+    names: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Names<'a> {
-    fn of(&mut self, told: &'a str) -> &'a str {
-        match told.split_once(' ') {
+    fn of(&mut self, entry: &'a str) -> &'a str {
+        match entry.split_once(' ') {
             Some((number, name)) if number.starts_with('(') => {
-                self.known.insert(number, name);
+                self.names.insert(number, name);
                 name
             }
-            _ => self.known.get(told).copied().unwrap_or(told),
+            _ => self.names.get(entry).copied().unwrap_or(entry),
         }
     }
 }

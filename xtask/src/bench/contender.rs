@@ -5,7 +5,7 @@ use super::workload::{Durability, Who};
 use super::{SERVERS, callgrind};
 use crate::Result;
 use servers::disk::{Disk, Seen};
-use servers::{Address, Kind, Launch, Running};
+use servers::{Address, Launch, Running, ServerKind};
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub struct Contender {
     local: Option<Local>,
     /// What a server given by address had before.
     before: Option<String>,
-    /// What [`set_files_ahead`](Self::set_files_ahead) was told last.
+    /// What [`set_files_ahead`](Self::set_files_ahead) was set to last.
     files_ahead: Cell<Option<u32>>,
 }
 
@@ -80,7 +80,7 @@ impl Contender {
             _ => "with-log",
         });
         let is_ours = matches!(who, Who::Duramen | Who::DuramenCounted);
-        let kind = if is_ours { Kind::Duramen } else { Kind::MariaDb };
+        let kind = if is_ours { ServerKind::Duramen } else { ServerKind::MariaDb };
         let disk = Disk::new(&folder.join(format!("{}-disk", kind.name())))?;
         let mut launch = Launch::new(kind, &folder)?.binary(options.duramen()).variables(disk.variables());
         launch = match who {
@@ -100,7 +100,7 @@ impl Contender {
         })
     }
 
-    /// What client programs are told.
+    /// The arguments of client programs.
     pub fn address(&self) -> &Address {
         &self.address
     }

@@ -76,12 +76,12 @@ fn falls_as_groups_grow(table: &Table) -> Option<Bar> {
 
 fn falls(prefix: String, what: &str, costs: [f64; 3]) -> Bar {
     let shares = CLIENTS.into_iter().zip(costs).skip(1);
-    let told = shares.map(|(n, cost)| (n, format!("{:.0}", cost / costs[0] * 100.0)));
+    let figures = shares.map(|(n, cost)| (n, format!("{:.0}", cost / costs[0] * 100.0)));
     Bar {
         wanted: format!(
             "{prefix}{what} for each commit with 16 clients than with one, and with 64 than with 16"
         ),
-        found: format!("{} of what one takes", by_clients(told, " %")),
+        found: format!("{} of what one takes", by_clients(figures, " %")),
         met: costs.is_sorted_by(|before, after| after < before),
     }
 }
@@ -147,7 +147,7 @@ impl Workload for InstructionsPerCommit {
         }
         let clients = CLIENTS[row];
         // Few clients commit seldom. All rounds change less than a tenth of the rows, else the
-        // server looks at the table's statistics again.
+        // server reads the table's statistics again.
         let seconds = [15, 6, 4][row];
         // What was left to do from before is done in a run that does not count.
         counted(server, clients, 1)?;

@@ -14,7 +14,7 @@ use std::time::Instant;
 /// What a row of both tables takes in the dump, about.
 const BYTES_PER_PAIR: u64 = 560;
 /// Rows that are made by one statement.
-const STEP: u64 = 50_000;
+const ROWS_PER_INSERT: u64 = 50_000;
 
 /// A dump of `size` bytes, about.
 pub struct DumpLoad {
@@ -42,7 +42,7 @@ CREATE TABLE documents (
   PRIMARY KEY (id), UNIQUE KEY by_name (name)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 ";
 
-/// What tells two copies of the tables apart.
+/// What distinguishes two copies of the tables apart.
 const DIGEST: &str = "\
 SELECT COUNT(*), SUM(id), SUM(customer), SUM(total), SUM(CRC32(CONCAT_WS('|', placed, state, note))) FROM orders;
 SELECT COUNT(*), SUM(id), SUM(CRC32(CONCAT_WS('|', name, weight, HEX(thumb), body))) FROM documents;
@@ -76,8 +76,8 @@ impl Workload for DumpLoad {
         }
         server.sql(SCHEMA)?;
         let rows = self.size / BYTES_PER_PAIR;
-        for from in (0..rows).step_by(STEP as usize) {
-            server.sql(&fill(from + 1, (from + STEP).min(rows)))?;
+        for from in (0..rows).step_by(ROWS_PER_INSERT as usize) {
+            server.sql(&fill(from + 1, (from + ROWS_PER_INSERT).min(rows)))?;
         }
         let mut dump = server.address().client("mariadb-dump");
         let done = dump.arg("made").stdout(File::create(&self.dump)?).stderr(Stdio::piped()).output()?;

@@ -1,4 +1,4 @@
-//! What one flush takes: a child of this program writes and flushes a file beside the server's, on
+//! What one flush takes: a child of this program writes and flushes a file next to the server's, on
 //! the disk that the server sees.
 
 use super::SERVERS;
@@ -42,9 +42,9 @@ fn measure(
     if !done.status.success() {
         return Err(format!("measuring flushes: {}", String::from_utf8_lossy(&done.stderr)).into());
     }
-    let told = String::from_utf8(done.stdout)?;
+    let printed = String::from_utf8(done.stdout)?;
     let times: Vec<(f64, u64)> =
-        told.lines().map(|l| l.parse().map(|ms| (ms, 1))).collect::<std::result::Result<_, _>>()?;
+        printed.lines().map(|l| l.parse().map(|ms| (ms, 1))).collect::<std::result::Result<_, _>>()?;
     let sum: f64 = times.iter().map(|(ms, _)| ms).sum();
     let events = times.len() as f64;
     let latency = Percentiles::of(&times);

@@ -1,5 +1,5 @@
 //! What followers of the log cost those who commit: the same inserts with none, with some that keep
-//! up, and with some that have stopped reading. And how far they are behind where nobody waits for
+//! up, and with some that have stopped reading. And how far they lag where nobody waits for
 //! the disk.
 //!
 //! A follower takes the stream and throws it away, so that what is measured is the server's part.
@@ -21,9 +21,9 @@ const TABLES: u32 = 4;
 /// How long followers may take for the rest, after the last commit.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What all commits must keep of their rate.
-const KEPT: f64 = 0.9;
+const SHARE_MIN: f64 = 0.9;
 
-/// Inserts of sysbench beside followers.
+/// Inserts of sysbench while followers read.
 pub struct Followers {
     time: u32,
 }
@@ -113,12 +113,13 @@ impl Workload for Followers {
     }
 
     fn bars(&self, tables: &[Table]) -> Vec<Bar> {
-        let kept = |table: &Table, case: &Case| {
+        let compared = |table: &Table, case: &Case| {
             let share = table.line(case.label)?.rate(0)? / table.line(CASES[0].label)?.rate(0)?;
-            let wanted = format!("{}: at least {:.0} % of the rate without any", case.label, KEPT * 100.0);
-            Some(Bar { wanted, found: format!("{:.0} %", share * 100.0), met: share >= KEPT })
+            let wanted =
+                format!("{}: at least {:.0} % of the rate without any", case.label, SHARE_MIN * 100.0);
+            Some(Bar { wanted, found: format!("{:.0} %", share * 100.0), met: share >= SHARE_MIN })
         };
-        tables.iter().flat_map(|table| CASES[1..].iter().filter_map(|case| kept(table, case))).collect()
+        tables.iter().flat_map(|table| CASES[1..].iter().filter_map(|case| compared(table, case))).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The hot row: all clients update one row, beside the same update spread over many.
+//! The hot row: all clients update one row, compared with the same update spread over many.
 
 use super::SERVERS;
 use super::contender::Contender;
@@ -58,7 +58,7 @@ pub fn make_counters(server: &Contender, rows: u32) -> Result<()> {
     server.sql(&script).map(drop)
 }
 
-/// Runs the script, and makes sure that the counters tell as many updates as were acknowledged.
+/// Runs the script, and makes sure that the counters show as many updates as were acknowledged.
 pub fn run(server: &Contender, update: Update, threads: u32, seconds: u32) -> Result<Outcome> {
     let args: &[String] = match update {
         Update::Hot => &["--rows=1".into()],
@@ -118,11 +118,11 @@ impl Workload for HotRow {
     }
 
     fn bars(&self, tables: &[Table]) -> Vec<Bar> {
-        tables.iter().filter_map(hot_beside_spread).collect()
+        tables.iter().filter_map(hot_to_spread_ratio).collect()
     }
 }
 
-fn hot_beside_spread(table: &Table) -> Option<Bar> {
+fn hot_to_spread_ratio(table: &Table) -> Option<Bar> {
     let [hot, spread] = ROW_LABELS.map(|(label, _)| table.line(label));
     let (hot, spread) = (hot?, spread?);
     let share = hot.rate(0)? / spread.rate(0)?;

@@ -15,7 +15,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at this machine; measures its flushes for a second.
+    /// Examines this machine; measures its flushes for a second.
     pub fn of_this(options: &Options) -> Result<Self> {
         let cpus = std::thread::available_parallelism()?;
         let flush = flush::of_this_disk()?.latency.unwrap_or_default();

@@ -34,11 +34,11 @@ impl Progress {
         Self { began: Instant::now(), done: 0, all }
     }
 
-    fn step(&mut self) -> String {
+    fn advance(&mut self) -> String {
         self.done += 1;
         let gone = self.began.elapsed();
-        let left = gone.mul_f64(self.all.saturating_sub(self.done) as f64 / self.done as f64);
-        format!("[{}/{}, {} gone, {} to go]", self.done, self.all, clock(gone), clock(left))
+        let remaining = gone.mul_f64(self.all.saturating_sub(self.done) as f64 / self.done as f64);
+        format!("[{}/{}, {} gone, {} to go]", self.done, self.all, clock(gone), clock(remaining))
     }
 }
 
@@ -68,7 +68,7 @@ pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progre
     Ok(Measured { versions, peers, tables: done? })
 }
 
-/// A part's columns, and one for each server given by address beside each of MariaDB's. Such a
+/// A part's columns, and one for each server given by address next to each of MariaDB's. Such a
 /// server cannot be slowed.
 fn with_peers(part: &Part, options: &Options) -> Vec<Column> {
     let mut columns = part.columns.clone();
@@ -105,7 +105,7 @@ fn run_rounds(
     for round in 0..workload.rounds(options.rounds) {
         for (p, part) in parts.iter().enumerate() {
             for at in 0..part.rows.len() {
-                // There and back: what drifts while they run, as a disk's speed, is nobody's gain.
+                // There and back: what drifts while they run, as a disk's speed, favors neither.
                 let r = if round % 2 == 0 { at } else { part.rows.len() - 1 - at };
                 let row = &part.rows[r];
                 for turn in 0..part.columns.len() {
@@ -115,7 +115,7 @@ fn run_rounds(
                     let rate = samples.first().map_or(0.0, |(_, s)| s.per_second);
                     println!(
                         "  {} {} {}, {}: {rate:.1}/s",
-                        progress.step(),
+                        progress.advance(),
                         part.name,
                         row.label,
                         column.label

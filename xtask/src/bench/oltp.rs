@@ -32,7 +32,7 @@ enum Run {
         args: &'static [&'static str],
         files_ahead: u32,
     },
-    /// One flush at a time of a file beside the server's, so many bytes each.
+    /// One flush at a time of a file next to the server's, so many bytes each.
     Flush {
         bytes: u64,
     },
@@ -107,8 +107,8 @@ fn w3(options: &Options) -> Oltp {
         ],
         bars: |tables| {
             let free = |t: &Table| t.times_as_fast(1.0, Who::MariaDbWithoutLog, FULL);
-            let kept = |t: &Table| t.does_not_fall(0, 64, 256);
-            tables.iter().flat_map(|t| [free(t), kept(t), w3_rise(t)]).flatten().collect()
+            let steady = |t: &Table| t.does_not_fall(0, 64, 256);
+            tables.iter().flat_map(|t| [free(t), steady(t), w3_rise(t)]).flatten().collect()
         },
         shapes: w3_shapes(),
         ..Oltp::of(options)
@@ -121,10 +121,10 @@ fn w3_rise(table: &Table) -> Option<Bar> {
     let rates: Vec<(u32, f64)> =
         table.lines.iter().filter_map(|l| Some((l.threads?, l.rate(mariadb)?))).collect();
     let [(_, first), more @ ..] = &rates[..] else { return None };
-    let told = more.iter().map(|(n, rate)| (*n, format!("{:.1}", rate / first)));
+    let figures = more.iter().map(|(n, rate)| (*n, format!("{:.1}", rate / first)));
     Some(Bar {
         wanted: format!("{}as published, MariaDB's rate rises with the clients", table.prefix()),
-        found: by_clients(told, " times"),
+        found: by_clients(figures, " times"),
         met: rates.is_sorted_by(|(_, fewer), (_, more)| fewer < more),
     })
 }
@@ -225,7 +225,7 @@ fn share_of_the_limit(table: &Table) -> Option<Bar> {
         Some((l.threads?, l.rate(0)? / (f64::from(l.threads?) * alone), l.spread(0, |s| s.busy)?.median))
     };
     let shares: Vec<(u32, f64, f64)> = table.lines.iter().filter_map(share).collect();
-    let told = shares.iter().map(|(n, share, _)| (*n, format!("{:.0}", share * 100.0)));
+    let figures = shares.iter().map(|(n, share, _)| (*n, format!("{:.0}", share * 100.0)));
     // No server does more than the processors.
     let bound = shares.iter().find(|(.., busy)| *busy >= 95.0);
     let bound = bound
@@ -235,7 +235,7 @@ fn share_of_the_limit(table: &Table) -> Option<Bar> {
             "{}at least 90 % of clients ÷ flush time up to 64 clients, 80 % with 256",
             table.prefix()
         ),
-        found: format!("{}{bound}", by_clients(told, " %")),
+        found: format!("{}{bound}", by_clients(figures, " %")),
         met: shares.iter().all(|(n, share, _)| *share >= if *n <= 64 { 0.9 } else { 0.8 }),
     })
 }
@@ -259,8 +259,8 @@ fn not_durable(options: &Options) -> Oltp {
         bars: |tables| {
             let above = |t: &Table| t.times_as_fast(1.0, Who::MariaDb, Durability::EACH_SECOND);
             let twice = |t: &Table| t.times_as_fast(2.0, Who::MariaDb, FULL);
-            let kept = |t: &Table| t.does_not_fall(0, 64, 256);
-            tables.iter().flat_map(|t| [above(t), twice(t), kept(t)]).flatten().collect()
+            let steady = |t: &Table| t.does_not_fall(0, 64, 256);
+            tables.iter().flat_map(|t| [above(t), twice(t), steady(t)]).flatten().collect()
         },
         ..Oltp::of(options)
     }

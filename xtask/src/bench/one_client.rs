@@ -82,7 +82,7 @@ impl Workload for OneClient {
 /// What one such update adds to the server's binary log.
 fn bytes_of_a_commit(server: &Contender) -> Result<u64> {
     let before = server.counts()?;
-    // Set back at once: the counters stay as they are told to be.
+    // Set back at once: the counters stay as they were set.
     server.sql("UPDATE sbtest.counters SET n = n + 1 WHERE id = 1; UPDATE sbtest.counters SET n = n - 1 WHERE id = 1")?;
     let bytes = server.counts()?.since(before).bytes / 2;
     if bytes > 0 { Ok(bytes) } else { Err(format!("{} counts no bytes of its log", server.name).into()) }

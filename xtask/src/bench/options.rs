@@ -140,7 +140,7 @@ impl Options {
         Ok(if options.names.is_empty() || options.rounds == 0 { None } else { Some(options) })
     }
 
-    /// What `--quick` is for: a look, not a figure.
+    /// What `--quick` is for: a single run, indicative only.
     fn shorten(&mut self) {
         self.quick = true;
         self.rounds = 1;

@@ -26,7 +26,7 @@ impl Table {
         let (column, line) = (self.part.base_column(), self.base_line(row));
         let base = line.map_or_else(Sample::default, |l| l.median(column));
         let multiples = |cell: &Vec<Sample>| cell.iter().map(|sample| sample.over(&base)).collect();
-        let told = |l: &Line| Line {
+        let relative = |l: &Line| Line {
             label: l.label.clone(),
             threads: l.threads,
             cells: l.cells.iter().map(multiples).collect(),
@@ -34,7 +34,7 @@ impl Table {
         let label = line.map_or("", |l| l.label.as_str());
         Self {
             part: self.part.clone(),
-            lines: self.lines.iter().map(told).collect(),
+            lines: self.lines.iter().map(relative).collect(),
             base: Some(format!("{}, {label}", self.part.columns[column].label)),
         }
     }
@@ -121,13 +121,13 @@ mod tests {
 
     #[test]
     fn the_base_is_mariadb_with_the_fewest_clients() {
-        let told = table(["16 clients", "1 client"], [Some(16), Some(1)]).in_multiples(None);
-        assert_eq!(told.base.as_deref(), Some("MariaDB 1/1, 1 client"));
-        let rates = told.lines.iter().flat_map(|l| [l.rate(0), l.rate(1)]).collect::<Vec<_>>();
+        let relative = table(["16 clients", "1 client"], [Some(16), Some(1)]).in_multiples(None);
+        assert_eq!(relative.base.as_deref(), Some("MariaDB 1/1, 1 client"));
+        let rates = relative.lines.iter().flat_map(|l| [l.rate(0), l.rate(1)]).collect::<Vec<_>>();
         assert_eq!(rates, [Some(4.0), Some(2.0), Some(1.5), Some(1.0)]);
-        let spread = told.lines[1].spread(1, |s| Some(s.per_second)).unwrap();
+        let spread = relative.lines[1].spread(1, |s| Some(s.per_second)).unwrap();
         assert_eq!((spread.low, spread.high), (2.0 / 3.0, 4.0 / 3.0), "the base's own rounds differ too");
-        assert_eq!(told.lines[0].ratio(0, 1), table(["", ""], [None, None]).lines[0].ratio(0, 1));
+        assert_eq!(relative.lines[0].ratio(0, 1), table(["", ""], [None, None]).lines[0].ratio(0, 1));
     }
 
     #[test]
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn times_are_multiples_too_and_counts_are_left() {
-        let told = table(["a", "b"], [None, None]).in_multiples(None);
+        let relative = table(["a", "b"], [None, None]).in_multiples(None);
         // MariaDB's medians are of 5 and 2.5 ms.
-        let ours = told.lines[0].cells[0][0];
+        let ours = relative.lines[0].cells[0][0];
         let [p50, p95, p99] = [2.5, 5.0, 7.5].map(|ms| ms / 3.75);
         assert_eq!(ours.latency, Some(Percentiles { p50, p95, p99 }));
         assert_eq!((ours.cpu_us, ours.group_size, ours.flush_ms), (Some(p50), Some(7.0), None));

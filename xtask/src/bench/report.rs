@@ -1,5 +1,5 @@
-//! How results are told: a table in the terminal, the same and more as Markdown ([`markdown`]), and
-//! plots ([`plot`], on [`axis`]).
+//! How results are printed: a table in the terminal, the same and more as Markdown ([`markdown`]),
+//! and plots ([`plot`], on [`axis`]).
 
 mod axis;
 mod markdown;
@@ -13,7 +13,7 @@ use super::workload::{Part, Who, Workload};
 use crate::Result;
 use std::path::Path;
 
-/// What was promised beside what was found, of all workloads of a run.
+/// What was promised and what was found, of all workloads of a run.
 #[derive(Default)]
 pub struct Promises {
     bars: Vec<(String, Bar)>,
@@ -26,7 +26,7 @@ impl Promises {
     }
 
     /// Prints them, and writes `promises.md`.
-    pub fn tell(&self, machine: &Machine, options: &Options) -> Result<()> {
+    pub fn write_reports(&self, machine: &Machine, options: &Options) -> Result<()> {
         if self.bars.is_empty() {
             return Ok(());
         }
@@ -63,12 +63,12 @@ pub fn write(
 ) -> Result<()> {
     let bars = workload.bars(&measured.tables);
     let multiples = options.relative.then(|| measured.in_multiples(workload));
-    let told = multiples.as_ref().unwrap_or(measured);
-    for table in &told.tables {
+    let shown = multiples.as_ref().unwrap_or(measured);
+    for table in &shown.tables {
         let path = options.out.join(plot_name(workload, &table.part));
         plot::draw(workload, table, &path)?;
     }
-    let text = markdown::section(workload, told, &bars, machine)?;
+    let text = markdown::section(workload, shown, &bars, machine)?;
     Ok(std::fs::write(options.out.join(format!("{}.md", workload.name())), text)?)
 }
 
@@ -112,7 +112,7 @@ fn title(workload: &dyn Workload, part: &Part) -> String {
     }
 }
 
-/// Columns of Duramen and of another server that are set alike, or Duramen's only one beside each
+/// Columns of Duramen and of another server that are set alike, or Duramen's only one next to each
 /// other one.
 fn compared(table: &Table) -> Vec<(usize, usize)> {
     let columns = &table.part.columns;

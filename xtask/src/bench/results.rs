@@ -158,15 +158,15 @@ impl Table {
 
     /// A bar that a column does not fall by more than a tenth from `from` to `to` clients.
     pub fn does_not_fall(&self, column: usize, from: u32, to: u32) -> Option<Bar> {
-        let kept = self.at(to)?.rate(column)? / self.at(from)?.rate(column)?;
+        let share = self.at(to)?.rate(column)? / self.at(from)?.rate(column)?;
         Some(Bar {
             wanted: format!(
                 "{}{} keeps 90 % of its rate from {from} to {to} clients",
                 self.prefix(),
                 self.part.columns[column].label
             ),
-            found: format!("{:.0} %", kept * 100.0),
-            met: kept >= 0.9,
+            found: format!("{:.0} %", share * 100.0),
+            met: share >= 0.9,
         })
     }
 
@@ -184,7 +184,7 @@ impl Table {
 /// Figures by the number of clients, the first with its unit:
 /// `1.90 times with 1 client, 3.00 with 64`.
 pub fn by_clients(figures: impl Iterator<Item = (u32, String)>, unit: &str) -> String {
-    let told = figures.enumerate().map(|(at, (n, figure))| {
+    let formatted = figures.enumerate().map(|(at, (n, figure))| {
         let first = at == 0;
         format!(
             "{figure}{} with {}",
@@ -192,7 +192,7 @@ pub fn by_clients(figures: impl Iterator<Item = (u32, String)>, unit: &str) -> S
             if first { clients(n) } else { n.to_string() }
         )
     });
-    told.collect::<Vec<_>>().join(", ")
+    formatted.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Published shapes: what a setting or more clients gained where it was measured first, beside what
-//! they gain on each server here. Machines differ in all rates, and much less in these.
+//! Published shapes: what a setting or more clients gained where it was measured first, compared
+//! with what they gain on each server here. Machines differ in all rates, and much less in these.
 
 use super::results::{Spread, Table};
 use super::workload::{Durability, Who};

@@ -22,16 +22,16 @@ pub fn sysbench<S: AsRef<str>>(server: &Contender, test: &str, command: &str, ar
         .args(args.iter().map(AsRef::as_ref))
         .arg(command)
         .output()?;
-    let told = String::from_utf8_lossy(&done.stdout).into_owned();
-    if done.status.success() && !told.contains("FATAL") {
-        return Ok(told);
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    if done.status.success() && !printed.contains("FATAL") {
+        return Ok(printed);
     }
-    let said: Vec<_> = told.lines().filter(|l| l.contains("FATAL") || l.contains("Error")).collect();
+    let said: Vec<_> = printed.lines().filter(|l| l.contains("FATAL") || l.contains("Error")).collect();
     let errors = String::from_utf8_lossy(&done.stderr);
     Err(format!("sysbench {test} {command} on {}: {}\n{errors}", server.name, said.join("\n")).into())
 }
 
-/// Runs a test for so long, behind a [`warm_up`].
+/// Runs a test for so long, after a [`warm_up`].
 pub fn run(server: &Contender, test: &str, threads: u32, seconds: u32, args: &[String]) -> Result<Outcome> {
     let warm_up = warm_up(threads);
     let mut all = vec![format!("--threads={threads}"), format!("--time={}", warm_up + seconds)];
@@ -42,9 +42,9 @@ pub fn run(server: &Contender, test: &str, threads: u32, seconds: u32, args: &[S
     read(&sysbench(server, test, "run", &all)?)
 }
 
-/// How many seconds of a run are not told. Each thread of sysbench compiles the test's script while
-/// it runs it, for some hundred events, so that what is measured at first is this compiler, the
-/// longer the more threads share the processors.
+/// How many seconds of a run are not counted. Each thread of sysbench compiles the test's script
+/// while it runs it, for some hundred events, so that what is measured at first is this compiler,
+/// the longer the more threads share the processors.
 fn warm_up(threads: u32) -> u32 {
     if threads < 16 { 0 } else { threads.div_ceil(32) }
 }
@@ -59,29 +59,29 @@ fn tables_of(tables: u32, table_size: u64, threads: u32) -> Vec<String> {
     vec![format!("--tables={tables}"), format!("--table-size={table_size}"), format!("--threads={threads}")]
 }
 
-/// What sysbench told at the end of a run: rate and latencies of what came behind the warm-up, and
-/// all events. Each report counts events since the one before, but time since the beginning.
-fn read(told: &str) -> Result<Outcome> {
+/// What sysbench printed at the end of a run: rate and latencies of what came after the warm-up,
+/// and all events. Each report counts events since the one before, but time since the beginning.
+fn read(printed: &str) -> Result<Outcome> {
     let each = |label: &str| -> Vec<f64> {
-        let lines = told.lines().filter_map(|l| l.trim().strip_prefix(label));
+        let lines = printed.lines().filter_map(|l| l.trim().strip_prefix(label));
         lines.filter_map(|l| l.trim().trim_end_matches('s').parse().ok()).collect()
     };
     let (events, times) = (each("total number of events:"), each("total time:"));
     let (Some(measured), Some(end)) = (events.last(), times.last()) else {
-        return Err(format!("sysbench did not say what it measured:\n{told}").into());
+        return Err(format!("sysbench did not say what it measured:\n{printed}").into());
     };
     let warm_up: f64 = if let [warm_up, _] = times[..] { warm_up } else { 0.0 };
     Ok(Outcome {
         label: None,
         per_second: measured / (end - warm_up),
         events: Some(events.iter().sum()),
-        latency: Percentiles::of(&histogram(told)),
+        latency: Percentiles::of(&histogram(printed)),
     })
 }
 
-/// Lines of `milliseconds |**** count` behind their heading.
-fn histogram(told: &str) -> Vec<(f64, u64)> {
-    let lines = told.lines().skip_while(|l| !l.starts_with("Latency histogram")).skip(2);
+/// Lines of `milliseconds |**** count` after their heading.
+fn histogram(printed: &str) -> Vec<(f64, u64)> {
+    let lines = printed.lines().skip_while(|l| !l.starts_with("Latency histogram")).skip(2);
     let parse = |line: &str| {
         let (value, rest) = line.split_once('|')?;
         Some((value.trim().parse().ok()?, rest.split_whitespace().next_back()?.parse().ok()?))
@@ -135,7 +135,7 @@ impl Workload for Sysbench {
 
     fn unit(&self) -> &'static str {
         // An event of bulk_insert is one row of a long INSERT.
-        if self.has_own_tables() { "Rows per second" } else { "Transactions per second" }
+        if self.fills_tables() { "Rows per second" } else { "Transactions per second" }
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -146,7 +146,7 @@ impl Workload for Sysbench {
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
-        if self.has_own_tables() {
+        if self.fills_tables() {
             return server.sql("DROP DATABASE IF EXISTS sbtest; CREATE DATABASE sbtest").map(drop);
         }
         make_tables(server, self.tables, self.table_size)
@@ -156,13 +156,13 @@ impl Workload for Sysbench {
         let case = &self.cases[row];
         let mut args = vec![format!("--db-ps-mode={}", case.ps_mode)];
         let threads = [format!("--threads={}", case.threads)];
-        if self.has_own_tables() {
+        if self.fills_tables() {
             sysbench(server, self.test, "prepare", &threads)?;
         } else {
             args.extend(tables_of(self.tables, self.table_size, case.threads));
         }
         let outcome = run(server, self.test, case.threads, self.time, &args)?;
-        if self.has_own_tables() {
+        if self.fills_tables() {
             sysbench(server, self.test, "cleanup", &threads)?;
         }
         Ok(vec![outcome])
@@ -175,7 +175,7 @@ impl Workload for Sysbench {
 
 impl Sysbench {
     /// bulk_insert fills a table for each thread and knows none of the options of the others.
-    fn has_own_tables(&self) -> bool {
+    fn fills_tables(&self) -> bool {
         self.test == SYSBENCH_BULK
     }
 }
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_report_of_a_run_is_read() {
-        let told = "\
+        let printed = "\
 Latency histogram (values are in milliseconds)
        value  ------------- distribution ------------- count
        1.044 |****************************************  60
@@ -203,7 +203,7 @@ General statistics:
     total time:                          2.0000s
     total number of events:              100
 ";
-        let outcome = read(told).unwrap();
+        let outcome = read(printed).unwrap();
         assert_eq!((outcome.per_second, outcome.events), (50.0, Some(100.0)));
         assert_eq!(outcome.latency, Some(Percentiles { p50: 1.044, p95: 2.063, p99: 2.063 }));
         assert!(read("nothing").is_err());
@@ -216,8 +216,8 @@ General statistics:
                 "General statistics:\n    total time:  {time:.4}s\n    total number of events:  {events}\n"
             )
         };
-        let told = format!("[ 1s ] Checkpoint report:\n{}\n{}", report(1.0, 10), report(3.0, 100));
-        let outcome = read(&told).unwrap();
+        let printed = format!("[ 1s ] Checkpoint report:\n{}\n{}", report(1.0, 10), report(3.0, 100));
+        let outcome = read(&printed).unwrap();
         assert_eq!((outcome.per_second, outcome.events), (50.0, Some(110.0)));
         assert_eq!([1, 15, 16, 64, 128, 256].map(warm_up), [0, 0, 1, 2, 4, 8]);
     }

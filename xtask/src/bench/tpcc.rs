@@ -62,9 +62,9 @@ impl Workload for Tpcc {
         if self.ps_modes[row] == "disable" {
             args.push("--text".into());
         }
-        let told = self.tpcc(server, "run", &args)?;
+        let printed = self.tpcc(server, "run", &args)?;
         self.tpcc(server, "check", &[])?;
-        rates(&told, self.mode(row))
+        rates(&printed, self.mode(row))
     }
 }
 
@@ -77,20 +77,20 @@ impl Tpcc {
     fn tpcc(&self, server: &Contender, command: &str, args: &[String]) -> Result<String> {
         let done =
             Command::new(&self.driver).arg(command).args(server.address().options()).args(args).output()?;
-        let told = String::from_utf8_lossy(&done.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&done.stdout).into_owned();
         if done.status.success() {
-            return Ok(told);
+            return Ok(printed);
         }
         let errors = String::from_utf8_lossy(&done.stderr);
-        Err(format!("tpcc {command} on {}: {told}{errors}", server.name).into())
+        Err(format!("tpcc {command} on {}: {printed}{errors}", server.name).into())
     }
 }
 
 /// Reads `tpmC <TAB> value`, and of each transaction
 /// `name <TAB> number <TAB> .. <TAB> 90th percentile in ms <TAB> ..`.
-fn rates(told: &str, mode: &str) -> Result<Vec<Outcome>> {
+fn rates(printed: &str, mode: &str) -> Result<Vec<Outcome>> {
     let mut rates = Vec::new();
-    for line in told.lines() {
+    for line in printed.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         match fields[..] {
             ["tpmC", value] => {

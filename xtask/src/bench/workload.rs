@@ -52,7 +52,7 @@ pub trait Workload {
         None
     }
 
-    /// The row that other rows are told in multiples of; none where it is the first, or the one
+    /// The row that other rows are printed in multiples of; none where it is the first, or the one
     /// with the fewest clients.
     fn base_row(&self) -> Option<String> {
         None
@@ -63,7 +63,7 @@ pub trait Workload {
         Vec::new()
     }
 
-    /// What was promised, beside what was found.
+    /// What was promised and what was found.
     fn bars(&self, _tables: &[Table]) -> Vec<Bar> {
         Vec::new()
     }
@@ -72,7 +72,7 @@ pub trait Workload {
 /// One table.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// Told apart from the workload's other parts by it; empty where there is but one.
+    /// Distinguished from the workload's other parts by it; empty where there is but one.
     pub name: String,
     /// What each flush takes longer than the machine's own.
     pub delay: Duration,
@@ -195,8 +195,8 @@ pub fn clients(n: u32) -> String {
     if n == 1 { "1 client".into() } else { format!("{n} clients") }
 }
 
-/// What came of one run, or of one kind of work in it. A time is told as its inverse, so that more
-/// is better everywhere.
+/// What came of one run, or of one kind of work in it. A time is stored as its inverse, so that
+/// more is better everywhere.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// What it is the rate of, where a row has several; else the row's label says it.

@@ -31,7 +31,7 @@ impl Labels {
         let mut complaints = Vec::new();
         for (i, line) in text.lines().enumerate() {
             let Some(comment) = line.trim_start().strip_prefix("//") else { continue };
-            // Behind what the line defines itself.
+            // After what the line defines itself.
             let from = defined(line).and_then(|_| comment.find(')')).map_or(0, |end| end + 1);
             for (label, of) in cited(&comment[from..]) {
                 if !self.resolves(file, label, of) {
@@ -69,8 +69,8 @@ fn is_parent(parent: &Path, file: &Path) -> bool {
 /// The label that a line defines.
 fn defined(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("//! (").or_else(|| line.strip_prefix("- **"))?;
-    let (label, behind) = rest.split_at(label_len(rest)?);
-    behind.starts_with([')', ' ']).then_some(label)
+    let (label, after) = rest.split_at(label_len(rest)?);
+    after.starts_with([')', ' ']).then_some(label)
 }
 
 /// The labels in parentheses, each with the file that it is said to be of. Code in a comment cites
@@ -79,12 +79,12 @@ fn cited(comment: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let opened = comment.match_indices('(').filter(|(at, _)| !comment[..*at].ends_with('`'));
     opened.filter_map(|(at, _)| {
         let rest = &comment[at + 1..];
-        let (label, behind) = rest.split_at(label_len(rest)?);
-        let of = behind.strip_prefix(" of ").map(|of| {
+        let (label, after) = rest.split_at(label_len(rest)?);
+        let of = after.strip_prefix(" of ").map(|of| {
             let end = of.find([',', ')', ' ', ';']).unwrap_or(of.len());
             of[..end].trim_matches('`')
         });
-        behind.starts_with([')', ',', ' ', ';']).then_some((label, of))
+        after.starts_with([')', ',', ' ', ';']).then_some((label, of))
     })
 }
 

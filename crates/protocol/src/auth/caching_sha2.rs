@@ -4,12 +4,12 @@
 //! thousands, hexadecimal.
 //!
 //! 1. answer   the client sends `SHA256(p) XOR SHA256(SHA256(SHA256(p)) . challenge)`.
-//! 2. fast     if this server keeps SHA256(SHA256(p)) since an earlier login, the answer is checked
-//!    against it, and `01 03` says that this was enough.
-//! 3. full     if not, or if it was wrong, `01 04` asks for the password: readable over a safe way;
-//!    else sealed with the server's RSA public key (OAEP, SHA-1) after XOR with the challenge. A
-//!    client that does not have the key asks for it by `02`.
-//! 4. keep     a password that was right leaves its double digest for the next time.
+//! 2. fast     if this server has cached SHA256(SHA256(p)) at an earlier login, the answer is
+//!    checked against it, and `01 03` says that this was enough.
+//! 3. full     if not, or if it was wrong, `01 04` asks for the password: readable over a secure
+//!    channel; else sealed with the server's RSA public key (OAEP, SHA-1) after XOR with the
+//!    challenge. A client that does not have the key asks for it by `02`.
+//! 4. cache    the double digest of a password that was right is cached for the next login.
 
 use super::crypt::{SHA256_LEN, sha256, sha256_crypt};
 use super::{Account, Candidate, Challenge, Verdict};
@@ -27,7 +27,7 @@ pub const PASSWORD_MAX: usize = 256;
 const SALT: usize = 20;
 const ROUNDS: u32 = 5000;
 
-/// The server's words in this exchange, each behind 0x01.
+/// The server's words in this exchange, each after 0x01.
 const FAST_AUTH_OK: u8 = 3;
 const PERFORM_FULL_AUTH: u8 = 4;
 /// The client's request for the public key.
@@ -119,7 +119,7 @@ impl DigestCache {
         (entry.stored == account.authentication_string).then_some(entry.digest)
     }
 
-    fn keep(&self, account: &Account, password: &[u8]) {
+    fn insert(&self, account: &Account, password: &[u8]) {
         let entry =
             Entry { stored: account.authentication_string.clone(), digest: sha256(&[&sha256(&[password])]) };
         self.0.lock().insert(Self::key(&account.user, &account.host), entry);
@@ -157,15 +157,15 @@ impl Exchange<'_> {
         }
         self.say(PERFORM_FULL_AUTH);
         self.packets.flush()?;
-        self.packets.read(&mut answer, Wait::Rest)?;
-        if !self.candidate.safe_way && answer == [REQUEST_PUBLIC_KEY] {
+        self.packets.read(&mut answer, Wait::Remaining)?;
+        if !self.candidate.is_secure && answer == [REQUEST_PUBLIC_KEY] {
             self.send_public_key()?;
-            self.packets.read(&mut answer, Wait::Rest)?;
+            self.packets.read(&mut answer, Wait::Remaining)?;
         }
         let password = self.open(&answer);
         let right = check_slowly(&account.authentication_string, password.as_deref());
         if let (true, Some(password)) = (right, password) {
-            self.digests.keep(account, &password);
+            self.digests.insert(account, &password);
         }
         Ok(Verdict { right, with_password: true })
     }
@@ -193,7 +193,7 @@ impl Exchange<'_> {
 
     /// The password in the client's last packet, without its NUL.
     fn open(&self, packet: &[u8]) -> Option<Vec<u8>> {
-        let mut password = if self.candidate.safe_way {
+        let mut password = if self.candidate.is_secure {
             packet.to_vec()
         } else {
             let mut password = self.identity?.rsa()?.decrypt(packet)?;

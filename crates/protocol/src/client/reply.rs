@@ -32,7 +32,7 @@ pub struct QueryResult {
     pub columns: Vec<Vec<u8>>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// The OK packet, or what the end of the rows tells.
+    /// The OK packet, or the EOF after the rows.
     pub ok: OkPacket,
 }
 

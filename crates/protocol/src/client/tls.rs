@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub enum Tls<'a> {
     /// Plain.
     Off,
-    /// Encrypted to whoever answers: MySQL's `ssl-mode=REQUIRED`.
+    /// Encrypted, the server's certificate unchecked: MySQL's `ssl-mode=REQUIRED`.
     Unverified,
     /// Encrypted to a server that a certificate authority vouches for: `ssl-mode=VERIFY_IDENTITY`.
     Verified {

@@ -6,7 +6,7 @@ use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// So many sessions are kept for clients to resume.
+/// The most TLS sessions that are cached for clients to resume.
 pub const SESSIONS_MAX: u64 = 256;
 
 /// Counters of all connections. Statistics: they order nothing.
@@ -20,9 +20,9 @@ pub struct TlsCounters {
     pub cache_hits: AtomicU64,
     /// Sessions that clients asked to resume and that were not there any more.
     pub cache_misses: AtomicU64,
-    /// Sessions that gave way to newer ones.
+    /// Sessions that were evicted by newer ones.
     pub cache_overflows: AtomicU64,
-    /// Sessions that are kept now.
+    /// Sessions that are cached now.
     pub cache_entries: AtomicU64,
 }
 

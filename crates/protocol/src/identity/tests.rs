@@ -1,4 +1,4 @@
-//! Certificates and keys: made once, kept, private.
+//! Certificates and keys: made once, stored, private.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,7 +32,8 @@ fn made_once_and_found_again() {
     assert_eq!(public, second.rsa().unwrap().public_pem().as_bytes());
 }
 
-/// The folder of a server that stops right after its start may be somebody else's the next moment.
+/// The folder of a server that stops right after its start may belong to another process the next
+/// moment.
 #[test]
 fn nothing_is_written_behind_the_end() {
     let names = |folder: &TempDir| {

@@ -14,10 +14,10 @@ use std::time::Duration;
 /// A socket in memory: gives its input in the given pieces, then the end, and counts what is
 /// written.
 #[derive(Default, Clone)]
-pub(crate) struct Memory(pub(crate) Arc<Mutex<State>>);
+pub(crate) struct Memory(pub(crate) Arc<Mutex<MemoryState>>);
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct MemoryState {
     pub(crate) pieces: VecDeque<Vec<u8>>,
     reads: usize,
     pub(crate) written: Vec<u8>,
@@ -134,7 +134,7 @@ fn memory_follows_the_bytes_that_arrived_and_shrinks_back() {
     let (mut packets, memory) = packets(vec![b"\xfe\xff\xff\0only this".to_vec()], 1 << 30);
     let mut payload = Vec::new();
     assert!(matches!(packets.read(&mut payload, Wait::Command), Err(ReadError::Aborted)));
-    assert!(payload.capacity() <= 2 * KEEP, "{}", payload.capacity());
+    assert!(payload.capacity() <= 2 * SHRINK_ABOVE, "{}", payload.capacity());
     memory.0.lock().pieces = vec![written(&vec![1; 1 << 20]), written(b"x")].into();
     packets.continue_sequence(0);
     packets.read(&mut payload, Wait::Command).unwrap();
@@ -169,7 +169,7 @@ proptest! {
         let (mut packets, _) = packets(pieces, 1000);
         let mut payload = Vec::new();
         while packets.read(&mut payload, Wait::Command).is_ok() {}
-        prop_assert!(payload.capacity() <= 2 * KEEP);
+        prop_assert!(payload.capacity() <= 2 * SHRINK_ABOVE);
     }
 
     #[test]
@@ -188,15 +188,15 @@ proptest! {
         packets.continue_sequence(0);
         let mut read = Vec::new();
         for payload in &payloads {
-            packets.read(&mut read, Wait::Rest).unwrap();
+            packets.read(&mut read, Wait::Remaining).unwrap();
             prop_assert_eq!(&read, payload);
         }
-        prop_assert!(matches!(packets.read(&mut read, Wait::Rest), Err(ReadError::Closed)));
+        prop_assert!(matches!(packets.read(&mut read, Wait::Remaining), Err(ReadError::Closed)));
     }
 }
 
 #[test]
-fn what_is_buffered_is_given_away_with_the_place_of_its_last_packet() {
+fn output_is_taken_with_the_offset_of_its_last_packet() {
     let (mut packets, memory) = packets(vec![], 100);
     let mut taken = Vec::new();
     assert_eq!(packets.take_output(&mut taken), None);

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! MySQL's format, which MariaDB has too. An answer is a packet that begins a sequence of its own;
-//! the event behind one that asks has the number 1.
+//! the event after one that asks has the number 1.
 
 use super::SemiSync;
 use binlog::LogPosition;
@@ -19,7 +19,7 @@ use std::time::Duration;
 const MAGIC: u8 = 0xef;
 /// Magic and position.
 const NAME_AT: usize = 9;
-/// The longest answer: MySQL's longest file name behind magic and position.
+/// The longest answer: MySQL's longest file name after magic and position.
 pub const ANSWER_MAX: usize = NAME_AT + 512;
 /// The most questions that wait for an answer. The replica is asked no more until it has answered
 /// some.
@@ -93,8 +93,8 @@ impl Drop for Follower {
 
 /// Position and file name.
 fn parse(packet: &[u8]) -> Option<(u64, &[u8])> {
-    let (&magic, rest) = packet.split_first()?;
-    let (position, file) = rest.split_first_chunk()?;
+    let (&magic, remaining) = packet.split_first()?;
+    let (position, file) = remaining.split_first_chunk()?;
     let is_answer = magic == MAGIC && packet.len() <= ANSWER_MAX && !file.is_empty();
     // A name may be ended as in C.
     let file = file.split(|&byte| byte == 0).next()?;

@@ -1,4 +1,4 @@
-//! Replicas that answer, are late, or leave.
+//! Replicas that answer, are late, or disconnect.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -27,7 +27,7 @@ impl World {
         Self { log, source }
     }
 
-    /// Commits beside the test; returns where it ends once it is durable.
+    /// Commits concurrently with the test; returns where it ends once it is durable.
     fn begin(&self) -> (JoinHandle<()>, LogPosition) {
         let mut builder = GroupBuilder::new(GroupContext::new(1, 1_767_225_600, 80408));
         builder.begin(&QueryEvent::new(1, b"db", b"BEGIN"));
@@ -172,7 +172,7 @@ fn what_nobody_asked_for_counts_for_nothing() {
 }
 
 #[test]
-fn a_replica_that_comes_back_with_all_of_it_says_so_by_its_place() {
+fn a_replica_that_comes_back_with_all_of_it_says_so_by_its_position() {
     let world = World::new(enabled());
     let (session, end) = world.begin();
     let mut follower = world.source.attach(2);

@@ -14,14 +14,14 @@
 //! | Table_map and rows with JSON columns | with columns of texts ([`documents`]) |
 //! | anything else | the same |
 //!
-//! Which GTID a transaction has there, and where one is, is told in [`position`].
+//! Which GTID a transaction has there, and where one is: [`position`].
 //!
-//! (M1) Each event's `end_log_pos` is a place in the log's file. A replica that finds it ahead of
+//! (M1) Each event's `end_log_pos` is an offset in the log's file. A replica that finds it ahead of
 //!      its own count, which adds up events' lengths, goes there; so what is shorter on the stream
 //!      than in the file does no harm.
 //! (M2) What is longer makes the replica's count run ahead. The stream says where it is, as at a
 //!      file's start: Rotate and format description, for which a replica begins a new relay log. So
-//!      it does behind each such group where the replica goes by file and offset; by GTID only in
+//!      it does after each such group where the replica goes by file and offset; by GTID only in
 //!      front of a heartbeat, which the replica compares with its count.
 //! (M3) Transactions have one commit id if none of them depends on another (`last_committed` is
 //!      before the first of them): what MariaDB applies side by side.
@@ -87,7 +87,7 @@ pub fn dump(
     }
 }
 
-/// A stream that gives the one behind it MariaDB's events.
+/// A stream that translates events to MariaDB's and passes them to the connection's stream.
 struct Translator<'a> {
     log: &'a Log,
     stream: &'a mut dyn Stream,
@@ -112,7 +112,7 @@ struct Translator<'a> {
     /// The first of the transactions that have one commit id, by its number in the file; 0 for
     /// none.
     batch: u64,
-    /// The last wanted transaction is behind.
+    /// The last wanted transaction was sent.
     ended: bool,
     out: Vec<u8>,
 }
@@ -152,8 +152,8 @@ impl Stream for Translator<'_> {
         self.stream.holds(position);
     }
 
-    fn rest(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
-        self.stream.rest(log, from, patience)
+    fn wait_for_more(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+        self.stream.wait_for_more(log, from, patience)
     }
 }
 
@@ -257,7 +257,7 @@ impl<'a> Translator<'a> {
                 }
             },
             Event::TableMap(map) => match self.documents.map(map) {
-                Some(told) => self.send(&header, &told, header.end_log_pos),
+                Some(translated) => self.send(&header, &translated, header.end_log_pos),
                 None => {
                     self.stream.event(bytes)?;
                     self.counted(&header);
@@ -307,7 +307,7 @@ impl<'a> Translator<'a> {
     fn gtid_list(&mut self, end_log_pos: u32) -> Result<(), Failure> {
         let last = MariadbGtid { domain_id: DOMAIN, server_id: self.server_id, sequence: self.before };
         let gtids = if self.before > 0 { vec![last] } else { Vec::new() };
-        self.send_own(&MariadbGtidListEvent { flags: 0, gtids }, end_log_pos)
+        self.send_artificial(&MariadbGtidListEvent { flags: 0, gtids }, end_log_pos)
     }
 
     /// A GTID event's group shows what it is: rows, definitions, a phase of XA.
@@ -353,11 +353,11 @@ impl<'a> Translator<'a> {
         self.end_of_group(first)
     }
 
-    /// Looks at the last event of an XA transaction's group, whose first one this is. Where that is
-    /// follows from the lengths.
+    /// Whether an XA transaction's group, of which this is the first event, ends in one phase:
+    /// reads its last event, whose offset follows from the lengths.
     fn ends_in_one_phase(&self, header: &EventHeader, gtid: &GtidEvent, xid: &Xid) -> bool {
         let start = header.end_log_pos.wrapping_sub(header.event_length);
-        // The count may lag behind by what was left out, or be ahead by what grew.
+        // The count may lag behind by what was omitted, or be ahead by what grew.
         let ahead = (self.count as u32).wrapping_sub(start) as i32;
         let start = self.count.wrapping_add_signed(-i64::from(ahead));
         let last = XaPrepareEvent {
@@ -401,8 +401,8 @@ impl<'a> Translator<'a> {
         self.send(header, &statements::translated(query), header.end_log_pos)
     }
 
-    /// A payload's events. They have no places of their own in the file; the replica is told the
-    /// payload's end.
+    /// A payload's events. They have no offsets of their own in the file; all carry the payload's
+    /// end.
     fn payload(
         &mut self,
         header: &EventHeader,
@@ -423,7 +423,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Behind a group's last event: (M2), and the end of what is wanted.
+    /// After a group's last event: (M2), and the end of what is wanted.
     fn end_of_group(&mut self, last: &EventHeader) -> Result<(), Failure> {
         self.one_phase = false;
         self.documents.clear();
@@ -435,27 +435,27 @@ impl<'a> Translator<'a> {
         {
             self.ended = true;
             let flags = MariadbGtidListEvent::UNTIL_REACHED;
-            self.send_own(&MariadbGtidListEvent { flags, gtids: vec![gtid] }, last.end_log_pos)?;
+            self.send_artificial(&MariadbGtidListEvent { flags, gtids: vec![gtid] }, last.end_log_pos)?;
         }
         Ok(())
     }
 
-    /// (M2), where the log's place is `end_log_pos`.
+    /// (M2), where the log's offset is `end_log_pos`.
     fn correct(&mut self, end_log_pos: u32) -> Result<(), Failure> {
         let ahead = (self.count as u32).wrapping_sub(end_log_pos) as i32;
         if ahead != 0 {
             let position = self.count.wrapping_add_signed(-i64::from(ahead));
             let file_name = std::mem::take(&mut self.file);
-            self.send_own(&RotateEvent { position, file_name: &file_name }, 0)?;
+            self.send_artificial(&RotateEvent { position, file_name: &file_name }, 0)?;
             (self.file, self.count) = (file_name, position);
             let mut format = self.format.clone().with_mariadb_types();
             format.create_timestamp = 0;
-            self.send_own(&format, 0)?;
+            self.send_artificial(&format, 0)?;
         }
         Ok(())
     }
 
-    /// Sends an event in the place of one that has this header.
+    /// Sends an event instead of one that has this header.
     fn send(
         &mut self,
         header: &EventHeader,
@@ -478,7 +478,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Sends an event that is in no file.
-    fn send_own(&mut self, event: &impl EncodeEvent, end_log_pos: u32) -> Result<(), Failure> {
+    fn send_artificial(&mut self, event: &impl EncodeEvent, end_log_pos: u32) -> Result<(), Failure> {
         let header = EventHeader {
             timestamp: 0,
             event_type: event.event_type(),

@@ -1,19 +1,19 @@
 //! How soon after one batch a follower is sent the next.
 //!
-//! Each look at the log costs the machine some tens of microseconds, for each follower and each
-//! group of commits: two threads are woken, the server's and the follower's, to pass on a few
+//! Each read of the log's end costs the machine some tens of microseconds, for each follower and
+//! each commit group: two threads are woken, the server's and the follower's, to pass on a few
 //! hundred bytes. Where groups follow each other fast, followers that take them one by one take a
-//! noticeable part of the processors from those who commit. So behind each batch a follower rests,
-//! the longer the more of them there are, and gathers what comes meanwhile. It sleeps without
-//! waiting for the log, so that nobody who commits has to wake it, and all of them sleep until the
-//! same moment: the first look brings what is new into the processor's memory for all. After a rest
-//! in which nothing came a follower is sent what comes next at once.
+//! noticeable part of the CPUs from the sessions that commit. So after each batch a follower's
+//! stream sleeps, the longer the more of them there are, and collects what comes meanwhile. It
+//! sleeps without waiting for the log, so that no committing session has to wake it, and all of
+//! them sleep until the same moment: the first read brings the new bytes into the CPU's cache for
+//! all. If nothing came during that time the follower is sent what comes next at once.
 
 use binlog::log::{Following, Log};
 use std::thread;
 use std::time::Duration;
 
-/// All followers together look this often, with even looks: 2,000 times a second.
+/// All followers together read the log's end at this interval, evenly: 2,000 times a second.
 const APART: Duration = Duration::from_micros(500);
 /// But each of them after this time at the latest.
 const APART_MAX: Duration = Duration::from_millis(5);
@@ -29,8 +29,8 @@ impl<'a> Pace<'a> {
         Self { log, following: log.follow() }
     }
 
-    /// Waits until the next batch is due. To be called behind a batch.
-    pub(super) fn keep(&self) {
+    /// Waits until the next batch is due. To be called after a batch.
+    pub(super) fn wait_until_due(&self) {
         thread::sleep(until_due(self.log.monotonic(), apart(self.following.count())));
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn followers_look_at_the_same_moments() {
+    fn followers_read_at_the_same_moments() {
         let due = |now: u64| {
             let now = Duration::from_micros(now);
             now + until_due(now, APART_MAX)

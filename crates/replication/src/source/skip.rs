@@ -1,7 +1,7 @@
 //! Transactions that the reader has: not sent, and not even read.
 //!
-//! A reader whose position should move all the same is told of the place behind them by a
-//! heartbeat: before the next event that it gets, at the end of what there is, and whenever its
+//! A heartbeat reports the position after them, so that the reader's own position moves all the
+//! same: before the next event that it gets, at the end of what there is, and whenever its
 //! heartbeat period has passed.
 
 use binlog::LogPosition;
@@ -10,16 +10,16 @@ use binlog::gtid::{GtidSet, Source};
 use binlog::log::LogEvent;
 use std::time::Duration;
 
-/// What is left out of a stream.
+/// What a stream skips.
 pub(super) struct Skip<'a> {
     has: Option<&'a GtidSet>,
-    /// Behind the groups that were skipped since the last event, and since when (monotonic).
-    untold: Option<(LogPosition, Duration)>,
+    /// After the groups that were skipped since the last event, and since when (monotonic).
+    unreported: Option<(LogPosition, Duration)>,
 }
 
 impl<'a> Skip<'a> {
     pub(super) fn new(has: Option<&'a GtidSet>) -> Self {
-        Self { has, untold: None }
+        Self { has, unreported: None }
     }
 
     /// The end of the group that this event begins, if the reader has it.
@@ -35,16 +35,16 @@ impl<'a> Skip<'a> {
         Ok(is_there.then(|| LogPosition::new(event.file, end)))
     }
 
-    /// A group was skipped. True if the reader has heard nothing for so long that it should be told
-    /// at once.
+    /// A group was skipped. True if nothing was sent for so long that the position should be
+    /// reported at once.
     pub(super) fn skipped(&mut self, end: LogPosition, now: Duration, heartbeat: Option<Duration>) -> bool {
-        let since = self.untold.map_or(now, |(_, since)| since);
-        self.untold = Some((end, since));
+        let since = self.unreported.map_or(now, |(_, since)| since);
+        self.unreported = Some((end, since));
         heartbeat.is_some_and(|heartbeat| now.saturating_sub(since) >= heartbeat)
     }
 
-    /// The place that the reader is to be told of, once.
-    pub(super) fn take_untold(&mut self) -> Option<LogPosition> {
-        self.untold.take().map(|(end, _)| end)
+    /// The position to report, once.
+    pub(super) fn take_unreported(&mut self) -> Option<LogPosition> {
+        self.unreported.take().map(|(end, _)| end)
     }
 }

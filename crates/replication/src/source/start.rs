@@ -1,4 +1,4 @@
-//! Where a reader is to begin: at a place that it names, or at the first transaction that it has
+//! Where a reader is to begin: at a position that it names, or at the first transaction that it has
 //! not got.
 //!
 //! By GTIDs the walk goes from the newest file back to the first one in front of which the reader
@@ -12,7 +12,7 @@ use binlog::log::{Log, LogError};
 /// An error's text may be this long: what a replica has room for, less the words around.
 const TEXT_MAX: usize = 1024;
 
-/// The place where a stream begins.
+/// The position where a stream begins.
 pub(super) struct Start {
     pub(super) position: LogPosition,
     /// The reader goes on in a file of which it has transactions, so that the file's own beginning
@@ -20,7 +20,7 @@ pub(super) struct Start {
     pub(super) resumes: bool,
 }
 
-/// The place that the request means.
+/// The position that the request names.
 pub(super) fn find(log: &Log, request: &Request<'_>) -> Result<Start, DumpError> {
     let start = match &request.has {
         Some(has) if request.file.is_empty() => by_gtids(log, has)?,

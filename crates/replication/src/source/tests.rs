@@ -30,7 +30,7 @@ fn commit(log: &Log, xid: u64) -> LogPosition {
 struct Replica {
     lines: Vec<String>,
     fde: FormatDescription,
-    looks: u32,
+    polls: u32,
     unflushed: bool,
     gone: bool,
 }
@@ -39,7 +39,7 @@ impl Replica {
     fn new(checksum: ChecksumAlgorithm) -> Self {
         let mut fde = FormatDescription::new("8.4.8", 0);
         fde.checksum = checksum;
-        Self { lines: Vec::new(), fde, looks: 0, unflushed: false, gone: false }
+        Self { lines: Vec::new(), fde, polls: 0, unflushed: false, gone: false }
     }
 }
 
@@ -72,8 +72,8 @@ impl Stream for Replica {
     }
 
     fn is_interrupted(&mut self) -> bool {
-        self.looks += 1;
-        self.looks > 40
+        self.polls += 1;
+        self.polls > 40
     }
 
     fn is_gone(&mut self) -> bool {
@@ -228,14 +228,14 @@ fn a_replica_that_goes_by_gtids_is_sent_what_it_lacks() {
     let whole = [one.clone(), xid(11), xid(12), xid(13), rotate.clone(), two.clone(), xid(14)];
     assert_eq!(found(""), whole);
     assert_eq!(found("00000000-0000-0000-0000-000000000001:1-9"), whole, "others' transactions say nothing");
-    // The place moves over what is skipped: before the next event, and at the end.
+    // The position moves over what is skipped: before the next event, and at the end.
     let from_third = [one.clone(), heartbeat(1, second_end), xid(13), rotate.clone(), two.clone(), xid(14)];
     assert_eq!(found("U:1-2"), from_third);
     let hole = [one, xid(11), heartbeat(1, second_end), xid(13), rotate, two.clone(), heartbeat(2, last_end)];
     assert_eq!(found("U:2:4"), hole);
     assert_eq!(found("U:1-3"), [two.clone(), xid(14)]);
     assert_eq!(found("U:1-4"), [two, heartbeat(2, last_end)]);
-    // With a file's name, the place is this and the transactions are skipped all the same.
+    // With a file's name, the position is this and the transactions are skipped all the same.
     let named = Request { file: b"binlog.000001", offset: first_end, ..auto_position("U:2-4") };
     let named = lines(&log, &named).unwrap();
     assert!(!named.iter().any(|line| line.starts_with("xid")), "{named:?}");

@@ -76,12 +76,12 @@ impl<'a> Acknowledged<'a> {
     }
 
     /// Sends what was held back.
-    fn release(&mut self, is_last: bool) -> io::Result<()> {
+    fn release(&mut self, is_reserved: bool) -> io::Result<()> {
         if self.held.is_empty() {
             return Ok(());
         }
         let (held, end, since) = (std::mem::take(&mut self.held), self.held_end, self.since);
-        let asks = is_last && self.follower.as_mut().is_some_and(|follower| follower.ask(end, since));
+        let asks = is_reserved && self.follower.as_mut().is_some_and(|follower| follower.ask(end, since));
         self.send(&held, asks)?;
         self.held = held;
         self.held.clear();
@@ -112,7 +112,7 @@ fn may_be_last(event_type: EventType) -> bool {
 impl Stream for Acknowledged<'_> {
     fn event(&mut self, event: &[u8]) -> io::Result<()> {
         let event_type = event.get(4).map_or(EventType(0), |&code| EventType(code));
-        // Behind a transaction comes another one, or the file's end.
+        // After a transaction comes another one, or the file's end.
         self.release(matches!(event_type, EventType::ROTATE | EventType::STOP))?;
         if may_be_last(event_type) {
             self.held.extend_from_slice(event);
@@ -149,11 +149,11 @@ impl Stream for Acknowledged<'_> {
         }
     }
 
-    fn rest(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+    fn wait_for_more(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
         let patience = if log.durable() > from { Duration::ZERO } else { patience };
-        let (has_answer, has_rung) = self.packets.seat.wait_readable(self.rung.as_fd(), patience)?;
+        let (has_answer, has_rung) = self.packets.slot.wait_readable(self.rung.as_fd(), patience)?;
         if has_rung {
-            // Nothing to read means that somebody did; there is nobody else.
+            // The counter of an eventfd is reset by reading; only this thread reads it.
             let _ = rustix::io::read(&*self.rung, &mut [0; 8]);
         }
         self.since = log.monotonic();

@@ -28,19 +28,19 @@ const GTID_POS: &[u8] = b"SELECT binlog_gtid_pos(";
 /// it is.
 pub(super) fn wishes(client: &Client<'_>, request: &BinlogDump<'_>) -> Option<Wishes> {
     let session = &client.session;
-    told(session, "mariadb_slave_capability")?;
-    let state = told(session, "slave_connect_state");
+    replica_variable(session, "mariadb_slave_capability")?;
+    let state = replica_variable(session, "slave_connect_state");
     if state.is_none() && matches!(client.reader, Reader::MariadbBinlog | Reader::PyMySql) {
         return None;
     }
-    let until = told(session, "slave_until_gtid").and_then(|text| {
+    let until = replica_variable(session, "slave_until_gtid").and_then(|text| {
         let gtids: Vec<MariadbGtid> = text.split(',').filter_map(mariadb::parse).collect();
         gtids.into_iter().find(|gtid| gtid.domain_id == mariadb::DOMAIN)
     });
     Some(Wishes { state, annotations: request.flags & ANNOTATIONS != 0, until })
 }
 
-fn told(session: &Session, name: &str) -> Option<String> {
+fn replica_variable(session: &Session, name: &str) -> Option<String> {
     match session.user_variable(name) {
         Datum::Null => None,
         value => Some(String::from_utf8_lossy(&value.to_bytes()).into_owned()),
@@ -60,25 +60,25 @@ pub(crate) fn answer(client: &mut Client<'_>, sql: &[u8]) {
     let Some(arguments) = sql.strip_prefix(GTID_POS) else {
         return super::answer(client, "@@GLOBAL.gtid_domain_id", Some(&mariadb::DOMAIN.to_string()));
     };
-    // It tells of the log what the log's readers may know.
+    // It says of the log what the log's readers may know.
     if let Err(e) = client.session.need_privilege("REPLICATION SLAVE") {
         let reply = client.failed(&e);
         return client.connection.write_error(&reply);
     }
     let log = client.server.database.log().clone();
-    let found = place(arguments).map(|(file, offset)| mariadb::gtid_at(&log, file, offset));
+    let found = position_arguments(arguments).map(|(file, offset)| mariadb::gtid_at(&log, file, offset));
     match found {
         Some(Ok(gtid)) => {
             let text = gtid.map_or_else(String::new, |gtid| gtid.to_string());
             super::answer(client, "binlog_gtid_pos()", Some(&text));
         }
-        // MariaDB's function gives NULL for a place that is not there.
+        // MariaDB's function gives NULL for a position that is not there.
         _ => super::answer(client, "binlog_gtid_pos()", None),
     }
 }
 
 /// The function's arguments as replicas write them: `'file',offset)`.
-fn place(arguments: &[u8]) -> Option<(&[u8], u64)> {
+fn position_arguments(arguments: &[u8]) -> Option<(&[u8], u64)> {
     let rest = arguments.strip_prefix(b"'")?;
     let end = rest.iter().position(|&c| c == b'\'')?;
     let offset = std::str::from_utf8(&rest[end + 1..]).ok()?.strip_prefix(',')?.strip_suffix(')')?;
@@ -90,11 +90,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_read_from_the_call() {
-        assert_eq!(place(b"'binlog.000001',4)"), Some((&b"binlog.000001"[..], 4)));
-        assert_eq!(place(b"'b', 197)"), Some((&b"b"[..], 197)));
+    fn the_position_is_read_from_the_call() {
+        assert_eq!(position_arguments(b"'binlog.000001',4)"), Some((&b"binlog.000001"[..], 4)));
+        assert_eq!(position_arguments(b"'b', 197)"), Some((&b"b"[..], 197)));
         for wrong in ["", "'", "'a'", "'a',", "'a',x)", "'a',4", "4)"] {
-            assert_eq!(place(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(position_arguments(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! The file has the format description of the first one read, Previous_gtids that name all before
 //! the part, the part's transactions, and Stop. Events are moved, not changed: `end_log_pos` and
-//! checksum are those of their new places. Behind the first file read, logical timestamps are
+//! checksum are those of their new offsets. After the first file read, logical timestamps are
 //! raised, so that they grow on.
 
 use super::arguments::{Arguments, Takes};
 use super::input::{LogFile, log_files, opens_group};
 use super::output::NewFile;
 use super::point::{Side, UNTIL, Until};
-use super::transactions::{Told, walk};
+use super::transactions::{WalkItem, walk};
 use super::{Outcome, ToolError};
 use binlog::event::{
     ChecksumAlgorithm, Event, EventHeader, EventOrigin, EventType, FormatDescription, GtidEvent, MAGIC,
@@ -118,8 +118,8 @@ impl<'a> Cut<'a> {
         let (mut begun, mut over) = (self.begun, false);
         let mut before = GtidSet::new();
         let is_first_file = self.format.is_none();
-        let walked = walk(env, file, &mut |told| {
-            let Told::Transaction(transaction) = told else { return Ok(ControlFlow::Continue(())) };
+        let walked = walk(env, file, &mut |item| {
+            let WalkItem::Transaction(transaction) = item else { return Ok(ControlFlow::Continue(())) };
             if !begun {
                 let mut this = GtidSet::new();
                 transaction.name.add_to(&mut this);
@@ -127,7 +127,7 @@ impl<'a> Cut<'a> {
                     || self.from.gtid.as_ref().is_some_and(|from| this.is_subset(from) && !this.is_empty());
             }
             let side = self.until.side(file, transaction);
-            if side == Side::Behind {
+            if side == Side::After {
                 over = true;
                 return Ok(ControlFlow::Break(()));
             }
@@ -195,7 +195,7 @@ impl<'a> Cut<'a> {
                 bytes[EventHeader::FLAGS_OFFSET] &= !(flags::BINLOG_IN_USE as u8);
                 self.out.append(&bytes)?;
                 self.last_origin = origin(raw);
-                self.append_own(&PreviousGtids(self.previous.clone()), format.checksum)?;
+                self.append_artificial(&PreviousGtids(self.previous.clone()), format.checksum)?;
                 self.format = Some(format);
                 Ok(())
             }
@@ -207,7 +207,7 @@ impl<'a> Cut<'a> {
         }
     }
 
-    fn append_own(
+    fn append_artificial(
         &mut self,
         event: &impl binlog::event::EncodeEvent,
         checksum: ChecksumAlgorithm,
@@ -243,7 +243,7 @@ impl<'a> Cut<'a> {
             return Err(ToolError::Refused(format!("{} is not in these files", self.until)));
         }
         let checksum = self.format.as_ref().map_or(ChecksumAlgorithm::Crc32, |f| f.checksum);
-        self.append_own(&StopEvent, checksum)?;
+        self.append_artificial(&StopEvent, checksum)?;
         let transactions = self.transactions;
         let bytes = self.out.finish()?;
         Ok(format!("{transactions} transactions, {bytes} bytes"))

@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Takes};
 use super::input::{LogFile, log_files};
-use super::transactions::{Name, Told, Transaction, walk};
+use super::transactions::{Name, Transaction, WalkItem, walk};
 use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use binlog::event::{Decoder, Event, EventError, FormatDescription, TableMapEvent};
 use binlog::file::FileError;
@@ -40,7 +40,7 @@ pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolEr
     let files = log_files(env, &arguments)?;
     let mut found = 0_u64;
     for file in &files {
-        let flow = look(&**env, file, &wanted, &mut found)?;
+        let flow = search_file(&**env, file, &wanted, &mut found)?;
         if flow.is_break() {
             break;
         }
@@ -71,7 +71,7 @@ fn wanted(arguments: &Arguments) -> Result<Wanted, ToolError> {
     }
 }
 
-fn look(
+fn search_file(
     env: &dyn Env,
     file: &LogFile,
     wanted: &Wanted,
@@ -80,8 +80,8 @@ fn look(
     let mut decoder = Decoder::new(FormatDescription::new("", 0));
     let mut is_hit = false;
     let mut is_over = false;
-    walk(env, file, &mut |told| match told {
-        Told::Event(raw) => {
+    walk(env, file, &mut |item| match item {
+        WalkItem::Event(raw) => {
             if let Wanted::Table { database, table, value } = wanted {
                 let broken = |source| file.error(FileError::Event { at: raw.start, source });
                 let (header, event) = decoder.decode(raw.bytes).map_err(broken)?;
@@ -94,7 +94,7 @@ fn look(
             }
             Ok(ControlFlow::Continue(()))
         }
-        Told::Transaction(transaction) => {
+        WalkItem::Transaction(transaction) => {
             let is_wanted = match wanted {
                 Wanted::Gtids(set) => {
                     let mut this = GtidSet::new();
@@ -108,7 +108,7 @@ fn look(
                 Wanted::Table { .. } => std::mem::take(&mut is_hit),
             };
             if is_wanted {
-                tell(file, transaction);
+                print_transaction(file, transaction);
                 *found += 1;
                 is_over = match wanted {
                     Wanted::Gtids(set) => u128::from(*found) >= set.count(),
@@ -122,7 +122,7 @@ fn look(
     Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 }
 
-fn tell(file: &LogFile, transaction: &Transaction) {
+fn print_transaction(file: &LogFile, transaction: &Transaction) {
     let Transaction { name, start, end, committed } = transaction;
     println!("{}:{start}  end {end}  committed {}  {name}", file.name, moment(*committed));
 }

@@ -7,7 +7,7 @@
 
 use binlog::event::{Event, QueryEvent};
 
-/// The transaction at a place of a file.
+/// The transaction at an offset of a file.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     open: Option<Open>,
@@ -26,7 +26,7 @@ struct Open {
 
 /// What an event is to its transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum GroupMembership {
     Outside,
     Inside,
     /// Its last event.
@@ -39,8 +39,13 @@ impl Groups {
         self.open.map(|open| open.start)
     }
 
-    /// The event at `start..end`; `Err` tells what does not fit.
-    pub(super) fn step(&mut self, start: u64, end: u64, event: &Event<'_>) -> Result<Step, String> {
+    /// The event at `start..end`; `Err` says what does not fit.
+    pub(super) fn advance(
+        &mut self,
+        start: u64,
+        end: u64,
+        event: &Event<'_>,
+    ) -> Result<GroupMembership, String> {
         match event {
             Event::Gtid(gtid) => {
                 let length = gtid.commit.map(|commit| commit.transaction_length).filter(|&n| n > 0);
@@ -53,18 +58,22 @@ impl Groups {
         }
     }
 
-    fn begin(&mut self, new: Open) -> Result<Step, String> {
+    fn begin(&mut self, new: Open) -> Result<GroupMembership, String> {
         self.has_gtids = true;
         match self.open.replace(new) {
             Some(open) => Err(format!("a transaction begins inside the one at {}", open.start)),
-            None => Ok(Step::Inside),
+            None => Ok(GroupMembership::Inside),
         }
     }
 
-    fn go_on(&mut self, end: u64, event: &Event<'_>) -> Result<Step, String> {
+    fn go_on(&mut self, end: u64, event: &Event<'_>) -> Result<GroupMembership, String> {
         let Some(open) = &mut self.open else {
             let belongs = !stands_alone(event) && self.has_gtids;
-            return if belongs { Err("an event outside any transaction".into()) } else { Ok(Step::Outside) };
+            return if belongs {
+                Err("an event outside any transaction".into())
+            } else {
+                Ok(GroupMembership::Outside)
+            };
         };
         let start = open.start;
         if stands_alone(event) && !matches!(event, Event::Ignorable(_) | Event::Unknown(_)) {
@@ -83,10 +92,14 @@ impl Groups {
             None => may_end,
         };
         if !is_over {
-            return Ok(Step::Inside);
+            return Ok(GroupMembership::Inside);
         }
         self.open = None;
-        if may_end { Ok(Step::Ended) } else { Err(format!("the transaction at {start} has no end")) }
+        if may_end {
+            Ok(GroupMembership::Ended)
+        } else {
+            Err(format!("the transaction at {start} has no end"))
+        }
     }
 }
 
@@ -157,35 +170,35 @@ mod tests {
     }
 
     /// Steps through events of ten bytes each, from 100 on.
-    fn steps(events: &[Event<'_>]) -> Vec<Result<Step, String>> {
+    fn memberships(events: &[Event<'_>]) -> Vec<Result<GroupMembership, String>> {
         let mut groups = Groups::default();
-        (10..).zip(events).map(|(i, event)| groups.step(i * 10, i * 10 + 10, event)).collect()
+        (10..).zip(events).map(|(i, event)| groups.advance(i * 10, i * 10 + 10, event)).collect()
     }
 
     #[test]
     fn a_length_ends_a_transaction() {
-        use Step::{Ended, Inside, Outside};
+        use GroupMembership::{Ended, Inside, Outside};
         let events = [gtid(Some(30)), query("BEGIN"), Event::Xid(XidEvent(1)), Event::Stop];
-        let found: Result<Vec<_>, _> = steps(&events).into_iter().collect();
+        let found: Result<Vec<_>, _> = memberships(&events).into_iter().collect();
         assert_eq!(found.unwrap(), [Inside, Inside, Ended, Outside]);
         let events =
             [gtid(Some(30)), query("create table t select 1 start transaction"), Event::Xid(XidEvent(1))];
-        assert_eq!(steps(&events)[2], Ok(Ended));
+        assert_eq!(memberships(&events)[2], Ok(Ended));
     }
 
     #[test]
     fn statements_end_one_that_has_no_length() {
-        use Step::{Ended, Inside};
+        use GroupMembership::{Ended, Inside};
         let events =
             [gtid(None), query("begin"), query("INSERT"), query("COMMIT"), gtid(None), query("DROP")];
-        let found: Result<Vec<_>, _> = steps(&events).into_iter().collect();
+        let found: Result<Vec<_>, _> = memberships(&events).into_iter().collect();
         assert_eq!(found.unwrap(), [Inside, Inside, Inside, Ended, Inside, Ended]);
     }
 
     #[test]
     fn what_does_not_fit_is_told() {
         let check = |events: &[Event<'_>], expected: &str| {
-            let last = steps(events).pop().unwrap().unwrap_err();
+            let last = memberships(events).pop().unwrap().unwrap_err();
             assert!(last.contains(expected), "{last}");
         };
         check(&[gtid(Some(30)), gtid(Some(30))], "begins inside the one at 100");

@@ -2,8 +2,8 @@
 //!
 //! A file is named by its path; `-` is standard input; a data directory stands for the files that
 //! its index lists; with `--server` names are those of a server's files, all of them if none is
-//! given. A file that is in use ends at its last whole event: what is behind, zeros or half an
-//! event, belongs to nobody yet.
+//! given. A file that is in use ends at its last whole event: what follows, zeros or half an
+//! event, is not part of the log yet.
 
 use super::ToolError;
 use super::arguments::Arguments;

@@ -34,7 +34,7 @@ pub(super) enum Side {
     Before,
     /// It is the last.
     Last,
-    Behind,
+    After,
 }
 
 impl Until {
@@ -62,19 +62,19 @@ impl Until {
         match self {
             Self::End => Side::Before,
             Self::Position { file: name, .. } if *name != file.name => Side::Before,
-            Self::Position { offset, .. } if transaction.end > *offset => Side::Behind,
+            Self::Position { offset, .. } if transaction.end > *offset => Side::After,
             Self::Position { .. } => Side::Before,
             Self::Gtid(wanted) => {
                 let mut this = GtidSet::new();
                 transaction.name.add_to(&mut this);
                 if this == *wanted { Side::Last } else { Side::Before }
             }
-            Self::Time(time) if transaction.committed >= *time => Side::Behind,
+            Self::Time(time) if transaction.committed >= *time => Side::After,
             Self::Time(_) => Side::Before,
         }
     }
 
-    /// True where all transactions of later files are behind it.
+    /// True where all transactions of later files are after it.
     pub(super) fn ends_with(&self, file: &LogFile) -> bool {
         matches!(self, Self::Position { file: name, .. } if *name == file.name)
     }

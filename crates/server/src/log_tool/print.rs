@@ -46,7 +46,7 @@ pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolEr
     };
     let mut output = Output::new(Printer::new(&arguments));
     let walked = walk(&**env, &files, &selection, &mut |file, event| output.print(file, event));
-    // What was printed before an error leads to its place.
+    // What was printed before an error leads to its offset.
     output.finish()?;
     walked.map(|()| Outcome::Done)
 }

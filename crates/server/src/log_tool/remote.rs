@@ -2,7 +2,7 @@
 //! COM_BINLOG_DUMP, to its end.
 //!
 //! A file comes as the bytes that it has on the server: what the server makes up for replicas, the
-//! events of its stream that are in no file, is left out, and the stream ends where the next file
+//! events of its stream that are in no file, is omitted, and the stream ends where the next file
 //! begins.
 
 use super::ToolError;
@@ -111,7 +111,7 @@ impl Remote {
 /// The bytes of one file, as they come.
 struct Stream {
     client: Client,
-    /// What was not read yet is behind `at`.
+    /// What was not read yet is after `at`.
     bytes: Vec<u8>,
     at: usize,
     /// An event of the file came.
@@ -137,7 +137,7 @@ impl Stream {
         let made_up = header.flags & flags::ARTIFICIAL != 0
             || matches!(header.event_type, EventType::HEARTBEAT | EventType::HEARTBEAT_V2);
         if header.event_type == EventType::ROTATE && made_up {
-            // The first one names this file, the next one the file behind it.
+            // The first one names this file, the next one the file after it.
             self.is_over = self.has_events;
         } else if !made_up {
             self.has_events = true;

@@ -1,12 +1,12 @@
 //! `duramen binlog replay`: point-in-time recovery.
 //!
-//! The log is the database's only log, so a copy of the data directory and the log files behind it
+//! The log is the database's only log, so a copy of the data directory and the log files after it
 //! are all that any later state is made of: recovery at a start replays what the tables lack.
 //!
 //! 1. plan     The base's log and the later files are put in one row; each must go on where the one
 //!    before ends (`chain`). The point is looked for in what the base lacks.
-//! 2. copy     Base and log files go to a folder beside the new data directory, the last file up to
-//!    the point (`copy`).
+//! 2. copy     Base and log files go to a folder next to the new data directory, the last file up
+//!    to the point (`copy`).
 //! 3. recover  The database is opened there and closed again: tables and log are at the point.
 //! 4. name     The folder gets its name.
 //!
@@ -69,7 +69,7 @@ pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolEr
     Copy::new(&**env, &base, &unfinished.path).all(&plan, arguments.has("keep-uuid"))?;
     recover(env, &unfinished.path, &plan)?;
     unfinished.finish(&target)?;
-    tell(&plan, &target, (env.monotonic() - begun).as_secs_f64());
+    print_summary(&plan, &target, (env.monotonic() - begun).as_secs_f64());
     Ok(Outcome::Done)
 }
 
@@ -78,11 +78,11 @@ fn say(text: impl std::fmt::Display) {
     eprintln!("duramen binlog replay: {text}");
 }
 
-fn tell(plan: &Plan, target: &Path, seconds: f64) {
+fn print_summary(plan: &Plan, target: &Path, seconds: f64) {
     let added = plan.transactions;
     println!(
         "replayed {added} transactions behind the base, {} bytes of log, in {seconds:.1} s",
-        plan.bytes_behind
+        plan.bytes_after_base
     );
     println!("ended at {}:{}, {}", plan.last_name(), plan.last_end, plan.ended_with());
     println!("gtid_executed: {}", plan.executed.to_string().replace('\n', ""));
@@ -156,10 +156,10 @@ fn recover(env: &Arc<dyn Env>, path: &Path, plan: &Plan) -> Result<(), ToolError
         Ok(_) => return Err(wrong("its options are not understood".into())),
         Err(e) => return Err(wrong(e.to_string())),
     };
-    say(format_args!("replaying {} bytes of log", plan.bytes_behind));
-    let tell = |seconds| say(format_args!("replaying, {seconds} s"));
+    say(format_args!("replaying {} bytes of log", plan.bytes_after_base));
+    let report = |seconds| say(format_args!("replaying, {seconds} s"));
     let executed =
-        while_telling(tell, || open_and_close(env, path, &options)).map_err(|e| wrong(e.to_string()))?;
+        while_reporting(report, || open_and_close(env, path, &options)).map_err(|e| wrong(e.to_string()))?;
     if executed != plan.executed {
         return Err(wrong(format!("it ended at gtid_executed {executed}, not at {}", plan.executed)));
     }
@@ -180,7 +180,7 @@ fn open_and_close(
 }
 
 /// Tells every few seconds that something goes on, and for how many it has.
-pub(crate) fn while_telling<T>(tell: impl Fn(u64) + Send, work: impl FnOnce() -> T) -> T {
+pub(crate) fn while_reporting<T>(report: impl Fn(u64) + Send, work: impl FnOnce() -> T) -> T {
     const PAUSE: Duration = Duration::from_secs(5);
     let (done, over) = channel::<()>();
     std::thread::scope(|scope| {
@@ -188,7 +188,7 @@ pub(crate) fn while_telling<T>(tell: impl Fn(u64) + Send, work: impl FnOnce() ->
             let mut seconds = 0;
             while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(PAUSE) {
                 seconds += PAUSE.as_secs();
-                tell(seconds);
+                report(seconds);
             }
         });
         let result = work();

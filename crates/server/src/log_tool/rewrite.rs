@@ -6,7 +6,7 @@
 //! readers in step, and memory stays that of one event.
 
 use super::arguments::{Arguments, Takes};
-use super::group::{Groups, Step};
+use super::group::{GroupMembership, Groups};
 use super::input::{LogFile, log_files, opens_group};
 use super::output::NewFile;
 use super::{EXPANDED_MAX, Outcome, ToolError};
@@ -99,14 +99,14 @@ impl Rules {
     }
 }
 
-/// One reader's way through the file.
+/// The state of one pass over the file.
 struct Rewriter<'a> {
     rules: &'a Rules,
     decoder: Decoder,
     /// The numbers of dropped tables in this statement.
     dropped: HashSet<u64>,
     /// The statement has row events that are kept.
-    keeps_rows: bool,
+    has_rows: bool,
 }
 
 /// Takes an event without its checksum, its length that of these bytes.
@@ -115,7 +115,7 @@ type Emit<'a> = &'a mut dyn FnMut(Vec<u8>) -> Result<(), ToolError>;
 impl<'a> Rewriter<'a> {
     fn new(rules: &'a Rules) -> Self {
         let decoder = Decoder::new(FormatDescription::new("", 0));
-        Self { rules, decoder, dropped: HashSet::new(), keeps_rows: false }
+        Self { rules, decoder, dropped: HashSet::new(), has_rows: false }
     }
 
     /// Gives what becomes of an event to `emit`; `Err` is the event's.
@@ -173,7 +173,7 @@ impl<'a> Rewriter<'a> {
             if EventHeader::decode(bytes).is_ok_and(|h| h.event_type == EventType::TRANSACTION_PAYLOAD) {
                 return Ok(Err(EventError::Malformed("transaction payload inside another")));
             }
-            // Inside a payload there are no places; outside there are.
+            // Inside a payload there are no offsets; outside there are.
             let mut bytes = bytes.to_vec();
             let end = EventHeader::END_LOG_POS_OFFSET;
             if let Some(place) = bytes.get_mut(end..end + 4) {
@@ -239,12 +239,12 @@ impl<'a> Rewriter<'a> {
     fn rows(&mut self, header: &EventHeader, rows: &RowsEvent<'_>, plain: Vec<u8>) -> Option<Vec<u8>> {
         let ends = rows.flags & rows_flags::STMT_END != 0;
         let is_dropped = self.dropped.contains(&rows.table_id);
-        let kept_before = self.keeps_rows;
-        self.keeps_rows = !ends && (kept_before || !is_dropped);
+        let had_rows = self.has_rows;
+        self.has_rows = !ends && (had_rows || !is_dropped);
         if ends {
             self.dropped.clear();
         }
-        match (is_dropped, ends && kept_before) {
+        match (is_dropped, ends && had_rows) {
             (false, _) => Some(plain),
             // Another table's rows still need their statement's end.
             (true, true) => Some(encoded(header, &statement_end())),
@@ -268,7 +268,7 @@ fn statement_end() -> RowsEvent<'static> {
     }
 }
 
-/// An event in the place of the one with this header.
+/// An event instead of the one with this header.
 fn encoded(header: &EventHeader, event: &impl EncodeEvent) -> Vec<u8> {
     let origin =
         EventOrigin { timestamp: header.timestamp, server_id: header.server_id, flags: header.flags };
@@ -294,8 +294,8 @@ fn set_length(event: &mut [u8]) {
 /// Both readers, and the new file.
 struct Walk<'a> {
     file: &'a LogFile,
-    ahead: (FileReader, Rewriter<'a>),
-    behind: (FileReader, Rewriter<'a>),
+    measuring: (FileReader, Rewriter<'a>),
+    writing: (FileReader, Rewriter<'a>),
     rules: &'a Rules,
     groups: Groups,
     out: NewFile,
@@ -306,24 +306,33 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(env: &dyn Env, file: &'a LogFile, rules: &'a Rules, out: NewFile) -> Result<Self, ToolError> {
-        let way = || Ok::<_, ToolError>((file.open(env)?, Rewriter::new(rules)));
-        let (ahead, behind) = (way()?, way()?);
+        let pass = || Ok::<_, ToolError>((file.open(env)?, Rewriter::new(rules)));
+        let (measuring, writing) = (pass()?, pass()?);
         let checksum = ChecksumAlgorithm::Off;
-        Ok(Self { file, ahead, behind, rules, groups: Groups::default(), out, checksum, transactions: 0 })
+        Ok(Self {
+            file,
+            measuring,
+            writing,
+            rules,
+            groups: Groups::default(),
+            out,
+            checksum,
+            transactions: 0,
+        })
     }
 
     /// Transactions and bytes written.
     fn all(mut self) -> Result<(u64, u64), ToolError> {
-        while let Some((end, length)) = self.look_ahead()? {
-            self.follow(end, length)?;
+        while let Some((end, length)) = self.measure_next()? {
+            self.write_up_to(end, length)?;
         }
         Ok((self.transactions, self.out.finish()?))
     }
 
     /// Goes over one transaction, or an event outside: where it ends, and how many bytes will
     /// follow a GTID event. `None` at the end, which an unfinished transaction is too.
-    fn look_ahead(&mut self) -> Result<Option<(u64, u64)>, ToolError> {
-        let (reader, rewriter) = &mut self.ahead;
+    fn measure_next(&mut self) -> Result<Option<(u64, u64)>, ToolError> {
+        let (reader, rewriter) = &mut self.measuring;
         let mut length = 0;
         let file = self.file;
         loop {
@@ -353,20 +362,20 @@ impl<'a> Walk<'a> {
             let format = rewriter.decoder.format();
             let event = binlog::event::decode(raw.bytes, format).map_err(broken)?;
             let wrong = |what| ToolError::Refused(format!("{}: at {start}: {what}", file.name));
-            match self.groups.step(start, end, &event).map_err(wrong)? {
-                Step::Inside => {}
-                Step::Ended => {
+            match self.groups.advance(start, end, &event).map_err(wrong)? {
+                GroupMembership::Inside => {}
+                GroupMembership::Ended => {
                     self.transactions += 1;
                     return Ok(Some((end, length)));
                 }
-                Step::Outside => return Ok(Some((end, length))),
+                GroupMembership::Outside => return Ok(Some((end, length))),
             }
         }
     }
 
     /// Writes what comes up to `end`.
-    fn follow(&mut self, end: u64, length: u64) -> Result<(), ToolError> {
-        let (reader, rewriter) = &mut self.behind;
+    fn write_up_to(&mut self, end: u64, length: u64) -> Result<(), ToolError> {
+        let (reader, rewriter) = &mut self.writing;
         let (out, checksum, file) = (&mut self.out, self.checksum, self.file);
         let strips = self.rules.strips_checksums;
         while reader.at() < end {
@@ -400,14 +409,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A GTID event, without checksum, that says the length of its transaction: itself, and `rest`
-/// bytes behind it.
-fn with_length(plain: Vec<u8>, rest: u64, checksum: ChecksumAlgorithm) -> Result<Vec<u8>, EventError> {
+/// A GTID event, without checksum, that says the length of its transaction: itself, and `following`
+/// bytes after it.
+fn with_length(plain: Vec<u8>, following: u64, checksum: ChecksumAlgorithm) -> Result<Vec<u8>, EventError> {
     let format = FormatDescription { checksum: ChecksumAlgorithm::Off, ..FormatDescription::new("", 0) };
     let header = EventHeader::decode(&plain)?;
     let Event::Gtid(mut event) = binlog::event::decode(&plain, &format)? else { return Ok(plain) };
     let added = if checksum == ChecksumAlgorithm::Crc32 { CHECKSUM_LEN as u64 } else { 0 };
-    let whole = |bytes: &[u8]| bytes.len() as u64 + added + rest;
+    let whole = |bytes: &[u8]| bytes.len() as u64 + added + following;
     let says = event.commit.map(|commit| commit.transaction_length);
     if says.is_none_or(|says| says == 0 || says == whole(&plain)) {
         return Ok(plain);

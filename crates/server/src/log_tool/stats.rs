@@ -5,7 +5,7 @@
 
 use super::arguments::Arguments;
 use super::input::{LogFile, log_files};
-use super::transactions::{Told, Transaction, walk};
+use super::transactions::{Transaction, WalkItem, walk};
 use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use crate::charts::{Field, commas, number, write_bars};
 use binlog::event::{Decoder, Event, EventError, EventHeader, FormatDescription, RowsKind};
@@ -21,8 +21,8 @@ use stdx::histogram::Histogram;
 
 /// More tables are counted as one.
 const TABLES_MAX: usize = 5000;
-/// So many are told.
-const TABLES_TOLD: usize = 40;
+/// The most that are printed.
+const TABLES_SHOWN: usize = 40;
 const LARGEST: usize = 10;
 /// Spans of time, and columns of the chart.
 const SPANS: usize = 64;
@@ -73,9 +73,9 @@ impl Stats {
     fn add(&mut self, env: &dyn Env, file: &LogFile) -> Result<(), ToolError> {
         self.files += 1;
         let mut decoder = Decoder::new(FormatDescription::new("", 0));
-        walk(env, file, &mut |told| {
-            match told {
-                Told::Event(raw) => {
+        walk(env, file, &mut |item| {
+            match item {
+                WalkItem::Event(raw) => {
                     let broken = |source| file.error(FileError::Event { at: raw.start, source });
                     self.events += 1;
                     self.bytes += raw.bytes.len() as u64;
@@ -85,7 +85,7 @@ impl Stats {
                     });
                     counted.map_err(broken)?;
                 }
-                Told::Transaction(transaction) => self.transaction(file, transaction),
+                WalkItem::Transaction(transaction) => self.transaction(file, transaction),
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -139,9 +139,9 @@ impl Stats {
         self.transactions += 1;
         self.sizes.record(size);
         self.rate.add(transaction.committed);
-        let place = self.largest.partition_point(|(other, ..)| *other >= size);
-        if place < LARGEST {
-            self.largest.insert(place, (size, file.name.clone(), transaction.clone()));
+        let index = self.largest.partition_point(|(other, ..)| *other >= size);
+        if index < LARGEST {
+            self.largest.insert(index, (size, file.name.clone(), transaction.clone()));
             self.largest.truncate(LARGEST);
         }
     }
@@ -177,13 +177,13 @@ impl Stats {
         let mut tables: Vec<_> = self.tables.iter().map(|(key, stats)| (name(key), *stats)).collect();
         tables.sort_by(|a, b| b.1.all_bytes().cmp(&a.1.all_bytes()).then_with(|| a.0.cmp(&b.0)));
         let mut others = self.other_tables;
-        for (_, more) in tables.iter().skip(TABLES_TOLD) {
+        for (_, more) in tables.iter().skip(TABLES_SHOWN) {
             for kind in 0..3 {
                 others.rows[kind] += more.rows[kind];
                 others.bytes[kind] += more.bytes[kind];
             }
         }
-        tables.truncate(TABLES_TOLD);
+        tables.truncate(TABLES_SHOWN);
         if others.all_bytes() > 0 {
             tables.push(("all others".into(), others));
         }

@@ -2,7 +2,7 @@
 //! passed by.
 
 use super::ToolError;
-use super::group::{Groups, Step};
+use super::group::{GroupMembership, Groups};
 use super::input::LogFile;
 use binlog::event::{
     Event, EventType, FormatDescription, MariadbGtid, RowsEvent, decode, decode_format_description,
@@ -64,27 +64,27 @@ pub(super) struct Transaction {
     pub(super) name: Name,
     /// Offset of its GTID event.
     pub(super) start: u64,
-    /// Offset behind its last event.
+    /// Offset after its last event.
     pub(super) end: u64,
     /// Microseconds since 1970; of files without commit timestamps the GTID event's second.
     pub(super) committed: UnixMicros,
 }
 
-/// What a walk over a file tells.
+/// What a walk over a file visits.
 #[derive(Debug)]
-pub(super) enum Told<'a> {
+pub(super) enum WalkItem<'a> {
     /// An event, in its order.
     Event(RawEvent<'a>),
     /// The transaction that ended with the last event.
     Transaction(&'a Transaction),
 }
 
-/// What is known of a file behind the walk.
+/// What is known of a file after the walk.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     /// Every GTID of the files before; `None` if it does not say.
     pub(super) previous: Option<GtidSet>,
-    /// Behind the last event that is in no transaction that has no end.
+    /// After the last event that is in no transaction that has no end.
     pub(super) end: u64,
     /// Rotate ends it, and so the next file goes on from all that is in it.
     pub(super) rotates: bool,
@@ -94,7 +94,7 @@ pub(super) struct Walked {
 pub(super) fn walk(
     env: &dyn Env,
     file: &LogFile,
-    visit: &mut dyn FnMut(Told<'_>) -> Result<ControlFlow<()>, ToolError>,
+    visit: &mut dyn FnMut(WalkItem<'_>) -> Result<ControlFlow<()>, ToolError>,
 ) -> Result<Walked, ToolError> {
     let mut reader = file.open(env)?;
     let mut format = FormatDescription::new("", 0);
@@ -132,14 +132,14 @@ pub(super) fn walk(
         }
         let end = raw.end();
         let wrong = |what| ToolError::Refused(format!("{}: at {}: {what}", file.name, raw.start));
-        let step = groups.step(raw.start, end, &event).map_err(wrong)?;
-        let event_flow = visit(Told::Event(raw))?;
-        if step != Step::Inside {
+        let membership = groups.advance(raw.start, end, &event).map_err(wrong)?;
+        let event_flow = visit(WalkItem::Event(raw))?;
+        if membership != GroupMembership::Inside {
             walked.end = end;
         }
-        let flow = if step == Step::Ended {
+        let flow = if membership == GroupMembership::Ended {
             current.end = end;
-            visit(Told::Transaction(&current))?
+            visit(WalkItem::Transaction(&current))?
         } else {
             event_flow
         };

@@ -1,6 +1,7 @@
 //! `duramen binlog verify`: is a log whole, and is anything missing?
 //!
-//! 1. bytes      checksums, lengths, `end_log_pos` (the reader, and [`Verifier::place`])
+//! 1. bytes      checksums, lengths, `end_log_pos` (the reader, and
+//!    [`Verifier::check_end_log_pos`])
 //! 2. content    every event is decoded, every row to its last value ([`decode_all`])
 //! 3. structure  transactions begin, end, and have the length that they say
 //!    ([`group`](super::group))
@@ -8,7 +9,7 @@
 //!    ([`Verifier::order`])
 
 use super::arguments::Arguments;
-use super::group::{Groups, Step};
+use super::group::{GroupMembership, Groups};
 use super::input::{LogFile, log_files};
 use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid, PurgedGtids};
@@ -20,8 +21,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// So many problems of one file are told.
-const TOLD_MAX: u64 = 20;
+/// The most problems that are printed for one file.
+const PROBLEMS_SHOWN: u64 = 20;
 
 pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolError> {
     let arguments = Arguments::parse("verify", args, &remote::OPTIONS, &[])?;
@@ -68,7 +69,7 @@ struct Verifier<'a> {
     events: u64,
     transactions: u64,
     problems: u64,
-    /// GTIDs that Previous_gtids has, at this place, and no file: the next event may say that they
+    /// GTIDs that Previous_gtids has, at this offset, and no file: the next event may say that they
     /// were set as purged.
     missing: Option<(u64, GtidSet)>,
     /// Duramen wrote the file.
@@ -98,7 +99,7 @@ impl<'a> Verifier<'a> {
 
     fn problem(&mut self, at: u64, what: impl std::fmt::Display) {
         self.problems += 1;
-        match self.problems.cmp(&TOLD_MAX) {
+        match self.problems.cmp(&PROBLEMS_SHOWN) {
             std::cmp::Ordering::Less => println!("{}: at {at}: {what}", self.file.name),
             std::cmp::Ordering::Equal => println!("{}: at {at}: {what}; more are not told", self.file.name),
             std::cmp::Ordering::Greater => {}
@@ -135,12 +136,12 @@ impl<'a> Verifier<'a> {
             if self.problems == 0 { "sound".to_owned() } else { format!("{} problems", self.problems) };
         let (events, transactions) = (self.events, self.transactions);
         println!("{name}: {events} events in {size} bytes, {transactions} transactions, {closed}: {verdict}");
-        self.tell_cut_files(size)
+        self.print_cut_files(size)
     }
 
-    /// Tells what starts of a server have cut off this file's end: what is left may be sound, and
+    /// Prints what starts of a server have cut off this file's end: what remains may be sound, but
     /// is not all.
-    fn tell_cut_files(&self, size: u64) -> Result<(), ToolError> {
+    fn print_cut_files(&self, size: u64) -> Result<(), ToolError> {
         let Some(path) = &self.file.path else { return Ok(()) };
         let mut nth = 1;
         loop {
@@ -160,8 +161,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// What whole transactions behind a bad place say of it.
-    fn behind(&self, from: u64) -> Result<String, ToolError> {
+    /// A note on the whole transactions after a damaged offset.
+    fn groups_after(&self, from: u64) -> Result<String, ToolError> {
         let Some(path) = self.file.path.as_ref().filter(|_| !self.decoder.format().is_mariadb()) else {
             return Ok(String::new());
         };
@@ -179,7 +180,7 @@ impl<'a> Verifier<'a> {
 
     fn event(&mut self, raw: RawEvent<'_>) {
         self.events += 1;
-        self.place(&raw);
+        self.check_end_log_pos(&raw);
         let mut decoder = std::mem::replace(&mut self.decoder, Decoder::new(FormatDescription::new("", 0)));
         match decode_all(&mut decoder, raw.bytes) {
             Ok(event) => self.order(&raw, &event),
@@ -190,7 +191,7 @@ impl<'a> Verifier<'a> {
 
     /// Whether the event is where it says that it is. What a source made up for a replica says
     /// nothing, nor do events that MariaDB 11.4 and later have inside transactions.
-    fn place(&mut self, raw: &RawEvent<'_>) {
+    fn check_end_log_pos(&mut self, raw: &RawEvent<'_>) {
         use binlog::event::{EventType, flags};
         let header = &raw.header;
         let elsewhere = header.flags & (flags::ARTIFICIAL | flags::RELAY_LOG) != 0
@@ -208,9 +209,9 @@ impl<'a> Verifier<'a> {
     }
 
     fn order(&mut self, raw: &RawEvent<'_>, event: &Event<'_>) {
-        match self.groups.step(raw.start, raw.end(), event) {
-            Ok(Step::Ended) => self.transactions += 1,
-            Ok(Step::Inside | Step::Outside) => {}
+        match self.groups.advance(raw.start, raw.end(), event) {
+            Ok(GroupMembership::Ended) => self.transactions += 1,
+            Ok(GroupMembership::Inside | GroupMembership::Outside) => {}
             Err(what) => self.problem(raw.start, what),
         }
         self.judge_missing(event);
@@ -269,8 +270,8 @@ impl<'a> Verifier<'a> {
     }
 
     /// Whether GTIDs that came before this file, and are in none, are a gap. Duramen's logs say
-    /// which were set as purged. Of others nothing tells that, but a Rotate event that names this
-    /// file tells that no file is missing.
+    /// which were set as purged. For others nothing shows that, but a Rotate event that names this
+    /// file shows that no file is missing.
     fn judge_missing(&mut self, event: &Event<'_>) {
         let Some((at, mut missing)) = self.missing.take() else { return };
         let purged = match event {
@@ -326,18 +327,18 @@ impl<'a> Verifier<'a> {
             self.problem(at, "no format description, and no other event");
         }
         if let Err((at, what)) = end {
-            let behind = self.behind(whole)?;
-            self.problem(at, format_args!("{what}; whole up to {whole} ({hint}){behind}"));
+            let after = self.groups_after(whole)?;
+            self.problem(at, format_args!("{what}; whole up to {whole} ({hint}){after}"));
             return Ok(());
         }
         if reader.end() == Some(FileEnd::Zeros) {
             let bytes = reader.bytes_behind_zeros().map_err(failed)?;
             if bytes > 0 {
-                let behind = self.behind(whole)?;
+                let after = self.groups_after(whole)?;
                 self.problem(
                     at,
                     format_args!(
-                        "no event, and {bytes} bytes behind it; whole up to {whole} ({hint}){behind}"
+                        "no event, and {bytes} bytes behind it; whole up to {whole} ({hint}){after}"
                     ),
                 );
             } else if in_use && whole == at {
@@ -363,11 +364,11 @@ fn one_line(set: &GtidSet) -> String {
 /// Decodes an event, and all that is in it.
 fn decode_all<'a>(decoder: &mut Decoder, bytes: &'a [u8]) -> Result<Event<'a>, EventError> {
     let (header, event) = decoder.decode(bytes)?;
-    decoder.walk(&header, &event, EXPANDED_MAX, |decoder, _, event, _| look_inside(decoder, event))?;
+    decoder.walk(&header, &event, EXPANDED_MAX, |decoder, _, event, _| decode_values(decoder, event))?;
     Ok(event)
 }
 
-fn look_inside(decoder: &Decoder, event: &Event<'_>) -> Result<(), EventError> {
+fn decode_values(decoder: &Decoder, event: &Event<'_>) -> Result<(), EventError> {
     match event {
         Event::MariadbQueryCompressed(query) => query.uncompress(EXPANDED_MAX).map(drop),
         Event::Rows(rows) if rows.columns > 0 => {

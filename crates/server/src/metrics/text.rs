@@ -4,7 +4,7 @@
 //!   `mysql_global_status_questions`, `mysql_global_status_commands_total{command="select"}`,
 //!   `mysql_global_status_handlers_total{handler="write"}`.
 //! - What is this server's own is `duramen_...`; counters end in `_total`.
-//! - Histograms of microseconds (`..._us`) are told in seconds. Their buckets are the same ones
+//! - Histograms of microseconds (`..._us`) are reported in seconds. Their buckets are the same ones
 //!   always, for rates over them need that.
 //! - Texts, positions mostly, are no metrics.
 
@@ -25,7 +25,7 @@ const LABELLED: [(&str, &str, &str, &str); 3] = [
     ("Connection_errors_", "connection_errors_total", "error", "Connections that failed, by reason"),
 ];
 
-/// What this server's own numbers mean, by their names in `SHOW GLOBAL STATUS` behind `Duramen_`.
+/// What this server's own numbers mean, by their names in `SHOW GLOBAL STATUS` after `Duramen_`.
 const HELP: [(&str, &str); 26] = [
     ("ddl_committed", "Changes of definitions that were committed."),
     ("log_background_flushes", "Flushes of the log that no commit waited for."),
@@ -88,8 +88,8 @@ fn labelled(out: &mut String, rows: &Rows, (start, name, label, help): &(&str, &
     }
 }
 
-/// The pages by what is in them, which together are all; the changed ones are told once more for
-/// themselves.
+/// The pages by what is in them, which together are all; the changed ones are reported once more
+/// for themselves.
 fn pages(out: &mut String, rows: &Rows) {
     let name = "mysql_global_status_buffer_pool_pages";
     head(

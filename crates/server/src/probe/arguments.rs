@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 
 const NAMES: [&str; 7] = ["time", "server", "user", "password", "svg", "datadir", "help"];
 
-/// Understands the arguments behind `duramen probe`; `None` if they ask for help.
+/// Understands the arguments after `duramen probe`; `None` if they ask for help.
 pub(super) fn parse(args: &[String]) -> Result<Option<Arguments>, ProbeError> {
     let mut folder = None;
     let mut found = Arguments {

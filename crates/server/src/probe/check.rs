@@ -44,7 +44,7 @@ impl Checked {
     }
 
     /// Makes what will be loaded and takes it away again, so that a wrong password or a missing
-    /// privilege is told before anything is measured.
+    /// privilege is reported before anything is measured.
     pub(super) fn try_out(&self, watch: &Watch) -> Result<(), ProbeError> {
         self.target.prepare(watch)?;
         self.target.clean(watch)

@@ -121,7 +121,7 @@ fn one_by_one(watch: &Watch, file: &dyn File, bytes: usize, time: Duration) -> i
     Ok(Times::new(flushes(watch, file, &vec![1; bytes], (0..FILE).step_by(bytes), end)?))
 }
 
-/// Writes at one place after the other and flushes each time, once at least, until `end`; the
+/// Writes at one offset after the other and flushes each time, once at least, until `end`; the
 /// seconds that each took.
 fn flushes(
     watch: &Watch,

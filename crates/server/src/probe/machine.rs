@@ -25,7 +25,7 @@ const MANY: usize = 16;
 /// share of the sixteen's time would be taken for theirs.
 const CROWD: usize = 64;
 
-/// The model's numbers, and those that only the report tells.
+/// The model's numbers, and those that only the report shows.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     pub(super) machine: Machine,
@@ -33,7 +33,7 @@ pub(super) struct Measured {
     pub(super) round_trip: f64,
     /// Processor time of the clients for a commit, with many, in seconds.
     pub(super) client_work: f64,
-    /// Processors of the machine; the model has those that were to be had.
+    /// Processors of the machine; the model has those that were available.
     pub(super) installed: usize,
 }
 

@@ -11,12 +11,12 @@
 //! - **Overlap**: with k flushes at a time, each takes as long as was measured with k at a time,
 //!   and one begins k times as often, but not more often than the server lets them. The k is taken
 //!   that answers soonest.
-//! - **Wait**: whoever comes while no flush may begin yet waits for the rest of the time between
-//!   two, which is what the client's own work leaves of it; half of it at least. One client alone
-//!   never waits.
+//! - **Wait**: a commit that comes while no flush may begin yet waits for the rest of the time
+//!   between two, which is what the client's own work leaves of it; half of it at least. One client
+//!   alone never waits.
 //! - **Sleeping processors**: where clients and server leave the processors idle now and then,
-//!   whoever is woken waits for one to come back, which on a virtual machine takes longer than a
-//!   small commit. A busy processor answers at once.
+//!   a thread that is woken waits for one to come back, which on a virtual machine takes longer
+//!   than a small commit. A busy processor answers at once.
 //! - **Durability**: a commit that does not wait for the flush has none of these delays; the
 //!   background's flush takes processor time all the same. What a power cut takes is what was
 //!   answered since the last flush that is over began.
@@ -129,9 +129,9 @@ impl Machine {
     pub fn predict(&self, durability: Durability, clients: usize) -> Expected {
         let clients = clients.max(1);
         let (rate, group) = match durability {
-            Durability::Every => self.settle(clients, true, 1.0),
+            Durability::Every => self.solve(clients, true, 1.0),
             Durability::Nth(n) => self.in_cycles(n, clients),
-            Durability::Never => self.settle(clients, false, 0.0),
+            Durability::Never => self.solve(clients, false, 0.0),
         };
         let lost_commits = self.lost_commits(durability, rate, clients);
         Expected { rate, group, lost_commits, lost_time: lost_commits / rate }
@@ -139,8 +139,8 @@ impl Machine {
 
     /// The fixed point of rate and group size, where each commit waits for its flush or none does;
     /// `woken` is the part of them whose clients are woken by a flush.
-    fn settle(&self, clients: usize, waits: bool, woken: f64) -> (f64, f64) {
-        // What a turn takes without waiting for the flush.
+    fn solve(&self, clients: usize, waits: bool, woken: f64) -> (f64, f64) {
+        // The time of one commit without the wait for its flush.
         let commit = self.commit(woken, clients);
         let mut own = self.wire + commit;
         let mut rate = 1.0 / own;
@@ -170,7 +170,7 @@ impl Machine {
     fn in_cycles(&self, n: u32, clients: usize) -> (f64, f64) {
         let others = (clients - 1) as f64;
         let commits = f64::from(n) + others;
-        let (free, _) = self.settle(clients, false, others / commits);
+        let (free, _) = self.solve(clients, false, others / commits);
         (commits / (self.flush_with(1) + commits / free), commits)
     }
 

@@ -49,7 +49,7 @@ impl Axes {
     }
 
     /// From 0 (left, bottom) to 1.
-    fn place(&self, (clients, rate): (f64, f64)) -> (f64, f64) {
+    fn scaled(&self, (clients, rate): (f64, f64)) -> (f64, f64) {
         let part = |value: f64, (low, high): (f64, f64)| ((value - low) / (high - low)).clamp(0.0, 1.0);
         (part(clients.max(1.0).log2(), self.clients), part(rate.max(0.1).log10(), self.rates))
     }
@@ -68,13 +68,13 @@ pub(super) fn text(lines: &[Line]) -> String {
     let axes = Axes::of(lines);
     let mut field = Field::new(COLUMNS, LINES);
     for line in lines.iter().filter(|line| !line.is_measured) {
-        between(&line.points).for_each(|point| field.put(axes.place(point), '.'));
+        between(&line.points).for_each(|point| field.put(axes.scaled(point), '.'));
     }
     for line in lines {
-        line.points.iter().for_each(|&point| field.put(axes.place(point), line.mark));
+        line.points.iter().for_each(|&point| field.put(axes.scaled(point), line.mark));
     }
     let mut out = String::from("commits per second over clients\n");
-    let cell = |point| field.cell(axes.place(point));
+    let cell = |point| field.cell(axes.scaled(point));
     let rate =
         |line| axes.decades().find(|&rate| cell((1.0, rate)).1 == line).map(number).unwrap_or_default();
     let clients = axes.doublings().step_by(2).map(|clients| (cell((clients, 1.0)).0, format!("{clients}")));
@@ -101,7 +101,7 @@ fn between(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
 pub(super) fn svg(lines: &[Line]) -> String {
     let axes = Axes::of(lines);
     let at = |point| {
-        let (x, y) = axes.place(point);
+        let (x, y) = axes.scaled(point);
         (LEFT + x * WIDTH, TOP + (1.0 - y) * HEIGHT)
     };
     let (width, bottom) = (LEFT + WIDTH + 30.0, TOP + HEIGHT);

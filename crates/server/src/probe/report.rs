@@ -41,8 +41,8 @@ pub(super) fn forecasts(machine: &Machine) -> Vec<Forecast> {
 }
 
 /// What was measured of disk and machine.
-pub(super) fn measured(place: &Path, disk: &Disk, measured: &Measured) -> String {
-    let mut out = format!("The disk of {}: one write and flush at a time\n\n", place.display());
+pub(super) fn measured(folder: &Path, disk: &Disk, measured: &Measured) -> String {
+    let mut out = format!("The disk of {}: one write and flush at a time\n\n", folder.display());
     let _ = writeln!(
         out,
         "    {:>10}  {:<18} {:>9} {:>9} {:>9} {:>9}",
@@ -82,7 +82,7 @@ pub(super) fn measured(place: &Path, disk: &Disk, measured: &Measured) -> String
     out
 }
 
-/// All settings, for whoever wants to choose.
+/// All settings, side by side.
 pub(super) fn settings(forecasts: &[Forecast]) -> String {
     let mut out = String::new();
     paragraph(
@@ -108,7 +108,7 @@ fn table(out: &mut String, forecasts: &[Forecast], cell: impl Fn(&Expected) -> S
     }
 }
 
-/// The question that this program is asked, answered for someone who never heard of the settings.
+/// What durability costs on this disk, for a reader who does not know the settings.
 pub(super) fn answer(forecasts: &[Forecast], disk: &Disk) -> String {
     let (Some(full), Some(none)) = (forecasts.first(), forecasts.last()) else { return String::new() };
     let mut out = format!(
@@ -186,7 +186,7 @@ fn slower(full: f64, none: f64) -> String {
     }
 }
 
-/// Predicted beside measured.
+/// Predicted and measured, side by side.
 pub(super) fn checked(checked: &Comparison) -> String {
     let mut out = format!(
         "\nThe server, {},\n\

@@ -1,7 +1,7 @@
 //! Step 3 of a repair: the new directory's log, and what else belongs there.
 //!
 //! The log's files are copied whole, then examined where they lie now, and cut in front of the
-//! first damage, until nothing is damaged any more. What is cut off stays beside the log as
+//! first damage, until nothing is damaged any more. What is cut off stays next to the log as
 //! `binlog.NNNNNN.cut`, so that nothing is lost that a person may still read.
 
 use super::examine::{Examination, name_of, number_of};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Read and written at once, in bytes.
 const PIECE: usize = 1 << 20;
 
-/// A place where the log was cut.
+/// A position where the log was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) file: String,
@@ -40,7 +40,7 @@ pub(super) struct NewLog<'a> {
     to: &'a Path,
     files: Vec<String>,
     cuts: Vec<Cut>,
-    left_out: Vec<String>,
+    omitted: Vec<String>,
     /// The file whose end is damage although it looks like a torn tail: the copy has no mark that
     /// says so.
     damaged_end: Option<String>,
@@ -69,12 +69,12 @@ impl<'a> NewLog<'a> {
             _ => None,
         };
         let stops = found.rehearsed.stops.as_ref().map(|stop| (stop.file.clone(), stop.start));
-        let (cuts, left_out, survey) = (Vec::new(), Vec::new(), found.survey.as_ref());
-        Ok(Self { env, base_name, from, to, files, cuts, left_out, damaged_end, survey, stops })
+        let (cuts, omitted, survey) = (Vec::new(), Vec::new(), found.survey.as_ref());
+        Ok(Self { env, base_name, from, to, files, cuts, omitted, damaged_end, survey, stops })
     }
 
     /// Damage that lies in front of what the tables need goes with all files up to it.
-    pub(super) fn leave_out_damage_before_tables(&mut self, found: &Examination) -> Result<(), ToolError> {
+    pub(super) fn omit_damage_before_tables(&mut self, found: &Examination) -> Result<(), ToolError> {
         let Some(examined) = &found.log.examined else {
             return Ok(());
         };
@@ -84,7 +84,7 @@ impl<'a> NewLog<'a> {
             && let Some(named) = number_of(&file, self.base_name)
             && let Some(number) = found.position_number(named)
         {
-            self.leave_out(named);
+            self.omit_up_to(named);
             damage = examined.verify_from(LogPosition::new(FileNumber(number.0 + 1), 0)).err();
         }
         Ok(())
@@ -102,9 +102,9 @@ impl<'a> NewLog<'a> {
         if survey.position_number(named) >= i64::from(tables.file().0) || !is_there {
             return Ok(false);
         }
-        let (known, before) = (self.left_out.len(), self.files.len());
-        self.leave_out(named);
-        for name in &self.left_out[known..] {
+        let (omitted_before, before) = (self.omitted.len(), self.files.len());
+        self.omit_up_to(named);
+        for name in &self.omitted[omitted_before..] {
             let path = self.to.join(name);
             self.env.remove_file(&path).map_err(|e| ToolError::io("remove", &path, e))?;
         }
@@ -112,12 +112,12 @@ impl<'a> NewLog<'a> {
         Ok(self.files.len() < before)
     }
 
-    fn leave_out(&mut self, last: u32) {
+    fn omit_up_to(&mut self, last: u32) {
         let base_name = self.base_name;
-        let is_kept = |name: &String| number_of(name, base_name).is_some_and(|n| n > last);
-        let (kept, gone) = self.files.drain(..).partition(is_kept);
-        self.files = kept;
-        self.left_out.extend::<Vec<String>>(gone);
+        let is_after = |name: &String| number_of(name, base_name).is_some_and(|n| n > last);
+        let (remaining, gone) = self.files.drain(..).partition(is_after);
+        self.files = remaining;
+        self.omitted.extend::<Vec<String>>(gone);
     }
 
     /// Copies the files, durably.
@@ -135,9 +135,9 @@ impl<'a> NewLog<'a> {
         self.write_index()
     }
 
-    /// Cuts the log in front of the first damage at or behind `from`, again and again.
+    /// Cuts the log in front of the first damage at or after `from`, again and again.
     pub(super) fn cut_damage(&mut self, from: LogPosition) -> Result<Examined, ToolError> {
-        // What lies behind a gap can't follow what lies in front of it.
+        // What lies after a gap can't follow what lies in front of it.
         if let Some((name, _)) = self.survey.and_then(|survey| survey.gap(&self.files, from)) {
             self.cut(&name, 0)?;
         }
@@ -148,9 +148,9 @@ impl<'a> NewLog<'a> {
             let examined = binlog::log::examine(self.env.clone(), self.to, self.base_name);
             let checked = examined.and_then(|examined| {
                 examined.check()?;
-                let is_behind = examined.recovered.end < from;
-                // Behind the log's end nothing is to be read: the caller sees that it ends there.
-                if !is_behind {
+                let ends_before = examined.recovered.end < from;
+                // After the log's end nothing is to be read: the caller sees that it ends there.
+                if !ends_before {
                     examined.verify_from(from)?;
                 }
                 Ok(examined)
@@ -184,7 +184,7 @@ impl<'a> NewLog<'a> {
         }
     }
 
-    /// All that is left of the log is kept beside it.
+    /// All that is left of the log is kept next to it.
     pub(super) fn cut_all(&mut self) -> Result<(), ToolError> {
         match self.files.first().cloned() {
             Some(first) => self.cut(&first, 0),
@@ -192,7 +192,7 @@ impl<'a> NewLog<'a> {
         }
     }
 
-    /// The tables, at `tables`, are ahead of the log, which was cut: the log begins anew behind
+    /// The tables, at `tables`, are ahead of the log, which was cut: the log begins anew after
     /// them, as RESET BINARY LOGS AND GTIDS would have it, with the GTIDs of `purged` as executed.
     /// The copied files go; what was cut off stays.
     pub(super) fn begin_anew(&mut self, tables: LogPosition, purged: &GtidSet) -> Result<(), ToolError> {
@@ -208,7 +208,7 @@ impl<'a> NewLog<'a> {
             ..LogOptions::new(1, Uuid([0; 16]), &version)
         };
         let (log, _) = Log::open(self.env.clone(), self.to, options).map_err(failed)?;
-        // The new log's positions are behind those of all rows.
+        // The new log's positions are after those of all rows.
         for _ in 0..FILES_PASSED_MAX {
             if log.ordered().file() >= tables.file() {
                 break;
@@ -241,14 +241,14 @@ impl<'a> NewLog<'a> {
         let keeps_beginning = gone.first().is_some_and(|name| name == file) && offset > PIECE_OF_HEADER;
         for (i, name) in gone.iter().enumerate() {
             let (path, kept_in) = (self.to.join(name), format!("{name}.cut"));
-            let kept_path = self.to.join(&kept_in);
+            let cut_path = self.to.join(&kept_in);
             let offset = if i == 0 && keeps_beginning { offset } else { 0 };
             let bytes = if offset > 0 {
                 self.files.push(name.clone());
-                self.split(&path, offset, &kept_path)?
+                self.split(&path, offset, &cut_path)?
             } else {
                 let file = self.env.open(&path, OpenMode::Read).and_then(|file| file.len());
-                self.env.rename(&path, &kept_path).map_err(|e| ToolError::io("rename", &path, e))?;
+                self.env.rename(&path, &cut_path).map_err(|e| ToolError::io("rename", &path, e))?;
                 file.map_err(|e| ToolError::io("read", &path, e))?
             };
             if bytes == 0 && offset > 0 {
@@ -263,24 +263,24 @@ impl<'a> NewLog<'a> {
         self.write_index()
     }
 
-    /// Moves what is behind `offset` to a file of its own; how many bytes that are.
-    fn split(&self, path: &Path, offset: u64, kept_path: &Path) -> Result<u64, ToolError> {
+    /// Moves what is after `offset` to a file of its own; how many bytes that are.
+    fn split(&self, path: &Path, offset: u64, cut_path: &Path) -> Result<u64, ToolError> {
         let failed = |e| ToolError::io("cut", path, e);
         let file = self.env.open(path, OpenMode::ReadWrite).map_err(failed)?;
-        let mut kept = NewFile::create(&**self.env, kept_path)?;
+        let mut cut_file = NewFile::create(&**self.env, cut_path)?;
         let (mut piece, mut at) = (vec![0; PIECE], offset);
         loop {
             let n = file.read_at(&mut piece, at).map_err(failed)?;
             if n == 0 {
                 break;
             }
-            kept.append(&piece[..n])?;
+            cut_file.append(&piece[..n])?;
             at += n as u64;
         }
-        let bytes = kept.finish()?;
+        let bytes = cut_file.finish()?;
         if bytes == 0 {
             // It was cut there already, between two transactions.
-            self.env.remove_file(kept_path).map_err(|e| ToolError::io("remove", kept_path, e))?;
+            self.env.remove_file(cut_path).map_err(|e| ToolError::io("remove", cut_path, e))?;
             return Ok(0);
         }
         file.set_len(offset).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -301,10 +301,10 @@ impl<'a> NewLog<'a> {
         self.env.replace_file(&path, text.as_bytes()).map_err(|e| ToolError::io("write", &path, e))
     }
 
-    /// Where it was cut, and which files were left out.
+    /// Where it was cut, and which files were omitted.
     pub(super) fn finish(self) -> Result<(Vec<Cut>, Vec<String>), ToolError> {
         self.env.sync_dir(self.to).map_err(|e| ToolError::io("flush the folder", self.to, e))?;
-        Ok((self.cuts, self.left_out))
+        Ok((self.cuts, self.omitted))
     }
 }
 

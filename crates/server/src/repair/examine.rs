@@ -54,9 +54,9 @@ pub(super) struct Examination {
     pub(super) catalog: Option<State>,
     /// Objects that are set aside, or a catalog that can't be read.
     pub(super) catalog_is_damaged: bool,
-    /// The catalog has lost records: nobody knows which.
+    /// The catalog has lost records, and it is unknown which.
     pub(super) catalog_lost_records: bool,
-    /// Log files of before a reset, beside those of the log that was begun then.
+    /// Log files of before a reset, next to those of the log that was begun then.
     pub(super) of_before_reset: Vec<String>,
     /// Those of them that have the name of a file of the log, by its index, or may have.
     pub(super) replaced: Vec<String>,
@@ -146,12 +146,12 @@ pub(super) fn examine(
         found.read_all_of_the_log();
         let (names, tables) = (log_names(&inside, &found.base_name), found.tables_at());
         found.survey = Some(Survey::read(&**env, dir, &names, &found.base_name, tables));
-        found.look_for_gaps();
+        found.find_gaps();
     }
-    found.tell_log(env, dir, full || !is_sound);
-    found.tell_store(store_error);
-    found.tell_catalog();
-    found.tell_identity(&**env, dir);
+    found.report_log(env, dir, full || !is_sound);
+    found.report_store(store_error);
+    found.report_catalog();
+    found.report_identity(&**env, dir);
     Ok(found)
 }
 
@@ -371,8 +371,8 @@ impl Examination {
         }
     }
 
-    /// A file behind which transactions are missing that a later file's header tells of.
-    fn look_for_gaps(&mut self) {
+    /// A file after which transactions are missing that a later file's header names.
+    fn find_gaps(&mut self) {
         let Some(survey) = &self.survey else { return };
         let gap = |from| survey.gap(&self.log.files, from);
         let (needed, any) = (gap(self.tables_at()), gap(LogPosition::ZERO));
@@ -396,7 +396,7 @@ impl Examination {
         }
     }
 
-    fn tell_log(&mut self, env: &Arc<dyn Env>, dir: &Path, is_read: bool) {
+    fn report_log(&mut self, env: &Arc<dyn Env>, dir: &Path, is_read: bool) {
         let files = self.log.files.clone();
         let count = files.len();
         for (i, name) in files.iter().enumerate() {
@@ -453,28 +453,28 @@ impl Examination {
             self.find(Severity::Loss, "", None, what).remedy = remedy;
             self.of_before_reset = old;
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for damage in [self.log.damage_anywhere.clone(), self.log.damage.clone()].into_iter().flatten() {
             // The files of before lie where others would be missing.
             if !self.of_before_reset.is_empty() && matches!(damage, LogError::Missing { .. }) {
                 continue;
             }
             let text = damage.to_string();
-            if told.contains(&text) {
+            if reported.contains(&text) {
                 continue;
             }
-            told.push(text);
-            self.tell_log_damage(&damage);
+            reported.push(text);
+            self.report_log_damage(&damage);
         }
         if self.log.damage_anywhere.is_none() {
             let back = if self.log.reaches_back { "to its first file" } else { "not to its first file" };
             let read = if is_read { "all of it was read" } else { "read from the tables' position on" };
             self.report.sound.push(format!("the binary log, {range}, which goes back {back}; {read}"));
         }
-        self.tell_apart();
+        self.check_tables_match_log();
     }
 
-    fn tell_log_damage(&mut self, damage: &LogError) {
+    fn report_log_damage(&mut self, damage: &LogError) {
         let (file, offset, what) = match damage {
             LogError::Corrupt { file, offset, why, loss, .. } => {
                 let mut what = format!("the binary log is damaged: {why}");
@@ -546,7 +546,7 @@ impl Examination {
         Some(FileNumber((i64::from(named) + i64::from(last) - i64::from(last_named)).try_into().ok()?))
     }
 
-    /// True if this log begins behind the place that the tables need it from.
+    /// True if this log begins after the position that the tables need it from.
     pub(super) fn lacks_front(&self, examined: &Examined) -> bool {
         let (recovered, tables) = (&examined.recovered, self.tables_at());
         let needed = match recovered.reset {
@@ -561,7 +561,7 @@ impl Examination {
     }
 
     /// Whether tables and log belong together.
-    fn tell_apart(&mut self) {
+    fn check_tables_match_log(&mut self) {
         let Some(examined) = self.log.examined.clone() else { return };
         let (recovered, tables) = (&examined.recovered, self.tables_at());
         let start = recovered.files.first().copied().unwrap_or(FileNumber(1));
@@ -596,7 +596,7 @@ impl Examination {
     }
 
     /// Tells of manifests that are newer than the one that `CURRENT` names.
-    fn tell_newer(&mut self) {
+    fn report_newer_manifests(&mut self) {
         let StoreState::Read(files, _) = &self.store else { return };
         let (newer, end) = (files.newer().to_vec(), self.log.examined.as_ref().map(|log| log.recovered.end));
         for newer in newer {
@@ -623,7 +623,7 @@ impl Examination {
         }
     }
 
-    fn tell_store(&mut self, error: Option<String>) {
+    fn report_store(&mut self, error: Option<String>) {
         let from_log = self.report.log_has_everything;
         let severity = if from_log { Severity::Repairable } else { Severity::Loss };
         let from_log_text =
@@ -667,7 +667,7 @@ impl Examination {
                 "the newest manifest is sound and counts: a start makes CURRENT anew, and so does a repair"
                     .to_owned();
         }
-        self.tell_newer();
+        self.report_newer_manifests();
         if damage.is_empty() {
             let text =
                 format!("{count} table files, {bytes} bytes, every block; the tables are at {position}");
@@ -715,7 +715,7 @@ impl Examination {
         }
     }
 
-    fn tell_catalog(&mut self) {
+    fn report_catalog(&mut self) {
         let from_log = self.report.log_has_everything;
         // What was found first, before it was known what the log has.
         for finding in &mut self.report.findings {
@@ -747,7 +747,7 @@ impl Examination {
     }
 
     /// The server's UUID.
-    fn tell_identity(&mut self, env: &dyn Env, dir: &Path) {
+    fn report_identity(&mut self, env: &dyn Env, dir: &Path) {
         let auto = dir.join("auto.cnf");
         let text = env.read_file(&auto).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let what = match text {
@@ -774,7 +774,7 @@ impl Examination {
     }
 
     /// True if the tables have all that the log had, damaged or not: nothing but the end of the log
-    /// lies behind them.
+    /// lies after them.
     pub(super) fn tables_have_all(&self, env: &dyn Env, dir: &Path) -> bool {
         let Some(last) = self.log.files.last() else { return false };
         let named = number_of(last, &self.base_name);
@@ -785,27 +785,27 @@ impl Examination {
     }
 
     /// Every GTID that the log is known to have had.
-    pub(super) fn known_gtids(&self, env: &dyn Env, dir: &Path) -> GtidSet {
-        let mut known =
+    pub(super) fn logged_gtids(&self, env: &dyn Env, dir: &Path) -> GtidSet {
+        let mut logged =
             self.log.examined.as_ref().map(|e| e.recovered.gtid_executed.clone()).unwrap_or_default();
-        self.survey.iter().for_each(|survey| known.union(&survey.known()));
+        self.survey.iter().for_each(|survey| logged.union(&survey.logged_gtids()));
         for damage in [&self.log.damage, &self.log.damage_anywhere].into_iter().flatten() {
             let LogError::Corrupt { loss: Some(loss), .. } = damage else { continue };
             // The damaged transaction itself, if its beginning can be read.
             let (name, end) = &loss.last_good_end;
-            gtid_at(env, &dir.join(name), *end).into_iter().for_each(|gtid| known.add(gtid));
+            gtid_at(env, &dir.join(name), *end).into_iter().for_each(|gtid| logged.add(gtid));
             let (Some(from), Some(to)) = (loss.last_good, loss.last_behind) else {
-                loss.last_behind.into_iter().for_each(|gtid| known.add(gtid));
+                loss.last_behind.into_iter().for_each(|gtid| logged.add(gtid));
                 continue;
             };
             if from.uuid == to.uuid && from.gno < to.gno {
                 let source = binlog::gtid::Source { uuid: to.uuid, tag: Default::default() };
-                known.add_interval(source, binlog::gtid::Interval { start: from.gno + 1, end: to.gno + 1 });
+                logged.add_interval(source, binlog::gtid::Interval { start: from.gno + 1, end: to.gno + 1 });
             } else {
-                known.add(to);
+                logged.add(to);
             }
         }
-        known
+        logged
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Progress<'a> {
     what: &'static str,
     done: u64,
     total: u64,
-    told: Duration,
+    reported_at: Duration,
     is_terminal: bool,
     is_drawn: bool,
 }
@@ -25,17 +25,17 @@ impl<'a> Progress<'a> {
     /// Of a step that reads or writes about `total` bytes.
     pub(super) fn new(env: &'a dyn Env, what: &'static str, total: u64) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
-        Self { env, what, done: 0, total, told: env.monotonic(), is_terminal, is_drawn: false }
+        Self { env, what, done: 0, total, reported_at: env.monotonic(), is_terminal, is_drawn: false }
     }
 
     pub(super) fn add(&mut self, bytes: u64) {
         self.done += bytes;
         let pause = if self.is_terminal { BAR_PAUSE } else { LINE_PAUSE };
         let now = self.env.monotonic();
-        if now.saturating_sub(self.told) < pause {
+        if now.saturating_sub(self.reported_at) < pause {
             return;
         }
-        self.told = now;
+        self.reported_at = now;
         let done = self.done.min(self.total);
         let (mb, of) = (done / 1_000_000, self.total / 1_000_000);
         if self.is_terminal {

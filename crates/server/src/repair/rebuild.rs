@@ -9,7 +9,7 @@ use super::examine::{Examination, STORE};
 use super::progress::Progress;
 use crate::datadir::Datadir;
 use crate::log_tool::ToolError;
-use crate::log_tool::replay::while_telling;
+use crate::log_tool::replay::while_reporting;
 use crate::options::{self, Command};
 use crate::stop::Stop;
 use binlog::gtid::GtidSet;
@@ -95,8 +95,8 @@ pub(super) fn salvage(
     let total = files.files().iter().map(|file| file.size).sum();
     let mut progress = Progress::new(&**env, "writing tables", total);
     let failed = |e: storage::StoreError| ToolError::Refused(format!("the new tables can't be written: {e}"));
-    let leaves_out = |tree: TreeId| indexes.trees.contains(&tree);
-    let salvaged = files.salvage(&dir, &leaves_out, &mut |bytes| progress.add(bytes)).map_err(failed)?;
+    let omits = |tree: TreeId| indexes.trees.contains(&tree);
+    let salvaged = files.salvage(&dir, &omits, &mut |bytes| progress.add(bytes)).map_err(failed)?;
     drop(progress);
     let name = |tree: TreeId| name_of(found, tree);
     if salvaged.damage.iter().any(|damage| found.loses_rows(damage)) {
@@ -226,8 +226,9 @@ pub(super) fn recover(
     let pid_file = options.path(ids::PID_FILE);
     let datadir = Datadir::open(env.clone(), target, &pid_file).map_err(|e| wrong(e.to_string()))?;
     let (status, never) = (Arc::<Status>::default(), Stop::default());
-    let tell = |seconds| eprintln!("duramen repair: recovery runs, {seconds} s");
-    let database = while_telling(tell, || crate::database::open(env, &options, &datadir, &status, &never));
+    let report = |seconds| eprintln!("duramen repair: recovery runs, {seconds} s");
+    let database =
+        while_reporting(report, || crate::database::open(env, &options, &datadir, &status, &never));
     let database = database.map_err(|e| wrong(e.to_string()))?;
     rebuilt.executed = database.engine().log().gtid_executed();
     let state = database.catalog().state();

@@ -40,8 +40,8 @@ impl From<LogError> for Ended {
     }
 }
 
-/// Plans the statements behind `from`, where the catalog has these records. It ends without a word
-/// where the log can't be read: that is told elsewhere.
+/// Plans the statements after `from`, where the catalog has these records. It returns without a
+/// finding where the log can't be read: that is reported elsewhere.
 pub(super) fn rehearse(
     env: &dyn Env,
     dir: &Path,

@@ -1,6 +1,6 @@
 //! What each log file says by itself: its header, its transactions. An examination of the log as a
-//! whole stops at the first file that it can't use; what is lost must be told all the same, and so
-//! must what the files behind it still have.
+//! whole stops at the first file that it can't use; what is lost must be reported all the same, and
+//! so must what the files after it still have.
 
 use super::examine::number_of;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, PreviousGtids, PurgedGtids};
@@ -69,7 +69,7 @@ impl Survey {
         survey
     }
 
-    /// The last reset that a file tells of: the log is the files that tell of it.
+    /// The last reset that a file names: the log is the files that name it.
     fn reset(&self) -> Option<&LogResetEvent> {
         let resets = self.files.iter().filter_map(|file| file.header.as_ref()?.reset.as_ref());
         resets.max_by_key(|reset| reset.first)
@@ -96,16 +96,16 @@ impl Survey {
     }
 
     /// Every GTID that the log is known to have had.
-    pub(super) fn known(&self) -> GtidSet {
-        let mut known = GtidSet::new();
+    pub(super) fn logged_gtids(&self) -> GtidSet {
+        let mut logged = GtidSet::new();
         for file in self.of_log() {
-            known.union(&file.gtids);
-            file.header.iter().for_each(|header| known.union(&header.previous));
+            logged.union(&file.gtids);
+            file.header.iter().for_each(|header| logged.union(&header.previous));
         }
-        known
+        logged
     }
 
-    /// The transactions in front of the tables' position, as far as the files tell.
+    /// The transactions in front of the tables' position, as far as the files show.
     pub(super) fn in_front(&self, tables: LogPosition) -> GtidSet {
         let (mut found, last) = (GtidSet::new(), i64::from(tables.file().0));
         for file in self.of_log() {
@@ -119,7 +119,7 @@ impl Survey {
     }
 
     /// The first of these files, from the one that the tables' position is in on, whose header
-    /// tells of transactions that are not in the files in front of it.
+    /// names transactions that are not in the files in front of it.
     pub(super) fn gap(&self, files: &[String], tables: LogPosition) -> Option<(String, GtidSet)> {
         let is_needed = |file: &&Surveyed| {
             self.position_number(file.named) >= i64::from(tables.file().0) && files.contains(&file.name)
@@ -148,10 +148,10 @@ impl Surveyed {
             format = reader.format().clone();
         }
         if walked.is_err() {
-            // Whole transactions behind the damage: their numbers grow by one.
-            let behind = whole_groups_behind(file, &format, at)?;
-            if let Some(last) = behind.last_gtid {
-                let start = last.gno.saturating_sub(behind.count.saturating_sub(1)).max(1);
+            // Whole transactions after the damage: their numbers grow by one.
+            let after = whole_groups_behind(file, &format, at)?;
+            if let Some(last) = after.last_gtid {
+                let start = last.gno.saturating_sub(after.count.saturating_sub(1)).max(1);
                 let source = Source { uuid: last.uuid, tag: Default::default() };
                 self.gtids.add_interval(source, Interval { start, end: last.gno + 1 });
             }

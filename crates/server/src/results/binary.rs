@@ -4,8 +4,8 @@ use protocol::binary::{BinaryDateTime, BinaryRow, BinaryTime, code};
 use sql::Datum;
 use sql::value::temporal::{Date, DateTime, Time};
 
-/// Appends a row. `types` are those the client was told; `scratch` is for values that have to be
-/// printed first.
+/// Appends a row. `types` are those of the column definitions that the client was sent; `scratch`
+/// is for values that have to be printed first.
 pub(super) fn put_row(out: &mut Vec<u8>, types: &[u8], values: &[Datum<'_>], scratch: &mut Vec<u8>) {
     let mut row = BinaryRow::begin(out, types.len());
     for (&ty, value) in types.iter().zip(values) {

@@ -168,7 +168,8 @@ impl Server {
         let pid = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let status = self.process.wait().unwrap();
-        // The last messages may still be in the pipe: whoever collects them lets go behind them.
+        // The last messages may still be in the pipe: the thread that collects them ends after
+        // them.
         let begun = now();
         while Arc::strong_count(&self.messages) > 1 {
             assert!(now() - begun < PATIENCE, "somebody else has the server's standard error");

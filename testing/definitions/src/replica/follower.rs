@@ -1,6 +1,6 @@
 //! A replica by GTID: set up, waited for, and taken over what it stops at.
 
-use super::{Kind, Wanted};
+use super::{ReplicaKind, Wanted};
 use crate::Result;
 use followers::{mariadb, mysql_server, row_by_column};
 use mysql::Conn;
@@ -26,9 +26,9 @@ pub(super) struct Stop {
 
 /// A replica that runs.
 pub(super) struct Follower {
-    kind: Kind,
+    kind: ReplicaKind,
     address: Address,
-    /// Ends with this; `None` if it is somebody else's.
+    /// The server of the replica, if this program started it; dropped with this.
     _server: Option<Box<dyn Any>>,
 }
 
@@ -38,12 +38,12 @@ impl Follower {
         let kind = wanted.kind;
         let (server, address) = match (&wanted.at, kind) {
             (Some(address), _) => (None, address.clone()),
-            (None, Kind::MySql) => {
+            (None, ReplicaKind::MySql) => {
                 let replica = mysql_server::Replica::start(folder, 1)?;
                 let address = replica.server().address().clone();
                 (Some(Box::new(replica) as Box<dyn Any>), address)
             }
-            (None, Kind::MariaDb) => {
+            (None, ReplicaKind::MariaDb) => {
                 let replica = mariadb::Replica::start(folder, mariadb::Apply::InOrder)?;
                 let address = replica.server().address().clone();
                 (Some(Box::new(replica) as Box<dyn Any>), address)
@@ -52,7 +52,7 @@ impl Follower {
         let follower = Self { kind, address, _server: server };
         let mut conn = follower.connect()?;
         let set_up = match kind {
-            Kind::MySql => {
+            ReplicaKind::MySql => {
                 mysql_server::let_in(source)?;
                 vec![
                     "STOP REPLICA".to_owned(),
@@ -67,7 +67,7 @@ impl Follower {
                     "START REPLICA".to_owned(),
                 ]
             }
-            Kind::MariaDb => {
+            ReplicaKind::MariaDb => {
                 mariadb::let_in(source)?;
                 vec![
                     "STOP SLAVE".to_owned(),
@@ -90,7 +90,7 @@ impl Follower {
         Ok(follower)
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> ReplicaKind {
         self.kind
     }
 
@@ -103,15 +103,15 @@ impl Follower {
         followers::connect(&self.address)
     }
 
-    /// Waits until it has all of the source, and tells what it was taken over.
+    /// Waits until it has all of the source, and returns what it was skipped over.
     pub(super) fn await_source(&self, source: &Running) -> Result<Vec<Stop>> {
         let mut conn = self.connect()?;
         let there = match self.kind {
-            Kind::MySql => {
+            ReplicaKind::MySql => {
                 let all = source.sql("SELECT REPLACE(@@GLOBAL.gtid_executed, CHAR(10), '')")?;
                 format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{all}', 0.2) = 0")
             }
-            Kind::MariaDb => {
+            ReplicaKind::MariaDb => {
                 let end = source.sql("SHOW BINARY LOG STATUS")?;
                 let mut columns = end.split('\t');
                 let (file, position) = (columns.next().unwrap_or(""), columns.next().unwrap_or(""));
@@ -125,7 +125,7 @@ impl Follower {
             if conn.query_first::<Option<bool>, _>(&there)?.flatten() == Some(true) {
                 return Ok(stops);
             }
-            if let Some(stop) = self.step_over(&mut conn)? {
+            if let Some(stop) = self.skip_transaction(&mut conn)? {
                 stops.push(stop);
             } else if start.elapsed() > PATIENCE {
                 return Err(format!("the replica is not there after {} s", PATIENCE.as_secs()).into());
@@ -133,32 +133,32 @@ impl Follower {
         }
     }
 
-    /// Where it has stopped: leaves the transaction out, and goes on.
-    fn step_over(&self, conn: &mut Conn) -> Result<Option<Stop>> {
+    /// Where it has stopped: skips the transaction, and goes on.
+    fn skip_transaction(&self, conn: &mut Conn) -> Result<Option<Stop>> {
         let status = match self.kind {
-            Kind::MySql => row_by_column(&self.address, "SHOW REPLICA STATUS")?,
-            Kind::MariaDb => row_by_column(&self.address, "SHOW SLAVE STATUS")?,
+            ReplicaKind::MySql => row_by_column(&self.address, "SHOW REPLICA STATUS")?,
+            ReplicaKind::MariaDb => row_by_column(&self.address, "SHOW SLAVE STATUS")?,
         };
-        let told = |name: &str| status.get(name).cloned().unwrap_or_default();
-        let number: u32 = told("Last_SQL_Errno").parse().unwrap_or(0);
+        let field = |name: &str| status.get(name).cloned().unwrap_or_default();
+        let number: u32 = field("Last_SQL_Errno").parse().unwrap_or(0);
         if number == 0 {
-            let receiver = told("Last_IO_Error");
-            let is_up = receiver.is_empty() || told("Last_IO_Errno").starts_with('2');
+            let receiver = field("Last_IO_Error");
+            let is_up = receiver.is_empty() || field("Last_IO_Errno").starts_with('2');
             return if is_up { Ok(None) } else { Err(format!("receiver: {receiver}").into()) };
         }
         let text = match self.kind {
-            Kind::MySql => self.step_over_mysql(conn)?,
-            Kind::MariaDb => {
+            ReplicaKind::MySql => self.skip_transaction_mysql(conn)?,
+            ReplicaKind::MariaDb => {
                 for statement in ["STOP SLAVE", "SET GLOBAL sql_slave_skip_counter = 1", "START SLAVE"] {
                     conn.query_drop(statement)?;
                 }
-                told("Last_SQL_Error")
+                field("Last_SQL_Error")
             }
         };
         Ok(Some(Stop { case: case_in(&text), number, text }))
     }
 
-    fn step_over_mysql(&self, conn: &mut Conn) -> Result<String> {
+    fn skip_transaction_mysql(&self, conn: &mut Conn) -> Result<String> {
         let of_worker: Option<String> = conn.query_first(
             "SELECT last_error_message FROM performance_schema.replication_applier_status_by_worker \
              WHERE last_error_number <> 0",

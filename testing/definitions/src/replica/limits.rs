@@ -1,13 +1,13 @@
 //! What a replica cannot have by limits of its own, each with its reason: counted, and no finding.
 
-use super::Kind;
+use super::ReplicaKind;
 use super::follower::Stop;
 
 /// An error of the replica's applier (0 is any), what its text has, and why that is no fault of the
 /// source.
-type Known = (u32, &'static str, &'static str);
+type KnownLimit = (u32, &'static str, &'static str);
 
-const MYSQL: &[Known] = &[
+const MYSQL: &[KnownLimit] = &[
     (1133, "\\\\_", "MySQL finds no account for GRANT whose host has an escaped wildcard"),
     (1064, "trim(leading from", "MySQL can't read its own text of TRIM(LEADING FROM x)"),
     (1064, "trim(trailing from", "MySQL can't read its own text of TRIM(LEADING FROM x)"),
@@ -18,7 +18,7 @@ const MYSQL: &[Known] = &[
     (13, "File name too long", "MySQL has names in file names, and five characters for some"),
 ];
 
-const MARIADB: &[Known] = &[
+const MARIADB: &[KnownLimit] = &[
     (1273, "utf8mb4_0900", "MariaDB has no collations utf8mb4_0900_*"),
     (1273, "utf8mb4_", "MariaDB has not this collation of MySQL"),
     (1115, "", "MariaDB has not this character set"),
@@ -28,22 +28,22 @@ const MARIADB: &[Known] = &[
 /// Those of a kind of replica.
 #[derive(Debug)]
 pub(super) struct Limits {
-    kind: Kind,
-    stops: &'static [Known],
+    kind: ReplicaKind,
+    stops: &'static [KnownLimit],
 }
 
 impl Limits {
-    pub(super) fn of(kind: Kind) -> Self {
+    pub(super) fn of(kind: ReplicaKind) -> Self {
         Self {
             kind,
             stops: match kind {
-                Kind::MySql => MYSQL,
-                Kind::MariaDb => MARIADB,
+                ReplicaKind::MySql => MYSQL,
+                ReplicaKind::MariaDb => MARIADB,
             },
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> ReplicaKind {
         self.kind
     }
 
@@ -53,7 +53,8 @@ impl Limits {
         const REASON: &str =
             "MySQL keeps comments and members of ENUM and SET in utf8mb3, and makes ? of other characters";
         let narrowed = |line: &String| line.replace(|c: char| c > '\u{ffff}', "?");
-        let is_it = self.kind == Kind::MySql && ours.iter().map(narrowed).eq(theirs.iter().map(narrowed));
+        let is_it =
+            self.kind == ReplicaKind::MySql && ours.iter().map(narrowed).eq(theirs.iter().map(narrowed));
         is_it.then_some(REASON)
     }
 

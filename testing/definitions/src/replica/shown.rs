@@ -1,7 +1,7 @@
 //! What a server shows of a case's tables and functions, in a form that two kinds of servers have
 //! in common.
 
-use super::Kind;
+use super::ReplicaKind;
 use super::limits::Limits;
 use crate::Result;
 use crate::snapshot::line;
@@ -35,7 +35,7 @@ impl Shown {
     }
 
     /// What is not the same at the replica. Values of AUTO_INCREMENT that no row has may have been
-    /// `drawn` at the source only. What is a known limit is told by its reason alone (`Err`).
+    /// `drawn` at the source only. What is a known limit is reported by its reason alone (`Err`).
     pub(super) fn differences(
         &self,
         replica: &Self,
@@ -46,7 +46,7 @@ impl Shown {
         let nothing = vec!["(nothing)".to_owned()];
         let mut found = Vec::new();
         for name in names {
-            if limits.kind() == Kind::MariaDb && name.starts_with(CREATE) {
+            if limits.kind() == ReplicaKind::MariaDb && name.starts_with(CREATE) {
                 // It writes definitions in its own way.
                 continue;
             }
@@ -73,9 +73,9 @@ impl Shown {
 }
 
 /// Asks a server; `replica` says of which kind it is, unless it is the source.
-pub(super) fn show(conn: &mut Conn, case: u64, replica: Option<Kind>) -> Result<Shown> {
+pub(super) fn show(conn: &mut Conn, case: u64, replica: Option<ReplicaKind>) -> Result<Shown> {
     conn.query_drop("SET sql_mode = '', time_zone = '+00:00', character_set_results = NULL")?;
-    if replica != Some(Kind::MariaDb) {
+    if replica != Some(ReplicaKind::MariaDb) {
         conn.query_drop("SET information_schema_stats_expiry = 0").or_else(ignore_unknown)?;
         conn.query_drop("SET show_gipk_in_create_table_and_information_schema = ON")
             .or_else(ignore_unknown)?;

@@ -1,4 +1,4 @@
-//! Changes of definitions, and looks at what they came to.
+//! Changes of definitions, and queries of what they came to.
 
 use super::schema::{Class, Column, Table};
 use super::{Generator, Statement, unordered};
@@ -24,7 +24,7 @@ impl Generator {
             _ => script.push(unordered(text(format!("TRUNCATE TABLE {}", self.tables[index].name)))),
         }
         let index = index.min(self.tables.len() - 1);
-        self.look_at_definition(index, script);
+        self.read_definition(index, script);
     }
 
     fn create_index(&mut self, index: usize, script: &mut Vec<Statement>) {
@@ -141,7 +141,7 @@ impl Generator {
     }
 
     /// How MySQL shows a definition is compared with a MySQL only.
-    fn look_at_definition(&mut self, index: usize, script: &mut Vec<Statement>) {
+    fn read_definition(&mut self, index: usize, script: &mut Vec<Statement>) {
         if !self.for_mysql {
             return;
         }
@@ -158,19 +158,19 @@ impl Generator {
                  TABLE_NAME = '{name}'"
             )
         };
-        let look = match self.below(4) {
+        let query = match self.below(4) {
             0 | 1 => format!("SHOW CREATE TABLE {name}"),
             2 => of("COLUMNS", columns),
             _ => of("STATISTICS", parts),
         };
-        script.push(unordered(text(look)));
+        script.push(unordered(text(query)));
     }
 
     /// What a change warned of, and which numbers it gave: compared with a MySQL only.
-    pub(super) fn look_at_change(&mut self, script: &mut Vec<Statement>) {
+    pub(super) fn read_change(&mut self, script: &mut Vec<Statement>) {
         if self.for_mysql && self.percent(20) {
-            let look = self.pick(&["SHOW WARNINGS", "SELECT ROW_COUNT(), LAST_INSERT_ID()"]);
-            script.push(unordered(text(look)));
+            let query = self.pick(&["SHOW WARNINGS", "SELECT ROW_COUNT(), LAST_INSERT_ID()"]);
+            script.push(unordered(text(query)));
         }
     }
 }

@@ -57,7 +57,7 @@ impl Generator {
             2 => sql("CASE WHEN {} THEN {} END", [condition, a]),
             3 => sql("IFNULL({}, {})", [a, b]),
             4 => sql("COALESCE({}, {})", [a, b]),
-            // As it is MySQL gives a number of two digits beside a YEAR its century.
+            // As it is MySQL gives a number of two digits next to a YEAR its century.
             _ if class == Class::Integer && !self.for_mysql => sql("NULLIF(({} + 0), {})", [a, b]),
             _ => sql("NULLIF({}, {})", [a, b]),
         };

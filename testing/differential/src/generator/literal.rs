@@ -1,7 +1,7 @@
 //! Literals: of columns' types, mostly small, at times at the edge, rarely beyond it.
 
 use super::Generator;
-use super::schema::{Class, Kind, MEMBERS, Type};
+use super::schema::{Class, MEMBERS, Type, ValueKind};
 use crate::tree::{Sql, expression, text};
 
 /// Words of which texts are made: with blanks, wildcards, quotes, digits, other case.
@@ -36,38 +36,38 @@ impl Generator {
 
     fn value_of_kind(&mut self, ty: &Type, wrong: bool) -> Sql {
         let value = match ty.kind {
-            Kind::Integer(min, max) => self.integer_value(min, max, wrong),
-            Kind::Year => {
+            ValueKind::Integer(min, max) => self.integer_value(min, max, wrong),
+            ValueKind::Year => {
                 if wrong {
                     "2300".into()
                 } else {
                     self.pick(&["1901", "1999", "2024", "2155", "0"]).to_owned()
                 }
             }
-            Kind::Bit(bits) => {
+            ValueKind::Bit(bits) => {
                 let bound = if wrong { 1_u64 << (bits + 1) } else { 1 << bits };
                 self.below(bound).to_string()
             }
             // As bits and in HEX() MariaDB's decimals beyond what a double holds are others.
-            Kind::Decimal(20, after) if !self.for_mysql => {
+            ValueKind::Decimal(20, after) if !self.for_mysql => {
                 self.decimal_value(if wrong { 21 } else { 15 }, after)
             }
-            Kind::Decimal(before, after) => self.decimal_value(before + u32::from(wrong), after),
-            Kind::Double => self.quarter(),
-            Kind::Text(longest) => self.text_value(longest, wrong),
-            Kind::Bytes(longest) => self.text_value(longest, wrong),
-            Kind::Enum => {
+            ValueKind::Decimal(before, after) => self.decimal_value(before + u32::from(wrong), after),
+            ValueKind::Double => self.quarter(),
+            ValueKind::Text(longest) => self.text_value(longest, wrong),
+            ValueKind::Bytes(longest) => self.text_value(longest, wrong),
+            ValueKind::Enum => {
                 if wrong {
                     "'pink'".into()
                 } else {
                     format!("'{}'", self.pick(&MEMBERS))
                 }
             }
-            Kind::Set => self.set_value(wrong),
-            Kind::Date => format!("'{}'", self.date(wrong)),
-            Kind::Time => format!("'{}'", self.time(wrong)),
-            Kind::DateTime => format!("'{}'", self.date_time(wrong)),
-            Kind::Timestamp => format!("'{}'", self.timestamp()),
+            ValueKind::Set => self.set_value(wrong),
+            ValueKind::Date => format!("'{}'", self.date(wrong)),
+            ValueKind::Time => format!("'{}'", self.time(wrong)),
+            ValueKind::DateTime => format!("'{}'", self.date_time(wrong)),
+            ValueKind::Timestamp => format!("'{}'", self.timestamp()),
         };
         expression(text(value), ty.class.simplest())
     }
@@ -82,7 +82,7 @@ impl Generator {
             Class::Decimal => self.decimal_value(3, 2),
             Class::Double => format!("{}e0", self.quarter()),
             Class::Text => self.text_value(12, false),
-            // MariaDB takes a hexadecimal literal beside a number for a string.
+            // MariaDB takes a hexadecimal literal next to a number for a string.
             Class::Bytes if !self.for_mysql => format!("UNHEX('{:04x}')", self.below(1 << 16)),
             Class::Bytes => format!("x'{:04x}'", self.below(1 << 16)),
             Class::Date => format!("DATE'{}'", self.date(false)),

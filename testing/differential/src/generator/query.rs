@@ -1,12 +1,12 @@
 //! Queries: of one table or several, grouped, with subqueries, united.
 
 use super::expression::Visible;
-use super::schema::{Class, Kind, TRUE, Table};
+use super::schema::{Class, TRUE, Table, ValueKind};
 use super::{Generator, Statement, unordered};
 use crate::partition::{FROM, MARK};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
-/// What stands behind FROM, and what may be named because of it.
+/// What stands after FROM, and what may be named because of it.
 struct Source {
     from: Sql,
     scope: Vec<Visible>,
@@ -14,8 +14,8 @@ struct Source {
     keys: Vec<String>,
 }
 
-/// Classes whose equal values look the same. Texts that are equal by their collation may differ,
-/// and then it is open which of them stands for the group.
+/// Classes whose equal values are the same text. Texts that are equal by their collation may
+/// differ, and then it is open which of them stands for the group.
 const EXACT: [Class; 5] = [Class::Integer, Class::Decimal, Class::Date, Class::Time, Class::DateTime];
 
 impl Generator {
@@ -294,7 +294,7 @@ impl Generator {
     /// that it gets a number.
     pub(super) fn seen(&self, table: &Table, alias: &str) -> Vec<Visible> {
         let mut columns = visible(table, alias);
-        for column in columns.iter_mut().filter(|c| matches!(c.ty.kind, Kind::Year) && !self.for_mysql) {
+        for column in columns.iter_mut().filter(|c| matches!(c.ty.kind, ValueKind::Year) && !self.for_mysql) {
             column.sql = format!("CAST({} AS SIGNED)", column.sql);
         }
         columns
@@ -332,7 +332,7 @@ pub(super) fn visible(table: &Table, alias: &str) -> Vec<Visible> {
     let column = |c: &super::schema::Column| {
         let name = format!("{alias}.{}", c.name);
         // As a number: MariaDB takes it for a string of bytes where a literal is one.
-        let sql = if matches!(c.ty.kind, Kind::Bit(_)) { format!("({name} + 0)") } else { name };
+        let sql = if matches!(c.ty.kind, ValueKind::Bit(_)) { format!("({name} + 0)") } else { name };
         Visible { sql, ty: c.ty.clone() }
     };
     table.columns.iter().filter(|c| !c.is_vague).map(column).collect()

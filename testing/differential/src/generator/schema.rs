@@ -52,14 +52,14 @@ pub(super) const TRUE: &str = "TRUE";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Type {
     pub(super) class: Class,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     /// As in CREATE TABLE.
     pub(super) sql: String,
 }
 
-/// What literals of a type have to look like.
+/// What literals of a type have to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// Least and greatest value.
     Integer(i64, i64),
     Year,
@@ -181,9 +181,10 @@ impl Generator {
     pub(super) fn definition_of(&mut self, column: &Column) -> Sql {
         // IS NULL finds the zero dates that IGNORE lets through, and so does IS NOT NULL: parts are
         // no whole then. What an ENUM has for such a NULL is another member in MariaDB.
-        let is_date = matches!(column.ty.kind, Kind::Date | Kind::DateTime);
-        let may_be_not_null =
-            !column.ty.sql.ends_with("NULL") && !is_date && (self.for_mysql || column.ty.kind != Kind::Enum);
+        let is_date = matches!(column.ty.kind, ValueKind::Date | ValueKind::DateTime);
+        let may_be_not_null = !column.ty.sql.ends_with("NULL")
+            && !is_date
+            && (self.for_mysql || column.ty.kind != ValueKind::Enum);
         let null = if self.percent(20) && may_be_not_null { optional(text(" NOT NULL")) } else { text("") };
         let default = self.default_of(column);
         sql(&format!("{} {}{{}}{{}}", column.name, column.ty.sql), [null, default])
@@ -209,7 +210,7 @@ impl Generator {
             .collect();
         let ty = self.column_type();
         let column = Column { is_generated: true, ..Column::new(self.name("g"), ty) };
-        // MariaDB does not look whether a virtual value fits.
+        // MariaDB does not check whether a virtual value fits.
         let kind = if self.for_mysql { self.pick(&["VIRTUAL", "STORED"]) } else { "STORED" };
         let value = self.plain_expression(column.ty.class, &scope);
         let definition =
@@ -221,7 +222,7 @@ impl Generator {
     /// is one no more.
     pub(super) fn check(&mut self, table: &Table) -> Sql {
         let is_number =
-            |c: &&Column| c.ty.class == Class::Integer && c.ty.kind != Kind::Year && c.name != KEY;
+            |c: &&Column| c.ty.class == Class::Integer && c.ty.kind != ValueKind::Year && c.name != KEY;
         let numbers: Vec<_> = table.columns.iter().filter(is_number).collect();
         let condition = match numbers.is_empty() {
             true => format!("{KEY} <> 13"),
@@ -249,13 +250,13 @@ impl Generator {
 
     /// What may stand in a key: MariaDB looks up the empty SET for what is none.
     pub(super) fn indexable(&self, table: &Table) -> Vec<Column> {
-        table.columns.iter().filter(|c| self.for_mysql || c.ty.kind != Kind::Set).cloned().collect()
+        table.columns.iter().filter(|c| self.for_mysql || c.ty.kind != ValueKind::Set).cloned().collect()
     }
 
     /// A column in a key: of TEXT and BLOB a prefix.
     pub(super) fn key_part(&mut self, column: &Column) -> String {
         let needs_prefix = column.ty.sql.contains("TEXT") || column.ty.sql.contains("BLOB");
-        let may_have_prefix = matches!(column.ty.kind, Kind::Text(n) | Kind::Bytes(n) if n >= 4);
+        let may_have_prefix = matches!(column.ty.kind, ValueKind::Text(n) | ValueKind::Bytes(n) if n >= 4);
         let prefix = if needs_prefix || may_have_prefix && self.percent(20) { "(3)" } else { "" };
         let order = if self.percent(20) { " DESC" } else { "" };
         format!("{}{prefix}{order}", column.name)
@@ -267,11 +268,11 @@ impl Generator {
             3 => {
                 let (before, after) = self.pick(&[(4, 2), (1, 0), (10, 5), (20, 10), (0, 4)]);
                 let ty = format!("DECIMAL({},{after})", before + after);
-                Type { class: Class::Decimal, kind: Kind::Decimal(before, after), sql: ty }
+                Type { class: Class::Decimal, kind: ValueKind::Decimal(before, after), sql: ty }
             }
             4 => {
                 let name = self.pick(&["DOUBLE", "FLOAT"]);
-                Type { class: Class::Double, kind: Kind::Double, sql: name.into() }
+                Type { class: Class::Double, kind: ValueKind::Double, sql: name.into() }
             }
             5..=7 => self.string_type(),
             _ => self.temporal_type(),
@@ -282,7 +283,7 @@ impl Generator {
         let (name, bits) =
             self.pick(&[("TINYINT", 8), ("SMALLINT", 16), ("MEDIUMINT", 24), ("INT", 32), ("BIGINT", 64)]);
         if self.percent(8) {
-            return Type { class: Class::Integer, kind: Kind::Year, sql: "YEAR".into() };
+            return Type { class: Class::Integer, kind: ValueKind::Year, sql: "YEAR".into() };
         }
         if self.percent(25) {
             // Unsigned BIGINT goes no further than signed here: literals are of 64 bits with a
@@ -302,21 +303,21 @@ impl Generator {
             4 if self.for_mysql => " COLLATE utf8mb4_0900_as_cs",
             _ => "",
         };
-        let text = |n: u32, sql: String| Type { class: Class::Text, kind: Kind::Text(n), sql };
-        let bytes = |n: u32, sql: String| Type { class: Class::Bytes, kind: Kind::Bytes(n), sql };
+        let text = |n: u32, sql: String| Type { class: Class::Text, kind: ValueKind::Text(n), sql };
+        let bytes = |n: u32, sql: String| Type { class: Class::Bytes, kind: ValueKind::Bytes(n), sql };
         let members = MEMBERS.map(|m| format!("'{m}'")).join(",");
         let n = self.pick(&[1, 4, 12, 40]);
         match self.below(12) {
             0 | 1 => text(n, format!("CHAR({n}){bin}")),
             2..=5 => text(n, format!("VARCHAR({n}){bin}")),
             6 => text(40, format!("TEXT{bin}")),
-            7 => Type { class: Class::Text, kind: Kind::Enum, sql: format!("ENUM({members})") },
-            8 => Type { class: Class::Text, kind: Kind::Set, sql: format!("SET({members})") },
+            7 => Type { class: Class::Text, kind: ValueKind::Enum, sql: format!("ENUM({members})") },
+            8 => Type { class: Class::Text, kind: ValueKind::Set, sql: format!("SET({members})") },
             9 => bytes(n, format!("VARBINARY({n})")),
             10 => bytes(n, format!("BINARY({n})")),
             _ => {
                 let n = self.pick(&[1, 7, 16]);
-                Type { class: Class::Integer, kind: Kind::Bit(n), sql: format!("BIT({n})") }
+                Type { class: Class::Integer, kind: ValueKind::Bit(n), sql: format!("BIT({n})") }
             }
         }
     }
@@ -324,10 +325,10 @@ impl Generator {
     fn temporal_type(&mut self) -> Type {
         let digits = self.pick(&["", "(3)", "(6)"]);
         let (class, kind, sql) = match self.below(4) {
-            0 => (Class::Date, Kind::Date, "DATE".to_owned()),
-            1 => (Class::Time, Kind::Time, format!("TIME{digits}")),
-            2 => (Class::DateTime, Kind::DateTime, format!("DATETIME{digits}")),
-            _ => (Class::DateTime, Kind::Timestamp, format!("TIMESTAMP{digits} NULL")),
+            0 => (Class::Date, ValueKind::Date, "DATE".to_owned()),
+            1 => (Class::Time, ValueKind::Time, format!("TIME{digits}")),
+            2 => (Class::DateTime, ValueKind::DateTime, format!("DATETIME{digits}")),
+            _ => (Class::DateTime, ValueKind::Timestamp, format!("TIMESTAMP{digits} NULL")),
         };
         Type { class, kind, sql }
     }
@@ -339,5 +340,5 @@ fn without_null(sql: &str) -> &str {
 }
 
 fn integer(sql: &str, min: i64, max: i64) -> Type {
-    Type { class: Class::Integer, kind: Kind::Integer(min, max), sql: sql.into() }
+    Type { class: Class::Integer, kind: ValueKind::Integer(min, max), sql: sql.into() }
 }

@@ -1,5 +1,5 @@
-//! The tables that a reader rebuilt beside those of the source, each value in words that every
-//! language can say:
+//! The tables that a reader rebuilt, compared with those of the source, each value in words that
+//! every language can say:
 //!
 //! - numbers in decimal, a DECIMAL with all its digits, a BIT as a number, a float in any notation
 //!   that reads back the same;
@@ -22,16 +22,16 @@ const CUT: usize = 60;
 
 struct Column {
     name: String,
-    kind: Kind,
+    kind: ColumnKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ColumnKind {
     Plain,
     Float,
     Double,
     Text,
-    /// The log leaves out the zeros at the end.
+    /// The log omits the zeros at the end.
     Binary,
     Json,
 }
@@ -40,7 +40,7 @@ enum Kind {
 type Rows = BTreeMap<String, Vec<Vec<String>>>;
 
 /// What differs between the source's tables of `schemas` and those that the reader wrote to `out`;
-/// nobody may change them meanwhile.
+/// no session may change them meanwhile.
 pub fn differences(source: &mut Conn, schemas: &[&str], out: &Path, reader: &Reader) -> Result<Vec<String>> {
     source.query_drop("SET NAMES utf8mb4")?;
     source.query_drop("SET time_zone = '+00:00'")?;
@@ -90,15 +90,15 @@ fn columns(source: &mut Conn, schema: &str, table: &str) -> Result<Vec<Column>> 
     Ok(all.into_iter().map(|(name, ty)| Column { kind: kind(&ty), name }).collect())
 }
 
-fn kind(ty: &str) -> Kind {
+fn kind(ty: &str) -> ColumnKind {
     match ty {
-        "float" => Kind::Float,
-        "double" => Kind::Double,
-        "json" => Kind::Json,
-        "binary" => Kind::Binary,
-        "char" | "varchar" | "enum" | "set" | "varbinary" => Kind::Text,
-        _ if ty.ends_with("text") || ty.ends_with("blob") => Kind::Text,
-        _ => Kind::Plain,
+        "float" => ColumnKind::Float,
+        "double" => ColumnKind::Double,
+        "json" => ColumnKind::Json,
+        "binary" => ColumnKind::Binary,
+        "char" | "varchar" | "enum" | "set" | "varbinary" => ColumnKind::Text,
+        _ if ty.ends_with("text") || ty.ends_with("blob") => ColumnKind::Text,
+        _ => ColumnKind::Plain,
     }
 }
 
@@ -113,12 +113,12 @@ fn rows_of(source: &mut Conn, schema: &str, table: &str, columns: &[Column]) -> 
     let asked = columns.iter().zip(&types).map(|(column, (ty, charset))| {
         let name = quote(&column.name);
         match column.kind {
-            Kind::Float | Kind::Double => format!("CAST({name} AS DOUBLE)"),
-            Kind::Json => format!("LOWER(HEX(CAST({name} AS CHAR CHARACTER SET utf8mb4)))"),
-            Kind::Text if !charset.is_empty() => format!("LOWER(HEX(CONVERT({name} USING utf8mb4)))"),
-            Kind::Text | Kind::Binary => format!("LOWER(HEX({name}))"),
-            Kind::Plain if ty == "bit" || ty == "year" => format!("CAST({name} + 0 AS CHAR)"),
-            Kind::Plain => format!("CAST({name} AS CHAR)"),
+            ColumnKind::Float | ColumnKind::Double => format!("CAST({name} AS DOUBLE)"),
+            ColumnKind::Json => format!("LOWER(HEX(CAST({name} AS CHAR CHARACTER SET utf8mb4)))"),
+            ColumnKind::Text if !charset.is_empty() => format!("LOWER(HEX(CONVERT({name} USING utf8mb4)))"),
+            ColumnKind::Text | ColumnKind::Binary => format!("LOWER(HEX({name}))"),
+            ColumnKind::Plain if ty == "bit" || ty == "year" => format!("CAST({name} + 0 AS CHAR)"),
+            ColumnKind::Plain => format!("CAST({name} AS CHAR)"),
         }
     });
     let asked: Vec<String> = asked.collect();
@@ -134,7 +134,7 @@ fn by_key(rows: &[Vec<String>], columns: &[Column]) -> Rows {
     let by_id = columns.first().is_some_and(|c| c.name == "id");
     let mut keyed = Rows::new();
     for row in rows {
-        // The row id of a table without a primary key stands behind the columns that clients are
+        // The row id of a table without a primary key stands after the columns that clients are
         // shown.
         let cells = &row[..row.len().min(columns.len())];
         let key = if by_id { cells.first().cloned().unwrap_or_default() } else { cells.join("\t") };
@@ -197,22 +197,22 @@ fn same(source: &mut Conn, column: &Column, value: &str, shown: &str, reader: &R
         return Ok(is_known);
     }
     Ok(match column.kind {
-        Kind::Float => value.parse::<f32>()? == shown.parse::<f32>()?,
-        Kind::Double => value.parse::<f64>()? == shown.parse::<f64>()?,
-        Kind::Binary => value.trim_end_matches("00") == shown.trim_end_matches("00"),
-        Kind::Json => {
+        ColumnKind::Float => value.parse::<f32>()? == shown.parse::<f32>()?,
+        ColumnKind::Double => value.parse::<f64>()? == shown.parse::<f64>()?,
+        ColumnKind::Binary => value.trim_end_matches("00") == shown.trim_end_matches("00"),
+        ColumnKind::Json => {
             let ask = "SELECT CAST(? AS JSON) = CAST(? AS JSON)";
             let answer: Option<Option<u8>> = source.exec_first(ask, (text(value), text(shown)))?;
             answer == Some(Some(1))
         }
-        Kind::Plain | Kind::Text => false,
+        ColumnKind::Plain | ColumnKind::Text => false,
     })
 }
 
 /// A value as the lists of known differences have it.
 fn readable(column: &Column, value: &str) -> String {
     match column.kind {
-        Kind::Text | Kind::Json if value != "NULL" => text(value),
+        ColumnKind::Text | ColumnKind::Json if value != "NULL" => text(value),
         _ => value.to_owned(),
     }
 }

@@ -129,7 +129,7 @@ impl Session {
         step
     }
 
-    /// A temporary table, which no follower hears of, and a change that reads it.
+    /// A temporary table, which no follower is sent, and a change that reads it.
     pub(super) fn temporary(&mut self) -> Vec<String> {
         let key = self.random.below(KEYS);
         vec![

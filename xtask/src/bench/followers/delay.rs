@@ -1,4 +1,4 @@
-//! How far followers are behind the commit: from a client's OK to the moment at which the last of
+//! How far followers lag behind the commit: from a client's OK to the moment at which the last of
 //! them has the transaction.
 
 use super::Contender;

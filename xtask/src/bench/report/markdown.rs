@@ -40,8 +40,8 @@ pub fn section(
     Ok(text)
 }
 
-/// What was published, beside the same of each server; shapes of which no server has both rows are
-/// left out.
+/// What was published, compared with the same of each server; shapes of which no server has both
+/// rows are omitted.
 fn write_shapes(text: &mut String, workload: &dyn Workload, measured: &Measured) -> Result<()> {
     let found = |shape: &Shape, who| shape.found(&measured.tables, who);
     let mut servers: Vec<Who> = measured.tables.iter().flat_map(|t| &t.part.columns).map(|c| c.who).collect();

@@ -251,7 +251,7 @@ fn draw_column(chart: &mut Chart<'_>, table: &Table, panel: &Panel, column: usiz
     Ok(())
 }
 
-/// A place of the whole picture as one of the area.
+/// A point of the whole picture as one of the area.
 fn area_of(area: &Area<'_>, (x, y): (i32, i32)) -> (i32, i32) {
     let (left, top) = area.get_base_pixel();
     (x - left, y - top)
@@ -265,7 +265,7 @@ const LONGEST: i32 = 600;
 /// Bars that differ by a larger factor are on a logarithmic axis.
 const LINEAR: f64 = 40.0;
 
-/// From values to places.
+/// From values to pixels.
 struct Scale {
     left: i32,
     longest: i32,
@@ -283,7 +283,7 @@ impl Scale {
         Self { left, longest: LONGEST.min(WIDTH - left - 90), range, is_logarithmic }
     }
 
-    fn place(&self, value: f64) -> i32 {
+    fn x_of(&self, value: f64) -> i32 {
         let (low, high) = self.range;
         let share = if self.is_logarithmic { (value / low).ln() / (high / low).ln() } else { value / high };
         self.left + (share * f64::from(self.longest)) as i32
@@ -291,11 +291,11 @@ impl Scale {
 
     /// Lines that help to read it: round figures of a logarithmic one, and what is 1.
     fn draw(&self, area: &Area<'_>, table: &Table, height: i32) -> Result<()> {
-        let line = |value: f64| vec![(self.place(value), 4), (self.place(value), height)];
+        let line = |value: f64| vec![(self.x_of(value), 4), (self.x_of(value), height)];
         if self.is_logarithmic {
             for value in ticks(self.range.0, self.range.1) {
                 area.draw(&PathElement::new(line(value), GRID))?;
-                area.draw(&Text::new(tick(value), (self.place(value), height + 8), text(12, HPos::Center)))?;
+                area.draw(&Text::new(tick(value), (self.x_of(value), height + 8), text(12, HPos::Center)))?;
             }
         }
         if table.base.is_some() {
@@ -335,9 +335,9 @@ fn draw_bars(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> 
 
 fn draw_bar(area: &Area<'_>, scale: &Scale, rate: Spread, top: i32, colour: RGBColor) -> Result<()> {
     let middle = top + BAR / 2;
-    let bar = [(scale.left, top + 2), (scale.place(rate.median), top + BAR - 2)];
+    let bar = [(scale.left, top + 2), (scale.x_of(rate.median), top + BAR - 2)];
     area.draw(&Rectangle::new(bar, colour.filled()))?;
-    let (low, high) = (scale.place(rate.low), scale.place(rate.high));
+    let (low, high) = (scale.x_of(rate.low), scale.x_of(rate.high));
     area.draw(&PathElement::new(vec![(low, middle), (high, middle)], BLACK.stroke_width(1)))?;
     Ok(area.draw(&Text::new(figure(rate.median), (high + 6, middle), text(13, HPos::Left)))?)
 }

@@ -1,8 +1,8 @@
 //! JSON columns as MariaDB has them: a LONGTEXT with the document's text.
 //!
-//! MariaDB reads no binary JSON out of row events. For a table that has such columns the replica is
-//! told that they are BLOBs of four bytes' length, as its own are, and each row's documents become
-//! texts. Tables without them cost a look at their map.
+//! MariaDB reads no binary JSON out of row events. The Table_map event that a replica is sent
+//! declares such columns as BLOBs of four bytes' length, as its own are, and each row's documents
+//! become texts. Tables without them cost a test of their map's columns.
 
 use binlog::event::metadata::OptionalMetadata;
 use binlog::event::{EventError, RowsData, RowsEvent, TableMapEvent};
@@ -21,8 +21,8 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Notes a table for the row events behind its map. What the replica is to be told of it;
-    /// `None` if that is the same.
+    /// Notes a table for the row events after its map. Returns the map that the replica is sent
+    /// instead; `None` if it is sent this one.
     pub(super) fn map(&mut self, map: TableMapEvent) -> Option<TableMapEvent> {
         self.tables.retain(|(known, _)| known.table_id != map.table_id);
         if map.columns.iter().all(|ty| ty.code != code::JSON) {
@@ -32,10 +32,10 @@ impl Documents {
         let columns: Vec<ColumnType> = map.columns.iter().map(as_text).collect();
         // The metadata counts columns by their kinds, of which there are others now; MariaDB
         // applies rows without.
-        let told =
+        let translated =
             TableMapEvent { columns: columns.clone(), metadata: OptionalMetadata::default(), ..map.clone() };
         self.tables.push((map, columns));
-        Some(told)
+        Some(translated)
     }
 
     /// True if no table is noted.

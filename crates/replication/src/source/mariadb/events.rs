@@ -38,7 +38,7 @@ pub(super) fn ends_group(event_type: EventType) -> bool {
     matches!(event_type, EventType::XID | EventType::XA_PREPARE)
 }
 
-/// Appends an event with this body: length, place and checksum are computed.
+/// Appends an event with this body: length, offset and checksum are computed.
 pub(super) fn put_event(
     out: &mut Vec<u8>,
     header: &EventHeader,

@@ -1,7 +1,7 @@
 //! Which MariaDB GTID a transaction has, and where the transaction of a GTID is.
 //!
 //! All transactions are in one domain, for the log is one order. A transaction's sequence number is
-//! its place in that order: how many transactions the log's header counts in front of its file
+//! its number in that order: how many transactions the log's header counts in front of its file
 //! (Previous_gtids), and its number in the file. The server's number is that of its events'
 //! headers: the server that it was first committed on.
 //!
@@ -37,7 +37,7 @@ pub(super) fn count(previous: &GtidSet) -> Option<u64> {
     u64::try_from(previous.count()).ok().filter(|&count| count < u64::MAX / 2)
 }
 
-/// The start of a stream at a place in a file; an empty name is the oldest file.
+/// The start of a stream at an offset in a file; an empty name is the oldest file.
 ///
 /// # Errors
 /// [`DumpError::Fatal`] if there is no such file.
@@ -52,7 +52,7 @@ pub(super) fn by_position(log: &Log, file: &[u8], offset: u64) -> Result<Start, 
 /// them (`@slave_connect_state`). Those of other domains are of other sources.
 ///
 /// # Errors
-/// [`DumpError::Fatal`] if the text is none, or the place is not there (any more), in MariaDB's
+/// [`DumpError::Fatal`] if the text is none, or the position is not there (any more), in MariaDB's
 /// words.
 pub(super) fn by_gtid(log: &Log, state: &str) -> Result<Start, DumpError> {
     let malformed = || DumpError::Fatal(format!("Could not parse GTID list: '{state}'"));
@@ -84,8 +84,8 @@ pub(super) fn by_gtid(log: &Log, state: &str) -> Result<Start, DumpError> {
     Err(DumpError::Fatal(TOO_OLD.into()))
 }
 
-/// The GTID of the last transaction in front of a place in the log: what `binlog_gtid_pos()` gives
-/// on MariaDB.
+/// The GTID of the last transaction in front of a position in the log: what `binlog_gtid_pos()`
+/// gives on MariaDB.
 ///
 /// # Errors
 /// As for [`by_position`].

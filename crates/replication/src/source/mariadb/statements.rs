@@ -4,7 +4,7 @@
 //! meaning there gets MariaDB's word: the collations `utf8mb4_0900_*` are `utf8mb4_uca1400_nopad_*`
 //! (a later version of the same tables of the Unicode Collation Algorithm), `utf8mb4` without a
 //! collation gets the one that it has here, and invisible columns are so. `START TRANSACTION`
-//! behind a CREATE TABLE .. SELECT's definition is left out: the GTID event says as much. Accounts
+//! after a CREATE TABLE .. SELECT's definition is omitted: the GTID event says as much. Accounts
 //! stay: privileges, plugins and hashes of the two servers are not the same.
 
 use binlog::event::{EventError, QueryEvent, StatusVars};
@@ -134,7 +134,7 @@ fn of_mysql(token: &[u8]) -> Option<&[u8]> {
     words.eq_ignore_ascii_case(b"INVISIBLE").then_some(words)
 }
 
-/// True behind `CHARACTER SET` or `CHARSET`, and an equals sign or not.
+/// True after `CHARACTER SET` or `CHARSET`, and an equals sign or not.
 fn names_charset(before: &[Token<'_>]) -> bool {
     let mut words = before.iter().rev().filter(|token| !token.is_blank()).skip_while(|token| token.is("="));
     match words.next() {
@@ -174,7 +174,7 @@ fn is_collated(tokens: &[Token<'_>], at: usize) -> bool {
 struct Casts {
     /// For each open parenthesis, if it is one's.
     open: Vec<bool>,
-    behind: bool,
+    after_cast: bool,
 }
 
 impl Casts {
@@ -183,11 +183,11 @@ impl Casts {
             return;
         }
         if token.is("(") {
-            self.open.push(self.behind);
+            self.open.push(self.after_cast);
         } else if token.is(")") {
             self.open.pop();
         }
-        self.behind = token.is("CAST") || token.is("CONVERT");
+        self.after_cast = token.is("CAST") || token.is("CONVERT");
     }
 
     fn inside(&self) -> bool {

@@ -48,12 +48,12 @@ fn branch(log: &Log, one_phase: bool) -> LogPosition {
     log.commit(builder.finish(false), Box::new(())).unwrap()
 }
 
-/// Counts its place as MariaDB's replicas do, and writes down what it is sent.
+/// Counts its position as MariaDB's replicas do, and writes down what it is sent.
 struct Replica {
     lines: Vec<String>,
     format: FormatDescription,
     file: String,
-    place: u64,
+    position: u64,
 }
 
 impl Stream for Replica {
@@ -67,13 +67,13 @@ impl Stream for Replica {
         }
         let event = decode(bytes, &self.format).unwrap();
         if let Event::Rotate(rotate) = &event {
-            (self.file, self.place) =
+            (self.file, self.position) =
                 (String::from_utf8_lossy(rotate.file_name).into_owned(), rotate.position);
             return Ok(());
         }
-        let counted = self.place + bytes.len() as u64;
-        self.place =
-            if let Event::MariadbGtidList(_) = event { end } else { counted }.max(self.place).max(end);
+        let counted = self.position + bytes.len() as u64;
+        self.position =
+            if let Event::MariadbGtidList(_) = event { end } else { counted }.max(self.position).max(end);
         self.lines.push(match event {
             Event::MariadbGtidList(list) => format!("list {:?} {}", list.gtids.first(), list.flags),
             Event::MariadbGtid(e) => format!("{} {:#x} {:?}", e.gtid, e.flags, e.commit_id),
@@ -98,7 +98,7 @@ impl Stream for Replica {
 
 fn read(log: &Log, file: &str, offset: u64, wishes: Wishes) -> Result<Replica, String> {
     let format = FormatDescription::new("8.4.8", 0);
-    let mut replica = Replica { lines: Vec::new(), format, file: String::new(), place: 0 };
+    let mut replica = Replica { lines: Vec::new(), format, file: String::new(), position: 0 };
     let request = Request {
         file: file.as_bytes(),
         offset,
@@ -118,7 +118,7 @@ fn wishes(state: Option<&str>) -> Wishes {
 }
 
 /// The lines of the stream for a replica that has everything up to this GTID.
-fn behind(log: &Log, state: &str) -> Result<Vec<String>, String> {
+fn stream_after(log: &Log, state: &str) -> Result<Vec<String>, String> {
     read(log, "", 4, wishes(Some(state))).map(|replica| replica.lines)
 }
 
@@ -169,7 +169,7 @@ fn a_replica_counts_to_where_the_log_is_also_over_what_grew() {
     for step in steps {
         let end = step();
         let replica = read(&log, "binlog.000001", 4, wishes(None)).unwrap();
-        assert_eq!((replica.file.as_str(), replica.place), ("binlog.000001", end.offset()));
+        assert_eq!((replica.file.as_str(), replica.position), ("binlog.000001", end.offset()));
     }
 }
 
@@ -182,14 +182,15 @@ fn numbers_follow_the_logs_order_whatever_the_gtids_are() {
     log.rotate().unwrap();
     rows(&log, foreign(3));
     rows(&log, None);
-    let first = |state: &str| behind(&log, state).unwrap().into_iter().find(|line| line.starts_with("0-"));
+    let first =
+        |state: &str| stream_after(&log, state).unwrap().into_iter().find(|line| line.starts_with("0-"));
     let starts = |state: &str, gtid: &str| assert!(first(state).unwrap().starts_with(gtid), "{state}");
     starts("", "0-1-1 ");
     starts("0-1-1", "0-9-2 ");
     starts("5-5-5,0-9-2", "0-9-3 ");
     starts("0-9-3", "0-1-4 ");
     assert_eq!(first("0-1-4"), None);
-    let refused = |state: &str| behind(&log, state).unwrap_err();
+    let refused = |state: &str| stream_after(&log, state).unwrap_err();
     assert!(refused("0-1-5").ends_with("start from GTID 0-1-5, which is not in the master's binlog"));
     assert!(refused("0-1-3").contains("the slave has diverged"));
     assert!(refused("0-1").starts_with("Could not parse GTID list"));
@@ -199,8 +200,8 @@ fn numbers_follow_the_logs_order_whatever_the_gtids_are() {
     assert!(
         refused("0-1-1").starts_with("Could not find GTID state requested by slave in any binlog files.")
     );
-    let place = gtid_at(&log, b"binlog.000002", log.durable().offset()).unwrap();
-    assert_eq!(place.unwrap().to_string(), "0-1-4");
+    let position = gtid_at(&log, b"binlog.000002", log.durable().offset()).unwrap();
+    assert_eq!(position.unwrap().to_string(), "0-1-4");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::super::ToolError;
 use super::super::input::{LogFile, indexed};
 use super::super::point::{Side, Until};
-use super::super::transactions::{Told, Transaction, Walked, walk};
+use super::super::transactions::{Transaction, WalkItem, Walked, walk};
 use super::say;
 use binlog::event::EventHeader;
 use binlog::gtid::GtidSet;
@@ -19,7 +19,7 @@ const PIECE: usize = 1 << 20;
 /// A file of the log by its number.
 type Numbered = BTreeMap<u32, LogFile>;
 
-/// The base's log, and what goes on behind it.
+/// The base's log, and the files that continue it.
 pub(super) struct Chain {
     base_name: String,
     /// All files, the base's and the later ones, without gaps.
@@ -37,12 +37,12 @@ pub(super) struct Plan {
     pub(super) files: Vec<LogFile>,
     /// Bytes of the last one.
     pub(super) last_end: u64,
-    /// The last transaction behind the base; `None` if there is none.
+    /// The last transaction after the base; `None` if there is none.
     pub(super) last: Option<Transaction>,
-    /// How many are behind the base.
+    /// How many are after the base.
     pub(super) transactions: u64,
-    /// Bytes of log behind the base.
-    pub(super) bytes_behind: u64,
+    /// Bytes of log after the base.
+    pub(super) bytes_after_base: u64,
     /// What is executed at the point.
     pub(super) executed: GtidSet,
 }
@@ -54,7 +54,7 @@ impl Plan {
 }
 
 impl Chain {
-    /// Looks at the base and the files.
+    /// Examines the base and the files.
     pub(super) fn of(env: &dyn Env, base: &Path, logs: &[PathBuf]) -> Result<Self, ToolError> {
         let inside = env.read_dir(base).map_err(|e| ToolError::io("read the base", base, e))?;
         refuse_running(env, base)?;
@@ -90,7 +90,7 @@ impl Chain {
             for file in found {
                 let number = number(&file, &self.base_name)?;
                 if number < self.base_last {
-                    self.check_known(env, number, &file)?;
+                    self.check_base_file(env, number, &file)?;
                 } else if later.insert(number, file).is_some() {
                     return Err(refused(format!("{}.{number:06} is given twice", self.base_name)));
                 }
@@ -110,7 +110,7 @@ impl Chain {
 
     /// A file that the base has whole is passed over, if it is the base's: a log that was begun
     /// anew uses names again.
-    fn check_known(&self, env: &dyn Env, number: u32, theirs: &LogFile) -> Result<(), ToolError> {
+    fn check_base_file(&self, env: &dyn Env, number: u32, theirs: &LogFile) -> Result<(), ToolError> {
         let Some(ours) = self.files.get(&number) else { return Ok(()) };
         let path = ours.path.as_deref().unwrap_or(Path::new("-"));
         let len = open(env, ours)?.len().map_err(|e| ToolError::io("read", path, e))?;
@@ -162,8 +162,8 @@ impl Chain {
         for (&number, file) in self.files.range(..=self.base_last).rev() {
             let end = if number == self.base_last { self.base_end } else { u64::MAX };
             let mut latest = None;
-            walk(env, file, &mut |told| {
-                if let Told::Transaction(transaction) = told {
+            walk(env, file, &mut |item| {
+                if let WalkItem::Transaction(transaction) = item {
                     if transaction.end > end {
                         return Ok(ControlFlow::Break(()));
                     }
@@ -180,10 +180,10 @@ impl Chain {
 
     /// The point, of which it is known now that it is not inside the base; its very end is where
     /// the base's log ends.
-    fn behind_base(&self, env: &dyn Env, until: Until) -> Result<Until, ToolError> {
+    fn until_after_base(&self, env: &dyn Env, until: Until) -> Result<Until, ToolError> {
         let side = self.latest_in_base(env)?.map(|(file, latest)| until.side(file, &latest));
         match (side, self.files.get(&self.base_last)) {
-            (Some(Side::Behind), _) => Err(beyond(&until)),
+            (Some(Side::After), _) => Err(beyond(&until)),
             (Some(Side::Last), Some(file)) => {
                 Ok(Until::Position { file: file.name.clone(), offset: self.base_end })
             }
@@ -193,14 +193,14 @@ impl Chain {
 
     /// Finds the point.
     pub(super) fn plan(&self, env: &dyn Env, until: Until) -> Result<Plan, ToolError> {
-        let until = self.behind_base(env, until)?;
+        let until = self.until_after_base(env, until)?;
         let mut plan = Plan {
             base_name: self.base_name.clone(),
             files: self.files.range(..self.base_last).map(|(_, file)| file.clone()).collect(),
             last_end: self.base_end,
             last: None,
             transactions: 0,
-            bytes_behind: 0,
+            bytes_after_base: 0,
             executed: GtidSet::new(),
         };
         let (mut is_over, mut rotated) = (false, false);
@@ -212,7 +212,7 @@ impl Chain {
             let (end, over) = (search.end, search.is_over);
             rotated = walked.rotates;
             is_over = over || until.ends_with(file);
-            // A file of which nothing is wanted is left out, but for the base's.
+            // A file of which nothing is wanted is omitted, but for the base's.
             if is_over && end.is_none() && base_end == 0 {
                 break;
             }
@@ -221,7 +221,7 @@ impl Chain {
                 None if is_over => base_end,
                 _ => walked.end,
             };
-            plan.bytes_behind += end.saturating_sub(base_end);
+            plan.bytes_after_base += end.saturating_sub(base_end);
             plan.last_end = end;
             plan.files.push(file.clone());
             if is_over {
@@ -234,7 +234,7 @@ impl Chain {
         Ok(plan)
     }
 
-    /// All files were read, and the point is behind them, or nowhere.
+    /// All files were read, and the point is after them, or nowhere.
     fn check_not_met(&self, plan: &Plan, until: &Until) -> Result<(), ToolError> {
         match until {
             Until::Gtid(gtid) if gtid.is_subset(&plan.executed) => Err(beyond(until)),
@@ -261,7 +261,7 @@ struct Search<'a> {
     /// What is before this offset is in the base.
     base_end: u64,
     plan: &'a mut Plan,
-    /// Behind the last transaction that is wanted, and not in the base.
+    /// After the last transaction that is wanted, and not in the base.
     end: Option<u64>,
     is_over: bool,
 }
@@ -273,9 +273,9 @@ impl Search<'_> {
         let is_first = self.base_end > 0;
         let file = self.file;
         let mut executed = GtidSet::new();
-        let walked = walk(env, file, &mut |told| match told {
-            Told::Event(_) => Ok(ControlFlow::Continue(())),
-            Told::Transaction(transaction) => self.transaction(transaction, &mut executed),
+        let walked = walk(env, file, &mut |item| match item {
+            WalkItem::Event(_) => Ok(ControlFlow::Continue(())),
+            WalkItem::Transaction(transaction) => self.transaction(transaction, &mut executed),
         })?;
         let Some(previous) = &walked.previous else {
             return Err(refused(format!(
@@ -283,7 +283,7 @@ impl Search<'_> {
                 file.name
             )));
         };
-        // Behind a Rotate there may be more: what gtid_purged was set to.
+        // After a Rotate there may be more: what gtid_purged was set to.
         let goes_on = *previous == before || rotated && before.is_subset(previous);
         if !is_first && !goes_on {
             let mut missing = previous.clone();
@@ -319,7 +319,7 @@ impl Search<'_> {
         if is_in_base && side != Side::Before {
             return Err(beyond(self.until));
         }
-        if side == Side::Behind {
+        if side == Side::After {
             self.is_over = true;
             return Ok(ControlFlow::Break(()));
         }

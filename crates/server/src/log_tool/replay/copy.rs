@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Read and written at once, in bytes.
 const PIECE: usize = 1 << 20;
-/// How often progress is told.
+/// How often progress is printed.
 const PAUSE: Duration = Duration::from_secs(2);
 
 pub(super) struct Copy<'a> {
@@ -24,12 +24,12 @@ pub(super) struct Copy<'a> {
     target: &'a Path,
     done: u64,
     total: u64,
-    told: Duration,
+    reported_at: Duration,
 }
 
 impl<'a> Copy<'a> {
     pub(super) fn new(env: &'a dyn Env, base: &'a Path, target: &'a Path) -> Self {
-        Self { env, base, target, done: 0, total: 0, told: env.monotonic() }
+        Self { env, base, target, done: 0, total: 0, reported_at: env.monotonic() }
     }
 
     /// Copies all, durably.
@@ -117,8 +117,8 @@ impl<'a> Copy<'a> {
     fn progress(&mut self, bytes: u64) {
         self.done += bytes;
         let now = self.env.monotonic();
-        if now.saturating_sub(self.told) >= PAUSE {
-            self.told = now;
+        if now.saturating_sub(self.reported_at) >= PAUSE {
+            self.reported_at = now;
             say(format_args!("copied {} of {} MB", self.done / 1_000_000, self.total / 1_000_000));
         }
     }

@@ -140,21 +140,21 @@ fn bounds_and_orders_hold_for_any_machine() {
         let machine = any_machine(&mut random);
         for clients in CLIENTS {
             let rates = DURABILITIES.map(|d| machine.predict(d, clients).rate);
-            let told = format!("seed {seed}, {clients} clients: {rates:?} {machine:?}");
+            let context = format!("seed {seed}, {clients} clients: {rates:?} {machine:?}");
             let (first, last) = (rates[0], rates[4]);
             let commit = machine.commit(0.0, clients);
             let alone = machine.wire + commit;
             // (M1)
-            assert!(last <= clients as f64 / alone * 1.001, "{told}");
-            assert!(last <= machine.processors / commit * 1.001, "{told}");
-            assert!(first <= clients as f64 / (alone + machine.flushes[0].1) * 1.001, "{told}");
+            assert!(last <= clients as f64 / alone * 1.001, "{context}");
+            assert!(last <= machine.processors / commit * 1.001, "{context}");
+            assert!(first <= clients as f64 / (alone + machine.flushes[0].1) * 1.001, "{context}");
             // (M2)
-            assert!(rates.iter().all(|r| *r <= last * 1.001), "{told}");
-            assert!(rates[1..].is_sorted_by(|a, b| *a <= b * 1.001), "{told}");
+            assert!(rates.iter().all(|r| *r <= last * 1.001), "{context}");
+            assert!(rates[1..].is_sorted_by(|a, b| *a <= b * 1.001), "{context}");
             let mut faster = machine.clone();
             faster.flushes.iter_mut().for_each(|(_, time)| *time *= 0.7);
             faster.wire *= 0.7;
-            assert!(faster.predict(Durability::Every, clients).rate >= first * 0.98, "{told}");
+            assert!(faster.predict(Durability::Every, clients).rate >= first * 0.98, "{context}");
         }
         let durable = CLIENTS.map(|n| machine.predict(Durability::Every, n));
         assert!(durable.windows(2).all(|w| w[1].rate >= w[0].rate * 0.98), "seed {seed}: {durable:?}");

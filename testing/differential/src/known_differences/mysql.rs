@@ -177,7 +177,7 @@ pub(super) fn constant_checks(case: &Case<'_>) -> bool {
 }
 
 /// A document that is compared with a BIGINT column is made one.
-pub(super) fn documents_beside_integers(case: &Case<'_>) -> bool {
+pub(super) fn documents_with_integers(case: &Case<'_>) -> bool {
     let both =
         matches!((case.duramen, case.reference), (Answer::Rows(a), Answer::Rows(b)) if a.len() == b.len());
     let is_compared =

@@ -12,95 +12,101 @@ use case::{
 
 /// A known difference.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownDifference {
     /// Its name, a heading of the document.
     pub name: &'static str,
     applies: fn(&Case<'_>) -> bool,
 }
 
 /// All of them.
-pub const KNOWN: &[Known] = &[
-    Known { name: "Digits after rounding", applies: digits_after_rounding },
-    Known { name: "Operands that are not needed", applies: operands_not_needed },
-    Known { name: "No member of an ENUM", applies: no_member },
-    Known { name: "Keys of TEXT columns", applies: keys_of_texts },
-    Known { name: "Digits of CASE as texts", applies: digits_of_case },
-    Known { name: "Years in temporary tables", applies: years_of_three_digits },
-    Known { name: "Digits of NULL and a number", applies: digits_beside_null },
-    Known { name: "Aggregated dates beside numbers", applies: dates_in_having },
-    Known { name: "Negative zero", applies: negative_zero },
-    Known { name: "Digits of NULL and an interval", applies: digits_of_null },
-    Known { name: "Zero dates in data changes", applies: zero_dates },
-    Known { name: "Zero dates in expressions", applies: chosen_zero_dates },
-    Known { name: "Conversions beside subqueries", applies: conversions_beside_subqueries },
-    Known { name: "Bits of large choices", applies: large_choices },
-    Known { name: "Days in temporary tables", applies: days_of_six_digits },
-    Known { name: "Times taken for equal", applies: times_taken_for_equal },
-    Known { name: "The changed table in a subquery", applies: changed_table_read },
-    Known { name: "Errors of expressions in data changes", applies: errors_in_changes },
-    Known { name: "Temporary tables read twice", applies: |case| case.duramen.error() == Some(1137) },
-    Known { name: "WITH ROLLUP of no rows", applies: rollup_of_nothing },
-    Known { name: "COUNT(DISTINCT) WITH ROLLUP", applies: distinct_rollup },
-    Known { name: "Fractions of the largest time", applies: largest_time },
-    Known { name: "Dropped columns of unique keys", applies: dropped_column },
-    Known { name: "Dropped columns of a CHECK", applies: dropped_with_check },
-    Known { name: "Dropped defaults", applies: dropped_default },
-    Known { name: "CHECK and IGNORE", applies: check_and_ignore },
-    Known { name: "Texts in columns that are altered", applies: altered_texts },
-    Known { name: "Numbers that become members", applies: altered_numbers },
-    Known { name: "Keys of other numbers", applies: keys_of_other_numbers },
-    Known { name: "Case of QUOTE(NULL)", applies: case_of_quoted_null },
-    Known { name: "Columns that become NOT NULL", applies: altered_in_place },
-    Known { name: "Years of dates", applies: years_of_dates },
-    Known { name: "Order of an ENUM's key", applies: order_of_members },
-    Known { name: "Hours of three digits", applies: hours_of_three_digits },
-    Known { name: "Decimals below one as texts", applies: cut_decimals },
-    Known { name: "Digits of a quotient", applies: digits_of_quotient },
-    Known {
+pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
+    KnownDifference { name: "Digits after rounding", applies: digits_after_rounding },
+    KnownDifference { name: "Operands that are not needed", applies: operands_not_needed },
+    KnownDifference { name: "No member of an ENUM", applies: no_member },
+    KnownDifference { name: "Keys of TEXT columns", applies: keys_of_texts },
+    KnownDifference { name: "Digits of CASE as texts", applies: digits_of_case },
+    KnownDifference { name: "Years in temporary tables", applies: years_of_three_digits },
+    KnownDifference { name: "Digits of NULL and a number", applies: digits_of_null_and_number },
+    KnownDifference { name: "Aggregated dates beside numbers", applies: dates_in_having },
+    KnownDifference { name: "Negative zero", applies: negative_zero },
+    KnownDifference { name: "Digits of NULL and an interval", applies: digits_of_null },
+    KnownDifference { name: "Zero dates in data changes", applies: zero_dates },
+    KnownDifference { name: "Zero dates in expressions", applies: chosen_zero_dates },
+    KnownDifference { name: "Conversions beside subqueries", applies: conversions_with_subqueries },
+    KnownDifference { name: "Bits of large choices", applies: large_choices },
+    KnownDifference { name: "Days in temporary tables", applies: days_of_six_digits },
+    KnownDifference { name: "Times taken for equal", applies: times_taken_for_equal },
+    KnownDifference { name: "The changed table in a subquery", applies: changed_table_read },
+    KnownDifference { name: "Errors of expressions in data changes", applies: errors_in_changes },
+    KnownDifference {
+        name: "Temporary tables read twice",
+        applies: |case| case.duramen.error() == Some(1137),
+    },
+    KnownDifference { name: "WITH ROLLUP of no rows", applies: rollup_of_nothing },
+    KnownDifference { name: "COUNT(DISTINCT) WITH ROLLUP", applies: distinct_rollup },
+    KnownDifference { name: "Fractions of the largest time", applies: largest_time },
+    KnownDifference { name: "Dropped columns of unique keys", applies: dropped_column },
+    KnownDifference { name: "Dropped columns of a CHECK", applies: dropped_with_check },
+    KnownDifference { name: "Dropped defaults", applies: dropped_default },
+    KnownDifference { name: "CHECK and IGNORE", applies: check_and_ignore },
+    KnownDifference { name: "Texts in columns that are altered", applies: altered_texts },
+    KnownDifference { name: "Numbers that become members", applies: altered_numbers },
+    KnownDifference { name: "Keys of other numbers", applies: keys_of_other_numbers },
+    KnownDifference { name: "Case of QUOTE(NULL)", applies: case_of_quoted_null },
+    KnownDifference { name: "Columns that become NOT NULL", applies: altered_in_place },
+    KnownDifference { name: "Years of dates", applies: years_of_dates },
+    KnownDifference { name: "Order of an ENUM's key", applies: order_of_members },
+    KnownDifference { name: "Hours of three digits", applies: hours_of_three_digits },
+    KnownDifference { name: "Decimals below one as texts", applies: cut_decimals },
+    KnownDifference { name: "Digits of a quotient", applies: digits_of_quotient },
+    KnownDifference {
         name: "Digits of large products",
         applies: |case| case.names(&[" * "]) && case.is_same_with(as_number),
     },
-    Known { name: "Differences of unsigned numbers", applies: unsigned_difference },
-    Known { name: "Rows that are not in a subquery", applies: rows_not_in },
-    Known { name: "Rows that are not asked for", applies: rows_not_asked_for },
-    Known { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
-    Known { name: "Values of generated columns", applies: generated_values },
-    Known { name: "Which error comes first", applies: first_error },
-    Known { name: "Renamed temporary tables", applies: renamed_temporary },
-    Known { name: "NULLs that stay NULL", applies: nulls_that_stay },
-    Known { name: "Constants that are no dates", applies: |case| case.duramen.error() == Some(1525) },
+    KnownDifference { name: "Differences of unsigned numbers", applies: unsigned_difference },
+    KnownDifference { name: "Rows that are not in a subquery", applies: rows_not_in },
+    KnownDifference { name: "Rows that are not asked for", applies: rows_not_asked_for },
+    KnownDifference { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
+    KnownDifference { name: "Values of generated columns", applies: generated_values },
+    KnownDifference { name: "Which error comes first", applies: first_error },
+    KnownDifference { name: "Renamed temporary tables", applies: renamed_temporary },
+    KnownDifference { name: "NULLs that stay NULL", applies: nulls_that_stay },
+    KnownDifference {
+        name: "Constants that are no dates",
+        applies: |case| case.duramen.error() == Some(1525),
+    },
 ];
 
 /// Where Duramen keeps to MySQL 8.4 and its manual, and a newer MySQL does otherwise;
 /// `docs/differences-to-mysql.md` has the words.
-pub const KNOWN_TO_MYSQL: &[Known] = &[
-    Known { name: "Times and dates out of range", applies: mysql::out_of_range },
-    Known { name: "Digits of CASE and IF", applies: mysql::digits_of_choice },
-    Known { name: "Numbers of conversion errors", applies: mysql::conversion_errors },
-    Known { name: "Temporary tables read twice", applies: mysql::temporary_twice },
-    Known { name: "Rows that are not asked for", applies: rows_not_asked_for },
-    Known { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
-    Known { name: "NULLs that stay NULL", applies: nulls_that_stay },
-    Known { name: "Order of an ENUM's key", applies: order_of_members },
-    Known { name: "Values that are not needed", applies: mysql::not_needed },
-    Known { name: "Virtual columns that are read", applies: mysql::generated_values },
-    Known { name: "Order of keys", applies: mysql::order_of_keys },
-    Known { name: "Defaults beyond utf8mb3", applies: mysql::wide_defaults },
-    Known { name: "Which error comes first", applies: mysql::first_error },
-    Known { name: "The year 0 WITH ROLLUP", applies: mysql::zero_years },
-    Known { name: "MAKE_SET and outer joins", applies: mysql::make_set_of_outer },
-    Known { name: "Coercibility of no collation", applies: mysql::no_collation },
-    Known { name: "Warnings", applies: mysql::warnings },
-    Known { name: "Collations that are altered", applies: mysql::altered_collations },
-    Known { name: "Columns assigned twice", applies: mysql::assigned_twice },
-    Known { name: "Documents beside BIGINT columns", applies: mysql::documents_beside_integers },
-    Known { name: "Zero dates under MAX and MIN", applies: mysql::zero_moments },
-    Known { name: "CHECKs of no column", applies: mysql::constant_checks },
+pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
+    KnownDifference { name: "Times and dates out of range", applies: mysql::out_of_range },
+    KnownDifference { name: "Digits of CASE and IF", applies: mysql::digits_of_choice },
+    KnownDifference { name: "Numbers of conversion errors", applies: mysql::conversion_errors },
+    KnownDifference { name: "Temporary tables read twice", applies: mysql::temporary_twice },
+    KnownDifference { name: "Rows that are not asked for", applies: rows_not_asked_for },
+    KnownDifference { name: "Keys of fewer digits", applies: keys_of_fewer_digits },
+    KnownDifference { name: "NULLs that stay NULL", applies: nulls_that_stay },
+    KnownDifference { name: "Order of an ENUM's key", applies: order_of_members },
+    KnownDifference { name: "Values that are not needed", applies: mysql::not_needed },
+    KnownDifference { name: "Virtual columns that are read", applies: mysql::generated_values },
+    KnownDifference { name: "Order of keys", applies: mysql::order_of_keys },
+    KnownDifference { name: "Defaults beyond utf8mb3", applies: mysql::wide_defaults },
+    KnownDifference { name: "Which error comes first", applies: mysql::first_error },
+    KnownDifference { name: "The year 0 WITH ROLLUP", applies: mysql::zero_years },
+    KnownDifference { name: "MAKE_SET and outer joins", applies: mysql::make_set_of_outer },
+    KnownDifference { name: "Coercibility of no collation", applies: mysql::no_collation },
+    KnownDifference { name: "Warnings", applies: mysql::warnings },
+    KnownDifference { name: "Collations that are altered", applies: mysql::altered_collations },
+    KnownDifference { name: "Columns assigned twice", applies: mysql::assigned_twice },
+    KnownDifference { name: "Documents beside BIGINT columns", applies: mysql::documents_with_integers },
+    KnownDifference { name: "Zero dates under MAX and MIN", applies: mysql::zero_moments },
+    KnownDifference { name: "CHECKs of no column", applies: mysql::constant_checks },
 ];
 
 /// The known difference that a case is of.
-pub fn find(case: &Case<'_>, is_mysql: bool) -> Option<&'static Known> {
-    let all = if is_mysql { KNOWN_TO_MYSQL } else { KNOWN };
+pub fn find(case: &Case<'_>, is_mysql: bool) -> Option<&'static KnownDifference> {
+    let all = if is_mysql { KNOWN_TO_MYSQL } else { KNOWN_DIFFERENCES };
     all.iter().find(|k| (k.applies)(case))
 }
 
@@ -142,7 +148,7 @@ fn generated_values(case: &Case<'_>) -> bool {
     is_strict || case.reference.error() == Some(1901) || is_unchanged
 }
 
-/// Both refuse a change, of several reasons each another one: MySQL looks at the columns that are
+/// Both refuse a change, of several reasons each another one: MySQL checks the columns that are
 /// given in their order and then for missing ones, MariaDB for missing ones first; and texts that
 /// are too long or no numbers have other errors.
 fn first_error(case: &Case<'_>) -> bool {
@@ -214,8 +220,8 @@ fn nulls_that_stay(case: &Case<'_>) -> bool {
 }
 
 /// MySQL's bit operators give unsigned numbers, and so are differences with them; MariaDB's CASE
-/// and the like forget it, and MariaDB takes the least number off without a look, or makes a
-/// decimal of it.
+/// and the like forget it, and MariaDB subtracts the least number unchecked, or makes a decimal of
+/// it.
 fn unsigned_difference(case: &Case<'_>) -> bool {
     let is_refused = |start: &str| match case.duramen {
         Answer::Error { number: 1690, message } => message.starts_with(start),
@@ -307,7 +313,7 @@ fn dropped_default(case: &Case<'_>) -> bool {
     case.duramen.error() == Some(1364) && goes_on && case.inserts()
 }
 
-/// A row that a CHECK refuses is left out under IGNORE; MariaDB fails the statement.
+/// A row that a CHECK refuses is omitted under IGNORE; MariaDB fails the statement.
 fn check_and_ignore(case: &Case<'_>) -> bool {
     case.reference.error() == Some(4025) && case.names(&["INSERT IGNORE"])
 }
@@ -328,9 +334,9 @@ fn cut_decimals(case: &Case<'_>) -> bool {
     })
 }
 
-/// MariaDB reads the number that a subquery gives as a date, or a text beside it as a number, and
+/// MariaDB reads the number that a subquery gives as a date, or a text next to it as a number, and
 /// fails the change for it.
-fn conversions_beside_subqueries(case: &Case<'_>) -> bool {
+fn conversions_with_subqueries(case: &Case<'_>) -> bool {
     let is_conversion = matches!(case.reference, Answer::Error { number: 1292, message }
         if message.starts_with("Truncated incorrect") || message.contains("for column `"));
     is_conversion && matches!(case.duramen, Answer::Done(_)) && case.names(&["(SELECT "])
@@ -430,11 +436,12 @@ fn order_of_members(case: &Case<'_>) -> bool {
 }
 
 /// Both reckon two digits for an hour where they make a temporary table for TIME_FORMAT(), and cut
-/// what comes behind.
+/// what comes after.
 fn hours_of_three_digits(case: &Case<'_>) -> bool {
     /// Of `%r %T %p`, but for the last character.
-    const KEPT: usize = 22;
-    case.names(&["TIME_FORMAT("]) && case.is_same_with(|value| value[..value.len().min(KEPT)].to_vec())
+    const COMPARED_MAX: usize = 22;
+    case.names(&["TIME_FORMAT("])
+        && case.is_same_with(|value| value[..value.len().min(COMPARED_MAX)].to_vec())
 }
 
 /// MySQL goes on computing with the digits of a quotient that it shows, MariaDB with more.
@@ -447,7 +454,7 @@ fn digits_of_quotient(case: &Case<'_>) -> bool {
 }
 
 /// MariaDB takes the digits of a product from NULL, and leaves some of the number's out.
-fn digits_beside_null(case: &Case<'_>) -> bool {
+fn digits_of_null_and_number(case: &Case<'_>) -> bool {
     let digits = |value: &[u8]| match std::str::from_utf8(value).map(str::parse::<f64>) {
         Ok(Ok(number)) if value.contains(&b'.') => format!("{number:.0e}").into_bytes(),
         _ => value.to_vec(),
@@ -511,7 +518,7 @@ mod tests {
     fn each_is_in_the_document() {
         let document = include_str!("../../../docs/differences-to-mariadb.md");
         let for_mysql = include_str!("../../../docs/differences-to-mysql.md");
-        for (document, all) in [(document, KNOWN), (for_mysql, KNOWN_TO_MYSQL)] {
+        for (document, all) in [(document, KNOWN_DIFFERENCES), (for_mysql, KNOWN_TO_MYSQL)] {
             for known in all {
                 assert!(
                     document.contains(&format!("## {}\n", known.name)),

@@ -57,7 +57,7 @@ struct Replica<'a> {
     random: Random,
     fde: FormatDescription,
     file: Vec<u8>,
-    /// Behind the last transaction: where it asks to go on.
+    /// After the last transaction: where it asks to go on.
     position: u64,
     transactions: Vec<u64>,
     stop: &'a AtomicBool,
@@ -237,7 +237,7 @@ fn run(seed: u64) -> usize {
         let meddling = Random::new(random.next_u64());
         scope.spawn(move || {
             meddler(log, stop, meddling);
-            // The machine is off: what waits for an answer need not be told.
+            // The machine is off: what waits for an answer needs no report.
             is_over.store(true, SeqCst);
             source.as_ref().inspect(|source| source.stop());
         });
@@ -336,8 +336,8 @@ fn the_background_shows_followers_what_nobody_waits_for() {
         let begun = clock.monotonic();
         log.wait_durable(committed).unwrap();
         let took = clock.monotonic() - begun;
-        // Milliseconds on a machine that has nothing else to do; half a minute if it is left to the
-        // system.
+        // Milliseconds on a machine that has nothing else to do; half a minute if nothing but the
+        // system's own write-back flushes.
         assert!(took < Duration::from_secs(10), "a follower waits {took:?} for transaction {id}");
     }
 }

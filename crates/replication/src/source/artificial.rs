@@ -11,8 +11,8 @@ use binlog::event::{ChecksumAlgorithm, EncodeEvent, EventHeader, HeartbeatEvent,
 const CREATE_TIMESTAMP: usize = EventHeader::LEN + 2 + 50;
 const CHECKSUM_LEN: usize = 4;
 
-/// Makes events of the source's own.
-pub(super) struct Own {
+/// Makes the events that are in no file.
+pub(super) struct ArtificialEvents {
     /// In their headers.
     pub(super) server_id: u32,
     /// The next one has a checksum: the reader's wish at first, then as the file's format
@@ -22,33 +22,33 @@ pub(super) struct Own {
     pub(super) heartbeat_v2: bool,
 }
 
-impl Own {
-    /// The artificial Rotate: where the events behind it are from.
+impl ArtificialEvents {
+    /// The artificial Rotate: where the events after it are from.
     pub(super) fn rotate(&self, file_name: &str, position: u64) -> Vec<u8> {
         self.event(&RotateEvent { position, file_name: file_name.as_bytes() }, 0)
     }
 
-    /// A sign of life, with the place that the stream has reached.
+    /// A heartbeat, with the position that the stream has reached.
     pub(super) fn heartbeat(&self, file_name: &str, position: u64) -> Vec<u8> {
         let event = HeartbeatEvent { file_name: file_name.as_bytes(), position, v2: self.heartbeat_v2 };
         self.event(&event, position as u32)
     }
 
-    /// A file's format description as readers get it. Behind it the file's own setting of checksums
+    /// A file's format description as readers get it. After it the file's own setting of checksums
     /// rules.
     pub(super) fn format_description(
         &mut self,
         bytes: &[u8],
         checksum: ChecksumAlgorithm,
-        place: Place,
+        start_point: StartPoint,
     ) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         // The flag of an open file. The checksum is computed without it.
         bytes[EventHeader::FLAGS_OFFSET] &= !(flags::BINLOG_IN_USE as u8);
-        if place == Place::Middle {
+        if start_point == StartPoint::MidFile {
             bytes[EventHeader::END_LOG_POS_OFFSET..][..4].fill(0);
         }
-        if place != Place::Start {
+        if start_point != StartPoint::FileStart {
             if let Some(created) = bytes.get_mut(CREATE_TIMESTAMP..CREATE_TIMESTAMP + 4) {
                 created.fill(0);
             }
@@ -81,13 +81,13 @@ impl Own {
     }
 }
 
-/// What of a file the reader gets behind its format description.
+/// What of a file the reader gets after its format description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StartPoint {
     /// All of it.
-    Start,
-    /// What it has not got: it was here before.
+    FileStart,
+    /// What it does not have: an earlier stream ended in this file.
     Resumed,
-    /// What is behind some position.
-    Middle,
+    /// What is after some position.
+    MidFile,
 }
