@@ -24,7 +24,7 @@ pub type Rows = BTreeMap<i64, Row>;
 
 /// What the tables hold between two transactions.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct State {
+pub struct Tables {
     pub tables: BTreeMap<String, Arc<Rows>>,
     /// The largest id that a row ever had.
     pub id_max: i64,
@@ -43,9 +43,9 @@ pub struct World {
     pub env: SimEnv,
     pub random: Random,
     pub database: Database,
-    /// The state behind each transaction in commit order, the empty database first; the last ones
+    /// The state after each transaction in commit order, the empty database first; the last ones
     /// are pending.
-    pub history: Vec<State>,
+    pub history: Vec<Tables>,
     /// The position of each of them that was acknowledged.
     pub positions: Vec<LogPosition>,
     /// How many of them no crash may take back.
@@ -80,7 +80,7 @@ impl World {
             env,
             random,
             database,
-            history: vec![State::default()],
+            history: vec![Tables::default()],
             positions: vec![LogPosition::ZERO],
             certain: 0,
             pending: Vec::new(),
@@ -110,7 +110,7 @@ impl World {
             0..75 => self.session_step(),
             75..85 => self.wait_for_pending(),
             85..87 => self.ddl_step(),
-            87..90 => self.look(),
+            87..90 => self.read_snapshot(),
             _ => self.chore(),
         };
         self.learn_durable();
@@ -154,7 +154,7 @@ impl World {
     }
 
     fn enqueue(&mut self, session: Session) -> Result<(), Ended> {
-        // A large transaction is refused by itself, while those behind it in the queue are not.
+        // A large transaction is refused by itself, while those after it in the queue are not.
         let is_alone = self.faulty && self.options.log.binlog_large_commit_threshold < 1 << 20;
         if is_alone {
             self.wait_for_pending()?;
@@ -260,8 +260,8 @@ impl World {
         }
     }
 
-    /// Takes a snapshot, or looks through one that was taken a while ago.
-    fn look(&mut self) -> Result<(), Ended> {
+    /// Takes a snapshot, or reads through one that was taken a while ago.
+    fn read_snapshot(&mut self) -> Result<(), Ended> {
         if self.snapshots.len() < 3 && self.chance(50) {
             let snapshot = self.database.engine.snapshot();
             assert!(
@@ -275,7 +275,7 @@ impl World {
         let (then, now) = (&self.history[number], self.database.catalog.lock().clone());
         for (name, rows) in &then.tables {
             // A table that was dropped or truncated since has another tree, or none.
-            let alive = |state: &State| state.tables.contains_key(name);
+            let alive = |state: &Tables| state.tables.contains_key(name);
             let Some(schema) = now.tables.get(name).filter(|_| self.history[number..].iter().all(alive))
             else {
                 continue;
@@ -449,7 +449,7 @@ impl World {
             assert_eq!(self.database.engine.replayed().groups, 0, "a clean end leaves nothing to replay");
         }
         if self.database.engine.recovered().files[0].0 == 1 {
-            assert_eq!(&in_log(&self.database), expected, "the log tells another story than the tables");
+            assert_eq!(&in_log(&self.database), expected, "the log differs from the tables");
         }
     }
 }
@@ -480,7 +480,7 @@ fn found_transactions(database: &Database) -> usize {
 }
 
 /// What the log alone says that the tables hold, from its first file on.
-fn in_log(database: &Database) -> State {
+fn in_log(database: &Database) -> Tables {
     let mut reader = Reader::default();
     let log = database.engine.log();
     let replayed = log.replay::<LogError>(LogPosition::ZERO, &mut |replayed| {
@@ -494,7 +494,7 @@ fn in_log(database: &Database) -> State {
 /// Makes of events what a replica would.
 #[derive(Default)]
 struct Reader {
-    state: State,
+    state: Tables,
     maps: BTreeMap<u64, TableMapEvent>,
 }
 
