@@ -99,7 +99,7 @@ pub enum Lost {
     Nothing,
     /// The entries of a block, which lie between these full keys, the first excluded.
     Block {
-        /// The last key in front of it; of the first block the first key.
+        /// The last key before it; of the first block the first key.
         after: Vec<u8>,
         /// Its last key.
         last: Vec<u8>,
@@ -345,7 +345,7 @@ struct TableWalk {
     /// The number of the block after the current one.
     next_block: usize,
     data: Option<BlockCursor>,
-    /// The last key of the block in front, or the table's first key.
+    /// The last key of the block before, or the table's first key.
     after: Vec<u8>,
     /// Entries that were read.
     entries: u64,
@@ -418,7 +418,7 @@ impl TableWalk {
         self.table.handle(&index.bytes()[range])
     }
 
-    /// A block that can't be read: its keys are those after the block in front, up to what the
+    /// A block that can't be read: its keys are those after the block before it, up to what the
     /// index says.
     fn report_block(&self, damage: &mut Vec<Damage>, block: usize, what: String) {
         let Some(index) = &self.index else { return };

@@ -15,7 +15,7 @@
 use crate::entry::{TREE_LEN, TreeId};
 use crate::error::StoreError;
 use crate::gaps::Run;
-use crate::merge::{Merge, MergeMemory};
+use crate::merge::{Merge, MergeBuffers};
 use crate::view::CurrentView;
 use binlog::position::LogPosition;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ const BUFFER_RECYCLED_MAX: usize = 1 << 10;
 
 /// The empty buffers of a cursor, for the next one.
 #[derive(Default)]
-pub(crate) struct CursorMemory {
-    merge: MergeMemory,
+pub(crate) struct CursorBuffers {
+    merge: MergeBuffers,
     buffers: [Vec<u8>; 3],
 }
 
@@ -59,7 +59,7 @@ enum CursorState {
     Nowhere,
     /// The merged view stands on the row's version.
     OnRow,
-    /// The merged view stands on the last entry in front of the row's key; the value is copied.
+    /// The merged view stands on the last entry before the row's key; the value is copied.
     BeforeRow,
     /// The merged view is to be built anew; the value is copied.
     Parked,
@@ -68,11 +68,11 @@ enum CursorState {
 impl Cursor {
     pub(crate) fn new(
         current: Arc<CurrentView>,
-        memory: CursorMemory,
+        buffers: CursorBuffers,
         tree: TreeId,
         at: LogPosition,
     ) -> Cursor {
-        let CursorMemory { merge, buffers: [key, value, target] } = memory;
+        let CursorBuffers { merge, buffers: [key, value, target] } = buffers;
         Cursor {
             generation: u64::MAX,
             merge: Merge::of_tree(merge, tree),
@@ -90,13 +90,13 @@ impl Cursor {
     }
 
     /// Its buffers, for the next one.
-    pub(crate) fn into_memory(self) -> CursorMemory {
+    pub(crate) fn into_buffers(self) -> CursorBuffers {
         let mut buffers = [self.key, self.value, self.target];
         for buffer in &mut buffers {
             buffer.clear();
             buffer.shrink_to(BUFFER_RECYCLED_MAX);
         }
-        CursorMemory { merge: self.merge.into_memory(), buffers }
+        CursorBuffers { merge: self.merge.into_buffers(), buffers }
     }
 
     /// Moves to the first row whose key is `key` or comes after it.
@@ -190,8 +190,8 @@ impl Cursor {
         }
     }
 
-    /// Lets go of memory that the store could free otherwise, for a cursor that may not move for
-    /// long. It keeps its place.
+    /// Releases the memtables and blocks that the cursor keeps alive, for one that may not move for
+    /// long. It keeps its position.
     pub fn park(&mut self) {
         if self.state == CursorState::OnRow {
             self.position = self.position();
@@ -315,7 +315,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Backward, in front of all versions of the current key: whether one of them is a row, which
+    /// Backward, before all versions of the current key: whether one of them is a row, which
     /// was copied, and the position of the newest (`MAX` if not known).
     fn pass_key_backward(&mut self) -> Result<(bool, LogPosition), StoreError> {
         let (mut is_row, mut newest) = (false, LogPosition::ZERO);
@@ -449,9 +449,9 @@ mod tests {
         let mut first = store.cursor(TreeId(1), at(1));
         first.seek_last().unwrap();
         assert_eq!((first.key().len(), first.value().len()), (5000, 5000));
-        let memory = first.into_memory();
-        assert!(memory.buffers.iter().all(|b| b.is_empty() && b.capacity() <= BUFFER_RECYCLED_MAX));
-        let (forward, backward) = rows(&mut store.cursor_in(memory, TreeId(2), at(1)));
+        let buffers = first.into_buffers();
+        assert!(buffers.buffers.iter().all(|b| b.is_empty() && b.capacity() <= BUFFER_RECYCLED_MAX));
+        let (forward, backward) = rows(&mut store.cursor_in(buffers, TreeId(2), at(1)));
         assert_eq!(
             (forward, backward),
             (vec![b"a1".to_vec(), b"b2".to_vec()], vec![b"a1".to_vec(), b"b2".to_vec()])

@@ -148,7 +148,7 @@ impl Table {
         Ok([rank(first)?, rank(end)?])
     }
 
-    /// The entries of a block in front of a key, and all of them; there are none in the block
+    /// The entries of a block before a key, and all of them; there are none in the block
     /// after the last.
     fn rank_in(&self, block: usize, key: &[u8]) -> Result<[usize; 2], StoreError> {
         let index = self.index()?;

@@ -105,7 +105,7 @@ impl Core {
 }
 
 /// Takes the memtables that were `flushed` out of `frozen` (F3): those at its end, for what was
-/// frozen since stands in front.
+/// frozen since is at its front.
 fn take_flushed(frozen: &mut Vec<Frozen>, flushed: &[Frozen]) -> Vec<Arc<SkipList>> {
     let newer = frozen.len().checked_sub(flushed.len()).expect("only flushes take memtables away (F1)");
     let is_same = |(now, then): (&Frozen, &Frozen)| Arc::ptr_eq(&now.list, &then.list);

@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
 
     /// Counts `key` as dead, with all its versions at or below `since`. If a place is returned the
     /// cursor is to seek there anew: forward to the first entry at or after it, backward to the
-    /// last one in front. `is_current` says if the cursor's view is the current one.
+    /// last one before it. `is_current` says if the cursor's view is the current one.
     pub(crate) fn dead(
         &mut self,
         key: &[u8],
@@ -319,7 +319,7 @@ impl<'a> Run<'a> {
         Some(place)
     }
 
-    /// Ends the run in front of a key that is not dead, or not for everyone (`None`: at the tree's
+    /// Ends the run before a key that is not dead, or not for everyone (`None`: at the tree's
     /// end).
     pub(crate) fn end(&mut self, key: Option<&[u8]>) {
         if self.search.is_some() {

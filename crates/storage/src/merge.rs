@@ -106,7 +106,7 @@ const SOURCES_RECYCLED_MAX: usize = 8;
 
 /// The empty buffers of a merge, for the next one.
 #[derive(Default)]
-pub(crate) struct MergeMemory {
+pub(crate) struct MergeBuffers {
     sources: Vec<Source>,
     heap: Vec<usize>,
 }
@@ -130,10 +130,10 @@ impl Merge {
         Merge { heap, sources, second: 1, direction: Direction::Forward, prefix: None }
     }
 
-    /// The same of one tree's entries, without sources yet ([`Merge::refill`]), in the memory of an
-    /// earlier one.
-    pub(crate) fn of_tree(memory: MergeMemory, tree: TreeId) -> Merge {
-        let MergeMemory { sources, heap } = memory;
+    /// The same of one tree's entries, without sources yet ([`Merge::refill`]), with the buffers of
+    /// an earlier one.
+    pub(crate) fn of_tree(buffers: MergeBuffers, tree: TreeId) -> Merge {
+        let MergeBuffers { sources, heap } = buffers;
         Merge { sources, heap, second: 1, direction: Direction::Forward, prefix: Some(tree.prefix()) }
     }
 
@@ -145,12 +145,12 @@ impl Merge {
     }
 
     /// Its buffers, for the next one.
-    pub(crate) fn into_memory(mut self) -> MergeMemory {
+    pub(crate) fn into_buffers(mut self) -> MergeBuffers {
         self.heap.clear();
         self.sources.clear();
         self.heap.shrink_to(SOURCES_RECYCLED_MAX);
         self.sources.shrink_to(SOURCES_RECYCLED_MAX);
-        MergeMemory { sources: self.sources, heap: self.heap }
+        MergeBuffers { sources: self.sources, heap: self.heap }
     }
 
     /// Key and position of the entry that the view stands on.
@@ -173,7 +173,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Moves to the last entry in front of `(key, position)`.
+    /// Moves to the last entry before `(key, position)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         for source in &mut self.sources {
             source.seek_before(key, position)?;
@@ -182,7 +182,7 @@ impl Merge {
         Ok(())
     }
 
-    /// As [`Self::seek`], but only moves sources that still stand in front of the place. Going
+    /// As [`Self::seek`], but only moves sources that still stand before the place. Going
     /// forward only.
     pub(crate) fn skip_to(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         debug_assert_eq!(self.direction, Direction::Forward);

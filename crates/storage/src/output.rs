@@ -46,7 +46,7 @@ pub(crate) struct Output<'a> {
     builder: Option<TableBuilder>,
     tree: Option<TreeId>,
     held: Held,
-    /// Tables of `below` that lie in front of the last key; bytes of those that the open table
+    /// Tables of `below` that lie before the last key; bytes of those that the open table
     /// overlaps.
     below_passed: usize,
     below_overlap: u64,
@@ -130,7 +130,7 @@ impl<'a> Output<'a> {
         added.map_err(|e| self.failed(e))
     }
 
-    /// True if the open table is to end in front of `key`.
+    /// True if the open table is to end before `key`.
     fn is_full(&mut self, key: &[u8]) -> bool {
         while let Some(table) = self.options.below.get(self.below_passed) {
             if table.meta.largest.as_slice() >= key {

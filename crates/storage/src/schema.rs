@@ -374,7 +374,7 @@ impl Index {
         self.codecs.iter().zip(values).try_for_each(|(codec, value)| codec.encode(*value, out))
     }
 
-    /// Appends one part more of such a key: the part of this number, after those in front of it.
+    /// Appends one part more of such a key: the part of this number, after those before it.
     ///
     /// # Errors
     /// [`KeyError::Malformed`] if there is no such part, or the value does not fit its column.

@@ -21,10 +21,10 @@
 //! (S1) A link is stored with `Release` after all bytes of the node it leads to; it is loaded with
 //!      `Acquire`.
 //! (S2) Nodes are never unlinked or moved, and the arena is freed with the list only.
-//! (S3) The link back leads to *some* node in front: the right one, or an earlier one for a moment
-//!      during an insertion. A reader walks forward from there.
+//! (S3) The link back leads to *some* earlier node: the right one, or an even earlier one for a
+//!      moment during an insertion. A reader walks forward from there.
 //! (S4) Only the holder of [`Writer`] (one at a time, by a latch) stores links or allocates.
-//! (S5) A version that was put in front of others of its key knows the oldest of them, so that a
+//! (S5) A version that was put before others of its key knows the oldest of them, so that a
 //!      walk skips a row's many versions in one step. Versions come in the order of the log, hence
 //!      nothing is put after the oldest; were it so, a walk would meet it.
 //! (S6) An entry's position is the greater one of its node's and of the list's. A list has one,
@@ -159,15 +159,15 @@ impl SkipList {
         self.seek(key, position).filter(|entry| entry.key == key)
     }
 
-    /// The neighbours of the place `(key, position)`: the last node in front of it, or the head,
+    /// The neighbours of the place `(key, position)`: the last node before it, or the head,
     /// and the first one at or after it, or none. Both as they were met: asking the first for its
-    /// link again could lead to a node that was put in between meanwhile, and still is in front of
+    /// link again could lead to a node that was put in between meanwhile, and still is before
     /// the place.
     fn around(&self, key: &[u8], position: LogPosition) -> (Node, Node) {
         self.descend(key, position, |_, _| {})
     }
 
-    /// As [`Self::around`]; calls `passed` with the last node in front of the place on every level,
+    /// As [`Self::around`]; calls `passed` with the last node before the place on every level,
     /// from the highest one down.
     #[inline(always)]
     fn descend(
@@ -206,8 +206,8 @@ impl SkipList {
         count << (2 * level)
     }
 
-    /// About the entry that has this share (0 to 1) of those from `first` up to `end` in front
-    /// of it, if there are any.
+    /// About the entry that has this share (0 to 1) of those from `first` up to `end` before it, if
+    /// there are any.
     pub(crate) fn entry_between(&self, first: &[u8], end: &[u8], share: f64) -> Option<Entry<'_>> {
         let (mut node, level, count) = self.between(first, end);
         if count == 0 {
@@ -250,7 +250,7 @@ impl SkipList {
         (Node::NONE, 0, 0)
     }
 
-    /// The node in front of `node`, exactly (S3), or the head.
+    /// The node before `node`, exactly (S3), or the head.
     fn previous(&self, node: Node) -> Node {
         // SAFETY: all nodes met are linked nodes of this list or its head.
         unsafe {

@@ -18,7 +18,7 @@ use crate::background;
 use crate::batch::{self, KeyRange, WriteBatch};
 use crate::cache::BlockCache;
 use crate::core::{Core, Counters, Signals, Writing};
-use crate::cursor::{Cursor, CursorMemory};
+use crate::cursor::{Cursor, CursorBuffers};
 use crate::entry::{TREE_LEN, TreeId, Value};
 use crate::error::StoreError;
 use crate::manifest::{CURRENT, Manifest};
@@ -202,12 +202,12 @@ impl Store {
 
     /// A cursor over the rows of `tree` that a snapshot at `at` sees (P3).
     pub fn cursor(&self, tree: TreeId, at: LogPosition) -> Cursor {
-        self.cursor_in(CursorMemory::default(), tree, at)
+        self.cursor_in(CursorBuffers::default(), tree, at)
     }
 
-    /// The same in the memory of an earlier one.
-    pub(crate) fn cursor_in(&self, memory: CursorMemory, tree: TreeId, at: LogPosition) -> Cursor {
-        Cursor::new(self.core.current.clone(), memory, tree, at)
+    /// The same, with the buffers of an earlier cursor.
+    pub(crate) fn cursor_in(&self, buffers: CursorBuffers, tree: TreeId, at: LogPosition) -> Cursor {
+        Cursor::new(self.core.current.clone(), buffers, tree, at)
     }
 
     pub(crate) fn current(&self) -> &crate::view::CurrentView {

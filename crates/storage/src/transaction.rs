@@ -52,7 +52,7 @@ use binlog::log::Committed;
 use binlog::position::LogPosition;
 use smallvec::SmallVec;
 
-use crate::cursor::CursorMemory;
+use crate::cursor::CursorBuffers;
 use crate::engine::{Engine, PendingCommit};
 use crate::lock::{Interrupt, LockError, OwnerId, TransactionLocks};
 use crate::snapshot::Snapshot;
@@ -105,10 +105,10 @@ pub struct Savepoint {
 
 /// Buffers recycled from one transaction to the next of the same session.
 #[derive(Default)]
-pub struct Memory {
+pub struct TransactionBuffers {
     writes: WriteSet,
     key_buffers: [Vec<u8>; 2],
-    cursor: CursorMemory,
+    cursor: CursorBuffers,
     /// How long its group was: a session's transactions resemble each other.
     group_len: Option<usize>,
 }
@@ -134,7 +134,7 @@ pub struct Transaction {
     /// Buffers for the keys of a row as it is and as it was.
     key_buffers: [Vec<u8>; 2],
     /// For the scan that begins next.
-    cursor_memory: CursorMemory,
+    cursor_buffers: CursorBuffers,
     /// Tables mapped in this statement's part of the group, by their ids.
     mapped: SmallVec<[u64; 4]>,
     /// All tables mapped, by their ids.
@@ -149,8 +149,8 @@ pub struct Transaction {
     branch: Option<Box<xa::Branch>>,
 }
 
-impl Memory {
-    fn recycle(mut writes: WriteSet, mut key_buffers: [Vec<u8>; 2], cursor: CursorMemory) -> Self {
+impl TransactionBuffers {
+    fn recycle(mut writes: WriteSet, mut key_buffers: [Vec<u8>; 2], cursor: CursorBuffers) -> Self {
         writes.clear();
         key_buffers
             .iter_mut()
@@ -176,7 +176,7 @@ impl Transaction {
             row_images: RowImages::Full,
             partial: PartialImages::default(),
             key_buffers: Default::default(),
-            cursor_memory: CursorMemory::default(),
+            cursor_buffers: CursorBuffers::default(),
             mapped: SmallVec::new(),
             changed: SmallVec::new(),
             newest_read: LogPosition::ZERO,
@@ -189,9 +189,9 @@ impl Transaction {
     }
 
     /// Uses the recycled buffers of an earlier transaction; before its first change.
-    pub fn use_memory(&mut self, memory: Memory) {
-        let Memory { writes, key_buffers, cursor, group_len } = memory;
-        (self.writes, self.key_buffers, self.cursor_memory) = (writes, key_buffers, cursor);
+    pub fn reuse_buffers(&mut self, buffers: TransactionBuffers) {
+        let TransactionBuffers { writes, key_buffers, cursor, group_len } = buffers;
+        (self.writes, self.key_buffers, self.cursor_buffers) = (writes, key_buffers, cursor);
         if let Some(len) = group_len {
             self.group.expect(len);
         }
@@ -353,17 +353,17 @@ impl Transaction {
     /// [`TransactionError::Commit`] says if the transaction is gone or its fate unknown. After any
     /// other error it is gone.
     pub fn commit(self: Box<Self>) -> Result<Option<Committed>, TransactionError> {
-        match self.enqueue(&mut Memory::default())? {
+        match self.enqueue(&mut TransactionBuffers::default())? {
             Some(pending) => pending.wait().map(Some),
             None => Ok(None),
         }
     }
 
     /// The first half of [`Self::commit`]: does all that can fail, and joins the log's queue.
-    /// `None` if the transaction changed nothing. Its buffers are recycled into `memory`.
+    /// `None` if the transaction changed nothing. Its buffers are recycled into `buffers`.
     pub fn enqueue(
         mut self: Box<Self>,
-        memory: &mut Memory,
+        buffers: &mut TransactionBuffers,
     ) -> Result<Option<PendingCommit>, TransactionError> {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
@@ -378,14 +378,14 @@ impl Transaction {
             if let Some(batch) = &of_temporary {
                 temporary.write(batch);
             }
-            *memory = Memory::recycle(self.writes, self.key_buffers, self.cursor_memory);
+            *buffers = TransactionBuffers::recycle(self.writes, self.key_buffers, self.cursor_buffers);
             return Ok(None);
         }
         self.locks.prepare_release();
         let (changes, due) = self.engine.store().admit_changes(&self.writes)?;
         // Before other commits wait for this one: freeing a large write set takes a while.
-        *memory = Memory::recycle(self.writes, self.key_buffers, self.cursor_memory);
-        memory.group_len = Some(self.group.memory());
+        *buffers = TransactionBuffers::recycle(self.writes, self.key_buffers, self.cursor_buffers);
+        buffers.group_len = Some(self.group.memory());
         let group = match &self.branch {
             None => self.group.finish_xid(self.engine.next_xid()),
             Some(branch) => Self::finish_branch(self.group, branch, true),

@@ -19,7 +19,7 @@ pub(super) struct Arena {
     free: *mut u8,
     left: usize,
     random: u32,
-    /// The nodes in front of the place of the last insertion that was searched for, per level: the
+    /// The nodes before the place of the last insertion that was searched for, per level: the
     /// next one is often right after it.
     pub(super) before: [Node; HEIGHT_MAX],
 }

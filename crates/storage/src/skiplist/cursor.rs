@@ -28,7 +28,7 @@ impl ListCursor {
         self.ahead = Ahead::new();
     }
 
-    /// Moves to the last entry in front of `(key, position)`.
+    /// Moves to the last entry before `(key, position)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) {
         let (node, _) = self.list.around(key, position);
         self.set(node);

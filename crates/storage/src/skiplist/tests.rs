@@ -79,8 +79,8 @@ fn equals_an_ordered_map(list: SkipList) {
     }
 }
 
-/// A reader once met an entry in front of the place it had asked for: one that was inserted between
-/// finding the node in front and following its link.
+/// A reader once met an entry before the place it had asked for: one that was inserted between
+/// finding the node before and following its link.
 #[test]
 fn a_seek_never_ends_in_front_of_its_place() {
     let list = Arc::new(SkipList::new());

@@ -22,7 +22,7 @@ struct Search<'k> {
     height: usize,
     node: Node,
     level: usize,
-    /// The last nodes in front of the place, and those that followed them when they were found, per
+    /// The last nodes before the place, and those that followed them when they were found, per
     /// level.
     before: [Node; HEIGHT_MAX],
     after: [Node; HEIGHT_MAX],
@@ -91,7 +91,7 @@ impl Writer<'_> {
     fn insert_found(&mut self, search: &Search<'_>, position: LogPosition) {
         let &Search { key, value, height, .. } = search;
         match self.newest_version(key, position) {
-            Some(newest) if height == 1 => return self.insert_in_front_of(newest, key, position, value),
+            Some(newest) if height == 1 => return self.insert_before(newest, key, position, value),
             // Another key took its slot meanwhile.
             _ if !search.is_over => self.find_before(key, position),
             _ => self.go_on_from(search, position),

@@ -13,12 +13,12 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Adds an entry. It stands in front of one with the same key and position, so that readers
+    /// Adds an entry. It stands before one with the same key and position, so that readers
     /// meet the last one inserted and skip the older one as an older version.
     pub(crate) fn insert(&mut self, key: &[u8], position: LogPosition, value: Option<&[u8]>) {
         let height = self.arena.random_height();
         match self.newest_version(key, position) {
-            Some(newest) if height == 1 => self.insert_in_front_of(newest, key, position, value),
+            Some(newest) if height == 1 => self.insert_before(newest, key, position, value),
             _ => {
                 self.find_before(key, position);
                 self.insert_after(height, key, position, value);
@@ -34,9 +34,9 @@ impl Writer<'_> {
         (unsafe { node.entry(LogPosition::ZERO) }.position <= position).then_some(node)
     }
 
-    /// Adds a version with a tower of one level: all that has to be known is the node in front, to
+    /// Adds a version with a tower of one level: all that has to be known is the node before it, to
     /// which the newest one so far has an exact link back while nobody inserts.
-    pub(super) fn insert_in_front_of(
+    pub(super) fn insert_before(
         &mut self,
         newest: Node,
         key: &[u8],
@@ -57,7 +57,7 @@ impl Writer<'_> {
         self.count(key, Some(node));
     }
 
-    /// Adds an entry after `before`, which are the nodes in front of its place.
+    /// Adds an entry after `before`, the nodes that precede its place.
     pub(super) fn insert_after(
         &mut self,
         height: usize,
@@ -99,15 +99,14 @@ impl Writer<'_> {
         self.list.len.fetch_add(1, Ordering::Release);
     }
 
-    /// True if a version of the key is in front of the place: it did not come in the order of the
-    /// log.
+    /// True if a version of the key precedes the place: it did not come in the order of the log.
     pub(super) fn follows_a_version_of(&self, key: &[u8]) -> bool {
         let before = self.arena.before[0];
         // SAFETY: `before` is the head or a linked node.
         before != self.list.head && unsafe { before.entry(LogPosition::ZERO) }.key == key
     }
 
-    /// The oldest version of the key that the place is in front of, if that is this one (S5).
+    /// The oldest version of the key that the place is before, if that is this one (S5).
     pub(super) fn oldest_of(&self, key: &[u8]) -> Option<Node> {
         // SAFETY: `before` is the head or a linked node; what its link leads to is linked.
         unsafe {
@@ -117,7 +116,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sets `before` to the last node in front of the place, on every level.
+    /// Sets `before` to the last node before the place, on every level.
     pub(super) fn find_before(&mut self, key: &[u8], position: LogPosition) {
         let (list, last) = (self.list, self.arena.before[0]);
         // SAFETY: nodes met are the head or linked, and every node has the lowest level.

@@ -114,7 +114,7 @@ impl Block {
         Ok(Parts { position: LogPosition::from_u64(u64::from_le_bytes(*position)), suffix: key, value })
     }
 
-    /// The number of entries in front of `(key, position)`.
+    /// The number of entries before `(key, position)`.
     pub(crate) fn search(&self, key: &[u8], position: LogPosition) -> Result<usize, Damaged> {
         let prefix = self.prefix();
         let Some(suffix) = key.strip_prefix(prefix) else {
@@ -135,7 +135,7 @@ impl Block {
         Ok(low)
     }
 
-    /// From where and to where the first entry lies that is not in front of a key with this head:
+    /// From where and to where the first entry lies that is not before a key with this head:
     /// one place only, unless several entries have the head.
     fn with_head(&self, head: u64) -> (usize, usize) {
         let heads = self.bytes[self.len..].as_chunks::<ENTRY_HEAD>().0;
@@ -260,7 +260,7 @@ impl BlockCursor {
         Ok(())
     }
 
-    /// Moves on, or says that there is no entry after.
+    /// Moves on; false if there is no entry after.
     pub(crate) fn next(&mut self) -> Result<bool, Damaged> {
         let is_there = self.index + 1 < self.block.count;
         if is_there {
@@ -269,7 +269,7 @@ impl BlockCursor {
         Ok(is_there)
     }
 
-    /// Moves back, or says that there is no entry in front.
+    /// Moves back; false if there is no entry before.
     pub(crate) fn previous(&mut self) -> Result<bool, Damaged> {
         let is_there = self.index > 0;
         if is_there {

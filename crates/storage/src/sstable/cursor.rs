@@ -49,14 +49,14 @@ impl TableCursor {
         }
         let entries = self.load(&index, block)?;
         let entry = entries.search(key, position).map_err(|_| self.damaged("block"))?;
-        // The index says that the block's last entry is not in front of the place.
+        // The index says that the block's last entry is not before the place.
         if entry == entries.count() {
             return Err(self.damaged("index"));
         }
         self.stand_on(entries, block, entry)
     }
 
-    /// Moves to the last entry in front of `(key, position)`.
+    /// Moves to the last entry before `(key, position)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         self.is_valid = false;
         let index = self.index()?;
@@ -98,7 +98,7 @@ impl TableCursor {
         self.enter_block_before(&index, self.block)
     }
 
-    /// Moves to the last entry of the block in front of `block`, if there is one.
+    /// Moves to the last entry of the block before `block`, if there is one.
     fn enter_block_before(&mut self, index: &Block, block: usize) -> Result<(), StoreError> {
         let Some(block) = block.checked_sub(1) else { return Ok(()) };
         let entries = self.load(index, block)?;

@@ -182,8 +182,8 @@ impl Transaction {
             ReadMode::Snapshot => self.snapshot().clone(),
             ReadMode::Newest | ReadMode::Locking(_) => self.engine.newest_snapshot(),
         };
-        let memory = std::mem::take(&mut self.cursor_memory);
-        let cursor = store.cursor_in(memory, tree, snapshot.position());
+        let buffers = std::mem::take(&mut self.cursor_buffers);
+        let cursor = store.cursor_in(buffers, tree, snapshot.position());
         Scan {
             tree,
             direction,
@@ -204,7 +204,7 @@ impl Transaction {
 impl Scan {
     /// Ends it, and recycles its buffers for the transaction's next scan.
     pub(super) fn end(self, transaction: &mut Transaction) {
-        transaction.cursor_memory = self.cursor.into_memory();
+        transaction.cursor_buffers = self.cursor.into_buffers();
     }
 
     /// Moves to the next row; false after the last one.

@@ -57,7 +57,7 @@ impl Order {
         self.blocks[slot.block][slot.at] = number;
     }
 
-    /// Puts a number in front of the one at a slot.
+    /// Puts a number before the one at a slot.
     pub(super) fn insert(&mut self, slot: OrderSlot, number: usize) {
         let OrderSlot { mut block, mut at } = slot;
         if block == self.blocks.len() {

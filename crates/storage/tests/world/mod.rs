@@ -14,7 +14,7 @@ use binlog::row::{RowImage, Value};
 use env::SimEnv;
 use stdx::random::Random;
 use storage::engine::{EngineOptions, PendingCommit};
-use storage::transaction::{Memory, TransactionError};
+use storage::transaction::{TransactionBuffers, TransactionError};
 use storage::{EngineError, Snapshot};
 
 use crate::database::{self, Database, Row, all_rows};
@@ -52,13 +52,13 @@ pub struct World {
     pub certain: usize,
     pending: Vec<PendingCommit>,
     /// What the last transaction has left for the next one.
-    memory: Memory,
+    buffers: TransactionBuffers,
     sessions: Vec<Option<Session>>,
     snapshots: Vec<(Snapshot, usize)>,
     /// Attempts to begin the log anew: its first file then, and how many transactions are in front
     /// of that.
     resets: BTreeMap<FileNumber, usize>,
-    /// How many transactions are in front of the log.
+    /// How many transactions are before the log.
     before_log: usize,
     options: EngineOptions,
     pub acknowledged: u64,
@@ -84,7 +84,7 @@ impl World {
             positions: vec![LogPosition::ZERO],
             certain: 0,
             pending: Vec::new(),
-            memory: Memory::default(),
+            buffers: TransactionBuffers::default(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),
             resets: BTreeMap::new(),
@@ -130,7 +130,7 @@ impl World {
         let number = self.random.below(SESSIONS as u64) as usize;
         let Some(mut session) = self.sessions[number].take() else {
             self.sessions[number] =
-                Some(Session::begin(&self.database, std::mem::take(&mut self.memory), &mut self.random));
+                Some(Session::begin(&self.database, std::mem::take(&mut self.buffers), &mut self.random));
             return Ok(());
         };
         match self.random.below(10) {
@@ -160,7 +160,7 @@ impl World {
             self.wait_for_pending()?;
         }
         let (transaction, after) = session.finish(self.history.last().expect("the empty state is there"));
-        match transaction.enqueue(&mut self.memory) {
+        match transaction.enqueue(&mut self.buffers) {
             Ok(Some(pending)) => {
                 self.pending.push(pending);
                 self.history.push(after);
@@ -400,7 +400,7 @@ impl World {
             history,
             positions,
             certain: found,
-            memory: Memory::default(),
+            buffers: TransactionBuffers::default(),
             pending: Vec::new(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),

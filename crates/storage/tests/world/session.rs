@@ -9,7 +9,7 @@ use stdx::random::Random;
 use storage::TableSchema;
 use storage::lock::{Interrupt, LockError};
 use storage::transaction::{
-    Direction, Isolation, KeyRange, Locking, Memory, ReadMode, RowImages, Savepoint, Transaction,
+    Direction, Isolation, KeyRange, Locking, ReadMode, RowImages, Savepoint, Transaction, TransactionBuffers,
     TransactionError,
 };
 
@@ -47,14 +47,14 @@ pub struct Now<'a> {
 }
 
 impl Session {
-    pub fn begin(database: &Database, memory: Memory, random: &mut Random) -> Session {
+    pub fn begin(database: &Database, buffers: TransactionBuffers, random: &mut Random) -> Session {
         let isolation = [Isolation::ReadCommitted, Isolation::RepeatableRead][random.below(2) as usize];
         let mut options = transaction_options(isolation, Duration::ZERO);
         // How it is logged is drawn independently of the run's lots, which decide what it does.
         let mut lots = Random::new(database.engine.log().ordered().to_u64());
         options.context.compress = lots.chance(1, 2);
         let mut transaction = database.engine.begin(Arc::new(Interrupt::new()), options);
-        transaction.use_memory(memory);
+        transaction.reuse_buffers(buffers);
         transaction
             .set_row_images([RowImages::Minimal, RowImages::NoBlob, RowImages::Full][lots.below(3) as usize]);
         Session { transaction, changes: Changes::default(), savepoint: None, isolation, seen: None }
