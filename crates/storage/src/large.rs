@@ -8,9 +8,9 @@
 //!
 //! 1. build    The session builds a skip list of the changes that nobody else can see
 //!    ([`CommitChanges`]).
-//! 2. attach   The transaction's position is known: the list is stamped with it. The active memtable
-//!    is frozen, the list becomes the newest frozen memtable, and a new active one begins. Readers
-//!    see all of that as one new view.
+//! 2. attach   The transaction's position is known: the list is stamped with it. The active
+//!    memtable is frozen, the list becomes the newest frozen memtable, and a new active one begins.
+//!    Readers see all of that as one new view.
 //!
 //! (B1) The list is newer than all that was written before it and older than all that is written
 //!      after it (V1 of `view.rs`). It is flushed together with the memtable that it caused to be
