@@ -18,7 +18,7 @@ use database::{Database, Row, id_range, primary_key};
 use env::{Env, RealEnv};
 use storage::engine::{Engine, EngineOptions};
 use storage::lock::{Interrupt, LockManager, LockMode, WaitPolicy};
-use storage::transaction::{Access, Direction, Isolation, KeyRange, Locking};
+use storage::transaction::{Direction, Isolation, KeyRange, Locking, ReadMode};
 use storage::{TableSchema, TreeId};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -163,8 +163,8 @@ fn rows_and_commits() {
             transaction.get(table.primary.tree(), &primary_key(&table, id)).unwrap().unwrap();
         });
     });
-    let scan = |transaction: &mut storage::Transaction, index, range, access| {
-        let mut scan = transaction.scan_index(&table, index, range, Direction::Forward, access);
+    let scan = |transaction: &mut storage::Transaction, index, range, mode| {
+        let mut scan = transaction.scan_index(&table, index, range, Direction::Forward, mode);
         let mut count = 0_u64;
         while scan.next(transaction).unwrap() {
             count += 1;
@@ -172,14 +172,14 @@ fn rows_and_commits() {
         count
     };
     measure("scan a row by the primary key", 250_000, || {
-        assert_eq!(scan(&mut transaction, 0, KeyRange::all(), Access::Snapshot), 250_000);
+        assert_eq!(scan(&mut transaction, 0, KeyRange::all(), ReadMode::Snapshot), 250_000);
     });
     measure("scan a row by a secondary index", 250_000, || {
-        assert_eq!(scan(&mut transaction, 2, KeyRange::all(), Access::Snapshot), 250_000);
+        assert_eq!(scan(&mut transaction, 2, KeyRange::all(), ReadMode::Snapshot), 250_000);
     });
     measure("scan and lock a row", 100_000, || {
         let range = id_range(&table, 0, 100_000);
-        assert_eq!(scan(&mut transaction, 0, range, Access::Locking(Locking::UPDATE)), 100_000);
+        assert_eq!(scan(&mut transaction, 0, range, ReadMode::Locking(Locking::UPDATE)), 100_000);
     });
     transaction.rollback();
     database.engine.close().unwrap();

@@ -2,11 +2,11 @@
 //!
 //! One thread flushes, one compacts. Each does what there is to do, then sleeps until woken. After
 //! a failure it tries again after a pause, for ever: a full disk may get room, and nothing is lost
-//! meanwhile (F2 of `flush.rs`). What failed is kept for [`Store::admit`](crate::Store::admit) and
-//! the statistics to tell.
+//! meanwhile (F2 of `flush.rs`). [`Store::admit`](crate::Store::admit) and the statistics report
+//! the last failure.
 //!
 //! A compaction that fails for anything but a full disk stops no writer: a damaged table can't be
-//! compacted, now or later, and reads get slower instead, which the error log tells.
+//! compacted, now or later, and reads get slower instead, which the error log reports.
 //!
 //! Writers are slowed down, then stopped, by *pressure*: the fullest of the memory for memtables,
 //! the depth of level 0 and the distance to replay, each against its limit. From [`SLOW`] on each
@@ -31,7 +31,7 @@ const SLOW_WAIT_MAX: Duration = Duration::from_millis(5);
 const LEVEL0_DEPTH_MAX: usize = 24;
 /// Pause after a failure.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// A thread looks for work this often even if nobody wakes it: snapshots may have gone.
+/// A thread checks for work this often even if nobody wakes it: snapshots may have been dropped.
 const IDLE: Duration = Duration::from_secs(2);
 
 /// As often while a memtable that was flushed is still read.
@@ -53,7 +53,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<Vec<JoinHandle<()>>, StoreError>
     Ok(vec![spawn("store-flush", Work::Flush)?, spawn("store-compact", Work::Compact)?])
 }
 
-/// Tells the threads to end, and waits for them.
+/// Stops the threads, and waits for them.
 pub(crate) fn stop(core: &Core, threads: Vec<JoinHandle<()>>) {
     core.signals.closing.store(true, Ordering::Release);
     core.signals.wake_background();
@@ -102,7 +102,7 @@ fn failures_of(failures: &Failures, work: Work) -> &Option<StoreError> {
     }
 }
 
-/// Keeps the outcome; the log hears of the first failure and of the recovery.
+/// Stores the outcome; the first failure and the recovery are logged.
 fn report(core: &Core, work: Work, done: Result<bool, StoreError>) {
     let mut failures = core.signals.failures.lock();
     let (known, name) = match work {
@@ -180,7 +180,7 @@ impl Core {
                     return Err(StoreError::Stalled(Box::new(cause.clone())));
                 }
                 // A damaged table can't be compacted, now or later: reads become slower, which is
-                // told, but nobody else's tables are stopped for it, nor the DROP TABLE that would
+                // logged, but writes to other tables go on, and so does the DROP TABLE that would
                 // end it.
                 if self.flush_pressure(bytes) < 1.0 {
                     return Ok(());

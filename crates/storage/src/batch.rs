@@ -11,14 +11,14 @@ use std::ops::RangeInclusive;
 pub struct WriteBatch {
     /// Full key and value of each operation, back to back.
     bytes: Vec<u8>,
-    /// Those of a small transaction need no memory of their own.
+    /// Inline capacity: the operations of a small transaction need no allocation.
     operations: SmallVec<[Operation; 8]>,
     /// How many of them are deletes.
     deletes: usize,
     drops: Vec<TreeId>,
 }
 
-/// About what the store keeps of an operation beside key and value, in bytes.
+/// About what the store stores of an operation in addition to key and value, in bytes.
 const OVERHEAD: usize = 40;
 
 /// [`WriteBatch::size`] of a batch of these operations (full key and value), without making it.
@@ -135,7 +135,7 @@ impl WriteBatch {
         self.drops.push(tree);
     }
 
-    /// Adds the operations of another batch behind these.
+    /// Adds the operations of another batch after these.
     pub fn append(&mut self, other: &WriteBatch) {
         self.bytes.extend_from_slice(&other.bytes);
         self.operations.extend_from_slice(&other.operations);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn deleted_keys_are_told_with_their_ends() {
+    fn deleted_keys_have_their_first_and_last_key() {
         let mut batch = WriteBatch::new();
         assert!(batch.deleted(|_, _| true).is_empty());
         for key in [3, 1, 2] {

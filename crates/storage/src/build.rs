@@ -11,16 +11,16 @@
 //! meanwhile, whichever came first: that is why they go to the last level, below whatever has been
 //! flushed and compacted since.
 //!
-//! (B1) While a tree is built, no deletion in it is left out although nothing seems to be under it:
-//!      what it deletes may be about to come.
+//! (B1) While a tree is built, no deletion in it is dropped although there seems to be no older
+//!      version: the row that it deletes may be about to be put.
 //! (B2) Nobody reads a tree as a table's before its build has ended. A statement's trees are in a
 //!      checkpoint before it is logged, so that replay finds them with the values that clients have
 //!      seen. Where replay does not find them, it builds them once more, from the rows as of the
 //!      statement's place in the log.
 //! (B3) Trees of builds are numbered from [`FIRST_BUILT`] by a counter of the running process,
-//!      which begins behind all trees on disk ([`Store::find_built_trees`]) and all that the
-//!      catalog and the notes name, before replay builds any. What a crash leaves of a build is
-//!      found at the next start, for no table has it, and dropped after replay.
+//!      which begins after all trees on disk ([`Store::find_built_trees`]) and all that the catalog
+//!      and the notes name, before replay builds any. After a crash the trees of an unfinished
+//!      build, which no SQL table has, are found at the next start and dropped after replay.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -59,11 +59,11 @@ pub enum BuildError {
     Store(#[from] StoreError),
 }
 
-/// Trees in the making. Dropped unfinished, it leaves nothing behind.
+/// A build of new trees. Dropping it unfinished removes its files.
 pub struct TreeBuilder {
     core: Arc<Core>,
     trees: Vec<TreeId>,
-    /// Keeps what the entries come from, and what deletions hide.
+    /// Protects the versions that the entries come from, and those that deletions hide.
     snapshot: Snapshot,
     buffer: Buffer,
     /// Sorted tables that no edit names.
@@ -89,8 +89,12 @@ impl Store {
         self.drop_trees(trees, |_| LogPosition::from_u64(last.to_u64() + 1))
     }
 
-    fn drop_trees(&self, trees: &[TreeId], behind: impl Fn(TreeId) -> LogPosition) -> Result<(), StoreError> {
-        let drops: Vec<_> = trees.iter().map(|&tree| (tree, behind(tree))).collect();
+    fn drop_trees(
+        &self,
+        trees: &[TreeId],
+        position_of: impl Fn(TreeId) -> LogPosition,
+    ) -> Result<(), StoreError> {
+        let drops: Vec<_> = trees.iter().map(|&tree| (tree, position_of(tree))).collect();
         let edit = Edit { drops_added: drops.clone(), ..Edit::default() };
         self.core.tables.commit(edit, |view| {
             let known = Arc::make_mut(&mut view.drops);
@@ -98,8 +102,8 @@ impl Store {
         })
     }
 
-    /// Forgets what readers found out about dead keys of trees that were built: called once nobody
-    /// reads who began before the build had ended.
+    /// Discards gaps in trees that were built: called once no reader is left that began before the
+    /// build had ended.
     pub fn forget_gaps(&self, trees: &[TreeId]) {
         trees.iter().for_each(|tree| self.core.current.gaps.forget(*tree));
     }
@@ -123,7 +127,7 @@ impl Store {
                 Ok(Some(found)) => found,
                 Ok(None) => break,
                 Err(error) => {
-                    // Who reads those rows is told. A start needs them only to tidy up.
+                    // Readers of those rows will get the error. A start needs them only to tidy up.
                     tracing::error!("trees of unfinished ALTER TABLEs are not looked for: {error}");
                     break;
                 }
@@ -144,12 +148,12 @@ impl Store {
             return Ok(orphans);
         }
         let version = self.core.current.load().version.clone();
-        let behind = |tree: TreeId| {
+        let after = |tree: TreeId| {
             let newest =
                 version.tables().filter(|(_, t)| t.meta.may_hold(tree)).map(|(_, t)| t.meta.position_max);
             LogPosition::from_u64(newest.max().unwrap_or(LogPosition::ZERO).to_u64() + 1)
         };
-        self.drop_trees(&orphans, behind)?;
+        self.drop_trees(&orphans, after)?;
         Ok(orphans)
     }
 
@@ -165,7 +169,7 @@ impl Store {
         self.core.next_built.fetch_max(tree.0.saturating_add(1), Ordering::Relaxed);
     }
 
-    /// The first tree at or behind `tree` that has entries, dropped or not.
+    /// The first tree at or after `tree` that has entries, dropped or not.
     fn next_tree(&self, tree: TreeId) -> Result<Option<TreeId>, StoreError> {
         let view = self.core.current.load();
         let mut merge = Merge::new(view.sources_from(tree));
@@ -218,7 +222,7 @@ impl TreeBuilder {
             let lower = version.overlapping(LAST, &first.smallest, &last.largest);
             if !lower.is_empty() {
                 edit.removed = lower.iter().map(|t| (LAST, t.meta.number)).collect();
-                tables = self.join(tables, lower)?;
+                tables = self.merge_with_last_level(tables, lower)?;
             }
         }
         edit.added = tables.into_iter().map(|meta| (LAST, meta)).collect();
@@ -230,7 +234,11 @@ impl TreeBuilder {
     }
 
     /// Merges what was built with tables of the last level that lie among it.
-    fn join(&self, built: Vec<TableMeta>, lower: Vec<Arc<Table>>) -> Result<Vec<TableMeta>, BuildError> {
+    fn merge_with_last_level(
+        &self,
+        built: Vec<TableMeta>,
+        lower: Vec<Arc<Table>>,
+    ) -> Result<Vec<TableMeta>, BuildError> {
         let built = self.unnamed(built);
         built.iter().for_each(|t| t.retire());
         let sources = [built, lower.into()].map(|tables| Source::Level(LevelCursor::new(tables, false)));
@@ -306,7 +314,7 @@ impl TreeBuilder {
         self.ended(written, output)
     }
 
-    /// The tables, or the error, after which their files go.
+    /// The tables, or the error, after which their files are removed.
     fn ended(
         &self,
         written: Result<(), BuildError>,

@@ -22,7 +22,8 @@ pub(crate) enum Cached {
     Filter(Arc<[u8]>),
 }
 
-/// Counts what the cache keeps beside the block itself: key, links, the `Arc`'s counters.
+/// What the cache stores in addition to the block itself: key, links, the `Arc`'s counters. In
+/// bytes.
 const OVERHEAD: u64 = 100;
 
 #[derive(Clone)]

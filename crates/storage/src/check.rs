@@ -6,14 +6,14 @@
 //!
 //! 1. read     The manifest says which tables there are ([`StoreFiles::read`]).
 //! 2. check    Every block of every table is read ([`StoreFiles::check`]).
-//! 3. salvage  All tables are merged into new ones; blocks that can't be read are left out and told
-//!    ([`StoreFiles::salvage`]).
+//! 3. salvage  All tables are merged into new ones; blocks that can't be read are skipped and
+//!    reported ([`StoreFiles::salvage`]).
 //!
 //! (K1) Entries keep their positions: a row's position says which columns it has (`layout.rs`). Of
-//!      a key's versions only the newest is kept, and none that is deleted or whose tree was
+//!      a key's versions only the newest is copied, and none that is deleted or whose tree was
 //!      dropped: nobody has a snapshot.
 //! (K2) Where a block is lost, what older tables have for its keys comes to light, though the lost
-//!      block may have replaced or deleted it. Such entries are kept and counted
+//!      block may have replaced or deleted it. Such entries are copied and counted
 //!      ([`Salvaged::doubtful`]): most of the keys in such a range are not in the lost block at
 //!      all.
 
@@ -99,7 +99,7 @@ pub enum Lost {
     Nothing,
     /// The entries of a block, which lie between these full keys, the first excluded.
     Block {
-        /// The last key in front of it; of the first block the first key.
+        /// The last key before it; of the first block the first key.
         after: Vec<u8>,
         /// Its last key.
         last: Vec<u8>,
@@ -174,7 +174,7 @@ impl StoreFiles {
         self.checkpoint.position
     }
 
-    /// What told the log from others at that position.
+    /// The log's fingerprint at that position.
     pub fn log_fingerprint(&self) -> Option<u64> {
         self.checkpoint.fingerprint
     }
@@ -207,8 +207,8 @@ impl StoreFiles {
         self.tables.iter().map(file).collect()
     }
 
-    /// Reads every block of every table and says what is damaged. `progress` is told of each file
-    /// that was read, by its length in bytes.
+    /// Reads every block of every table and says what is damaged. `progress` is called for each
+    /// file that was read, with its length in bytes.
     pub fn check(&self, progress: &mut dyn FnMut(u64)) -> Vec<Damage> {
         let mut damage = Vec::new();
         for (_, table) in &self.tables {
@@ -229,7 +229,8 @@ impl StoreFiles {
         if damage[before..].iter().any(|found| found.offset == offset) {
             return;
         }
-        let lost = if table.is_beside_rows(offset) { Lost::Nothing } else { whole_table(&table.meta) };
+        let lost =
+            if table.is_filter_or_properties(offset) { Lost::Nothing } else { whole_table(&table.meta) };
         damage.push(Damage { file: path_of(table, &self.context), offset, what: what_of(first), lost });
     }
 
@@ -252,15 +253,15 @@ impl StoreFiles {
     }
 
     /// Makes a store in the folder `target`, which is there and empty, of all that can be read,
-    /// without the trees that `leaves_out` names. Its checkpoint is that of this store. `progress`
-    /// is told of bytes that were read.
+    /// without the trees that `excludes` names. Its checkpoint is that of this store. `progress` is
+    /// called with the bytes that were read.
     ///
     /// # Errors
     /// [`StoreError::Io`], of the new files only.
     pub fn salvage(
         &self,
         target: &Path,
-        leaves_out: &dyn Fn(TreeId) -> bool,
+        excludes: &dyn Fn(TreeId) -> bool,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvaged, StoreError> {
         let context = context(&self.context.env, target);
@@ -279,7 +280,7 @@ impl StoreFiles {
             let tree = TreeId::of(entry.key);
             let is_there =
                 entry.value.is_some() && entry.position >= self.drops.floor(tree, LogPosition::MAX);
-            if !is_there || leaves_out(tree) {
+            if !is_there || excludes(tree) {
                 continue;
             }
             output.add(&entry, false)?;
@@ -324,7 +325,7 @@ fn offset_of(error: &StoreError) -> u64 {
     }
 }
 
-/// Without the file, which is told beside it.
+/// Without the file, which [`Damage::file`] has.
 fn what_of(error: &StoreError) -> String {
     match error {
         StoreError::Corrupt { what, .. } => what.clone(),
@@ -341,10 +342,10 @@ struct TableWalk {
     table: Arc<Table>,
     /// `None` until the first step.
     index: Option<Block>,
-    /// The block behind the one that is read.
+    /// The number of the block after the current one.
     next_block: usize,
     data: Option<BlockCursor>,
-    /// The last key of the block in front, or the table's first key.
+    /// The last key of the block before, or the table's first key.
     after: Vec<u8>,
     /// Entries that were read.
     entries: u64,
@@ -370,7 +371,9 @@ impl TableWalk {
                     return true;
                 }
                 Ok(false) => {}
-                Err(_) => self.tell_block(damage, self.next_block - 1, "block contradicts itself".to_owned()),
+                Err(_) => {
+                    self.report_block(damage, self.next_block - 1, "block contradicts itself".to_owned())
+                }
             }
         }
         self.data = None;
@@ -402,8 +405,8 @@ impl TableWalk {
         };
         match self.table.data(handle, false).map(|data| BlockCursor::new(data, 0)) {
             Ok(Ok(cursor)) => self.data = Some(cursor),
-            Ok(Err(_)) => self.tell_block(damage, block, "block contradicts itself".to_owned()),
-            Err(error) => self.tell_block(damage, block, what_of(&error)),
+            Ok(Err(_)) => self.report_block(damage, block, "block contradicts itself".to_owned()),
+            Err(error) => self.report_block(damage, block, what_of(&error)),
         }
         if block > 0 {
             self.after = last_key(&index, block - 1).unwrap_or_default();
@@ -411,13 +414,13 @@ impl TableWalk {
     }
 
     fn handle(&self, index: &Block, block: usize) -> Result<Handle, StoreError> {
-        let place = index.value(block).map_err(|_| self.table.index_damaged())?;
-        self.table.handle(&index.bytes()[place])
+        let range = index.value(block).map_err(|_| self.table.index_damaged())?;
+        self.table.handle(&index.bytes()[range])
     }
 
-    /// A block that can't be read: its keys are those behind the block in front, up to what the
+    /// A block that can't be read: its keys are those after the block before it, up to what the
     /// index says.
-    fn tell_block(&self, damage: &mut Vec<Damage>, block: usize, what: String) {
+    fn report_block(&self, damage: &mut Vec<Damage>, block: usize, what: String) {
         let Some(index) = &self.index else { return };
         let offset = self.handle(index, block).map_or(0, |handle| handle.offset);
         let after = match block.checked_sub(1) {
@@ -429,7 +432,7 @@ impl TableWalk {
         damage.push(Damage { file: self.table.path(), offset, what, lost });
     }
 
-    /// Nothing leads to the rest of the table.
+    /// The remaining table is lost: no index leads to it.
     fn give_up(&mut self, damage: &mut Vec<Damage>, error: &StoreError) {
         self.is_over = true;
         let lost = whole_table(&self.table.meta);
@@ -439,20 +442,20 @@ impl TableWalk {
 
 fn last_key(index: &Block, block: usize) -> Option<Vec<u8>> {
     let cursor = BlockCursor::new(index.clone(), block).ok()?;
-    let key = cursor.place().0;
+    let key = cursor.internal_key().0;
     (key.len() >= TREE_LEN).then(|| key.to_vec())
 }
 
 /// Tables that follow each other without overlap, as one: one table of level 0, or a deeper level.
 struct LevelWalk {
     table: Option<TableWalk>,
-    behind: VecDeque<Arc<Table>>,
+    remaining: VecDeque<Arc<Table>>,
     entries: u64,
 }
 
 impl LevelWalk {
     fn new(tables: impl IntoIterator<Item = Arc<Table>>) -> LevelWalk {
-        LevelWalk { table: None, behind: tables.into_iter().collect(), entries: 0 }
+        LevelWalk { table: None, remaining: tables.into_iter().collect(), entries: 0 }
     }
 
     fn entry(&self) -> Option<Entry<'_>> {
@@ -467,7 +470,7 @@ impl LevelWalk {
                 }
                 self.entries += table.entries;
             }
-            self.table = self.behind.pop_front().map(TableWalk::new);
+            self.table = self.remaining.pop_front().map(TableWalk::new);
             if self.table.is_none() {
                 return;
             }
@@ -493,10 +496,10 @@ struct Walk {
     /// Which level the last entry came from; `None` at the start.
     last: Option<usize>,
     key: Vec<u8>,
-    /// Told so far, but for those that were passed.
+    /// Lost ranges noted so far, without those that the walk has passed.
     lost: Vec<LostRange>,
     positions: Vec<(PathBuf, LogPosition)>,
-    told: usize,
+    noted: usize,
     /// Entries that were read, all versions.
     entries: u64,
 }
@@ -515,7 +518,7 @@ impl Walk {
             }
         }
         levels.extend(deeper.into_iter().filter(|tables| !tables.is_empty()).map(LevelWalk::new));
-        Walk { levels, last: None, key: Vec::new(), lost: Vec::new(), positions, told: 0, entries: 0 }
+        Walk { levels, last: None, key: Vec::new(), lost: Vec::new(), positions, noted: 0, entries: 0 }
     }
 
     /// The newest version of the next key.
@@ -551,7 +554,7 @@ impl Walk {
     }
 
     fn note_lost(&mut self, damage: &[Damage]) {
-        for found in &damage[self.told.min(damage.len())..] {
+        for found in &damage[self.noted.min(damage.len())..] {
             let (Lost::Block { after: first, last } | Lost::Table { first, last, .. }) = &found.lost else {
                 continue;
             };
@@ -559,7 +562,7 @@ impl Walk {
             let newest = newest.map_or(LogPosition::MAX, |(_, position)| *position);
             self.lost.push(LostRange { first: first.clone(), last: last.clone(), newest });
         }
-        self.told = damage.len();
+        self.noted = damage.len();
     }
 
     /// True if the entry that was returned last lies where a newer one may be lost (K2).

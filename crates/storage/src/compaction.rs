@@ -1,12 +1,12 @@
 //! Merging tables into deeper levels.
 //!
 //! 1. Pick: the level that is fullest against its limit gives a table (level 0: a group of tables
-//!    that overlap each other); tables of the next level that overlap it join. A dropped tree's
-//!    tables go first; tables that are mostly garbage are picked when no level is full.
+//!    that overlap each other); tables of the next level that overlap it are added. A dropped
+//!    tree's tables go first; tables that are mostly garbage are picked when no level is full.
 //! 2. Move: a table that overlaps nothing in the next level just changes its level, in the manifest
 //!    only. So rows loaded in key order are written once (U2 of `output.rs`).
-//! 3. Merge: otherwise all are merged, what nobody needs is left out, and one edit replaces the
-//!    inputs by the outputs.
+//! 3. Merge: otherwise all are merged, versions that nobody needs are dropped, and one edit
+//!    replaces the inputs by the outputs.
 //!
 //! (C1) One compaction at a time. Flushes go on meanwhile: they only add newer tables to level 0.
 //! (C2) A group from level 0 holds, with a table, all older ones that overlap it: newer versions
@@ -45,7 +45,7 @@ pub(crate) enum Job {
     Merge { level: usize, target: usize, upper: Vec<u64>, lower: Vec<u64> },
 }
 
-/// What picking depends on beside the tables.
+/// What picking depends on in addition to the tables.
 pub(crate) struct Limits {
     /// Bytes that level 1 may hold; each deeper one ten times more.
     pub(crate) level1_size: u64,

@@ -1,4 +1,5 @@
-//! What the store's face, its writer and its background work share.
+//! State that [`Store`](crate::Store), its writer and its background threads share, and its
+//! latches.
 
 use crate::entry::TreeId;
 use crate::error::StoreError;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 pub(crate) type VisibleSource = Box<dyn Fn() -> LogPosition + Send + Sync>;
 pub(crate) type NotesSource = Box<dyn Fn(LogPosition) -> Vec<u8> + Send + Sync>;
 
-/// The store behind its face.
+/// What [`Store`](crate::Store), its writer and its background threads share.
 ///
 /// Latches, outermost first: `flushing` or `compacting`, the tables' own, `writing`, the view's
 /// own. The first two and the tables' are held across I/O; nothing that a reader or a writer does
@@ -37,7 +38,7 @@ pub(crate) struct Core {
     pub(crate) last: AtomicU64,
     pub(crate) flushing: Mutex<()>,
     pub(crate) compacting: Mutex<()>,
-    /// A leaf.
+    /// A leaf in the order of latches.
     pub(crate) retired: Retired,
     pub(crate) signals: Signals,
     pub(crate) counters: Counters,
@@ -57,7 +58,7 @@ pub(crate) struct Writing {
     pub(crate) log_distance: u64,
 }
 
-/// How background threads and waiting writers tell each other that something changed.
+/// How background threads and waiting writers notify each other.
 #[derive(Default)]
 pub(crate) struct Signals {
     /// What last failed: (flush, compaction).
@@ -93,7 +94,7 @@ impl Core {
         self.snapshots.horizon(|| self.visible())
     }
 
-    /// Lets go of files and memory that nobody reads any more.
+    /// Frees files and memory that nobody reads any more.
     pub(crate) fn bury(&self) {
         self.tables.bury();
         self.retired.bury();

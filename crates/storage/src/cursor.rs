@@ -5,9 +5,9 @@
 //! on the row itself. Backward, versions come oldest first, so the row is copied once the first
 //! entry of the key before it is met.
 //!
-//! (R1) A memtable passes all versions of a key in one step; elsewhere, after a few were stepped
-//!      over, the rest is passed by a seek: a key with 100,000 versions costs a few steps more than
-//!      a plain one.
+//! (R1) A memtable skips all versions of a key in one step; elsewhere, after a few steps, the
+//!      remaining versions are skipped by a seek: a key with 100,000 versions costs a few steps
+//!      more than one with a single version.
 //! (R2) Runs of dead keys are jumped over, once they are known (`gaps.rs`).
 //! (R3) A cursor that moves keeps only the current view alive: when a new one was published it
 //!      changes over. What it sees stays the same (V2 of `view.rs`), as long as its snapshot lives.
@@ -15,7 +15,7 @@
 use crate::entry::{TREE_LEN, TreeId};
 use crate::error::StoreError;
 use crate::gaps::Run;
-use crate::merge::{Merge, MergeMemory};
+use crate::merge::{Merge, MergeBuffers};
 use crate::view::CurrentView;
 use binlog::position::LogPosition;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use std::sync::Arc;
 /// Versions of one key that are stepped over before seeking past them (R1).
 const STEPS_MAX: usize = 6;
 
-/// So much memory for a key or a row is left to another cursor, in bytes.
-const BUFFER_KEPT: usize = 1 << 10;
+/// Larger buffers for a key or a row are not recycled. In bytes.
+const BUFFER_RECYCLED_MAX: usize = 1 << 10;
 
-/// Memory that a cursor leaves: room, and nothing in it.
+/// The empty buffers of a cursor, for the next one.
 #[derive(Default)]
-pub(crate) struct CursorMemory {
-    merge: MergeMemory,
+pub(crate) struct CursorBuffers {
+    merge: MergeBuffers,
     buffers: [Vec<u8>; 3],
 }
 
@@ -45,21 +45,21 @@ pub struct Cursor {
     at: LogPosition,
     /// Versions before this one were dropped with the tree.
     floor: LogPosition,
-    place: Place,
+    state: CursorState,
     /// Full key of the row that the cursor stands on.
     key: Vec<u8>,
-    /// Its value and its version's position, where `place` says so.
+    /// Its value and its version's position, where `state` says so.
     value: Vec<u8>,
     position: LogPosition,
     target: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CursorState {
     Nowhere,
     /// The merged view stands on the row's version.
     OnRow,
-    /// The merged view stands on the last entry in front of the row's key; the value is copied.
+    /// The merged view stands on the last entry before the row's key; the value is copied.
     BeforeRow,
     /// The merged view is to be built anew; the value is copied.
     Parked,
@@ -68,11 +68,11 @@ enum Place {
 impl Cursor {
     pub(crate) fn new(
         current: Arc<CurrentView>,
-        memory: CursorMemory,
+        buffers: CursorBuffers,
         tree: TreeId,
         at: LogPosition,
     ) -> Cursor {
-        let CursorMemory { merge, buffers: [key, value, target] } = memory;
+        let CursorBuffers { merge, buffers: [key, value, target] } = buffers;
         Cursor {
             generation: u64::MAX,
             merge: Merge::of_tree(merge, tree),
@@ -80,7 +80,7 @@ impl Cursor {
             prefix: tree.prefix(),
             at,
             floor: LogPosition::ZERO,
-            place: Place::Nowhere,
+            state: CursorState::Nowhere,
             key,
             value,
             position: LogPosition::ZERO,
@@ -89,14 +89,14 @@ impl Cursor {
         }
     }
 
-    /// What it leaves for another one.
-    pub(crate) fn into_memory(self) -> CursorMemory {
+    /// Its buffers, for the next one.
+    pub(crate) fn into_buffers(self) -> CursorBuffers {
         let mut buffers = [self.key, self.value, self.target];
         for buffer in &mut buffers {
             buffer.clear();
-            buffer.shrink_to(BUFFER_KEPT);
+            buffer.shrink_to(BUFFER_RECYCLED_MAX);
         }
-        CursorMemory { merge: self.merge.into_memory(), buffers }
+        CursorBuffers { merge: self.merge.into_buffers(), buffers }
     }
 
     /// Moves to the first row whose key is `key` or comes after it.
@@ -123,8 +123,8 @@ impl Cursor {
     /// Moves to the tree's last row.
     pub fn seek_last(&mut self) -> Result<(), StoreError> {
         self.start();
-        let behind = TreeId(self.tree.0 + 1).prefix();
-        self.merge.seek_before(&behind, LogPosition::MAX)?;
+        let end = TreeId(self.tree.0 + 1).prefix();
+        self.merge.seek_before(&end, LogPosition::MAX)?;
         self.find_backward()
     }
 
@@ -134,10 +134,10 @@ impl Cursor {
         if !self.valid() {
             return Ok(());
         }
-        let stands_on_it = self.place == Place::OnRow && !self.is_outdated();
-        self.place = Place::Nowhere;
+        let stands_on_it = self.state == CursorState::OnRow && !self.is_outdated();
+        self.state = CursorState::Nowhere;
         if stands_on_it {
-            self.merge.leave_key()?;
+            self.merge.skip_versions()?;
         } else {
             self.start();
             self.merge.seek(&self.key, LogPosition::ZERO)?;
@@ -151,17 +151,17 @@ impl Cursor {
         if !self.valid() {
             return Ok(());
         }
-        if self.place != Place::BeforeRow || self.is_outdated() {
+        if self.state != CursorState::BeforeRow || self.is_outdated() {
             self.start();
             self.merge.seek_before(&self.key, LogPosition::MAX)?;
         }
-        self.place = Place::Nowhere;
+        self.state = CursorState::Nowhere;
         self.find_backward()
     }
 
     /// True if the cursor stands on a row.
     pub fn valid(&self) -> bool {
-        self.place != Place::Nowhere
+        self.state != CursorState::Nowhere
     }
 
     /// The row's key, without the tree.
@@ -175,32 +175,32 @@ impl Cursor {
 
     /// The row's value.
     pub fn value(&self) -> &[u8] {
-        match self.place {
-            Place::Nowhere => panic!("the cursor stands on a row"),
-            Place::OnRow => self.merge.entry().and_then(|e| e.value).expect("a row has a value"),
-            Place::BeforeRow | Place::Parked => &self.value,
+        match self.state {
+            CursorState::Nowhere => panic!("the cursor stands on a row"),
+            CursorState::OnRow => self.merge.entry().and_then(|e| e.value).expect("a row has a value"),
+            CursorState::BeforeRow | CursorState::Parked => &self.value,
         }
     }
 
     /// Who wrote the row's version.
     pub fn position(&self) -> LogPosition {
-        match self.place {
-            Place::OnRow => self.merge.entry().map_or(LogPosition::ZERO, |e| e.position),
-            Place::Nowhere | Place::BeforeRow | Place::Parked => self.position,
+        match self.state {
+            CursorState::OnRow => self.merge.entry().map_or(LogPosition::ZERO, |e| e.position),
+            CursorState::Nowhere | CursorState::BeforeRow | CursorState::Parked => self.position,
         }
     }
 
-    /// Lets go of memory that the store could free otherwise, for a cursor that may not move for
-    /// long. It keeps its place.
+    /// Releases the memtables and blocks that the cursor keeps alive, for one that may not move for
+    /// long. It keeps its position.
     pub fn park(&mut self) {
-        if self.place == Place::OnRow {
+        if self.state == CursorState::OnRow {
             self.position = self.position();
             let value = self.merge.entry().and_then(|e| e.value).unwrap_or_default();
             self.value.clear();
             self.value.extend_from_slice(value);
         }
         if self.valid() {
-            self.place = Place::Parked;
+            self.state = CursorState::Parked;
         }
         self.merge.refill(|_| {});
         self.generation = u64::MAX;
@@ -210,9 +210,9 @@ impl Cursor {
         self.generation != self.current.generation()
     }
 
-    /// Leaves the place, and changes over to the current view (R3).
+    /// Forgets the position, and switches to the current view (R3).
     fn start(&mut self) {
-        self.place = Place::Nowhere;
+        self.state = CursorState::Nowhere;
         if self.is_outdated() {
             self.generation = self.current.generation();
             let view = self.current.peek();
@@ -224,7 +224,7 @@ impl Cursor {
     /// Forward, from where the merged view stands to the first version that is a row.
     fn find_forward(&mut self) -> Result<(), StoreError> {
         if self.stands_on_row() {
-            self.place = Place::OnRow;
+            self.state = CursorState::OnRow;
             return Ok(());
         }
         let current = self.current.clone();
@@ -248,7 +248,7 @@ impl Cursor {
             }
             if entry.value.is_some() && entry.position >= self.floor {
                 run.end(Some(&self.key));
-                self.place = Place::OnRow;
+                self.state = CursorState::OnRow;
                 return Ok(());
             }
             let dead_since = entry.position.max(self.floor);
@@ -275,15 +275,15 @@ impl Cursor {
         true
     }
 
-    /// Forward, behind all versions of the current key.
+    /// Forward, after all versions of the current key.
     fn pass_key(&mut self) -> Result<(), StoreError> {
         let mut steps = 0;
-        while self.merge.place().is_some_and(|(key, _)| key == self.key) {
+        while self.merge.internal_key().is_some_and(|(key, _)| key == self.key) {
             steps += 1;
             if steps == STEPS_MAX {
                 self.merge.skip_to(&self.key, LogPosition::ZERO)?;
             } else {
-                self.merge.leave_key()?;
+                self.merge.skip_versions()?;
             }
         }
         Ok(())
@@ -299,7 +299,7 @@ impl Cursor {
             let (is_row, newest) = self.pass_key_backward()?;
             if is_row {
                 run.end(Some(&self.key));
-                self.place = Place::BeforeRow;
+                self.state = CursorState::BeforeRow;
                 return Ok(());
             }
             if newest > self.at {
@@ -315,7 +315,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Backward, in front of all versions of the current key: whether one of them is a row, which
+    /// Backward, before all versions of the current key: whether one of them is a row, which
     /// was copied, and the position of the newest (`MAX` if not known).
     fn pass_key_backward(&mut self) -> Result<(bool, LogPosition), StoreError> {
         let (mut is_row, mut newest) = (false, LogPosition::ZERO);
@@ -325,23 +325,23 @@ impl Cursor {
             };
             newest = entry.position;
             if entry.position <= self.at {
-                is_row = keep_row(&mut self.value, entry.value, entry.position >= self.floor);
+                is_row = copy_row(&mut self.value, entry.value, entry.position >= self.floor);
                 self.position = newest;
             }
             self.merge.previous()?;
         }
-        // Many versions (R1): ask for the right one, then leave the key in one go.
+        // Many versions (R1): seek the right one, then seek past the key.
         self.merge.seek(&self.key, self.at)?;
         let seen = self.merge.entry().filter(|e| e.key == self.key);
         self.position = seen.as_ref().map_or(LogPosition::ZERO, |e| e.position);
-        let is_row = seen.is_some_and(|e| keep_row(&mut self.value, e.value, e.position >= self.floor));
+        let is_row = seen.is_some_and(|e| copy_row(&mut self.value, e.value, e.position >= self.floor));
         self.merge.seek_before(&self.key, LogPosition::MAX)?;
         Ok((is_row, LogPosition::MAX))
     }
 }
 
 /// Copies the value if the version is a row; says if it is.
-fn keep_row(out: &mut Vec<u8>, value: Option<&[u8]>, is_alive: bool) -> bool {
+fn copy_row(out: &mut Vec<u8>, value: Option<&[u8]>, is_alive: bool) -> bool {
     out.clear();
     out.extend_from_slice(value.unwrap_or_default());
     value.is_some() && is_alive
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_round_parks_and_changes_over_to_a_new_view() {
+    fn reverses_parks_and_switches_to_a_new_view() {
         let (store, _dir) = testing::store();
         let tree = TreeId(1);
         let mut batch = WriteBatch::new();
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cursor_leaves_is_little_and_serves_another_one() {
+    fn recycled_buffers_of_a_cursor_are_small_and_serve_another_one() {
         let (store, _dir) = testing::store();
         let mut batch = WriteBatch::new();
         batch.put(TreeId(1), &[b'k'; 5000], &[b'v'; 5000]);
@@ -449,18 +449,18 @@ mod tests {
         let mut first = store.cursor(TreeId(1), at(1));
         first.seek_last().unwrap();
         assert_eq!((first.key().len(), first.value().len()), (5000, 5000));
-        let memory = first.into_memory();
-        assert!(memory.buffers.iter().all(|b| b.is_empty() && b.capacity() <= BUFFER_KEPT));
-        let (forward, backward) = rows(&mut store.cursor_in(memory, TreeId(2), at(1)));
+        let buffers = first.into_buffers();
+        assert!(buffers.buffers.iter().all(|b| b.is_empty() && b.capacity() <= BUFFER_RECYCLED_MAX));
+        let (forward, backward) = rows(&mut store.cursor_in(buffers, TreeId(2), at(1)));
         assert_eq!(
             (forward, backward),
             (vec![b"a1".to_vec(), b"b2".to_vec()], vec![b"a1".to_vec(), b"b2".to_vec()])
         );
     }
 
-    /// A cursor that was made while the active memtable was empty did not look into it later: it
-    /// took a run of keys for dead in which one had been put again, and left a gap there that hid
-    /// the row from everyone.
+    /// A cursor that was made while the active memtable was empty did not read it later: it took a
+    /// run of keys for dead in which one had been put again, and recorded a gap there that hid the
+    /// row from everyone.
     #[test]
     fn a_gap_does_not_hide_what_an_empty_memtable_got_meanwhile() {
         let (store, _dir) = testing::store();
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn who_deletes_in_bulk_leaves_the_gap() {
+    fn who_deletes_in_bulk_records_the_gap() {
         let (store, _dir) = testing::store();
         let tree = TreeId(1);
         let mut batch = WriteBatch::new();
@@ -506,7 +506,7 @@ mod tests {
         assert_eq!(rows(&mut store.cursor(tree, at(2))).0.len(), 60);
     }
     #[test]
-    fn who_deletes_row_by_row_leaves_the_gap_too() {
+    fn who_deletes_row_by_row_records_the_gap_too() {
         let (store, _dir) = testing::store();
         let (tree, busy) = (TreeId(1), TreeId(2));
         let mut batch = WriteBatch::new();

@@ -1,4 +1,4 @@
-//! The engine: log, store and locks, opened, joined at commit, and closed together.
+//! The engine: log, store and locks, opened and closed together, and combined at commit.
 //!
 //! A commit, from here on (the story's first half is in [`crate::transaction`]):
 //!
@@ -7,9 +7,9 @@
 //! 2. ordered  The transaction's place in the log is fixed; its bytes may not be written yet. The
 //!    hook puts the batch into the store (a large one comes as a memtable of its own, `large.rs`),
 //!    stamped with the transaction's position, and then releases the locks (C5 of ARCHITECTURE.md),
-//!    though a flush may be in flight. It neither blocks nor fails. Where there are very many locks
-//!    it leaves them to the session, so as to take no longer for one transaction than for another.
-//! 3. publish  The log moves its visible position behind the group. Snapshots are taken there.
+//!    though a flush may be in flight. It neither blocks nor fails. Very many locks are released by
+//!    the session instead, so that the leader takes no longer for one transaction than for another.
+//! 3. publish The log advances its visible position past the group. New snapshots see it.
 //! 4. wait     The session's ticket returns: the transaction is as durable as the settings ask.
 //!
 //! Refused groups were never in the store: their hook only releases the locks.
@@ -45,7 +45,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::batch::WriteBatch;
 use crate::entry::TreeId;
 use crate::error::StoreError;
-use crate::large::Ready;
+use crate::large::CommitChanges;
 use crate::layout::{LayoutRegistry, Layouts};
 use crate::lock::{Interrupt, LockManager, TransactionLocks};
 use crate::prepared::{self, Prepared, Xid};
@@ -180,9 +180,9 @@ pub struct Engine {
 /// What commit hooks need.
 #[derive(Default)]
 struct Shared {
-    /// Behind the last transaction whose changes are in the store, packed. Stored by the hook with
-    /// release order after the store was written; loaded with acquire order by whoever wants to
-    /// read that far.
+    /// The position of the last transaction whose changes are in the store, packed. Stored by the
+    /// hook with release order after the store was written; loaded with acquire order by readers of
+    /// the newest versions.
     applied: AtomicU64,
     status: EngineStatus,
     notes: RwLock<Option<NotesSource>>,
@@ -358,7 +358,7 @@ impl Engine {
         self.store.snapshot_visible()
     }
 
-    /// Behind the last transaction whose changes are in the store, visible or not.
+    /// The position of the last transaction whose changes are in the store, visible or not.
     pub fn applied(&self) -> LogPosition {
         LogPosition::from_u64(self.shared.applied.load(Ordering::Acquire))
     }
@@ -369,7 +369,7 @@ impl Engine {
         self.applied().max(self.log.visible())
     }
 
-    /// A snapshot of the newest versions, which may not be visible yet: what locking reads look at.
+    /// A snapshot of the newest versions, which may not be visible yet: what locking reads see.
     pub(crate) fn newest_snapshot(&self) -> Snapshot {
         loop {
             let snapshot = self.store.snapshot(self.newest());
@@ -381,7 +381,8 @@ impl Engine {
         }
     }
 
-    /// Waits until what was read at `position` may be told: see [`Transaction::newest_read`].
+    /// Waits until what was read at `position` may be returned to the client: see
+    /// [`Transaction::newest_read`].
     pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
         if self.log.visible() >= position { Ok(()) } else { self.log.wait_visible(position) }
     }
@@ -436,18 +437,18 @@ impl Engine {
         prepared.map(|(xid, p)| (xid.clone(), p.content.tables.clone())).collect()
     }
 
-    pub(crate) fn keep_prepared(&self, xid: Xid, prepared: Prepared) {
+    pub(crate) fn add_prepared(&self, xid: Xid, prepared: Prepared) {
         self.branches.lock().insert(xid, Some(prepared));
     }
 
-    /// A prepared transaction that was found at the start takes its locks again; nobody else has
+    /// A prepared transaction that was found at the start acquires its locks again; nobody else has
     /// any yet.
     fn adopt_prepared(&self, xid: Xid, content: prepared::Content) {
         let mut locks = self.locks.begin(Arc::new(Interrupt::new()), usize::MAX);
-        let taken = content.take_locks(&mut locks);
+        let taken = content.relock(&mut locks);
         debug_assert!(taken.is_ok(), "two prepared transactions hold one key: {taken:?}");
         tracing::info!("the XA transaction {} is prepared", xid.text());
-        self.keep_prepared(xid, Prepared { content, locks });
+        self.add_prepared(xid, Prepared { content, locks });
     }
 
     /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement. `None` if there
@@ -469,7 +470,7 @@ impl Engine {
         }
         let batch = content.finish(xid, commit);
         if let Err(e) = self.store.admit(batch.size()) {
-            self.keep_prepared(xid.clone(), Prepared { content, locks });
+            self.add_prepared(xid.clone(), Prepared { content, locks });
             return Err(e.into());
         }
         locks.prepare_release();
@@ -488,14 +489,14 @@ impl Engine {
         gtid: Option<Gtid>,
     ) -> PendingCommit {
         let due = self.store.gaps_due(&batch);
-        self.enqueue_ready(group, self.store.make_ready(batch), due, locks, gtid)
+        self.enqueue_changes(group, self.store.build_changes(batch), due, locks, gtid)
     }
 
-    /// As [`Self::enqueue`], with changes that are ready for the store.
-    pub(crate) fn enqueue_ready(
+    /// As [`Self::enqueue`], with changes in the form that the store applies.
+    pub(crate) fn enqueue_changes(
         &self,
         group: EventGroup,
-        changes: Ready,
+        changes: CommitChanges,
         due: GapsDue,
         locks: Option<TransactionLocks>,
         gtid: Option<Gtid>,

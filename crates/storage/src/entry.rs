@@ -6,7 +6,7 @@
 //! that one keyspace holds all trees, each in one piece.
 //!
 //! (O1) Entries are ordered by full key, bytewise; versions of one key newest first. So the first
-//!      entry at or behind `(key, snapshot)` is the version that the snapshot sees, if its key is
+//!      entry at or after `(key, snapshot)` is the version that the snapshot sees, if its key is
 //!      the same.
 
 use binlog::position::LogPosition;

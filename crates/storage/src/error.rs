@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Why a read, a checkpoint or the opening of the store failed. Cheap to clone, so that a
-/// background failure can be told to everyone who asks.
+/// background failure can be returned to everyone who asks.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The operating system refused; `what` says which file and what for.
@@ -47,7 +47,7 @@ impl StoreError {
         StoreError::Io { what: what.into(), source: Arc::new(source) }
     }
 
-    /// Damage that the store is not opened with: the person has to be told what to do.
+    /// Damage that the store is not opened with: the message has to say what to do.
     pub(crate) fn refused(self) -> StoreError {
         match self {
             StoreError::Corrupt { .. } => StoreError::Refused(Box::new(self)),

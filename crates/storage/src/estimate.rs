@@ -4,7 +4,7 @@
 //! it, the index block says how large a part lies inside. A memtable is counted on a level of its
 //! towers that has few nodes in the range. Old versions and deletions count like rows. For a whole
 //! tree nothing is read but index blocks, which are in memory as a rule; for a range that covers a
-//! few blocks of a table, the two at its ends are looked into as well.
+//! few blocks of a table, the two at its ends are read as well.
 
 use std::ops::Bound;
 
@@ -22,8 +22,8 @@ const BLOCKS_FEW: usize = 8;
 impl Store {
     /// Roughly how many entries of `tree` there are.
     pub fn estimate(&self, tree: TreeId) -> Result<u64, StoreError> {
-        let (first, behind) = whole(tree);
-        self.current().peek().estimate(&first, &behind, false)
+        let (first, end) = whole(tree);
+        self.current().peek().estimate(&first, &end, false)
     }
 
     /// Roughly how many entries of `tree` there are between two keys.
@@ -34,11 +34,11 @@ impl Store {
         upper: Bound<&[u8]>,
     ) -> Result<u64, StoreError> {
         let (start, end) = whole(tree);
-        let full = |key: &[u8], behind: bool| {
+        let full = |key: &[u8], after: bool| {
             let mut full = Vec::with_capacity(TREE_LEN + key.len() + 1);
             tree.full_key(key, &mut full);
-            // No key lies between one and the same with a zero byte behind it.
-            full.extend(behind.then_some(0));
+            // The successor of a key is the key with a zero byte appended.
+            full.extend(after.then_some(0));
             full
         };
         let first = match lower {
@@ -46,55 +46,53 @@ impl Store {
             Bound::Excluded(key) => full(key, true),
             Bound::Unbounded => start.to_vec(),
         };
-        let behind = match upper {
+        let end = match upper {
             Bound::Excluded(key) => full(key, false),
             Bound::Included(key) => full(key, true),
             Bound::Unbounded => end.to_vec(),
         };
-        if first >= behind {
+        if first >= end {
             return Ok(0);
         }
-        self.current().peek().estimate(&first, &behind, true)
+        self.current().peek().estimate(&first, &end, true)
     }
 
     /// Full keys of `tree`, at most so many, evenly spread over its entries as far as index blocks
-    /// tell. They may be of no row.
+    /// show. They may be of no row.
     pub(crate) fn spread(&self, tree: TreeId, count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        let (first, behind) = whole(tree);
-        self.current().peek().spread(&first, &behind, count)
+        let (first, end) = whole(tree);
+        self.current().peek().spread(&first, &end, count)
     }
 }
 
-/// The full keys at which a tree begins, and behind which it has ended.
+/// The full keys at which a tree begins (inclusive) and ends (exclusive).
 fn whole(tree: TreeId) -> ([u8; 4], [u8; 4]) {
     (tree.prefix(), TreeId(tree.0.saturating_add(1)).prefix())
 }
 
 impl View {
-    /// Roughly how many entries there are from the full key `first` up to `behind`.
-    fn estimate(&self, first: &[u8], behind: &[u8], fine: bool) -> Result<u64, StoreError> {
-        let mut entries = self.lists().map(|list| list.count_between(first, behind) as u64).sum();
-        for table in self.tables_between(first, behind) {
-            entries += table.estimate(first, behind, fine)?;
+    /// Roughly how many entries there are from the full key `first` up to `end`.
+    fn estimate(&self, first: &[u8], end: &[u8], fine: bool) -> Result<u64, StoreError> {
+        let mut entries = self.lists().map(|list| list.count_between(first, end) as u64).sum();
+        for table in self.tables_between(first, end) {
+            entries += table.estimate(first, end, fine)?;
         }
         Ok(entries)
     }
 
-    fn tables_between<'v>(&'v self, first: &'v [u8], behind: &'v [u8]) -> impl Iterator<Item = &'v Table> {
-        let overlaps = |table: &&Table| {
-            table.meta.smallest.as_slice() < behind && table.meta.largest.as_slice() >= first
-        };
+    fn tables_between<'v>(&'v self, first: &'v [u8], end: &'v [u8]) -> impl Iterator<Item = &'v Table> {
+        let overlaps =
+            |table: &&Table| table.meta.smallest.as_slice() < end && table.meta.largest.as_slice() >= first;
         self.version.tables().map(|(_, table)| &**table).filter(overlaps)
     }
 
     /// See [`Store::spread`]: each key is of the list or table in which its share of all entries
     /// falls.
-    fn spread(&self, first: &[u8], behind: &[u8], count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        let lists: Vec<_> =
-            self.lists().map(|list| (list, list.count_between(first, behind) as f64)).collect();
+    fn spread(&self, first: &[u8], end: &[u8], count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        let lists: Vec<_> = self.lists().map(|list| (list, list.count_between(first, end) as f64)).collect();
         let mut tables = Vec::new();
-        for table in self.tables_between(first, behind) {
-            tables.push((table, table.estimate(first, behind, false)? as f64));
+        for table in self.tables_between(first, end) {
+            tables.push((table, table.estimate(first, end, false)? as f64));
         }
         let weights = || lists.iter().map(|(_, n)| *n).chain(tables.iter().map(|(_, n)| *n));
         let total: f64 = weights().sum();
@@ -111,9 +109,9 @@ impl View {
             let share = rank / weight;
             match lists.get(source) {
                 Some((list, _)) => {
-                    keys.extend(list.entry_between(first, behind, share).map(|e| e.key.to_vec()));
+                    keys.extend(list.entry_between(first, end, share).map(|e| e.key.to_vec()));
                 }
-                None => keys.push(tables[source - lists.len()].0.key_between(first, behind, share)?),
+                None => keys.push(tables[source - lists.len()].0.key_between(first, end, share)?),
             }
         }
         keys.sort_unstable();
@@ -122,20 +120,20 @@ impl View {
 }
 
 impl Table {
-    fn estimate(&self, first: &[u8], behind: &[u8], fine: bool) -> Result<u64, StoreError> {
+    fn estimate(&self, first: &[u8], end: &[u8], fine: bool) -> Result<u64, StoreError> {
         let meta = &self.meta;
-        if meta.smallest.as_slice() >= first && meta.largest.as_slice() < behind {
+        if meta.smallest.as_slice() >= first && meta.largest.as_slice() < end {
             return Ok(meta.entries);
         }
         let index = self.index()?;
-        let [from, to] = self.blocks(first, behind)?;
+        let [from, to] = self.blocks(first, end)?;
         let in_block = meta.entries as f64 / index.count() as f64;
         let blocks = (to - from) as f64;
         if !fine || to - from > BLOCKS_FEW {
             // Both ends lie in blocks of which about a half is inside.
             return Ok(((blocks + 0.5) * in_block).min(meta.entries as f64) as u64);
         }
-        let ([before, len], [inside, _]) = (self.rank_in(from, first)?, self.rank_in(to, behind)?);
+        let ([before, len], [inside, _]) = (self.rank_in(from, first)?, self.rank_in(to, end)?);
         if from == to {
             return Ok(inside.saturating_sub(before) as u64);
         }
@@ -143,15 +141,15 @@ impl Table {
         Ok((len - before + inside) as u64 + between as u64)
     }
 
-    /// The blocks in which keys from `first` on and up to `behind` lie, by their numbers.
-    fn blocks(&self, first: &[u8], behind: &[u8]) -> Result<[usize; 2], StoreError> {
+    /// The blocks in which keys from `first` on and up to `end` lie, by their numbers.
+    fn blocks(&self, first: &[u8], end: &[u8]) -> Result<[usize; 2], StoreError> {
         let index = self.index()?;
         let rank = |key: &[u8]| index.search(key, LogPosition::MAX).map_err(|_| self.index_damaged());
-        Ok([rank(first)?, rank(behind)?])
+        Ok([rank(first)?, rank(end)?])
     }
 
-    /// The entries of a block in front of a key, and all of them; there are none in the block
-    /// behind the last.
+    /// The entries of a block before a key, and all of them; there are none in the block
+    /// after the last.
     fn rank_in(&self, block: usize, key: &[u8]) -> Result<[usize; 2], StoreError> {
         let index = self.index()?;
         if block >= index.count() {
@@ -164,10 +162,10 @@ impl Table {
         Ok([rank, entries.count()])
     }
 
-    /// A key at this share (0 to 1) of those from `first` up to `behind`.
-    fn key_between(&self, first: &[u8], behind: &[u8], share: f64) -> Result<Vec<u8>, StoreError> {
+    /// A key at this share (0 to 1) of those from `first` up to `end`.
+    fn key_between(&self, first: &[u8], end: &[u8], share: f64) -> Result<Vec<u8>, StoreError> {
         let index = self.index()?;
-        let [from, to] = self.blocks(first, behind)?;
+        let [from, to] = self.blocks(first, end)?;
         let block = from + ((to - from) as f64 * share) as usize;
         let cursor = BlockCursor::new(index.clone(), block.min(index.count() - 1));
         Ok(cursor.map_err(|_| self.index_damaged())?.entry().key.to_vec())

@@ -2,18 +2,18 @@
 //!
 //! 1. The log is made durable up to the newest frozen memtable's position (the WAL rule,
 //!    write-ahead logging).
-//! 2. All frozen memtables are merged; what nobody needs is left out.
-//! 3. The rest is written to tables, which are made durable.
+//! 2. All frozen memtables are merged; versions that nobody needs are dropped.
+//! 3. The remaining versions are written to tables, which are made durable.
 //! 4. One edit names the tables, the position, its notes and the drops up to there; the memtables
-//!    leave the view.
+//!    are removed from the view.
 //!
-//! (F1) Flushes run one at a time, oldest memtables first, so a checkpoint never leaves out an
-//!      older write.
+//! (F1) Flushes run one at a time, oldest memtables first, so a checkpoint never misses an older
+//!      write.
 //! (F2) Whatever fails, the memtables stay until an edit succeeded: a flush that failed is tried
 //!      again with new files.
-//! (F3) A memtable leaves the view only with an edit that was made from it. One that was frozen
-//!      during the flush stays, also if it is empty and has the same position: its notes are not
-//!      those that the edit made durable.
+//! (F3) A memtable is removed from the view only with an edit that was made from it. One that was
+//!      frozen during the flush stays, also if it is empty and has the same position: its notes are
+//!      not those that the edit made durable.
 
 use crate::core::Core;
 use crate::entry::TreeId;
@@ -90,7 +90,7 @@ impl Core {
         self.current.peek().frozen.iter().any(|frozen| Arc::ptr_eq(&frozen.list, list))
     }
 
-    /// After a failure, lets go of the files that were begun: no edit named them.
+    /// After a failure, removes the files that were begun: no edit named them.
     pub(crate) fn written_or_removed<T>(
         &self,
         written: Result<T, StoreError>,
@@ -105,7 +105,7 @@ impl Core {
 }
 
 /// Takes the memtables that were `flushed` out of `frozen` (F3): those at its end, for what was
-/// frozen since stands in front.
+/// frozen since is at its front.
 fn take_flushed(frozen: &mut Vec<Frozen>, flushed: &[Frozen]) -> Vec<Arc<SkipList>> {
     let newer = frozen.len().checked_sub(flushed.len()).expect("only flushes take memtables away (F1)");
     let is_same = |(now, then): (&Frozen, &Frozen)| Arc::ptr_eq(&now.list, &then.list);
@@ -155,7 +155,7 @@ mod tests {
     /// Four sessions did ALTER TABLE, each on a table of its own. Two of their checkpoints met: the
     /// second one's memtable was frozen while the first one's was being flushed, at the same
     /// position, and went with it. So the second session logged its statement though no checkpoint
-    /// told of its trees, and the server never started again.
+    /// named its trees, and the server never started again.
     #[test]
     fn a_checkpoint_that_begins_during_a_flush_has_its_own_notes() {
         let log = Arc::new(Slow::default());

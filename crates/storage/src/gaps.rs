@@ -1,29 +1,30 @@
-//! Deleted rows are not stepped over twice.
+//! Tombstone-run cache: later scans skip ranges known to hold only deleted keys.
 //!
 //! A table that serves as a queue has all its deletions at one end, where every reader starts.
 //! Flush and compaction get rid of them in time, but a reader can't wait for that. So a reader that
-//! stepped over a run of dead keys leaves a *gap* behind: from here to there is nothing, and
-//! nothing was since this position. Later readers jump over it.
+//! stepped over a run of dead keys records a *gap*: there is no row between these two keys, and
+//! there was none since this position. Later readers seek past it.
 //!
-//! 1. A cursor meets some dead keys in a row: it asks for a gap here ([`Run::dead`]) and jumps.
+//! 1. A cursor meets some dead keys in a row: it asks for a gap here ([`Run::dead`]) and seeks past
+//!    it.
 //! 2. There is none, and the run goes on: the cursor opens a *search*, goes back to the run's first
-//!    key, and looks at the newest version of each key from there on, visible to it or not.
+//!    key, and reads the newest version of each key from there on, visible to it or not.
 //! 3. Meanwhile, and later, each put goes through [`Gaps::put`]: it cuts searches short and gaps in
 //!    two.
-//! 4. At the run's end the search becomes a gap, joined with those that it touches.
+//! 4. At the run's end the search becomes a gap, merged with those that it touches.
 //!
-//! (D1) In a gap no key has a row for a snapshot at or behind `since`, unless it is put later; then
+//! (D1) In a gap no key has a row for a snapshot at or after `since`, unless it is put later; then
 //!      the gap is cut before the put can be visible.
-//! (D2) No put is missed: the writer inserts first, then looks for gaps and searches; the reader
-//!      opens its search first, then looks at entries. Both have a `SeqCst` fence in between, so
-//!      one of them sees the other. A memtable that the reader's view lacks was begun before the
-//!      search or is filled after it; the former is checked for. One that comes filled (`large.rs`)
-//!      is in the view before its keys are looked for.
+//! (D2) No put is missed: the writer inserts first, then checks gaps and searches; the reader opens
+//!      its search first, then reads entries. Both have a `SeqCst` fence in between, so one of them
+//!      sees the other. A memtable that the reader's view lacks was begun before the search or is
+//!      filled after it; the former is checked for. One that comes filled (`large.rs`) is in the
+//!      view before readers search for its keys.
 //!
-//! Gaps are in memory only, few per tree, and found again when lost. So that no reader has a long
-//! run before it, those who delete look for them too: each time that [`LEARN_AFTER`] keys of a tree
-//! are deleted, by one transaction or by many, the last of them walks over the run that its keys
-//! are in, once it is committed (`Store::learn_gaps`).
+//! Gaps are in memory only, few per tree, and found again when lost. So that no reader meets a long
+//! run, transactions that delete record gaps too: each time that [`LEARN_AFTER`] keys of a tree are
+//! deleted, by one transaction or by many, the last of them walks over the run that its keys are
+//! in, once it is committed (`Store::learn_gaps`).
 
 use crate::entry::{TREE_LEN, TreeId};
 use binlog::position::LogPosition;
@@ -44,7 +45,7 @@ const TREES_MAX: usize = 1024;
 
 /// What is known of runs of dead keys, for all trees.
 pub(crate) struct Gaps {
-    /// Gaps and searches; while there are none, puts look no further (D2).
+    /// Gaps and searches; while there are none, puts check nothing else (D2).
     count: AtomicUsize,
     trees: RwLock<HashMap<TreeId, TreeGaps>>,
     /// Keys deleted since the last walk.
@@ -73,7 +74,7 @@ struct Gap {
     since: LogPosition,
 }
 
-/// Keys that a reader is looking at, the far end still open.
+/// Keys that a reader is walking over; the far end is still open.
 struct Search {
     id: u64,
     low: Vec<u8>,
@@ -82,7 +83,8 @@ struct Search {
 }
 
 impl Gaps {
-    /// Tells which full keys were put; called by the writer after the entries were inserted.
+    /// Invalidates gaps and searches around full keys that were put; called by the writer after the
+    /// entries were inserted.
     pub(crate) fn put(&self, keys: impl Iterator<Item = impl AsRef<[u8]>>) {
         fence(Ordering::SeqCst);
         if self.count.load(Ordering::Relaxed) == 0 {
@@ -100,8 +102,8 @@ impl Gaps {
         }
     }
 
-    /// As [`Self::put`], for so many keys of these trees that looking for each would take too long:
-    /// no gap of the trees is left, and no search of now becomes one.
+    /// As [`Self::put`], for so many keys of these trees that checking each would take too long:
+    /// discards all gaps of the trees, and no search that is open now becomes one.
     pub(crate) fn put_many(&self, trees: &[TreeId]) {
         fence(Ordering::SeqCst);
         if self.count.load(Ordering::Relaxed) == 0 {
@@ -117,7 +119,8 @@ impl Gaps {
         }
     }
 
-    /// Counts deleted keys of a tree; true if whoever deletes them is to learn the gap around them.
+    /// Counts deleted keys of a tree; true if the transaction that deletes them is to record the
+    /// gap around them.
     pub(crate) fn is_due(&self, tree: TreeId, deleted: usize) -> bool {
         let tally = &self.tallies[tree.0 as usize % TALLIES];
         let deleted = u32::try_from(deleted).unwrap_or(u32::MAX).min(LEARN_AFTER);
@@ -128,7 +131,7 @@ impl Gaps {
         is_due
     }
 
-    /// Forgets all gaps of a tree; nobody searches in it now.
+    /// Discards all gaps of a tree; nobody searches in it now.
     pub(crate) fn forget(&self, tree: TreeId) {
         let mut trees = self.trees.write();
         if let Some(gaps) = trees.get_mut(&tree) {
@@ -138,7 +141,7 @@ impl Gaps {
         }
     }
 
-    /// The gap that holds `key` and is one for a snapshot at `at`: its first key, the first behind
+    /// The gap that holds `key` and is one for a snapshot at `at`: its first key, the first after
     /// it, and since when.
     pub(crate) fn around(&self, key: &[u8], at: LogPosition) -> Option<(Vec<u8>, Vec<u8>, LogPosition)> {
         if self.count.load(Ordering::Relaxed) == 0 {
@@ -153,8 +156,8 @@ impl Gaps {
         let mut trees = self.trees.write();
         if trees.len() >= TREES_MAX && !trees.contains_key(&tree) {
             trees.retain(|_, t| !t.searches.is_empty());
-            let left: usize = trees.values().map(|t| t.gaps.len() + t.searches.len()).sum();
-            self.count.store(left, Ordering::Relaxed);
+            let remaining: usize = trees.values().map(|t| t.gaps.len() + t.searches.len()).sum();
+            self.count.store(remaining, Ordering::Relaxed);
         }
         let gaps = trees.entry(tree).or_default();
         gaps.next_search += 1;
@@ -206,7 +209,7 @@ impl TreeGaps {
         for search in self.searches.iter_mut().filter(|s| s.holds(key)) {
             match search.is_forward {
                 true => search.high = key.to_vec(),
-                false => search.low = behind(key),
+                false => search.low = successor(key),
             }
         }
         let Some((start, gap)) = self.around(key).map(|(start, gap)| (start.clone(), gap.clone())) else {
@@ -214,13 +217,13 @@ impl TreeGaps {
         };
         self.gaps.remove(&start);
         self.add(start, Gap { end: key.to_vec(), since: gap.since });
-        // A table that is empty, and is filled now, would leave a gap of nothing behind each row.
+        // A table that is empty, and is filled now, would get an empty gap after each row.
         if gap.end.starts_with(&key[..TREE_LEN]) {
-            self.add(behind(key), gap);
+            self.add(successor(key), gap);
         }
     }
 
-    /// Adds a gap from `start`, joined with those that it touches or overlaps.
+    /// Adds a gap from `start`, merged with those that it touches or overlaps.
     fn add(&mut self, mut start: Vec<u8>, mut gap: Gap) {
         if start >= gap.end {
             return;
@@ -250,8 +253,8 @@ impl Search {
     }
 }
 
-/// The first full key behind `key`.
-fn behind(key: &[u8]) -> Vec<u8> {
+/// The first full key after `key`.
+fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
@@ -273,9 +276,9 @@ impl<'a> Run<'a> {
         Run { gaps, tree, at, is_forward, dead: 0, first: Vec::new(), search: None, since: LogPosition::ZERO }
     }
 
-    /// Tells that `key` is dead, and all its versions at or below `since`. If a place is returned
-    /// the cursor is to seek there anew: forward to the first entry at or behind it, backward to
-    /// the last one in front. `is_current` says if the cursor's view is the current one.
+    /// Counts `key` as dead, with all its versions at or below `since`. If a place is returned the
+    /// cursor is to seek there anew: forward to the first entry at or after it, backward to the
+    /// last one before it. `is_current` says if the cursor's view is the current one.
     pub(crate) fn dead(
         &mut self,
         key: &[u8],
@@ -305,7 +308,7 @@ impl<'a> Run<'a> {
     fn open(&mut self, is_current: impl FnOnce() -> bool) -> Option<Vec<u8>> {
         let (low, high, place) = match self.is_forward {
             true => (self.first.clone(), TreeId(self.tree.0 + 1).prefix().to_vec(), self.first.clone()),
-            false => (self.tree.prefix().to_vec(), behind(&self.first), behind(&self.first)),
+            false => (self.tree.prefix().to_vec(), successor(&self.first), successor(&self.first)),
         };
         self.since = LogPosition::ZERO;
         self.search = Some(self.gaps.open(self.tree, low, high, self.is_forward));
@@ -316,14 +319,14 @@ impl<'a> Run<'a> {
         Some(place)
     }
 
-    /// Ends the run in front of a key that is not dead, or not for everyone (`None`: at the tree's
+    /// Ends the run before a key that is not dead, or not for everyone (`None`: at the tree's
     /// end).
     pub(crate) fn end(&mut self, key: Option<&[u8]>) {
         if self.search.is_some() {
             let edge = match (self.is_forward, key) {
                 (true, Some(key)) => key.to_vec(),
                 (true, None) => TreeId(self.tree.0 + 1).prefix().to_vec(),
-                (false, Some(key)) => behind(key),
+                (false, Some(key)) => successor(key),
                 (false, None) => self.tree.prefix().to_vec(),
             };
             self.close(Some(&edge));
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_leaves_a_gap_for_those_behind_it() {
+    fn a_run_becomes_a_gap_for_later_readers() {
         let gaps = Gaps::default();
         pass(&gaps, 1, 50, 7);
         assert_eq!(around(&gaps, 40, 7), Some((key(1), key(50))));
@@ -391,7 +394,7 @@ mod tests {
         gaps.put([key(60)].iter());
         assert_eq!(around(&gaps, 60, 50), None);
         assert_eq!(around(&gaps, 59, 50).unwrap().1, key(60));
-        assert_eq!(around(&gaps, 61, 50).unwrap(), (behind(&key(60)), key(90)));
+        assert_eq!(around(&gaps, 61, 50).unwrap(), (successor(&key(60)), key(90)));
         let mut run = Run::new(&gaps, TREE, at(100), true);
         for n in 100..140 {
             run.dead(&key(n), at(7), || true);
@@ -404,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn many_puts_leave_no_gap_of_their_trees() {
+    fn many_puts_discard_all_gaps_of_their_trees() {
         let gaps = Gaps::default();
         pass(&gaps, 1, 90, 7);
         for is_forward in [true, false] {
@@ -422,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_given_up_leaves_nothing() {
+    fn an_aborted_run_records_nothing() {
         let gaps = Gaps::default();
         let mut run = Run::new(&gaps, TREE, at(100), false);
         for n in (0..100).rev() {

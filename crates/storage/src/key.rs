@@ -65,11 +65,11 @@ pub(crate) struct PartCodec {
     pub(crate) column: usize,
     nullable: bool,
     descending: bool,
-    kind: Kind,
+    encoding: PartEncoding,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum PartEncoding {
     Signed(usize),
     Unsigned(usize),
     Float(usize),
@@ -90,11 +90,11 @@ impl PartCodec {
         descending: bool,
         collations: &dyn Collations,
     ) -> Result<Self, KeyError> {
-        let kind = Kind::new(ty, prefix_len, collations)?;
-        if prefix_len.is_some() && !matches!(kind, Kind::Text { .. }) || prefix_len == Some(0) {
+        let encoding = PartEncoding::new(ty, prefix_len, collations)?;
+        if prefix_len.is_some() && !matches!(encoding, PartEncoding::Text { .. }) || prefix_len == Some(0) {
             return Err(KeyError::Prefix);
         }
-        Ok(Self { column, nullable, descending, kind })
+        Ok(Self { column, nullable, descending, encoding })
     }
 
     /// True if the column can be NULL.
@@ -110,7 +110,7 @@ impl PartCodec {
                 if self.nullable {
                     out.push(NOT_NULL);
                 }
-                self.kind.encode(raw, out)?;
+                self.encoding.encode(raw, out)?;
             }
             None if self.nullable => out.push(NULL),
             None => return Err(KeyError::Malformed),
@@ -127,10 +127,10 @@ impl PartCodec {
         self.nullable && key.first().is_some_and(|first| first ^ flip == NULL)
     }
 
-    /// True if [`Self::decode`] gives what [`Self::encode`] got. A text's weights do not tell its
-    /// bytes, and zero has no sign in a key.
+    /// True if [`Self::decode`] gives what [`Self::encode`] got. A text's bytes can't be derived
+    /// from its weights, and zero has no sign in a key.
     pub(crate) fn is_decodable(&self) -> bool {
-        !matches!(self.kind, Kind::Text { .. } | Kind::Float(_))
+        !matches!(self.encoding, PartEncoding::Text { .. } | PartEncoding::Float(_))
     }
 
     /// Appends the value that a part encodes, as a row image has it; false for NULL, and for what
@@ -141,14 +141,14 @@ impl PartCodec {
         }
         let start = out.len();
         let value = &part[usize::from(self.nullable)..];
-        match self.kind {
-            Kind::InOrder(_) => out.extend_from_slice(value),
+        match self.encoding {
+            PartEncoding::InOrder(_) => out.extend_from_slice(value),
             _ => out.extend(value.iter().rev()),
         }
         if self.descending {
             out[start..].iter_mut().for_each(|b| *b = !*b);
         }
-        if let (Kind::Signed(_), Some(last)) = (&self.kind, out.last_mut()) {
+        if let (PartEncoding::Signed(_), Some(last)) = (&self.encoding, out.last_mut()) {
             *last ^= 0x80;
         }
         true
@@ -161,31 +161,36 @@ impl PartCodec {
         if self.nullable && key.first().ok_or(KeyError::Malformed)? ^ flip == NULL {
             return Ok(marker);
         }
-        let len = match &self.kind {
-            Kind::Signed(len) | Kind::Unsigned(len) | Kind::Float(len) | Kind::InOrder(len) => *len,
-            Kind::Text { collation, .. } => collation.skip(&key[marker..], self.descending)?,
+        let len = match &self.encoding {
+            PartEncoding::Signed(len)
+            | PartEncoding::Unsigned(len)
+            | PartEncoding::Float(len)
+            | PartEncoding::InOrder(len) => *len,
+            PartEncoding::Text { collation, .. } => collation.skip(&key[marker..], self.descending)?,
         };
         if marker + len <= key.len() { Ok(marker + len) } else { Err(KeyError::Malformed) }
     }
 }
 
-impl Kind {
+impl PartEncoding {
     fn new(ty: &ColumnType, prefix_len: Option<u32>, collations: &dyn Collations) -> Result<Self, KeyError> {
         ty.validate().map_err(|_| KeyError::Type(ty.code))?;
         let len = ty.fixed_len().unwrap_or(0);
         Ok(match ty.code {
             code::TINY | code::SHORT | code::INT24 | code::LONG | code::LONGLONG if !ty.unsigned => {
-                Kind::Signed(len)
+                PartEncoding::Signed(len)
             }
-            code::TINY | code::SHORT | code::INT24 | code::LONG | code::LONGLONG => Kind::Unsigned(len),
-            code::YEAR | code::DATE | code::NEWDATE | code::ENUM | code::SET => Kind::Unsigned(len),
-            code::FLOAT | code::DOUBLE => Kind::Float(len),
+            code::TINY | code::SHORT | code::INT24 | code::LONG | code::LONGLONG => {
+                PartEncoding::Unsigned(len)
+            }
+            code::YEAR | code::DATE | code::NEWDATE | code::ENUM | code::SET => PartEncoding::Unsigned(len),
+            code::FLOAT | code::DOUBLE => PartEncoding::Float(len),
             code::NEWDECIMAL | code::TIME2 | code::DATETIME2 | code::TIMESTAMP2 | code::BIT => {
-                Kind::InOrder(len)
+                PartEncoding::InOrder(len)
             }
             code::BLOB if prefix_len.is_none() => return Err(KeyError::PrefixMissing),
             code::STRING | code::VAR_STRING | code::VARCHAR | code::BLOB => {
-                Kind::text(ty, prefix_len, collations)?
+                PartEncoding::text(ty, prefix_len, collations)?
             }
             other => return Err(KeyError::Type(other)),
         })
@@ -193,33 +198,36 @@ impl Kind {
 
     fn text(ty: &ColumnType, prefix_len: Option<u32>, collations: &dyn Collations) -> Result<Self, KeyError> {
         let collation = collations.get(ty.charset).ok_or(KeyError::Collation(ty.charset))?;
-        // A row image leaves out the zeros that fill up a BINARY(n), and the spaces that fill up a
-        // CHAR(n). A writer that doesn't leave them out has the same value.
+        // A row image omits the zeros that pad a BINARY(n), and the spaces that pad a CHAR(n). A
+        // writer that doesn't omit them has the same value.
         let padding = match (ty.code, ty.charset) {
             (code::STRING, column_type::BINARY) => Some(0),
             (code::STRING, _) => Some(b' '),
             _ => None,
         };
         let prefix = prefix_len.map(|n| n as usize);
-        Ok(Kind::Text { length_len: ty.length_len(), prefix, padding, collation })
+        Ok(PartEncoding::Text { length_len: ty.length_len(), prefix, padding, collation })
     }
 
     fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
         match self {
-            Kind::Signed(len) | Kind::Unsigned(len) | Kind::Float(len) | Kind::InOrder(len)
+            PartEncoding::Signed(len)
+            | PartEncoding::Unsigned(len)
+            | PartEncoding::Float(len)
+            | PartEncoding::InOrder(len)
                 if *len != raw.len() =>
             {
                 return Err(KeyError::Malformed);
             }
-            Kind::Signed(_) => {
+            PartEncoding::Signed(_) => {
                 let start = out.len();
                 put_reversed(raw, out);
                 out[start] ^= 0x80;
             }
-            Kind::Unsigned(_) => put_reversed(raw, out),
-            Kind::Float(_) => encode_float(raw, out),
-            Kind::InOrder(_) => out.extend_from_slice(raw),
-            Kind::Text { length_len, prefix, padding, collation } => {
+            PartEncoding::Unsigned(_) => put_reversed(raw, out),
+            PartEncoding::Float(_) => encode_float(raw, out),
+            PartEncoding::InOrder(_) => out.extend_from_slice(raw),
+            PartEncoding::Text { length_len, prefix, padding, collation } => {
                 let mut text = raw.get(*length_len..).ok_or(KeyError::Malformed)?;
                 if let Some(count) = prefix {
                     text = collation.prefix(text, *count);
@@ -269,8 +277,9 @@ fn encode_float(raw: &[u8], out: &mut Vec<u8>) {
 /// A key, or the end of a range of keys. That of a few numbers needs no memory of its own.
 pub type KeyBytes = SmallVec<[u8; 24]>;
 
-/// The first key behind all keys that begin with `prefix`; `None` if there is no end to them.
-pub fn behind_prefix(prefix: &[u8]) -> Option<KeyBytes> {
+/// The first key after all keys that begin with `prefix`; `None` if no key is greater than all of
+/// them.
+pub fn prefix_successor(prefix: &[u8]) -> Option<KeyBytes> {
     let last = prefix.iter().rposition(|&b| b != 0xff)?;
     let mut next = KeyBytes::from_slice(&prefix[..=last]);
     next[last] += 1;

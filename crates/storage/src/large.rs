@@ -1,20 +1,22 @@
-//! A large transaction brings a memtable of its own.
+//! Large transactions: the session builds the memtable, the log's leader only attaches it.
 //!
-//! The log's leader puts a group's changes into the memtable while all other commits wait. For a
-//! transaction of hundreds of thousands of rows that is a second. So its session makes a memtable
-//! of its changes before it joins the log's queue, beside everybody else; the leader has only to
-//! stamp it with the position and to hang it up, which takes as long for a gigabyte as for a
-//! megabyte.
+//! The log's leader applies each transaction's changes to the active memtable while all other
+//! commits wait. For hundreds of thousands of rows that takes a second. So the session of a large
+//! transaction builds a memtable of its changes before it joins the log's queue, concurrently with
+//! other commits; the leader only stamps the position and attaches the memtable, which takes as
+//! long for a gigabyte as for a megabyte.
 //!
-//! 1. ready    The session sorts the changes into a list that nobody else knows ([`Ready`]).
-//! 2. write    The place in the log is fixed: the list gets the position. The active memtable is
-//!    frozen, and the list becomes the newest frozen one; a new active one follows. All that is one
-//!    step for readers, a new view.
+//! 1. build    The session builds a skip list of the changes that nobody else can see
+//!    ([`CommitChanges`]).
+//! 2. attach   The transaction's position is known: the list is stamped with it. The active
+//!    memtable is frozen, the list becomes the newest frozen memtable, and a new active one begins.
+//!    Readers see all of that as one new view.
 //!
-//! (B1) The list stands between what was written before and what is written after it
-//!      (V1 of `view.rs`), and is flushed together with what it stands before.
-//! (B2) The gaps of its trees are given up once it hangs in the view: a search for a gap that began
-//!      before comes to nothing, one that begins later looks at a view that has the list
+//! (B1) The list is newer than all that was written before it and older than all that is written
+//!      after it (V1 of `view.rs`). It is flushed together with the memtable that it caused to be
+//!      frozen.
+//! (B2) The gaps of its trees are discarded once it is attached to the view: a search for a gap
+//!      that began before is discarded too, one that begins later reads a view that has the list
 //!      (D2 of `gaps.rs`).
 
 use std::sync::Arc;
@@ -30,25 +32,25 @@ use crate::skiplist::SkipList;
 use crate::store::{GapsDue, Store, distance};
 use crate::write_set::WriteSet;
 
-/// A transaction is large if its changes fill this part of a memtable.
-const LARGE: usize = 4;
+/// A transaction is large if its changes fill one part in so many of a memtable.
+const LARGE_SHARE: usize = 4;
 
 /// A transaction's changes on their way to the store.
-pub(crate) enum Ready {
+pub(crate) enum CommitChanges {
     /// They go into the active memtable.
     Batch(WriteBatch),
-    /// They are a memtable; `None` once it was handed over.
-    Memtable(Option<LargeBatch>),
+    /// They are a memtable; `None` once it was attached.
+    Memtable(Option<DetachedMemtable>),
 }
 
 /// A memtable of one transaction.
-pub(crate) struct LargeBatch {
+pub(crate) struct DetachedMemtable {
     list: SkipList,
     /// The trees that it puts rows into.
     trees: Vec<TreeId>,
 }
 
-impl LargeBatch {
+impl DetachedMemtable {
     /// Of changes in key order: full key and value.
     fn of<'a>(changes: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>) -> Self {
         let list = SkipList::new();
@@ -67,56 +69,56 @@ impl LargeBatch {
 }
 
 impl Store {
-    /// Step 1; a batch that is not large stays one.
-    pub(crate) fn make_ready(&self, batch: WriteBatch) -> Ready {
+    /// Step 1 for a batch; a small one is returned as it is.
+    pub(crate) fn build_changes(&self, batch: WriteBatch) -> CommitChanges {
         if batch.size() < self.large_min() || !batch.drops().is_empty() {
-            return Ready::Batch(batch);
+            return CommitChanges::Batch(batch);
         }
-        Ready::Memtable(Some(LargeBatch::of(batch.entries())))
+        CommitChanges::Memtable(Some(DetachedMemtable::of(batch.entries())))
     }
 
-    /// Step 1 straight from a transaction's private changes, once the store [admits](Self::admit)
-    /// them: what is large is not copied twice.
-    pub(crate) fn admit_changes(&self, writes: &WriteSet) -> Result<(Ready, GapsDue), StoreError> {
-        // The set's own size is the greater one, and known.
+    /// Step 1 directly from a write set, once the store [admits](Self::admit) it: large changes are
+    /// not copied into a batch first.
+    pub(crate) fn admit_changes(&self, writes: &WriteSet) -> Result<(CommitChanges, GapsDue), StoreError> {
+        // The write set's size is an upper bound of the batch's, and costs nothing to ask.
         if writes.bytes() >= self.large_min() {
             let size = batch::size_of(writes.entries());
             if size >= self.large_min() {
                 self.admit(size)?;
-                let changes = LargeBatch::of(writes.entries());
-                return Ok((Ready::Memtable(Some(changes)), self.gaps_due_of(writes)));
+                let changes = DetachedMemtable::of(writes.entries());
+                return Ok((CommitChanges::Memtable(Some(changes)), self.gaps_due_of(writes)));
             }
         }
         let batch = writes.to_batch();
         self.admit(batch.size())?;
         let due = self.gaps_due(&batch);
-        Ok((Ready::Batch(batch), due))
+        Ok((CommitChanges::Batch(batch), due))
     }
 
     /// The size in bytes from which a transaction is large.
     fn large_min(&self) -> usize {
-        self.core.options.memtable_size / LARGE
+        self.core.options.memtable_size / LARGE_SHARE
     }
 
     /// Step 2: as [`Self::write`], which it is for a batch that is not large.
-    pub(crate) fn write_ready(&self, ready: &mut Ready, position: LogPosition) {
-        match ready {
-            Ready::Batch(batch) => self.write(batch, position),
-            Ready::Memtable(list) => {
-                let batch = list.take().expect("a transaction is written once");
-                self.hang_up(batch, position);
+    pub(crate) fn write_changes(&self, changes: &mut CommitChanges, position: LogPosition) {
+        match changes {
+            CommitChanges::Batch(batch) => self.write(batch, position),
+            CommitChanges::Memtable(memtable) => {
+                let memtable = memtable.take().expect("a transaction is written once");
+                self.attach_memtable(memtable, position);
             }
         }
     }
 
-    fn hang_up(&self, LargeBatch { mut list, trees }: LargeBatch, position: LogPosition) {
+    fn attach_memtable(&self, DetachedMemtable { mut list, trees }: DetachedMemtable, position: LogPosition) {
         list.stamp(position);
         let list = Arc::new(list);
         let core = &*self.core;
         let mut writing = core.writing.lock();
         assert!(position > writing.last, "P1: {position} written after {}", writing.last);
         let notes = core.notes.load().as_ref().map(|source| source(position)).unwrap_or_default();
-        // One for both: no flush takes the older one alone (B1).
+        // Both frozen memtables get the same checkpoint: no flush takes the older one alone (B1).
         let checkpoint = Checkpoint::new(position, &notes);
         let drops = std::mem::take(&mut writing.drops).into();
         let before = std::mem::take(&mut writing.log_distance);
@@ -157,8 +159,8 @@ mod tests {
         rows
     }
 
-    /// Large and small transactions in turn, over the same keys: each snapshot sees what it should,
-    /// before and after flushes.
+    /// Large and small transactions alternate over the same keys: each snapshot sees what it
+    /// should, before and after flushes.
     #[test]
     fn large_and_small_transactions_stand_in_the_order_of_the_log() {
         let (store, _dir) = testing::store();
@@ -183,12 +185,12 @@ mod tests {
                     model.insert(key.to_vec(), value);
                 }
             }
-            let mut ready = match random.below(2) {
-                0 => store.make_ready(batch),
+            let mut changes = match random.below(2) {
+                0 => store.build_changes(batch),
                 _ => store.admit_changes(&writes).unwrap().0,
             };
-            large += u32::from(matches!(ready, Ready::Memtable(_)));
-            store.write_ready(&mut ready, position);
+            large += u32::from(matches!(changes, CommitChanges::Memtable(_)));
+            store.write_changes(&mut changes, position);
             if step % 7 == 0 {
                 snapshots.push((store.snapshot(position), model.clone()));
             }
@@ -208,16 +210,16 @@ mod tests {
     }
 
     #[test]
-    fn a_large_transaction_cuts_the_gap_that_a_reader_has_left() {
+    fn a_large_transaction_discards_the_gap_of_a_reader() {
         let (store, _dir) = testing::store();
         let mut position = LogPosition::from_u64(10);
         let mut write = |change: &dyn Fn(&mut WriteBatch, &[u8])| {
             let mut batch = WriteBatch::new();
             (0..4000_u64).for_each(|n| change(&mut batch, &n.to_be_bytes()));
-            let mut ready = store.make_ready(batch);
-            assert!(matches!(ready, Ready::Memtable(_)), "it is meant to be large");
+            let mut changes = store.build_changes(batch);
+            assert!(matches!(changes, CommitChanges::Memtable(_)), "it is meant to be large");
             position = LogPosition::from_u64(position.to_u64() + 10);
-            store.write_ready(&mut ready, position);
+            store.write_changes(&mut changes, position);
             rows(&store, position).len()
         };
         let value = [1; 80];

@@ -1,10 +1,10 @@
 //! Rows written before an ALTER TABLE, read as the table is now.
 //!
 //! A row is stored as the row image of the table as it was when the row was written, and it stays
-//! so: an instant ALTER TABLE touches no row. Which definition that was, the row's version tells:
-//! the position of each ALTER is kept, and a version written before it has the columns of before.
-//! So rows carry no version number of their own, and the log's row events are stored as they are
-//! (the position is the version).
+//! so: an instant ALTER TABLE touches no row. The version's position says which definition that
+//! was: the position of each ALTER is stored, and a version written before it has the columns of
+//! before. So rows carry no version number of their own, and the log's row events are stored as
+//! they are (the position is the version).
 //!
 //! (L1) Whoever reads a row through a transaction gets it with the columns of now. Below, in store
 //!      and log, it has those of its place.
@@ -59,7 +59,7 @@ impl Layouts {
         &self.list
     }
 
-    /// What they are behind another ALTER at `until`, which found the columns `types` and made
+    /// What they are after another ALTER at `until`, which found the columns `types` and made
     /// those of `sources` of them.
     pub fn followed_by(
         &self,
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_goes_through_all_alters_behind_it() {
+    fn a_row_goes_through_all_alters_after_it() {
         let int = ColumnType::new(code::LONG, 0);
         let text = ColumnType::new(code::VARCHAR, 20);
         let seven = constant(&int, |b| b.push(&Field::Int(7)).unwrap());

@@ -6,11 +6,11 @@
 //!
 //! Reading order of the store: [`entry`] (what is stored, and its order), [`batch`], `skiplist`,
 //! `memtable` and `large` (where writes go), `merge` and [`cursor`] (how versions become rows),
-//! `gaps` (deleted rows are not stepped over twice), [`snapshot`] and `survivors` (which versions
-//! stay), `estimate`, `sstable` (tables on disk), `version` and `view` (which tables there are, and
-//! what a reader reads), `manifest` and `tables` (how that changes), `output`, `flush`,
-//! `compaction`, `background`, `core`, [`store`], [`build`] (new trees beside writers), [`check`]
-//! (a store that is damaged, read without opening it).
+//! `gaps` (scans skip runs of tombstones), [`snapshot`] and `survivors` (which versions stay),
+//! `estimate`, `sstable` (tables on disk), `version` and `view` (which tables there are, and what a
+//! reader reads), `manifest` and `tables` (how that changes), `output`, `flush`, `compaction`,
+//! `background`, `core`, [`store`], [`build`] (new trees, concurrently with writers), [`check`] (a
+//! store that is damaged, read without opening it).
 //!
 //! Reading order of transactions: [`key`] and [`schema`] (what a row is to its trees), [`layout`]
 //! (what it was before ALTER TABLE), [`statistics`] (what an index holds), [`lock`], [`write_set`],

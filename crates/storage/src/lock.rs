@@ -3,28 +3,28 @@
 //! 1. request  A transaction asks for a key, shared (S) or exclusive (X). Nearly always nobody else
 //!    holds it: one latch, one hash probe, no allocation once the table is warm.
 //! 2. wait     Otherwise it joins the key's queue, and at once the wait-for graph is walked
-//!    (`deadlock.rs`). If the new wait closes a circle, the lightest transaction of the circle is
-//!    told [`LockError::Deadlock`].
+//!    (`deadlock.rs`). If the new wait closes a cycle, the lightest transaction of the cycle gets
+//!    [`LockError::Deadlock`].
 //! 3. grant    Whoever releases a lock hands it to the front of the queue before anyone else can
 //!    ask for it.
 //! 4. release  All locks of a transaction go together, when the log has fixed its place or it rolls
 //!    back. Releasing neither fails nor waits for another transaction, so a commit hook may do it.
 //!
 //! (L1) A key has any number of S holders or one X holder.
-//! (L2) A queue is served in order: a request waits behind those before it even if the holders
-//!      would admit it. Only a holder that wants more (S to X) goes before the others, for they
-//!      wait for it anyway.
+//! (L2) A queue is served in order: a request waits for those before it even if it is compatible
+//!      with the holders. Only an upgrade (S to X) goes before the others, for they wait for its
+//!      owner anyway.
 //! (L3) A queue that isn't empty has a front that its holders don't admit. Every removal from an
 //!      entry re-establishes this before the shard's latch is given back.
 //! (L4) A transaction waits for one key at a time, and waits begin one after another, under the
-//!      graph's latch; so a circle is found by the wait that closes it, and what a walk sees can
+//!      graph's latch; so a cycle is found by the wait that closes it, and what a walk sees can
 //!      only shrink meanwhile.
 //! (L5) Latch order: graph, then one shard, then one session's [`Interrupt`]; the latest deadlock
 //!      is a leaf under the graph. None is held across a wait.
 //!
 //! Keys are index keys of a tree: row keys of a primary key, or the prefix of a unique secondary
-//! key. What keeps new rows out of a range that was read is in `range.rs`. Where sessions run that
-//! change the same row over and over: `gather.rs`.
+//! key. Range locks (gap locks) are in `range.rs`, the placement of sessions that update one hot
+//! row in `gather.rs`.
 
 mod deadlock;
 mod gather;
@@ -49,7 +49,7 @@ use smallvec::SmallVec;
 
 use crate::TreeId;
 pub use deadlock::{BlockedWait, Deadlock};
-use deadlock::{WaitGraph, WaitPlace};
+use deadlock::{WaitGraph, WaitSlot};
 use gather::{Gathering, Wait};
 use interrupt::Outcome;
 pub use interrupt::{Interrupt, Killed};
@@ -78,8 +78,8 @@ pub enum WaitPolicy {
 /// Why a lock was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The wait closed a circle and this transaction was the one to give way; it must roll back
-    /// (1213).
+    /// The wait closed a cycle of the wait-for graph and this transaction is the victim; it must
+    /// roll back (1213).
     #[error("deadlock found when trying to get lock; try restarting transaction")]
     Deadlock,
     /// The wait took longer than the policy allows; the statement fails, the transaction goes on
@@ -129,7 +129,7 @@ impl fmt::Debug for OwnerId {
     }
 }
 
-/// A transaction of this weight is never a deadlock's victim unless all others in the circle have
+/// A transaction of this weight is never a deadlock's victim unless all others in the cycle have
 /// it too: an applier.
 pub const WEIGHT_MAX: u64 = u64::MAX;
 
@@ -158,7 +158,7 @@ pub struct LockStatus {
     pub wait_micros: AtomicU64,
     /// The longest wait, in microseconds.
     pub wait_micros_max: AtomicU64,
-    /// Circles broken (`Innodb_deadlocks`).
+    /// Cycles broken (`Innodb_deadlocks`).
     pub deadlocks: AtomicU64,
     /// Waits that ended by their timeout.
     pub timeouts: AtomicU64,
@@ -233,7 +233,7 @@ impl LockManager {
         self.gathering.set(is_on);
     }
 
-    /// The circle that was broken last.
+    /// The latest deadlock, for `SHOW ENGINE INNODB STATUS`.
     pub fn latest_deadlock(&self) -> Option<Deadlock> {
         self.latest_deadlock.lock().clone()
     }
@@ -261,7 +261,7 @@ impl LockManager {
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = shard.0.lock();
             shard.check_invariants();
-            let places = shard.waiters().map(|(slot, owner)| (owner, WaitPlace { shard: number, slot }));
+            let places = shard.waiters().map(|(slot, owner)| (owner, WaitSlot { shard: number, slot }));
             places.for_each(|(owner, place)| graph.check_wait(owner, place));
         }
         graph.check_no_cycle(&self.shards);
@@ -271,7 +271,7 @@ impl LockManager {
         self.hasher.hash_one((tree.0, key))
     }
 
-    /// Joins the queue of a key that was held a moment ago, then looks for a circle (L4).
+    /// Joins the queue of a key that was held a moment ago, then searches for a cycle (L4).
     fn begin_wait(&self, wanted: &Wanted<'_>, locks: &TransactionLocks) -> Result<Begun, LockError> {
         let mut graph = self.graph.lock();
         let number = shard_of(wanted.hash);
@@ -288,7 +288,7 @@ impl LockManager {
                 }
             }
         };
-        let place = WaitPlace { shard: number, slot };
+        let place = WaitSlot { shard: number, slot };
         graph.insert(locks.owner, place, locks.weight, self.env.now());
         self.status.waits.fetch_add(1, Relaxed);
         while let Some((waits, victim)) = graph.deadlock(locks.owner, &self.shards) {

@@ -2,7 +2,7 @@
 //!
 //! 1. Open: `CURRENT` names a manifest file; its records, applied in order, give the tables, the
 //!    checkpoint and the drops. Nothing is changed. The first commit begins a new manifest with all
-//!    of it in one record, so that nothing is ever appended behind a torn record, and opening a
+//!    of it in one record, so that nothing is ever appended after a torn record, and opening a
 //!    store costs no flush.
 //! 2. Commit: an edit is appended as one record and flushed; from then on it is the truth.
 //! 3. Rotate: when the file has grown, a new one is begun, and `CURRENT` replaced atomically.
@@ -11,7 +11,7 @@
 //! these and the content (u64), content. At most one record is not yet flushed, so a power cut
 //! damages the last one only.
 //!
-//! (N1) A damaged record with a sound one behind it is damage, not a power cut: opening fails
+//! (N1) A damaged record with a sound one after it is damage, not a power cut: opening fails
 //!      rather than forget.
 //! (N2) After a failed append or flush nothing is known of the file's end. The next commit begins a
 //!      new manifest; until then files that either outcome names stay.
@@ -58,8 +58,8 @@ impl Manifest {
         env.exists(&dir.join(CURRENT))
     }
 
-    /// Reads the edits of the manifest in use, one of `manifests`, which lie in the folder beside
-    /// `tables` table files.
+    /// Reads the edits of the manifest in use, one of `manifests`; the folder also has `tables`
+    /// table files.
     pub(crate) fn examine(
         env: &dyn Env,
         dir: &Path,
@@ -124,7 +124,7 @@ impl Manifest {
     }
 
     /// Has `CURRENT` name a manifest that was found without it (N4), before another one is begun: a
-    /// power cut then would leave two, and nobody to tell which.
+    /// power cut then would leave two, and nothing to choose by.
     pub(crate) fn make_current(env: &dyn Env, dir: &Path, number: u64) -> Result<(), StoreError> {
         let path = manifest_path(dir, number);
         let named = env.open(&path, OpenMode::ReadWrite).and_then(|file| {
@@ -200,7 +200,7 @@ impl Manifest {
         self.record = 1;
         self.file = Some(file);
         if old != number {
-            // Nothing depends on it: what is left over goes at the next start.
+            // Nothing depends on it: an orphaned file is removed at the next start.
             let _ = self.env.remove_file(&manifest_path(&self.dir, old));
         }
         Ok(())
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_cut_and_damage_before_it_is_told() {
+    fn a_torn_end_is_cut_and_damage_before_it_is_reported() {
         let (bytes, ends) = content();
         let edits = |bytes: &[u8]| parse(bytes, 9, Path::new("m")).map(|(edits, _)| edits.len());
         assert_eq!(edits(&bytes).unwrap(), 3);

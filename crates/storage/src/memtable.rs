@@ -10,15 +10,15 @@ use binlog::position::LogPosition;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What a flush makes durable beside tables: everything up to `position` is in tables, and `notes`
-/// belong to it.
+/// What a flush makes durable in addition to tables: everything up to `position` is in tables, and
+/// `notes` belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     /// Everything up to here is in this memtable or in older ones.
     pub(crate) position: LogPosition,
     /// What the owner of the store wants to be durable with that position.
     pub(crate) notes: Arc<[u8]>,
-    /// What tells the log from others at that position; known only when the log is durable there.
+    /// The log's fingerprint at that position; known only once the log is durable there.
     pub(crate) fingerprint: Option<u64>,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Frozen {
     pub(crate) log_distance: u64,
 }
 
-/// Memtables that were flushed. Each is freed by the background once nobody reads it any more:
-/// giving some gigabytes back to the system takes a while, for which no session, least of all the
-/// log's leader, is to stand still because it read last.
+/// Memtables that were flushed. A background thread frees each once nobody reads it any more:
+/// giving some gigabytes back to the system takes a while, during which no session, least of all
+/// the log's leader, should stall because it was the last reader.
 #[derive(Default)]
 pub(crate) struct Retired(Mutex<Vec<Arc<SkipList>>>);
 

@@ -1,16 +1,16 @@
 //! Many ordered sources read as one.
 //!
-//! The sources that stand on an entry are kept in a binary heap of their indexes, the one whose
-//! entry comes next on top. Moving on moves the top source and sifts it down, unless it still comes
+//! The sources that stand on an entry are in a binary heap of their indexes, the one whose entry
+//! comes next on top. Moving on moves the top source and sifts it down, unless it still comes
 //! before the second one, which is known: a run of one source costs one comparison a step.
 //!
-//! A view of one tree leaves sources alone that have come to another tree: a memtable holds all of
+//! A merge of one tree ignores sources that have reached another tree: a memtable holds all of
 //! them.
 //!
 //! (M1) Sources are given newest first. Where two stand on the same place, the one given first
 //!      comes first.
-//! (M2) All sources stand behind the place asked for (forward), or all in front of it (backward);
-//!      turning round seeks.
+//! (M2) All sources stand at or after the key asked for (forward), or all before it (backward);
+//!      changing the direction takes a seek.
 
 use crate::entry::{Entry, TREE_LEN, TreeId, order};
 use crate::error::StoreError;
@@ -38,13 +38,13 @@ impl Source {
         }
     }
 
-    /// Key and position of the entry.
+    /// Key and position of the entry (LevelDB's internal key).
     #[inline]
-    fn place(&self) -> Option<(&[u8], LogPosition)> {
+    fn internal_key(&self) -> Option<(&[u8], LogPosition)> {
         match self {
             Source::Memtable(cursor) => cursor.entry().map(|e| (e.key, e.position)),
-            Source::Table(cursor) => cursor.place(),
-            Source::Level(cursor) => cursor.place(),
+            Source::Table(cursor) => cursor.internal_key(),
+            Source::Level(cursor) => cursor.internal_key(),
         }
     }
 
@@ -75,10 +75,10 @@ impl Source {
         Ok(())
     }
 
-    /// As [`Self::next`], past older versions of the same key too if that costs nothing.
-    fn leave_key(&mut self) -> Result<(), StoreError> {
+    /// As [`Self::next`], and skips older versions of the same key if that costs nothing.
+    fn skip_versions(&mut self) -> Result<(), StoreError> {
         match self {
-            Source::Memtable(cursor) => cursor.leave_key(),
+            Source::Memtable(cursor) => cursor.skip_versions(),
             Source::Table(cursor) => return cursor.next(),
             Source::Level(cursor) => return cursor.next(),
         }
@@ -101,12 +101,12 @@ enum Direction {
     Backward,
 }
 
-/// Room for so many sources is left to another view.
-const SOURCES_KEPT: usize = 8;
+/// Capacity for so many sources is recycled.
+const SOURCES_RECYCLED_MAX: usize = 8;
 
-/// Memory that a view leaves: room, and nothing in it.
+/// The empty buffers of a merge, for the next one.
 #[derive(Default)]
-pub(crate) struct MergeMemory {
+pub(crate) struct MergeBuffers {
     sources: Vec<Source>,
     heap: Vec<usize>,
 }
@@ -116,7 +116,7 @@ pub(crate) struct Merge {
     sources: Vec<Source>,
     /// Indexes into `sources`; a heap by [`Merge::comes_first`].
     heap: Vec<usize>,
-    /// Where in `heap` the source is that comes next behind the top.
+    /// The index in `heap` of the source that comes next after the top.
     second: usize,
     direction: Direction,
     /// What the keys of the view begin with: a tree, or nothing for all trees.
@@ -130,10 +130,10 @@ impl Merge {
         Merge { heap, sources, second: 1, direction: Direction::Forward, prefix: None }
     }
 
-    /// The same of one tree's entries, without sources yet ([`Merge::refill`]), in the memory of an
-    /// earlier one.
-    pub(crate) fn of_tree(memory: MergeMemory, tree: TreeId) -> Merge {
-        let MergeMemory { sources, heap } = memory;
+    /// The same of one tree's entries, without sources yet ([`Merge::refill`]), with the buffers of
+    /// an earlier one.
+    pub(crate) fn of_tree(buffers: MergeBuffers, tree: TreeId) -> Merge {
+        let MergeBuffers { sources, heap } = buffers;
         Merge { sources, heap, second: 1, direction: Direction::Forward, prefix: Some(tree.prefix()) }
     }
 
@@ -144,19 +144,19 @@ impl Merge {
         fill(&mut self.sources);
     }
 
-    /// What it leaves for another one.
-    pub(crate) fn into_memory(mut self) -> MergeMemory {
+    /// Its buffers, for the next one.
+    pub(crate) fn into_buffers(mut self) -> MergeBuffers {
         self.heap.clear();
         self.sources.clear();
-        self.heap.shrink_to(SOURCES_KEPT);
-        self.sources.shrink_to(SOURCES_KEPT);
-        MergeMemory { sources: self.sources, heap: self.heap }
+        self.heap.shrink_to(SOURCES_RECYCLED_MAX);
+        self.sources.shrink_to(SOURCES_RECYCLED_MAX);
+        MergeBuffers { sources: self.sources, heap: self.heap }
     }
 
     /// Key and position of the entry that the view stands on.
     #[inline]
-    pub(crate) fn place(&self) -> Option<(&[u8], LogPosition)> {
-        self.heap.first().and_then(|&top| self.sources[top].place())
+    pub(crate) fn internal_key(&self) -> Option<(&[u8], LogPosition)> {
+        self.heap.first().and_then(|&top| self.sources[top].internal_key())
     }
 
     /// The entry that the view stands on.
@@ -164,7 +164,7 @@ impl Merge {
         self.heap.first().and_then(|&top| self.sources[top].entry())
     }
 
-    /// Moves to the first entry at or behind `(key, position)`.
+    /// Moves to the first entry at or after `(key, position)`.
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         for source in &mut self.sources {
             source.seek(key, position)?;
@@ -173,7 +173,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Moves to the last entry in front of `(key, position)`.
+    /// Moves to the last entry before `(key, position)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         for source in &mut self.sources {
             source.seek_before(key, position)?;
@@ -182,13 +182,13 @@ impl Merge {
         Ok(())
     }
 
-    /// As [`Self::seek`], but only moves sources that still stand in front of the place. Going
+    /// As [`Self::seek`], but only moves sources that still stand before the place. Going
     /// forward only.
     pub(crate) fn skip_to(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         debug_assert_eq!(self.direction, Direction::Forward);
         for &index in &self.heap {
             let source = &mut self.sources[index];
-            if source.place().is_some_and(|(k, p)| order(k, p, key, position) == Ordering::Less) {
+            if source.internal_key().is_some_and(|(k, p)| order(k, p, key, position) == Ordering::Less) {
                 source.seek(key, position)?;
             }
         }
@@ -201,18 +201,18 @@ impl Merge {
         debug_assert_eq!(self.direction, Direction::Forward);
         if let Some(&top) = self.heap.first() {
             self.sources[top].next()?;
-            self.settle_top();
+            self.restore_heap();
         }
         Ok(())
     }
 
-    /// Moves on by one entry at least, leaving out what comes behind it of the same key if that
-    /// costs nothing. Going forward only.
-    pub(crate) fn leave_key(&mut self) -> Result<(), StoreError> {
+    /// Moves on by one entry at least, and skips older versions of the same key if that costs
+    /// nothing. Going forward only.
+    pub(crate) fn skip_versions(&mut self) -> Result<(), StoreError> {
         debug_assert_eq!(self.direction, Direction::Forward);
         if let Some(&top) = self.heap.first() {
-            self.sources[top].leave_key()?;
-            self.settle_top();
+            self.sources[top].skip_versions()?;
+            self.restore_heap();
         }
         Ok(())
     }
@@ -222,7 +222,7 @@ impl Merge {
         debug_assert_eq!(self.direction, Direction::Backward);
         if let Some(&top) = self.heap.first() {
             self.sources[top].previous()?;
-            self.settle_top();
+            self.restore_heap();
         }
         Ok(())
     }
@@ -233,16 +233,16 @@ impl Merge {
         let mut heap = std::mem::take(&mut self.heap);
         heap.extend((0..self.sources.len()).filter(|&i| self.is_inside(i)));
         self.heap = heap;
-        for place in (0..self.heap.len() / 2).rev() {
-            self.sift_down(place);
+        for node in (0..self.heap.len() / 2).rev() {
+            self.sift_down(node);
         }
         self.find_second();
     }
 
     /// True if a source stands on an entry of the view.
     fn is_inside(&self, source: usize) -> bool {
-        let place = self.sources[source].place();
-        place.is_some_and(|(key, _)| self.prefix.is_none_or(|prefix| key.starts_with(&prefix)))
+        let key = self.sources[source].internal_key();
+        key.is_some_and(|(key, _)| self.prefix.is_none_or(|prefix| key.starts_with(&prefix)))
     }
 
     fn find_second(&mut self) {
@@ -253,7 +253,7 @@ impl Merge {
     }
 
     /// Restores the heap after its top source moved.
-    fn settle_top(&mut self) {
+    fn restore_heap(&mut self) {
         if !self.is_inside(self.heap[0]) {
             self.heap.swap_remove(0);
         } else if self.heap.get(self.second).is_none_or(|&second| self.comes_first(self.heap[0], second)) {
@@ -263,29 +263,31 @@ impl Merge {
         self.find_second();
     }
 
-    fn sift_down(&mut self, mut place: usize) {
+    fn sift_down(&mut self, mut node: usize) {
         loop {
-            let (left, right) = (2 * place + 1, 2 * place + 2);
+            let (left, right) = (2 * node + 1, 2 * node + 2);
             let Some(&left_source) = self.heap.get(left) else { return };
             let child = match self.heap.get(right) {
                 Some(&right_source) if self.comes_first(right_source, left_source) => right,
                 _ => left,
             };
-            if !self.comes_first(self.heap[child], self.heap[place]) {
+            if !self.comes_first(self.heap[child], self.heap[node]) {
                 return;
             }
-            self.heap.swap(child, place);
-            place = child;
+            self.heap.swap(child, node);
+            node = child;
         }
     }
 
     /// True if source `a` is to be read before source `b`; both stand on an entry.
     fn comes_first(&self, a: usize, b: usize) -> bool {
-        let (Some(x), Some(y)) = (self.sources[a].place(), self.sources[b].place()) else { return false };
-        let by_place = order(x.0, x.1, y.0, y.1);
+        let (Some(x), Some(y)) = (self.sources[a].internal_key(), self.sources[b].internal_key()) else {
+            return false;
+        };
+        let by_key = order(x.0, x.1, y.0, y.1);
         match self.direction {
-            Direction::Forward => by_place.then(a.cmp(&b)) == Ordering::Less,
-            Direction::Backward => by_place.then(a.cmp(&b)) == Ordering::Greater,
+            Direction::Forward => by_key.then(a.cmp(&b)) == Ordering::Less,
+            Direction::Backward => by_key.then(a.cmp(&b)) == Ordering::Greater,
         }
     }
 }

@@ -6,7 +6,7 @@
 //!      table never overlap what is on disk and sink to deeper levels without being rewritten, and
 //!      a dropped tree's tables go as a whole.
 //!
-//! To know whether a tree is small, its first entries are held back while the open table belongs to
+//! To know whether a tree is small, its first entries are buffered while the open table belongs to
 //! other trees.
 
 use crate::entry::{Entry, TreeId};
@@ -46,7 +46,7 @@ pub(crate) struct Output<'a> {
     builder: Option<TableBuilder>,
     tree: Option<TreeId>,
     held: Held,
-    /// Tables of `below` that lie in front of the last key; bytes of those that the open table
+    /// Tables of `below` that lie before the last key; bytes of those that the open table
     /// overlaps.
     below_passed: usize,
     below_overlap: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Output<'a> {
     flushes: Vec<JoinHandle<io::Result<()>>>,
 }
 
-/// Entries that are held back, back to back.
+/// Entries that are buffered, back to back.
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
@@ -130,7 +130,7 @@ impl<'a> Output<'a> {
         added.map_err(|e| self.failed(e))
     }
 
-    /// True if the open table is to end in front of `key`.
+    /// True if the open table is to end before `key`.
     fn is_full(&mut self, key: &[u8]) -> bool {
         while let Some(table) = self.options.below.get(self.below_passed) {
             if table.meta.largest.as_slice() >= key {
@@ -159,9 +159,9 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Waits until no more than `left` flushes are under way.
-    fn await_flushes(&mut self, left: usize) -> Result<(), StoreError> {
-        while self.flushes.len() > left {
+    /// Waits until no more than `running_max` flushes are under way.
+    fn await_flushes(&mut self, running_max: usize) -> Result<(), StoreError> {
+        while self.flushes.len() > running_max {
             let flushed = self.flushes.remove(0).join();
             let flushed = flushed.unwrap_or_else(|_| Err(io::Error::other("the flushing thread panicked")));
             flushed.map_err(|e| self.failed(e))?;
@@ -179,7 +179,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Puts what was held back into the open table.
+    /// Moves the buffered entries into the open table.
     fn release_held(&mut self) -> Result<(), StoreError> {
         let held = std::mem::take(&mut self.held);
         for e in &held.entries {

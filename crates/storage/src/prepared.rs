@@ -9,9 +9,10 @@
 //!    the locks are released.
 //! 3. restart  The records say which transactions are prepared, what they change and which keys
 //!    they lock. Being rows like others they are in checkpoints, and replay makes them again: the
-//!    log before the checkpoint is not needed for them. Shared locks and ranges are not kept, as
-//!    InnoDB does not: a transaction that reads and changes nothing any more needs them no longer,
-//!    for nobody can come between what it read and what it changed who has not seen the latter.
+//!    log before the checkpoint is not needed for them. Shared locks and range locks are released,
+//!    as by InnoDB: a prepared transaction reads nothing any more, and no other can be serialized
+//!    between its reads and its writes: whoever reads what it changed waits for its exclusive
+//!    locks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,8 +168,8 @@ impl Content {
         out
     }
 
-    /// Takes the locks again that it had when it was prepared, of which nobody else has any.
-    pub(crate) fn take_locks(&self, locks: &mut TransactionLocks) -> Result<(), LockError> {
+    /// Acquires the locks again that it had when it was prepared; nobody else holds any yet.
+    pub(crate) fn relock(&self, locks: &mut TransactionLocks) -> Result<(), LockError> {
         for (tree, key) in &self.locks {
             locks.lock(*tree, key, LockMode::Exclusive, WaitPolicy::NoWait)?;
         }

@@ -1,6 +1,6 @@
-//! After a restart: the log behind the store's checkpoint is applied to the store again.
+//! Crash recovery: the log after the store's checkpoint is applied to the store again.
 //!
-//! The log has cut what was incomplete; each group that is left is a committed transaction. Its row
+//! The log has cut what was incomplete; each remaining group is a committed transaction. Its row
 //! events go through the same functions as when they were made ([`crate::schema::row_changes`],
 //! into a [`WriteSet`]), and the result is written at the group's position, so that the store
 //! becomes what it was, version for version. DDL goes to the catalog, which says what that changes
@@ -11,7 +11,7 @@
 //!
 //! A row event may lack columns (`binlog_row_image`): they are those of the row as it was, which
 //! the store has, as of the group before, since groups come in order and the checkpoint holds
-//! nothing behind its position.
+//! nothing after its position.
 //!
 //! A table that a group can't be applied to is set aside by the target (there is no such table, or
 //! its rows are others), and its row events are stepped over from then on: everything else goes on.
@@ -212,7 +212,7 @@ struct Mapped {
 struct Group {
     /// `None`: it is set aside.
     tables: HashMap<u64, Option<Mapped>>,
-    /// What tells the next start which tables were set aside here.
+    /// Records for the next start which tables were set aside here.
     aside: WriteBatch,
     writes: WriteSet,
     ddl: Option<WriteBatch>,

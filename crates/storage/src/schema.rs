@@ -62,7 +62,7 @@ struct TableMaps {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Its type, as a table map tells it.
+    /// Its type, as a table map has it.
     pub ty: ColumnType,
     /// True if it can be NULL.
     pub nullable: bool,
@@ -104,7 +104,7 @@ pub struct IndexDefinition {
 pub struct Index {
     definition: IndexDefinition,
     codecs: Vec<PartCodec>,
-    /// It is being built beside its writers.
+    /// It is being built concurrently with writers.
     building: Option<Arc<Building>>,
 }
 
@@ -188,7 +188,7 @@ impl TableSchema {
         Ok(schema)
     }
 
-    /// The same table with indexes that are being built behind its own.
+    /// The same table with indexes that are being built, numbered after its own.
     pub fn with_building(
         &self,
         definitions: Vec<IndexDefinition>,
@@ -209,7 +209,7 @@ impl TableSchema {
 
     /// Adds what table maps say under `binlog_row_metadata=FULL`.
     pub fn describe(&mut self, details: TableDetails) {
-        // Replicas judge their own table by the same signs, and leave the column out where only one
+        // Replicas judge their own table by the same criteria, and skip the column where only one
         // side has it.
         let is_generated = details.names.first().is_some_and(|name| name == b"my_row_id")
             && details.visible.first() == Some(&false)
@@ -374,7 +374,7 @@ impl Index {
         self.codecs.iter().zip(values).try_for_each(|(codec, value)| codec.encode(*value, out))
     }
 
-    /// Appends one part more of such a key: the part of this number, behind those in front of it.
+    /// Appends one part more of such a key: the part of this number, after those before it.
     ///
     /// # Errors
     /// [`KeyError::Malformed`] if there is no such part, or the value does not fit its column.
@@ -440,8 +440,8 @@ impl<'a> KeyColumns<'a> {
                 None
             } else {
                 let len = width.value_len(rest).map_err(|_| KeyError::Malformed)?;
-                let (raw, behind) = rest.split_at(len);
-                rest = behind;
+                let (raw, after) = rest.split_at(len);
+                rest = after;
                 Some(raw)
             });
         }

@@ -21,17 +21,17 @@
 //! (S1) A link is stored with `Release` after all bytes of the node it leads to; it is loaded with
 //!      `Acquire`.
 //! (S2) Nodes are never unlinked or moved, and the arena is freed with the list only.
-//! (S3) The link back leads to *some* node in front: the right one, or an earlier one for a moment
-//!      during an insertion. A reader walks forward from there.
+//! (S3) The link back leads to *some* earlier node: the right one, or an even earlier one for a
+//!      moment during an insertion. A reader walks forward from there.
 //! (S4) Only the holder of [`Writer`] (one at a time, by a latch) stores links or allocates.
-//! (S5) A version that was put in front of others of its key knows the oldest of them, so that a
-//!      walk leaves a row with many versions in one step. Versions come in the order of the log,
-//!      hence nothing is put behind the oldest; were it so, a walk would meet it.
+//! (S5) A version that was put before others of its key knows the oldest of them, so that a
+//!      walk skips a row's many versions in one step. Versions come in the order of the log, hence
+//!      nothing is put after the oldest; were it so, a walk would meet it.
 //! (S6) An entry's position is the greater one of its node's and of the list's. A list has one,
 //!      once and before it is shared, only if its nodes have none; nothing is inserted after that.
 //!      So a large transaction is stamped by one store.
-//! (S7) A memtable has a directory beside it (`newest.rs`), which leads from a key to its newest
-//!      version without a search.
+//! (S7) A memtable has a hash index (`newest.rs`), which leads from a key to its newest version
+//!      without a search.
 //!
 //! Elsewhere: nodes (`node.rs`) and their memory (`arena.rs`), insertions, one or several
 //! (`writer.rs`, `together.rs`), walks (`cursor.rs`, `ahead.rs`), the directory (`newest.rs`).
@@ -53,7 +53,7 @@ use crate::entry::Entry;
 use arena::Arena;
 use binlog::position::LogPosition;
 pub(crate) use cursor::ListCursor;
-use newest::{Known, Newest};
+use newest::{Newest, NewestLookup};
 use node::Node;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -77,8 +77,8 @@ pub(crate) struct SkipList {
     arena: Mutex<Arena>,
 }
 
-// SAFETY: what raw pointers lead to is shared by the rules S1 to S4; the arena itself is behind its
-// latch.
+// SAFETY: what raw pointers lead to is shared by the rules S1 to S4; the arena itself is guarded by
+// its latch.
 unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
@@ -136,7 +136,7 @@ impl SkipList {
         Writer { list: self, arena: self.arena.lock() }
     }
 
-    /// The first entry at or behind `(key, position)`.
+    /// The first entry at or after `(key, position)`.
     pub(crate) fn seek(&self, key: &[u8], position: LogPosition) -> Option<Entry<'_>> {
         let (_, node) = self.around(key, position);
         // SAFETY: a node of this list, which is borrowed for the entry's lifetime.
@@ -146,33 +146,38 @@ impl SkipList {
     /// The newest version of `key` at or below `position`.
     pub(crate) fn version(&self, key: &[u8], position: LogPosition) -> Option<Entry<'_>> {
         match self.newest.as_ref().map(|newest| newest.find(key)) {
-            Some(Known::Nothing) => return None,
-            Some(Known::Newest(node)) => {
+            Some(NewestLookup::Absent) => return None,
+            Some(NewestLookup::Newest(node)) => {
                 // SAFETY: a linked node of this list, which is borrowed for the entry's lifetime.
                 let entry = unsafe { node.entry(self.stamped) };
                 if entry.position <= position {
                     return Some(entry);
                 }
             }
-            Some(Known::Unknown) | None => {}
+            Some(NewestLookup::Unknown) | None => {}
         }
         self.seek(key, position).filter(|entry| entry.key == key)
     }
 
-    /// The neighbours of the place `(key, position)`: the last node in front of it, or the head,
-    /// and the first one at or behind it, or none. Both as they were met: asking the first for its
-    /// link again could lead to a node that was put in between meanwhile, and still is in front of
+    /// The neighbours of the place `(key, position)`: the last node before it, or the head,
+    /// and the first one at or after it, or none. Both as they were met: asking the first for its
+    /// link again could lead to a node that was put in between meanwhile, and still is before
     /// the place.
     fn around(&self, key: &[u8], position: LogPosition) -> (Node, Node) {
         self.descend(key, position, |_, _| {})
     }
 
-    /// As [`Self::around`]; tells the last node in front of the place on every level, from the
-    /// highest one down.
+    /// As [`Self::around`]; calls `passed` with the last node before the place on every level,
+    /// from the highest one down.
     #[inline(always)]
-    fn descend(&self, key: &[u8], position: LogPosition, mut left: impl FnMut(usize, Node)) -> (Node, Node) {
+    fn descend(
+        &self,
+        key: &[u8],
+        position: LogPosition,
+        mut passed: impl FnMut(usize, Node),
+    ) -> (Node, Node) {
         let mut node = self.head;
-        let mut behind = Node::NONE;
+        let mut after = Node::NONE;
         for level in (0..self.height.load(Ordering::Relaxed)).rev() {
             loop {
                 // SAFETY: `node` is the head or was reached on this level or a higher one, so its
@@ -181,35 +186,35 @@ impl SkipList {
                 // SAFETY: as above.
                 unsafe { node.prefetch_below(level) };
                 // SAFETY: `next` is a linked node where it is not none.
-                if next.is_none() || next == behind || !unsafe { next.is_before(key, position, self.stamped) }
+                if next.is_none() || next == after || !unsafe { next.is_before(key, position, self.stamped) }
                 {
-                    behind = next;
+                    after = next;
                     break;
                 }
                 node = next;
             }
-            left(level, node);
+            passed(level, node);
         }
-        (node, behind)
+        (node, after)
     }
 
-    /// Roughly the number of entries from the full key `first` up to `behind`: counted on the
+    /// Roughly the number of entries from the full key `first` up to `end`: counted on the
     /// highest level that has enough of them.
-    pub(crate) fn count_between(&self, first: &[u8], behind: &[u8]) -> usize {
-        let (_, level, count) = self.between(first, behind);
+    pub(crate) fn count_between(&self, first: &[u8], end: &[u8]) -> usize {
+        let (_, level, count) = self.between(first, end);
         // A quarter of the nodes reaches the next level.
         count << (2 * level)
     }
 
-    /// About the entry that has this share (0 to 1) of those from `first` up to `behind` in front
-    /// of it, if there are any.
-    pub(crate) fn entry_between(&self, first: &[u8], behind: &[u8], share: f64) -> Option<Entry<'_>> {
-        let (mut node, level, count) = self.between(first, behind);
+    /// About the entry that has this share (0 to 1) of those from `first` up to `end` before it, if
+    /// there are any.
+    pub(crate) fn entry_between(&self, first: &[u8], end: &[u8], share: f64) -> Option<Entry<'_>> {
+        let (mut node, level, count) = self.between(first, end);
         if count == 0 {
             return None;
         }
         for _ in 0..((count as f64 * share) as usize).min(count - 1) {
-            // SAFETY: a node of this list that was met on this level; the links behind it only gain
+            // SAFETY: a node of this list that was met on this level; the links after it only gain
             // nodes.
             node = unsafe { node.next(level) };
         }
@@ -217,9 +222,9 @@ impl SkipList {
         Some(unsafe { node.entry(self.stamped) })
     }
 
-    /// The nodes from `first` up to `behind` on the highest level that has enough of them: the
+    /// The nodes from `first` up to `end` on the highest level that has enough of them: the
     /// first, the level, how many.
-    fn between(&self, first: &[u8], behind: &[u8]) -> (Node, usize, usize) {
+    fn between(&self, first: &[u8], end: &[u8]) -> (Node, usize, usize) {
         const ENOUGH: usize = 32;
         let mut node = self.head;
         for level in (0..self.height.load(Ordering::Relaxed)).rev() {
@@ -232,7 +237,7 @@ impl SkipList {
                     next = node.next(level);
                 }
                 let start = next;
-                while !next.is_none() && next.is_before(behind, LogPosition::MAX, self.stamped) {
+                while !next.is_none() && next.is_before(end, LogPosition::MAX, self.stamped) {
                     count += 1;
                     next = next.next(level);
                 }
@@ -245,7 +250,7 @@ impl SkipList {
         (Node::NONE, 0, 0)
     }
 
-    /// The node in front of `node`, exactly (S3), or the head.
+    /// The node before `node`, exactly (S3), or the head.
     fn previous(&self, node: Node) -> Node {
         // SAFETY: all nodes met are linked nodes of this list or its head.
         unsafe {

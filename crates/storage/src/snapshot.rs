@@ -5,8 +5,8 @@
 //! taken.
 //!
 //! (W1) A snapshot is taken at the visible position, which never goes back. Position and
-//!      registration happen under one latch, and so does the look of flush and compaction at both
-//!      ([`Snapshots::horizon`]). So a snapshot taken later is at or behind the visible position
+//!      registration happen under one latch, and flush and compaction read both under it
+//!      ([`Snapshots::horizon`]). So a snapshot taken later is at or after the visible position
 //!      that a horizon saw.
 
 use binlog::position::LogPosition;
@@ -25,7 +25,7 @@ pub(crate) struct Snapshots {
 pub(crate) struct Horizon {
     /// Positions of live snapshots, ascending.
     snapshots: Vec<LogPosition>,
-    /// Snapshots taken from now on are at or behind this.
+    /// Snapshots taken from now on are at or after this.
     visible: LogPosition,
 }
 
@@ -51,7 +51,7 @@ impl Snapshots {
         Snapshot { guard: Arc::new(Guard { owner: self.clone(), position }) }
     }
 
-    /// What has to be kept from now on; `visible` is called under the latch (W1).
+    /// Which versions have to be retained from now on; `visible` is called under the latch (W1).
     pub(crate) fn horizon(&self, visible: impl FnOnce() -> LogPosition) -> Horizon {
         let alive = self.alive.lock();
         Horizon { snapshots: alive.keys().copied().collect(), visible: visible() }

@@ -32,7 +32,7 @@ use binlog::position::LogPosition;
 use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// What is known of a table without opening it. Kept in the manifest and in the file itself.
+/// What is known of a table without opening it. Stored in the manifest and in the file itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableMeta {
     /// The number in the file's name.
@@ -43,7 +43,7 @@ pub(crate) struct TableMeta {
     pub(crate) entries: u64,
     /// How many of them are deletions.
     pub(crate) tombstones: u64,
-    /// How many were kept for a snapshot although a newer version replaces them.
+    /// How many were retained for a snapshot although a newer version replaces them.
     pub(crate) outlived: u64,
     /// Position of the oldest entry.
     pub(crate) position_min: LogPosition,
@@ -116,8 +116,8 @@ impl Handle {
     }
 }
 
-/// Behind each block: how it is packed (1), its unpacked length (4), checksum (8) of block and
-/// trailer so far.
+/// The trailer after each block: how it is packed (1), its unpacked length (4), checksum (8) of
+/// block and trailer so far.
 pub(crate) const TRAILER_LEN: usize = 13;
 pub(crate) const PACKED_NOT: u8 = 0;
 pub(crate) const PACKED_LZ4: u8 = 1;

@@ -1,4 +1,4 @@
-//! What an index holds, as far as a few looks into it tell: for planners, and for people.
+//! Index statistics (cardinality) by sampling: for planners, and for people.
 //!
 //! A small index is walked, and what is counted is exact. In a large one some keys are looked up
 //! that are evenly spread over its entries, and the rows around each that have the same leading
@@ -13,7 +13,7 @@ use std::ops::Bound;
 
 use crate::cursor::Cursor;
 use crate::error::StoreError;
-use crate::key::behind_prefix;
+use crate::key::prefix_successor;
 use crate::schema::Index;
 use crate::store::Store;
 
@@ -41,8 +41,8 @@ pub struct IndexSample {
 }
 
 impl Index {
-    /// Looks into the index as it is visible now. `rows`, if the caller knows them already, are
-    /// those of the table.
+    /// Samples the index as it is visible now. `rows` is the table's row count, if the caller knows
+    /// it already.
     pub fn sample(&self, store: &Store, rows: Option<u64>) -> Result<IndexSample, StoreError> {
         let entries = store.estimate(self.tree())?;
         let snapshot = store.snapshot_visible();
@@ -84,7 +84,8 @@ impl Sampler<'_> {
         self.bytes += (key.len() + self.cursor.value().len()) as u64;
         self.taken += 1;
         if self.index.part_ends(&key, &mut self.ends).is_err() {
-            // Who reads the row is told; here it is a value of its own.
+            // A key that can't be decoded fails when its row is read; here it counts as a distinct
+            // value.
             self.ends.clear();
             self.ends.resize(self.index.parts().len(), key.len());
         }
@@ -112,7 +113,8 @@ impl Sampler<'_> {
         Ok(Some(distinct))
     }
 
-    /// Looks keys up and measures the groups that they belong to, in a table of so many rows.
+    /// Index dives: looks keys up and measures the groups that they belong to, in a table of so
+    /// many rows.
     fn dive(&mut self, rows: u64) -> Result<Vec<u64>, StoreError> {
         let mut shares = vec![0.0; self.index.parts().len()];
         for full_key in self.store.spread(self.index.tree(), DIVES)? {
@@ -166,8 +168,8 @@ impl Sampler<'_> {
                 return Ok(size.max(least));
             }
         }
-        let behind = behind_prefix(prefix);
-        let upper = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let end = prefix_successor(prefix);
+        let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let estimate = self.store.estimate_range(self.index.tree(), Bound::Included(prefix), upper)?;
         Ok(estimate.max(COUNTED_MAX).max(least))
     }
@@ -184,7 +186,7 @@ mod tests {
     use binlog::position::LogPosition;
     use binlog::row::{ColumnType, code};
 
-    /// An index on (a, b) in tree 2, beside a primary key.
+    /// An index on (a, b) in tree 2, with a primary key.
     fn schema() -> TableSchema {
         let column =
             |name: &str| Column { name: name.into(), ty: ColumnType::new(code::LONG, 0), nullable: true };

@@ -1,24 +1,24 @@
-//! The store's face: one keyspace of versions, written at log positions, read at snapshots.
+//! The store: one keyspace of versions, written at log positions, read at snapshots.
 //!
 //! 1. write       the log's leader (or replay) applies a transaction's batch to the active
 //!    memtable.
-//! 2. freeze      at the end of a transaction a full memtable is set aside and a new one begun.
+//! 2. freeze at the end of a transaction a full memtable is frozen and a new one begun.
 //! 3. flush       frozen memtables become tables on disk; one manifest edit names them and the
 //!    position (`flush.rs`).
 //! 4. compaction  tables are merged into deeper levels, versions that nobody sees are dropped
 //!    (`compaction.rs`).
 //!
 //! (P1) Positions ascend from one write to the next.
-//! (P2) The durable state is always that of one position, the checkpoint: what is behind it is
+//! (P2) The durable state is always that of one position, the checkpoint: what is after it is
 //!      replayed from the log.
 //! (P3) A read at a position needs a live [`Snapshot`] there, or else flush and compaction may drop
-//!      what it looks for.
+//!      the versions that it needs.
 
 use crate::background;
 use crate::batch::{self, KeyRange, WriteBatch};
 use crate::cache::BlockCache;
 use crate::core::{Core, Counters, Signals, Writing};
-use crate::cursor::{Cursor, CursorMemory};
+use crate::cursor::{Cursor, CursorBuffers};
 use crate::entry::{TREE_LEN, TreeId, Value};
 use crate::error::StoreError;
 use crate::manifest::{CURRENT, Manifest};
@@ -44,8 +44,8 @@ pub trait LogDurability: Send + Sync {
     /// manifest names that position (the write-ahead rule).
     fn ensure_durable(&self, position: LogPosition) -> io::Result<()>;
 
-    /// What tells the log from others at a position that is durable
-    /// ([`binlog::log::Log::fingerprint`]); `None` if nothing does.
+    /// The log's fingerprint at a position that is durable ([`binlog::log::Log::fingerprint`]);
+    /// `None` if it has none.
     fn fingerprint(&self, _position: LogPosition) -> io::Result<Option<u64>> {
         Ok(None)
     }
@@ -109,7 +109,7 @@ impl Store {
         Ok(ExaminedStore { env, dir: dir.to_owned(), lock, found })
     }
 
-    /// The position that the last checkpoint made durable: replay starts behind it.
+    /// The position that the last checkpoint made durable: replay starts after it.
     pub fn checkpoint_position(&self) -> LogPosition {
         self.core.tables.checkpoint().position
     }
@@ -119,16 +119,15 @@ impl Store {
         self.core.tables.checkpoint().notes.to_vec()
     }
 
-    /// Tells the store how to ask for the visible position, which never goes back. Until then the
-    /// last position written counts as visible, which is right while the log is replayed. The
-    /// source must not call the store.
+    /// Sets the source of the visible position, which never goes back. Until then the last position
+    /// written counts as visible, which is right while the log is replayed. The source must not
+    /// call the store.
     pub fn set_visible_source(&self, source: impl Fn() -> LogPosition + Send + Sync + 'static) {
         self.core.visible.store(Some(Arc::new(Box::new(source))));
     }
 
-    /// Tells the store how to ask for the notes of a background checkpoint. The source is called
-    /// inside [`Self::write`], at its end, with the position that was just written; it must not
-    /// block or call the store.
+    /// Sets the source of the notes of background checkpoints. It is called inside [`Self::write`],
+    /// at its end, with the position that was just written; it must not block or call the store.
     pub fn set_notes_source(&self, source: impl Fn(LogPosition) -> Vec<u8> + Send + Sync + 'static) {
         self.core.notes.store(Some(Arc::new(Box::new(source))));
     }
@@ -137,7 +136,7 @@ impl Store {
     /// batch moves the position on. Never waits for I/O, and can't fail.
     ///
     /// # Panics
-    /// If `position` is not behind the last one.
+    /// If `position` is not after the last one.
     pub fn write(&self, batch: &WriteBatch, position: LogPosition) {
         let core = &*self.core;
         let mut writing = core.writing.lock();
@@ -203,20 +202,20 @@ impl Store {
 
     /// A cursor over the rows of `tree` that a snapshot at `at` sees (P3).
     pub fn cursor(&self, tree: TreeId, at: LogPosition) -> Cursor {
-        self.cursor_in(CursorMemory::default(), tree, at)
+        self.cursor_in(CursorBuffers::default(), tree, at)
     }
 
-    /// The same in the memory of an earlier one.
-    pub(crate) fn cursor_in(&self, memory: CursorMemory, tree: TreeId, at: LogPosition) -> Cursor {
-        Cursor::new(self.core.current.clone(), memory, tree, at)
+    /// The same, with the buffers of an earlier cursor.
+    pub(crate) fn cursor_in(&self, buffers: CursorBuffers, tree: TreeId, at: LogPosition) -> Cursor {
+        Cursor::new(self.core.current.clone(), buffers, tree, at)
     }
 
     pub(crate) fn current(&self) -> &crate::view::CurrentView {
         &self.core.current
     }
 
-    /// Where a transaction, about to be written, deletes so much that it is to learn the gaps that
-    /// it leaves (`gaps.rs`).
+    /// Key ranges in which a transaction, about to be written, deletes so much that it should
+    /// record gaps afterwards (`gaps.rs`).
     pub fn gaps_due(&self, batch: &WriteBatch) -> GapsDue {
         GapsDue(batch.deleted(|tree, deleted| self.core.current.gaps.is_due(tree, deleted)))
     }
@@ -228,15 +227,15 @@ impl Store {
     }
 
     /// Learns the gaps around keys that were deleted, now that this is visible, so that no reader
-    /// has to step over them: queue tables delete at one end. An error is not told: a gap is only a
-    /// help.
+    /// has to step over them: queue tables delete at one end. Errors are ignored: gaps are only a
+    /// cache.
     pub fn learn_gaps(&self, due: &GapsDue) {
         for keys in &due.0 {
             let (first, last) = (&keys.start()[TREE_LEN..], &keys.end()[TREE_LEN..]);
             let snapshot = self.snapshot_visible();
             let mut cursor = self.cursor(TreeId::of(keys.start()), snapshot.position());
-            // The walks are what leaves the gaps: to both sides of the last key, and of the first
-            // if rows are in between.
+            // The walks record the gaps: to both sides of the last key, and of the first if rows
+            // are in between.
             let _ = cursor.seek(last);
             let _ = cursor.seek_for_prev(last);
             if cursor.valid() && cursor.key() > first {
@@ -312,7 +311,7 @@ impl Store {
 
     /// Reads the files of all tables that can hold entries of these trees, whole and past the
     /// cache, and returns what is wrong with them. `go_on` is asked now and then; after a no the
-    /// rest is left out.
+    /// remaining files are skipped.
     pub fn verify_trees(&self, trees: &[TreeId], go_on: &mut dyn FnMut() -> bool) -> Vec<StoreError> {
         let view = self.core.current.load();
         let holds = |table: &Table| trees.iter().any(|tree| table.meta.may_hold(*tree));
@@ -427,7 +426,7 @@ pub struct StoreStats {
     pub compaction_failure: Option<StoreError>,
 }
 
-/// A store's files, read and found sound; nothing was changed. Dropping it leaves all as it was.
+/// A store's files, read and found sound; nothing was changed, and dropping it changes nothing.
 pub struct ExaminedStore {
     env: Arc<dyn Env>,
     dir: PathBuf,
@@ -441,8 +440,8 @@ impl ExaminedStore {
         self.found.checkpoint.position
     }
 
-    /// What told the log from others at that position, when the checkpoint was made; `None` if it
-    /// was not noted.
+    /// The log's fingerprint at that position, when the checkpoint was made; `None` if it was not
+    /// noted.
     pub fn log_fingerprint(&self) -> Option<u64> {
         self.found.checkpoint.fingerprint
     }
@@ -490,8 +489,8 @@ impl ExaminedStore {
         Some(StoreError::Corrupt { file: self.dir.join(CURRENT), offset: 0, what })
     }
 
-    /// Says which sound manifests go, and why.
-    fn tell_newer(&self) {
+    /// Logs which sound manifests are removed, and why.
+    fn warn_of_newer_manifests(&self) {
         let counts = self.manifest_name().unwrap_or_default();
         for newer in &self.found.newer {
             tracing::warn!(
@@ -508,7 +507,7 @@ impl ExaminedStore {
     /// belong together: takes the files over, removes those that nothing names, and starts to flush
     /// and compact.
     pub fn adopt(self, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
-        self.tell_newer();
+        self.warn_of_newer_manifests();
         let ExaminedStore { env, dir, lock, found } = self;
         make_dir(&*env, &dir).map_err(|e| StoreError::io(format!("open store {}", dir.display()), e))?;
         let lock = lock.map_or_else(|| lock_store(&*env, &dir), Ok)?;
@@ -570,8 +569,8 @@ fn make_dir(env: &dyn Env, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of log from one position to the next, as far as positions tell: what the first file held
-/// behind `from` is not known.
+/// Bytes of log from one position to the next, as far as positions show: what the first file held
+/// after `from` is not known.
 pub(crate) fn distance(from: LogPosition, to: LogPosition) -> u64 {
     if from.file() == to.file() { to.offset() - from.offset() } else { to.offset() }
 }

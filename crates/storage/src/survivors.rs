@@ -1,13 +1,13 @@
 //! Which versions a flush or a compaction keeps: what InnoDB calls purge of old row versions.
 //!
 //! Entries come merged, of each key the newest version first. A version that was replaced (by a
-//! newer version, or by a drop of its tree) is kept only while a snapshot lies in the time between.
-//! A deletion under which nothing is left is not kept either: if no older source can hold the key,
-//! "deleted" and "never there" are the same.
+//! newer version, or by a drop of its tree) is retained only while a snapshot lies in the time
+//! between. A deletion is dropped once no older version of the key can exist: then "deleted" and
+//! "never there" are the same.
 //!
 //! (K1) What any live or future snapshot sees is the same before and after.
-//! (K2) The newest version of a key is kept, unless it is a deletion with nothing under it. So a
-//!      locking read that looks for the newest version finds it, visible or not.
+//! (K2) The newest version of a key is retained, unless it is a deletion with no older version. So
+//!      a locking read, which needs the newest version, finds it, visible or not.
 
 use crate::entry::{Entry, TreeId};
 use crate::error::StoreError;
@@ -26,13 +26,13 @@ pub(crate) struct Retention<'a> {
     pub(crate) older_may_hold: &'a dyn Fn(&[u8]) -> bool,
 }
 
-/// Where the versions go that are kept.
+/// Receives the versions that are retained.
 pub(crate) trait Sink {
     /// Takes the next entry; `is_outlived` if only a snapshot needs it.
     fn add(&mut self, entry: &Entry<'_>, is_outlived: bool) -> Result<(), StoreError>;
 }
 
-/// Passes on the entries of `merge`, from where it stands to its end, that are kept.
+/// Passes on the retained entries of `merge`, from where it stands to its end.
 pub(crate) fn pass_survivors(
     merge: &mut Merge,
     retention: &Retention<'_>,
@@ -56,16 +56,16 @@ fn pass_key(
 ) -> Result<(), StoreError> {
     let tree = TreeId::of(key);
     let mut newer = None;
-    // Deletions that are kept if something under them is: (position, is_outlived).
+    // Deletions that are retained only if an older version of the key is: (position, is_outlived).
     let mut deletions: Vec<(LogPosition, bool)> = Vec::new();
     while let Some(entry) = merge.entry().filter(|e| e.key == key) {
-        let dropped = retention.drops.first_behind(tree, entry.position);
+        let dropped = retention.drops.first_after(tree, entry.position);
         let replaced = newer.into_iter().chain(dropped).min();
-        let is_kept = replaced.is_none_or(|replaced| retention.horizon.needs(entry.position, replaced));
-        if is_kept && entry.value.is_some() {
+        let is_retained = replaced.is_none_or(|replaced| retention.horizon.needs(entry.position, replaced));
+        if is_retained && entry.value.is_some() {
             add_deletions(key, &mut deletions, sink)?;
             sink.add(&entry, replaced.is_some())?;
-        } else if is_kept {
+        } else if is_retained {
             deletions.push((entry.position, replaced.is_some()));
         }
         newer = Some(entry.position);
@@ -113,7 +113,7 @@ mod tests {
         visible: u64,
         drop: Option<u64>,
         below: bool,
-        kept: &[u64],
+        retained: &[u64],
     ) {
         let at = LogPosition::from_u64;
         let list = Arc::new(SkipList::new());
@@ -132,7 +132,7 @@ mod tests {
         let mut found = Positions(Vec::new());
         pass_survivors(&mut merge, &retention, &mut found).unwrap();
         assert_eq!(
-            found.0, kept,
+            found.0, retained,
             "{versions:?} snapshots {snapshots:?} visible {visible} drop {drop:?} below {below}"
         );
     }

@@ -181,7 +181,7 @@ impl Tables {
         Ok((tables, current))
     }
 
-    /// Removes files that are left over from before: those that a sound manifest does not name.
+    /// Removes orphaned files: those that a sound manifest does not name.
     ///
     /// The process before this one may have ended between writing and flushing, so what was read
     /// may not be durable: the last record of the manifest, or `CURRENT` itself if two manifests
@@ -267,7 +267,7 @@ impl Tables {
         let is_new = |meta: &TableMeta| !old.numbers().any(|number| number == meta.number);
         for (_, meta) in edit.added.iter().filter(|(_, meta)| is_new(meta)) {
             let file = self.context.env.open(&self.context.table_path(meta.number), OpenMode::Read);
-            // A machine whose power is cut tells nothing.
+            // After a simulated power cut the disk can't be asked.
             if let Ok(len) = file.and_then(|file| file.len()) {
                 assert_eq!(len, meta.size, "N3: table {} was written before an edit names it", meta.number);
             }
@@ -293,8 +293,7 @@ impl Tables {
         view.version.check_invariants(&self.context)
     }
 
-    /// Lets go of tables that `new` does not name any more, and of those that failed edits left
-    /// over.
+    /// Retires tables that `new` does not name any more, and those that failed edits named.
     fn retire(&self, old: &Version, new: &Version, doubtful: &mut Vec<u64>) {
         let named: HashSet<u64> = new.numbers().collect();
         old.tables().filter(|(_, t)| !named.contains(&t.meta.number)).for_each(|(_, t)| Table::retire(t));

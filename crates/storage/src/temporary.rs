@@ -2,10 +2,10 @@
 //!
 //! What is in a temporary table is its session's alone, is not replicated, and is gone after a
 //! restart. So its trees must neither reach the log nor hold a position of it: they lie in a second
-//! store beside the first, whose positions are counted by itself and mean nothing elsewhere. It
+//! store next to the first, whose positions are counted by itself and mean nothing elsewhere. It
 //! spills to disk, compacts and is bounded in memory as the first one; it never waits for a log.
 //! Transactions write to both ([`crate::transaction`]): the write set holds both kinds of trees,
-//! and what belongs here is written once the log has taken the rest.
+//! and the changes of temporary trees are written once the logged changes are committed.
 //!
 //! (E1) Trees from [`FIRST`] on are temporary, and no others. A number is given out again once its
 //!      tree was dropped.
@@ -48,11 +48,11 @@ pub struct Temporary {
     folder: PathBuf,
     options: StoreOptions,
     store: OnceLock<Arc<Store>>,
-    state: Mutex<State>,
+    numbers: Mutex<TreeNumbers>,
 }
 
-/// What its writers share.
-struct State {
+/// The numbers of temporary trees, and the store's position.
+struct TreeNumbers {
     /// The last position written.
     position: u64,
     /// The next number of a tree that was never given out.
@@ -71,8 +71,8 @@ impl LogDurability for NoLog {
 }
 
 impl Temporary {
-    /// Empties `folder` of what an earlier process left (E3). `options` are those of the store
-    /// beside it.
+    /// Removes an earlier process's files from `folder` (E3). `options` are those of the first
+    /// store.
     pub(crate) fn new(
         env: Arc<dyn Env>,
         folder: &Path,
@@ -92,8 +92,8 @@ impl Temporary {
             background: options.background,
             durability: Arc::new(NoLog),
         };
-        let state = Mutex::new(State { position: 0, next: FIRST, free: Vec::new() });
-        Ok(Temporary { env, folder: folder.to_owned(), options, store: OnceLock::new(), state })
+        let numbers = Mutex::new(TreeNumbers { position: 0, next: FIRST, free: Vec::new() });
+        Ok(Temporary { env, folder: folder.to_owned(), options, store: OnceLock::new(), numbers })
     }
 
     /// The store, if there ever was a temporary table.
@@ -103,7 +103,7 @@ impl Temporary {
 
     /// Numbers for a table's trees, which are empty.
     pub fn new_trees(&self, count: usize) -> Result<Vec<TreeId>, StoreError> {
-        let mut state = self.state.lock();
+        let mut numbers = self.numbers.lock();
         if self.store.get().is_none() {
             let store = Store::open(self.env.clone(), &self.folder, self.options.clone())?;
             // Its latch is held: nobody else has set it.
@@ -111,14 +111,14 @@ impl Temporary {
         }
         let mut trees = Vec::with_capacity(count);
         while trees.len() < count {
-            let tree = match state.free.pop() {
+            let tree = match numbers.free.pop() {
                 Some(tree) => tree,
-                None if state.next < u32::MAX => {
-                    state.next += 1;
-                    TreeId(state.next - 1)
+                None if numbers.next < u32::MAX => {
+                    numbers.next += 1;
+                    TreeId(numbers.next - 1)
                 }
                 None => {
-                    state.free.append(&mut trees);
+                    numbers.free.append(&mut trees);
                     let full = io::Error::other("too many temporary tables");
                     return Err(StoreError::io("number a temporary table", full));
                 }
@@ -133,7 +133,7 @@ impl Temporary {
         let mut batch = WriteBatch::new();
         trees.iter().for_each(|tree| batch.drop_tree(*tree));
         self.write(&batch);
-        self.state.lock().free.extend_from_slice(trees);
+        self.numbers.lock().free.extend_from_slice(trees);
     }
 
     /// What [`Store::admit`] is for a store's writers.
@@ -147,9 +147,9 @@ impl Temporary {
     /// Applies a transaction's changes of temporary trees.
     pub(crate) fn write(&self, batch: &WriteBatch) {
         let Some(store) = self.store.get().filter(|_| !batch.is_empty()) else { return };
-        let mut state = self.state.lock();
-        state.position += 1;
-        store.write(batch, LogPosition::from_u64(state.position));
+        let mut numbers = self.numbers.lock();
+        numbers.position += 1;
+        store.write(batch, LogPosition::from_u64(numbers.position));
     }
 }
 
@@ -193,9 +193,9 @@ mod tests {
         temporary.new_trees(1).unwrap();
         temporary.store().unwrap().checkpoint(&[]).unwrap();
         drop(temporary);
-        let left = |folder: &Path| RealEnv.read_dir(folder).unwrap().len();
-        assert!(left(&folder) > 0);
+        let file_count = |folder: &Path| RealEnv.read_dir(folder).unwrap().len();
+        assert!(file_count(&folder) > 0);
         Temporary::new(Arc::new(RealEnv), &folder, &options()).unwrap();
-        assert_eq!(left(&folder), 0);
+        assert_eq!(file_count(&folder), 0);
     }
 }

@@ -10,26 +10,27 @@
 //!    else sees either.
 //! 4. statement  Each statement begins with a mark. If it fails, both go back to the mark; a
 //!    savepoint is a mark too.
-//! 5. commit     All that can fail is done first. Then the group joins the log; when its place is
-//!    fixed, the log's leader puts the changes into the store and releases the locks (`engine.rs`);
-//!    when it is published, we return.
+//! 5. commit     All that can fail is done first. Then the group joins the log; when its position
+//!    is fixed, the log's leader applies the changes to the store and releases the locks
+//!    (`engine.rs`); when it is published, we return.
 //!
 //! (X1) Rollback, of any extent, changes nothing that is shared but locks, and it gives up locks
 //!      only as a whole.
 //! (X2) The write set is what the events of the group do to the trees: both are written by the same
-//!      calls, both go back to the same marks. Changes of temporary trees are in the write set
-//!      only, and go to a store of their own (`temporary.rs`) when the rest is committed.
+//!      calls, both roll back to the same marks. Changes of temporary trees are in the write set
+//!      only, and go to a store of their own (`temporary.rs`) after the logged changes are
+//!      committed.
 //! (X3) A row is changed only under its exclusive lock, and so are the unique keys that it gives up
 //!      or takes.
 //! (X4) What was read through a lock may not be durable yet (C5 of ARCHITECTURE.md).
 //!      [`Transaction::newest_read`] names the newest position read; a session waits for it before
-//!      it tells its client.
+//!      it replies to its client.
 //! (X5) After a deadlock or an abort the transaction can only roll back.
 //! (X6) A snapshot taken after a row was read through a lock is not older than that row. The other
 //!      way round it can be: then a row that the transaction has changed is newer than what its
 //!      snapshot has of it, and its index entries in the snapshot are those of another row version.
-//!      Entries that lead to a row of other keys are skipped, and entries that the change left
-//!      alone are shadowed in the write set, so that own scans meet each row once.
+//!      Entries that lead to a row of other keys are skipped, and entries that the change did not
+//!      touch are shadowed in the write set, so that own scans return each row once.
 
 mod error;
 mod guard;
@@ -51,7 +52,7 @@ use binlog::log::Committed;
 use binlog::position::LogPosition;
 use smallvec::SmallVec;
 
-use crate::cursor::CursorMemory;
+use crate::cursor::CursorBuffers;
 use crate::engine::{Engine, PendingCommit};
 use crate::lock::{Interrupt, LockError, OwnerId, TransactionLocks};
 use crate::snapshot::Snapshot;
@@ -62,7 +63,7 @@ pub use error::TransactionError;
 pub use images::RowImages;
 pub use index_scan::IndexScan;
 use read::LockedKey;
-pub use read::{Access, LockedRow, Locking, OnLocked, RowLock};
+pub use read::{LockedRow, Locking, OnLocked, ReadMode, RowLock};
 pub use scan::{Direction, KeyRange, Scan};
 
 /// What a transaction's consistent reads see. READ UNCOMMITTED is taken as READ COMMITTED.
@@ -74,7 +75,7 @@ pub enum Isolation {
     #[default]
     RepeatableRead,
     /// As before; and outside of autocommit plain reads take shared locks
-    /// ([`Transaction::plain_access`]).
+    /// ([`Transaction::plain_read_mode`]).
     Serializable,
 }
 
@@ -102,18 +103,18 @@ pub struct Savepoint {
     changed: usize,
 }
 
-/// Memory that a transaction leaves for the next one of its session.
+/// Buffers recycled from one transaction to the next of the same session.
 #[derive(Default)]
-pub struct Memory {
+pub struct TransactionBuffers {
     writes: WriteSet,
     key_buffers: [Vec<u8>; 2],
-    cursor: CursorMemory,
+    cursor: CursorBuffers,
     /// How long its group was: a session's transactions resemble each other.
     group_len: Option<usize>,
 }
 
-/// A longer buffer for keys is not kept.
-const KEY_BUFFER_KEPT: usize = 4 << 10;
+/// A longer buffer for keys is freed, not recycled. In bytes.
+const KEY_BUFFER_RECYCLED_MAX: usize = 4 << 10;
 
 /// A transaction, large enough to lie in a box. Dropping it rolls it back.
 pub struct Transaction {
@@ -133,7 +134,7 @@ pub struct Transaction {
     /// Buffers for the keys of a row as it is and as it was.
     key_buffers: [Vec<u8>; 2],
     /// For the scan that begins next.
-    cursor_memory: CursorMemory,
+    cursor_buffers: CursorBuffers,
     /// Tables mapped in this statement's part of the group, by their ids.
     mapped: SmallVec<[u64; 4]>,
     /// All tables mapped, by their ids.
@@ -148,10 +149,13 @@ pub struct Transaction {
     branch: Option<Box<xa::Branch>>,
 }
 
-impl Memory {
-    fn left(mut writes: WriteSet, mut key_buffers: [Vec<u8>; 2], cursor: CursorMemory) -> Self {
+impl TransactionBuffers {
+    fn recycle(mut writes: WriteSet, mut key_buffers: [Vec<u8>; 2], cursor: CursorBuffers) -> Self {
         writes.clear();
-        key_buffers.iter_mut().filter(|b| b.capacity() > KEY_BUFFER_KEPT).for_each(|b| *b = Vec::new());
+        key_buffers
+            .iter_mut()
+            .filter(|b| b.capacity() > KEY_BUFFER_RECYCLED_MAX)
+            .for_each(|b| *b = Vec::new());
         Self { writes, key_buffers, cursor, group_len: None }
     }
 }
@@ -172,7 +176,7 @@ impl Transaction {
             row_images: RowImages::Full,
             partial: PartialImages::default(),
             key_buffers: Default::default(),
-            cursor_memory: CursorMemory::default(),
+            cursor_buffers: CursorBuffers::default(),
             mapped: SmallVec::new(),
             changed: SmallVec::new(),
             newest_read: LogPosition::ZERO,
@@ -184,10 +188,10 @@ impl Transaction {
         }
     }
 
-    /// Gives it memory that an earlier one has left; before its first change.
-    pub fn use_memory(&mut self, memory: Memory) {
-        let Memory { writes, key_buffers, cursor, group_len } = memory;
-        (self.writes, self.key_buffers, self.cursor_memory) = (writes, key_buffers, cursor);
+    /// Uses the recycled buffers of an earlier transaction; before its first change.
+    pub fn reuse_buffers(&mut self, buffers: TransactionBuffers) {
+        let TransactionBuffers { writes, key_buffers, cursor, group_len } = buffers;
+        (self.writes, self.key_buffers, self.cursor_buffers) = (writes, key_buffers, cursor);
         if let Some(len) = group_len {
             self.group.expect(len);
         }
@@ -218,8 +222,8 @@ impl Transaction {
         self.must_roll_back
     }
 
-    /// Bytes of memory that its changes take, in the write set and in the event group, as far as
-    /// this has not left memory for a file.
+    /// Bytes of memory that its changes take, in the write set and in the event group, without what
+    /// the event group has spilled to a file.
     pub fn bytes(&self) -> usize {
         self.writes.bytes() + self.group.memory() + self.locks.note_bytes()
     }
@@ -230,8 +234,8 @@ impl Transaction {
     }
 
     /// The newest position of a version that it read through a lock, which may not be visible yet
-    /// (X4). Wait for it with [`Engine::wait_visible`] before telling the client what was read.
-    /// Commit implies it.
+    /// (X4). Wait for it with [`Engine::wait_visible`] before the client gets what was read. Commit
+    /// implies it.
     pub fn newest_read(&self) -> LogPosition {
         self.newest_read
     }
@@ -242,8 +246,8 @@ impl Transaction {
     pub fn snapshot(&mut self) -> &Snapshot {
         let (engine, newest_read) = (&self.engine, self.newest_read);
         self.snapshot.get_or_insert_with(|| {
-            // Fails if the log has stopped. Then the transaction can't commit, but it may look at
-            // what was visible.
+            // Fails if the log has stopped. Then the transaction can't commit, but it may read what
+            // was visible.
             let _ = engine.wait_visible(newest_read);
             engine.snapshot()
         })
@@ -254,8 +258,8 @@ impl Transaction {
         self.snapshot.as_ref().map(Snapshot::position)
     }
 
-    /// True if a row that was read through a lock may be newer than the snapshot.
-    fn reads_behind(&self) -> bool {
+    /// True if a row that was read through a lock may be newer than the snapshot (X6).
+    fn has_read_past_snapshot(&self) -> bool {
         self.snapshot.as_ref().is_some_and(|snapshot| self.newest_read > snapshot.position())
     }
 
@@ -329,7 +333,8 @@ impl Transaction {
         self.group.truncate(savepoint.group);
         self.rows_changed = savepoint.rows_changed;
         self.changed.truncate(savepoint.changed);
-        // The maps of tables may be cut off with the rest: what follows maps its tables again.
+        // The table maps may have been truncated too: the changes that follow map their tables
+        // again.
         self.group.end_statement();
         self.mapped.clear();
     }
@@ -348,17 +353,17 @@ impl Transaction {
     /// [`TransactionError::Commit`] says if the transaction is gone or its fate unknown. After any
     /// other error it is gone.
     pub fn commit(self: Box<Self>) -> Result<Option<Committed>, TransactionError> {
-        match self.enqueue(&mut Memory::default())? {
+        match self.enqueue(&mut TransactionBuffers::default())? {
             Some(pending) => pending.wait().map(Some),
             None => Ok(None),
         }
     }
 
     /// The first half of [`Self::commit`]: does all that can fail, and joins the log's queue.
-    /// `None` if the transaction changed nothing. What memory it has is left in `memory`.
+    /// `None` if the transaction changed nothing. Its buffers are recycled into `buffers`.
     pub fn enqueue(
         mut self: Box<Self>,
-        memory: &mut Memory,
+        buffers: &mut TransactionBuffers,
     ) -> Result<Option<PendingCommit>, TransactionError> {
         if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
             return Err(LockError::Aborted.into());
@@ -373,14 +378,14 @@ impl Transaction {
             if let Some(batch) = &of_temporary {
                 temporary.write(batch);
             }
-            *memory = Memory::left(self.writes, self.key_buffers, self.cursor_memory);
+            *buffers = TransactionBuffers::recycle(self.writes, self.key_buffers, self.cursor_buffers);
             return Ok(None);
         }
         self.locks.prepare_release();
         let (changes, due) = self.engine.store().admit_changes(&self.writes)?;
-        // Before the others wait for it, for it takes a while if it is large.
-        *memory = Memory::left(self.writes, self.key_buffers, self.cursor_memory);
-        memory.group_len = Some(self.group.memory());
+        // Before other commits wait for this one: freeing a large write set takes a while.
+        *buffers = TransactionBuffers::recycle(self.writes, self.key_buffers, self.cursor_buffers);
+        buffers.group_len = Some(self.group.memory());
         let group = match &self.branch {
             None => self.group.finish_xid(self.engine.next_xid()),
             Some(branch) => Self::finish_branch(self.group, branch, true),
@@ -388,7 +393,7 @@ impl Transaction {
         // The snapshot goes before the wait for the disk, so that compaction need not wait for it
         // too.
         drop(self.snapshot);
-        let pending = self.engine.enqueue_ready(group, changes, due, Some(self.locks), self.options.gtid);
+        let pending = self.engine.enqueue_changes(group, changes, due, Some(self.locks), self.options.gtid);
         Ok(Some(match of_temporary {
             Some(batch) => pending.with_temporary(self.engine.temporary().clone(), batch),
             None => pending,

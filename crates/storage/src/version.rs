@@ -106,14 +106,14 @@ impl Version {
         for tables in &self.levels[1..] {
             let first = tables.partition_point(|t| TreeId::of(&t.meta.largest) < tree);
             if tables.get(first).is_some_and(|t| t.meta.may_hold(tree)) {
-                // Not beyond: a table of other trees that is damaged is no matter of this one.
-                let behind = tables.partition_point(|t| TreeId::of(&t.meta.smallest) <= tree);
-                out.push(Source::Level(LevelCursor::within(tables.clone(), first..behind, true)));
+                // Not beyond: a damaged table of other trees must not fail reads of this one.
+                let end = tables.partition_point(|t| TreeId::of(&t.meta.smallest) <= tree);
+                out.push(Source::Level(LevelCursor::within(tables.clone(), first..end, true)));
             }
         }
     }
 
-    /// Adds the sources that can hold keys of `tree` or of a tree behind it, newest first.
+    /// Adds the sources that can hold keys of `tree` or of a tree after it, newest first.
     pub(crate) fn sources_from(&self, tree: TreeId, out: &mut Vec<Source>) {
         let reaches = |t: &&Arc<Table>| TreeId::of(&t.meta.largest) >= tree;
         let level0 = self.levels[0].iter().filter(reaches);
@@ -152,8 +152,8 @@ impl Version {
         self.levels[0].iter().map(|t| depth_at(&t.meta.smallest)).max().unwrap_or(0)
     }
 
-    /// Checks L1 and L2. They may be broken by a manifest that was tampered with, so a breach is
-    /// told, not asserted.
+    /// Checks L1 and L2. They may be broken by a manifest that was tampered with, so a breach is an
+    /// error, not an assertion.
     pub(crate) fn check_invariants(&self, context: &TableContext) -> Result<(), StoreError> {
         let breach = |table: &Table, what: &str| StoreError::Corrupt {
             file: context.table_path(table.meta.number),

@@ -33,7 +33,7 @@ pub(crate) struct View {
     pub(crate) drops: Arc<Drops>,
 }
 
-/// When trees were dropped. A drop hides all versions written before it from snapshots at or behind
+/// When trees were dropped. A drop hides all versions written before it from snapshots at or after
 /// it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Drops {
@@ -57,7 +57,7 @@ impl View {
 
     /// Adds the sources of all entries of a tree, newest first (M1 of `merge.rs`).
     pub(crate) fn sources(&self, tree: TreeId, out: &mut Vec<Source>) {
-        // The active memtable even if it is empty: a reader that looks for a gap has to meet what
+        // The active memtable even if it is empty: a reader that searches for a gap has to see what
         // is put meanwhile.
         let frozen = self.frozen.iter().map(|f| &f.list).filter(|list| !list.is_empty());
         let lists = std::iter::once(&self.active).chain(frozen);
@@ -65,7 +65,7 @@ impl View {
         self.version.sources(tree, out);
     }
 
-    /// Sources of all entries of `tree` and of the trees behind it, newest first. Files of others
+    /// Sources of all entries of `tree` and of the trees after it, newest first. Files of others
     /// are not touched.
     pub(crate) fn sources_from(&self, tree: TreeId) -> Vec<Source> {
         let mut sources: Vec<_> =
@@ -74,8 +74,8 @@ impl View {
         sources
     }
 
-    /// Asserts what V1 says of the memtables as a whole, and the order of the drops. What it says
-    /// of each key takes a walk over all entries: [`Self::check_entries`].
+    /// Asserts V1 for the memtables as a whole, and the order of the drops. V1 for each key takes a
+    /// walk over all entries: [`Self::check_entries`].
     pub(crate) fn check_invariants(&self) {
         for (at, list) in self.lists().enumerate() {
             let again = self.lists().take(at).any(|other| Arc::ptr_eq(other, list));
@@ -99,7 +99,7 @@ impl View {
                 let before = oldest.get(entry.key);
                 assert!(
                     before.is_none_or(|before| entry.position < *before),
-                    "V1: {:?} of {} is behind a newer source's {before:?}",
+                    "V1: {:?} of {} is not older than a newer source's {before:?}",
                     entry.key,
                     entry.position
                 );
@@ -129,14 +129,14 @@ impl Drops {
         seen.checked_sub(1).map_or(LogPosition::ZERO, |last| positions[last])
     }
 
-    /// The first drop of `tree` behind `position`: what hides a version written there.
-    pub(crate) fn first_behind(&self, tree: TreeId, position: LogPosition) -> Option<LogPosition> {
+    /// The first drop of `tree` after `position`: what hides a version written there.
+    pub(crate) fn first_after(&self, tree: TreeId, position: LogPosition) -> Option<LogPosition> {
         let positions = self.by_tree.get(&tree)?;
         positions.get(positions.partition_point(|&p| p <= position)).copied()
     }
 
-    /// The drops up to `position`. What a flush or compaction leaves out on a drop's word must not
-    /// come back if the drop itself, not yet durable, is lost.
+    /// The drops up to `position`. What a flush or compaction omits because of a drop must not come
+    /// back if the drop itself, not yet durable, is lost.
     pub(crate) fn up_to(&self, position: LogPosition) -> Drops {
         let mut drops = self.clone();
         drops.by_tree.values_mut().for_each(|positions| positions.retain(|&p| p <= position));
@@ -159,7 +159,7 @@ impl Drops {
         }
     }
 
-    /// Adds a drop; `position` is behind all earlier ones of the tree.
+    /// Adds a drop; `position` is after all earlier ones of the tree.
     pub(crate) fn add(&mut self, tree: TreeId, position: LogPosition) {
         let positions = self.by_tree.entry(tree).or_default();
         if positions.last().is_none_or(|&last| last < position) {
@@ -171,7 +171,8 @@ impl Drops {
 /// The current view, and how often it was replaced.
 pub(crate) struct CurrentView {
     view: ArcSwap<View>,
-    /// Stored after the view, loaded before it: a reader that sees the old number only looks again.
+    /// Stored after the view, loaded before it: a reader that sees the old number only loads the
+    /// view again.
     generation: AtomicU64,
     /// Runs of dead keys, whichever source they lie in.
     pub(crate) gaps: Gaps,
@@ -190,12 +191,12 @@ impl CurrentView {
         }
     }
 
-    /// The current view, to be kept.
+    /// The current view, for long use.
     pub(crate) fn load(&self) -> Arc<View> {
         self.view.load_full()
     }
 
-    /// The current view, for one look.
+    /// The current view, for a short read.
     pub(crate) fn peek(&self) -> arc_swap::Guard<Arc<View>> {
         self.view.load()
     }
@@ -242,7 +243,7 @@ mod tests {
 
     /// The newer version of a row in the older memtable.
     #[test]
-    #[should_panic = "is behind a newer source's"]
+    #[should_panic = "is not older than a newer source's"]
     fn versions_in_the_wrong_order_are_noticed() {
         let (store, _dir) = testing::store();
         for position in [10, 20] {
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_hides_what_was_before_it_from_those_behind_it() {
+    fn a_drop_hides_what_was_before_it_from_snapshots_after_it() {
         let at = LogPosition::from_u64;
         let mut drops = Drops::default();
         drops.add(TreeId(1), at(10));
@@ -266,8 +267,8 @@ mod tests {
         let floor = |s| drops.floor(TreeId(1), at(s)).to_u64();
         assert_eq!([floor(9), floor(10), floor(19), floor(20), floor(99)], [0, 10, 10, 20, 20]);
         assert_eq!(drops.floor(TreeId(2), at(99)), LogPosition::ZERO);
-        let behind = |p| drops.first_behind(TreeId(1), at(p)).map(LogPosition::to_u64);
-        assert_eq!([behind(9), behind(10), behind(20)], [Some(10), Some(20), None]);
+        let after = |p| drops.first_after(TreeId(1), at(p)).map(LogPosition::to_u64);
+        assert_eq!([after(9), after(10), after(20)], [Some(10), Some(20), None]);
         drops.remove(TreeId(1), at(10));
         assert_eq!(drops.iter().collect::<Vec<_>>(), [(TreeId(1), at(20))]);
     }

@@ -1,11 +1,11 @@
 //! A transaction's private changes: what it will write at its commit position, and how to take any
 //! of it back.
 //!
-//! The set is a list of all changes, oldest first, with their keys and values back to back beside
-//! it, and the newest change of each full key (tree and key) in key order. Each change says which
-//! one of its key it replaced. A [`Mark`] is a length of the list. So
+//! The set is a list of all changes, oldest first, their keys and values back to back, and the
+//! newest change of each full key (tree and key) in key order. Each change says which one of its
+//! key it replaced. A [`Mark`] is a length of the list. So
 //!
-//! - going back to a savepoint takes the changes behind its mark off the end, newest first;
+//! - going back to a savepoint takes the changes after its mark off the end, newest first;
 //! - the set *as of* a mark is still readable: from a newer change one goes back along the replaced
 //!   ones. A statement that changes what it scans reads as of its start, and so never meets its own
 //!   changes (the Halloween problem).
@@ -13,10 +13,10 @@
 //! Nothing is allocated for a change: a small transaction takes three pieces of memory, and gives
 //! three back.
 //!
-//! Beside changes there are *shadows*: keys that the transaction must meet in its own scans though
-//! it doesn't change them. Under a snapshot that is older than a row it has changed, an index entry
-//! of that row that stays as it is would not be found: the snapshot doesn't have it yet. Shadows
-//! are never written.
+//! In addition to changes there are *shadows*: keys that the transaction must meet in its own scans
+//! though it doesn't change them. Under a snapshot that is older than a row it has changed, an
+//! index entry of that row that stays as it is would not be found: the snapshot doesn't have it
+//! yet. Shadows are never written.
 //!
 //! (S1) The order has each key's newest change, which names the one of this key that it replaced,
 //!      and so on. Numbers descend along that chain, and every change is in one.
@@ -29,15 +29,15 @@ use std::ops::Bound;
 
 use crate::batch::WriteBatch;
 use crate::entry::{TREE_LEN, TreeId};
-use order::{Order, Place};
-use pieces::Pieces;
+use order::{Order, OrderSlot};
+use pieces::{ByteSpan, Pieces};
 
 /// A place in the sequence of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Mark(usize);
 
 impl Mark {
-    /// Behind every change.
+    /// After every change.
     pub const NOW: Mark = Mark(usize::MAX);
 }
 
@@ -46,7 +46,7 @@ impl Mark {
 struct Change {
     /// The full key's beginning: see [`Sought`].
     head: u64,
-    place: pieces::Place,
+    span: ByteSpan,
     key_len: usize,
     effect: Effect,
     /// The number of the change of the same key that was the newest before.
@@ -60,7 +60,7 @@ enum Effect {
     Shadow,
 }
 
-/// A key to compare with. Its tree and first bytes, zeros behind a shorter key, are one number,
+/// A key to compare with. Its tree and first bytes, zeros after a shorter key, are one number,
 /// which is in order: it nearly always decides.
 #[derive(Clone, Copy)]
 struct Sought<'k> {
@@ -82,18 +82,18 @@ impl<'k> Sought<'k> {
 #[derive(Debug, Default)]
 pub struct WriteSet {
     bytes: Pieces,
-    /// All changes that were not taken back; their numbers are their places here.
+    /// All changes that were not taken back; their numbers are their indexes here.
     changes: Vec<Change>,
     /// The newest change of each key.
     newest: Order,
 }
 
-/// What a change costs beside its key and value, in bytes.
+/// What a change costs in addition to its key and value, in bytes.
 const OVERHEAD: usize = size_of::<Change>() + size_of::<usize>();
 /// Room that a set begins with.
 const SMALL_CHANGES: usize = 16;
-/// Room for more changes than these is not kept for others.
-const CHANGES_KEPT: usize = 4 * SMALL_CHANGES;
+/// A larger capacity is freed, not recycled. In changes.
+const CHANGES_RECYCLED_MAX: usize = 4 * SMALL_CHANGES;
 
 impl WriteSet {
     /// An empty set.
@@ -138,25 +138,25 @@ impl WriteSet {
             self.changes.reserve(SMALL_CHANGES);
         }
         let number = self.changes.len();
-        let (place, replaced) = self.find(tree, key);
+        let (slot, replaced) = self.find(tree, key);
         match replaced {
-            Some(_) => self.newest.replace(place, number),
-            None => self.newest.insert(place, number),
+            Some(_) => self.newest.replace(slot, number),
+            None => self.newest.insert(slot, number),
         }
-        let place = self.bytes.push([&tree.prefix(), key, value]);
+        let span = self.bytes.push([&tree.prefix(), key, value]);
         let (head, key_len) = (Sought::new(tree, key).head, TREE_LEN + key.len());
-        self.changes.push(Change { head, place, key_len, effect, replaced });
+        self.changes.push(Change { head, span, key_len, effect, replaced });
     }
 
     /// Where a key is in the order or would be, and its newest change.
-    fn find(&self, tree: TreeId, key: &[u8]) -> (Place, Option<usize>) {
+    fn find(&self, tree: TreeId, key: &[u8]) -> (OrderSlot, Option<usize>) {
         let sought = Sought::new(tree, key);
-        let place = self.newest.place(|number| self.order(number, sought).is_lt());
-        let newest = self.newest.at(place).filter(|&number| self.order(number, sought).is_eq());
-        (place, newest)
+        let slot = self.newest.partition_slot(|number| self.order(number, sought).is_lt());
+        let newest = self.newest.at(slot).filter(|&number| self.order(number, sought).is_eq());
+        (slot, newest)
     }
 
-    /// How a change's key compares with one that is looked for.
+    /// How a change's key compares with one that is searched for.
     fn order(&self, number: usize, sought: Sought<'_>) -> Ordering {
         let order = self.changes[number].head.cmp(&sought.head);
         order.then_with(|| self.full_key(number)[TREE_LEN..].cmp(sought.key))
@@ -164,16 +164,16 @@ impl WriteSet {
 
     fn full_key(&self, number: usize) -> &[u8] {
         let change = &self.changes[number];
-        &self.bytes.at(change.place)[..change.key_len]
+        &self.bytes.at(change.span)[..change.key_len]
     }
 
     /// What a change set its key to; `None` if it deleted it.
     fn value(&self, number: usize) -> Option<&[u8]> {
         let change = &self.changes[number];
-        (change.effect != Effect::Delete).then(|| &self.bytes.at(change.place)[change.key_len..])
+        (change.effect != Effect::Delete).then(|| &self.bytes.at(change.span)[change.key_len..])
     }
 
-    /// The place behind the last change.
+    /// The place after the last change.
     pub fn mark(&self) -> Mark {
         Mark(self.changes.len())
     }
@@ -182,20 +182,20 @@ impl WriteSet {
     pub fn rollback_to(&mut self, mark: Mark) {
         for number in (mark.0..self.changes.len()).rev() {
             let full_key = self.full_key(number);
-            let (place, newest) = self.find(TreeId::of(full_key), &full_key[TREE_LEN..]);
+            let (slot, newest) = self.find(TreeId::of(full_key), &full_key[TREE_LEN..]);
             debug_assert_eq!(newest, Some(number), "S1: the last change is the newest of its key");
             match self.changes[number].replaced {
-                Some(replaced) => self.newest.replace(place, replaced),
-                None => self.newest.remove(place),
+                Some(replaced) => self.newest.replace(slot, replaced),
+                None => self.newest.remove(slot),
             }
-            self.bytes.pop(self.changes[number].place);
+            self.bytes.pop(self.changes[number].span);
             self.changes.truncate(number);
         }
     }
 
-    /// Forgets all changes; a small set's memory stays for others.
+    /// Forgets all changes; a small set's memory is recycled.
     pub fn clear(&mut self) {
-        if self.changes.capacity() > CHANGES_KEPT || !self.bytes.is_small() {
+        if self.changes.capacity() > CHANGES_RECYCLED_MAX || !self.bytes.is_small() {
             *self = Self::default();
             return;
         }
@@ -220,10 +220,10 @@ impl WriteSet {
         Some(self.value(number))
     }
 
-    /// The first key of `tree` behind `from` (exclusive if `Bound::Excluded`) that was changed as
+    /// The first key of `tree` after `from` (exclusive if `Bound::Excluded`) that was changed as
     /// of `mark`, and what it was set to, if it was not deleted.
     pub fn next(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
-        let first = self.newest.place(|number| match from {
+        let first = self.newest.partition_slot(|number| match from {
             Bound::Included(key) => self.order(number, Sought::new(tree, key)).is_lt(),
             Bound::Excluded(key) => self.order(number, Sought::new(tree, key)).is_le(),
             Bound::Unbounded => self.tree(number) < tree,
@@ -233,12 +233,12 @@ impl WriteSet {
 
     /// The last key of `tree` before `from`, as [`Self::next`].
     pub fn prev(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
-        let behind = self.newest.place(|number| match from {
+        let end = self.newest.partition_slot(|number| match from {
             Bound::Included(key) => self.order(number, Sought::new(tree, key)).is_le(),
             Bound::Excluded(key) => self.order(number, Sought::new(tree, key)).is_lt(),
             Bound::Unbounded => self.tree(number) <= tree,
         });
-        self.first(tree, self.newest.before(behind), mark)
+        self.first(tree, self.newest.before(end), mark)
     }
 
     fn tree(&self, number: usize) -> TreeId {
@@ -264,7 +264,7 @@ impl WriteSet {
 
     /// What it changed in temporary trees, if anything.
     pub fn to_temporary_batch(&self) -> Option<WriteBatch> {
-        let first = self.newest.place(|number| !self.tree(number).is_temporary());
+        let first = self.newest.partition_slot(|number| !self.tree(number).is_temporary());
         let mut written = self.written(self.newest.from(first)).peekable();
         written.peek()?;
         Some(Self::batch_of(WriteBatch::new(), written))
@@ -313,7 +313,7 @@ impl WriteSet {
             }
         }
         assert_eq!(reached, self.changes.len(), "S1: a change that nothing leads to");
-        let lengths = self.changes.iter().map(|change| self.bytes.at(change.place).len());
+        let lengths = self.changes.iter().map(|change| self.bytes.at(change.span).len());
         assert_eq!(self.bytes.len(), lengths.sum::<usize>());
     }
 }
@@ -382,9 +382,13 @@ mod tests {
     #[test]
     fn a_cleared_set_is_like_a_new_one_and_keeps_a_little_memory() {
         let mut set = WriteSet::new();
-        for (count, kept) in
-            [(0, 0), (3, SMALL_CHANGES), (10, SMALL_CHANGES), (10 * CHANGES_KEPT, 0), (2, SMALL_CHANGES)]
-        {
+        for (count, room) in [
+            (0, 0),
+            (3, SMALL_CHANGES),
+            (10, SMALL_CHANGES),
+            (10 * CHANGES_RECYCLED_MAX, 0),
+            (2, SMALL_CHANGES),
+        ] {
             for key in (0..count).rev() {
                 set.put(TREE, &key.to_be_bytes(), b"value");
             }
@@ -393,7 +397,7 @@ mod tests {
             set.clear();
             set.check_invariants();
             assert!(set.is_empty() && set.bytes() == 0 && all(&set, Mark::NOW).is_empty());
-            assert_eq!(set.changes.capacity(), kept);
+            assert_eq!(set.changes.capacity(), room);
         }
     }
 

@@ -27,8 +27,8 @@ const HOT: i64 = -1;
 const SPAN: i64 = 1_000_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the writers were told.
-struct Told {
+/// The rows that were acknowledged to each writer, and when to stop.
+struct Progress {
     /// The last row of each writer that was acknowledged.
     acknowledged: Vec<AtomicI64>,
     stop: AtomicBool,
@@ -74,12 +74,12 @@ fn write_one(
     transaction.commit().map(drop)
 }
 
-fn writer(database: &Database, told: &Told, writer: i64, mut random: Random) {
+fn writer(database: &Database, progress: &Progress, writer: i64, mut random: Random) {
     let mut number = 1;
-    while !told.stop.load(SeqCst) {
+    while !progress.stop.load(SeqCst) {
         match write_one(database, writer, number, &mut random) {
             Ok(()) => {
-                told.acknowledged[writer as usize].store(number, SeqCst);
+                progress.acknowledged[writer as usize].store(number, SeqCst);
                 number += 1;
             }
             Err(TransactionError::Lock(LockError::Deadlock)) => {}
@@ -91,9 +91,9 @@ fn writer(database: &Database, told: &Told, writer: i64, mut random: Random) {
 }
 
 /// Every snapshot holds whole transactions.
-fn reader(database: &Database, told: &Told) {
+fn reader(database: &Database, progress: &Progress) {
     let mut seen = 0;
-    while !told.stop.load(SeqCst) {
+    while !progress.stop.load(SeqCst) {
         let Ok(rows) = all_rows(database, "t") else { return };
         let counted = rows.values().filter(|row| row.id > 0).count() as i64;
         assert_eq!(rows[&HOT].v, counted, "a snapshot shows half a transaction");
@@ -102,8 +102,8 @@ fn reader(database: &Database, told: &Told) {
     }
 }
 
-fn janitor(database: &Database, told: &Told, mut random: Random) {
-    while !told.stop.load(SeqCst) {
+fn janitor(database: &Database, progress: &Progress, mut random: Random) {
+    while !progress.stop.load(SeqCst) {
         let engine = &database.engine;
         let done = match random.below(3) {
             0 => engine.log().rotate().is_ok(),
@@ -141,7 +141,7 @@ fn concurrent_sessions_lose_nothing_and_show_nothing_by_halves() {
         options.log.trx_commit = if strict { 1 } else { 2 };
         options.log.sync_binlog = if strict { 1 } else { random.below(3) as u32 };
         let database = Database::open(&env, options.clone()).unwrap();
-        let told = Arc::new(Told {
+        let progress = Arc::new(Progress {
             acknowledged: (0..WRITERS + 1).map(|_| AtomicI64::new(0)).collect(),
             stop: AtomicBool::new(false),
         });
@@ -153,12 +153,12 @@ fn concurrent_sessions_lose_nothing_and_show_nothing_by_halves() {
         thread::scope(|scope| {
             let mut writers = Vec::new();
             for number in 1..=WRITERS {
-                let (database, told, random) = (&database, &told, Random::new(random.next_u64()));
-                writers.push(scope.spawn(move || writer(database, told, number, random)));
+                let (database, progress, random) = (&database, &progress, Random::new(random.next_u64()));
+                writers.push(scope.spawn(move || writer(database, progress, number, random)));
             }
-            scope.spawn(|| reader(&database, &told));
+            scope.spawn(|| reader(&database, &progress));
             let random = Random::new(random.next_u64());
-            scope.spawn(|| janitor(&database, &told, random));
+            scope.spawn(|| janitor(&database, &progress, random));
             for _ in 0..200 {
                 thread::sleep(Duration::from_millis(2));
                 if !env.is_powered() {
@@ -166,7 +166,7 @@ fn concurrent_sessions_lose_nothing_and_show_nothing_by_halves() {
                 }
             }
             env.power_cut();
-            told.stop.store(true, SeqCst);
+            progress.stop.store(true, SeqCst);
             writers.into_iter().for_each(|writer| writer.join().unwrap());
         });
         deadlocks += database.engine.locks().status().deadlocks.load(SeqCst);
@@ -181,7 +181,7 @@ fn concurrent_sessions_lose_nothing_and_show_nothing_by_halves() {
             let mine: Vec<i64> =
                 rows.range(writer * SPAN..(writer + 1) * SPAN).map(|(id, _)| id - writer * SPAN).collect();
             assert_eq!(mine, (1..=mine.len() as i64).collect::<Vec<_>>(), "writer {writer} has a gap");
-            let acknowledged = told.acknowledged[writer as usize].load(SeqCst);
+            let acknowledged = progress.acknowledged[writer as usize].load(SeqCst);
             assert!(!strict || mine.len() as i64 >= acknowledged, "an acknowledged transaction is gone");
             total += mine.len() as i64;
         }

@@ -1,6 +1,6 @@
-//! What replicas are told of dependencies: transactions of many sessions, and then, by the log
-//! alone, that of any two which touch a key the later one is said to depend on the earlier one, or
-//! on one behind it.
+//! The dependencies that the log has for replicas: transactions of many sessions, and then, by the
+//! log alone, that of any two which touch a key the later one is said to depend on the earlier one,
+//! or on one after it.
 #![allow(clippy::unwrap_used)]
 
 mod database;
@@ -20,7 +20,7 @@ const SESSIONS: u64 = 6;
 const TRANSACTIONS: u64 = 150;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A key as the log tells it: the column and its value.
+/// A key as the log has it: the column and its value.
 type Key = (usize, i64);
 
 /// One change to a row: it comes, goes, or gets other values. What would be a duplicate is not
@@ -169,5 +169,5 @@ fn who_touches_a_key_depends_on_who_touched_it_before() {
 #[test]
 fn who_touches_other_keys_depends_on_little() {
     let (count, free) = run(1, 1_000_000, 25_000);
-    assert!(2 * free > count, "{free} of {count} transactions may go beside the ten before them");
+    assert!(2 * free > count, "{free} of {count} transactions may run concurrently with the ten before them");
 }

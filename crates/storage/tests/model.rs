@@ -101,7 +101,7 @@ fn a_full_disk_recovers_when_there_is_room() {
 }
 
 #[test]
-fn damaged_files_are_told_and_never_believed() {
+fn damaged_files_are_reported_and_never_believed() {
     for seed in seeds(150) {
         let env = machine(seed);
         let mut harness = Harness::new(env.clone(), seed);

@@ -15,13 +15,13 @@ use database::{BY_U, BY_V, Database, Row, context, id_range, options, primary_ke
 use env::SimEnv;
 use storage::lock::{Killed, LockError};
 use storage::transaction::{
-    Access, Direction, Isolation, KeyRange, Locking, OnLocked, Transaction, TransactionError,
+    Direction, Isolation, KeyRange, Locking, OnLocked, ReadMode, Transaction, TransactionError,
 };
 use storage::{Interrupt, TableSchema, Xid};
 
 const LONG: Duration = Duration::from_secs(60);
-const UPDATE: Access = Access::Locking(Locking::UPDATE);
-const SHARE: Access = Access::Locking(Locking::SHARE);
+const UPDATE: ReadMode = ReadMode::Locking(Locking::UPDATE);
+const SHARE: ReadMode = ReadMode::Locking(Locking::SHARE);
 /// With rows 10, 20 .. 50, whose `u` is a hundred times and whose `v` is ten times their id.
 fn fresh() -> (Database, Arc<TableSchema>) {
     let database = Database::with_table(&SimEnv::new(1), options());
@@ -73,9 +73,9 @@ fn read(
     table: &Arc<TableSchema>,
     index: usize,
     range: KeyRange,
-    (direction, access, limit): (Direction, Access, usize),
+    (direction, mode, limit): (Direction, ReadMode, usize),
 ) -> Result<Vec<i64>, TransactionError> {
-    let mut scan = transaction.scan_index(table, index, range, direction, access);
+    let mut scan = transaction.scan_index(table, index, range, direction, mode);
     let mut ids = Vec::new();
     while ids.len() < limit && scan.next(transaction)? {
         ids.push(Row::from_image(scan.row()).id);
@@ -104,9 +104,9 @@ fn waits(outcome: Result<(), TransactionError>) -> bool {
 }
 
 /// Which of these ids somebody else can't insert now.
-fn kept_out(database: &Database, table: &TableSchema, ids: impl IntoIterator<Item = i64>) -> Vec<i64> {
-    let kept = |id: &i64| waits(insert(&mut database.begin(), table, *id));
-    ids.into_iter().filter(kept).collect()
+fn blocked_inserts(database: &Database, table: &TableSchema, ids: impl IntoIterator<Item = i64>) -> Vec<i64> {
+    let is_blocked = |id: &i64| waits(insert(&mut database.begin(), table, *id));
+    ids.into_iter().filter(is_blocked).collect()
 }
 
 #[test]
@@ -116,33 +116,34 @@ fn a_range_keeps_rows_out_as_far_as_it_was_read() {
     let check = |index, range: KeyRange, how, expected: &[i64]| {
         let mut reader = database.begin();
         read(&mut reader, &table, index, range.clone(), how).unwrap();
-        assert_eq!(kept_out(&database, &table, probes), expected, "index {index} {range:?} {how:?}");
+        assert_eq!(blocked_inserts(&database, &table, probes), expected, "index {index} {range:?} {how:?}");
         drop(reader);
-        assert_eq!(kept_out(&database, &table, probes), []);
+        assert_eq!(blocked_inserts(&database, &table, probes), []);
         assert!(database.engine.locks().is_empty());
     };
     use Direction::{Backward, Forward};
-    for access in [UPDATE, SHARE] {
-        let all = (Forward, access, usize::MAX);
+    for mode in [UPDATE, SHARE] {
+        let all = (Forward, mode, usize::MAX);
         check(0, KeyRange::all(), all, &probes);
         check(0, id_range(&table, 15, 40), all, &[15, 25, 35]);
         check(BY_U, key_range(&table, BY_U, 2000, 3500), all, &[25, 35]);
         check(BY_V, key_range(&table, BY_V, 200, 450), all, &[25, 35, 45]);
-        check(BY_V, key_range(&table, BY_V, 200, 450), (Backward, access, usize::MAX), &[25, 35, 45]);
-        // What stops early leaves the rest to others: the first piece has one key, the second four.
-        check(0, KeyRange::all(), (Forward, access, 1), &[5]);
-        check(0, KeyRange::all(), (Backward, access, 1), &[55, 65]);
-        check(0, KeyRange::all(), (Forward, access, 2), &[5, 15, 25, 35, 45]);
-        check(BY_U, KeyRange::all(), (Backward, access, 1), &[55, 65]);
+        check(BY_V, key_range(&table, BY_V, 200, 450), (Backward, mode, usize::MAX), &[25, 35, 45]);
+        // A scan that stops early does not lock the remaining range: the first piece has one key,
+        // the second four.
+        check(0, KeyRange::all(), (Forward, mode, 1), &[5]);
+        check(0, KeyRange::all(), (Backward, mode, 1), &[55, 65]);
+        check(0, KeyRange::all(), (Forward, mode, 2), &[5, 15, 25, 35, 45]);
+        check(BY_U, KeyRange::all(), (Backward, mode, 1), &[55, 65]);
         // Nothing there.
         check(0, id_range(&table, 21, 29), all, &[25]);
         check(BY_U, key_range(&table, BY_U, 2500, 2500), all, &[25]);
         // A key that is there.
         check(0, KeyRange::prefix(&primary_key(&table, 30)), all, &[]);
     }
-    let skip = Access::Locking(Locking { on_locked: OnLocked::Skip, ..Locking::UPDATE });
+    let skip = ReadMode::Locking(Locking { on_locked: OnLocked::Skip, ..Locking::UPDATE });
     check(0, KeyRange::all(), (Forward, skip, 2), &[5, 15]);
-    check(0, KeyRange::all(), (Forward, Access::Snapshot, usize::MAX), &[]);
+    check(0, KeyRange::all(), (Forward, ReadMode::Snapshot, usize::MAX), &[]);
 }
 
 #[test]
@@ -151,8 +152,8 @@ fn read_committed_keeps_nothing_out() {
     let mut reader = database.begin_with(Isolation::ReadCommitted, LONG);
     read(&mut reader, &table, 0, KeyRange::all(), (Direction::Forward, UPDATE, usize::MAX)).unwrap();
     reader.get_for_update(table.primary.tree(), &primary_key(&table, 35)).unwrap();
-    assert_eq!(kept_out(&database, &table, [5, 25, 55]), []);
-    assert_eq!(kept_out(&database, &table, [35]), [35], "the key itself is locked");
+    assert_eq!(blocked_inserts(&database, &table, [5, 25, 55]), []);
+    assert_eq!(blocked_inserts(&database, &table, [35]), [35], "the key itself is locked");
 }
 
 #[test]
@@ -163,10 +164,10 @@ fn a_key_without_row_is_kept_free_and_others_may_read_it_too() {
     let (mut first, mut second) = (database.begin(), database.begin());
     assert_eq!(first.get_for_update(tree, &key).unwrap(), None);
     assert_eq!(second.get_for_update(tree, &key).unwrap(), None);
-    assert_eq!(kept_out(&database, &table, [24, 25, 26]), [25]);
+    assert_eq!(blocked_inserts(&database, &table, [24, 25, 26]), [25]);
     drop(second);
     insert(&mut first, &table, 25).unwrap();
-    assert_eq!(kept_out(&database, &table, [24, 25, 26]), [25]);
+    assert_eq!(blocked_inserts(&database, &table, [24, 25, 26]), [25]);
     // A key that is there needs no range.
     assert!(first.get_for_update(tree, &primary_key(&table, 30)).unwrap().is_some());
     drop(first);
@@ -202,7 +203,7 @@ fn who_inserted_before_is_waited_for() {
             let mut reader = database.begin_with(Isolation::RepeatableRead, LONG);
             let how = (Direction::Forward, SHARE, usize::MAX);
             assert_eq!(read(&mut reader, &table, index, range(26, 36), how).unwrap(), [30]);
-            let locked = |on_locked| Access::Locking(Locking { on_locked, ..Locking::SHARE });
+            let locked = |on_locked| ReadMode::Locking(Locking { on_locked, ..Locking::SHARE });
             let skip = (Direction::Forward, locked(OnLocked::Skip), usize::MAX);
             assert_eq!(read(&mut reader, &table, index, range(15, 36), skip).unwrap(), [20, 30]);
             let fail = (Direction::Forward, locked(OnLocked::Fail), usize::MAX);
@@ -317,12 +318,12 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
         read(&mut branch, &table, 0, id_range(&table, 20, 30), (Direction::Forward, UPDATE, 9)).unwrap();
         insert(&mut branch, &table, 22).unwrap();
         branch.prepare().unwrap();
-        assert_eq!(kept_out(&database, &table, [19, 22, 25, 30]), [22, 25]);
+        assert_eq!(blocked_inserts(&database, &table, [19, 22, 25, 30]), [22, 25]);
     }
     for _ in 0..2 {
         let database = Database::open(&env.reboot(), options()).unwrap();
         let table = database.table("t");
-        assert_eq!(kept_out(&database, &table, [19, 22, 25, 30]), [22]);
+        assert_eq!(blocked_inserts(&database, &table, [19, 22, 25, 30]), [22]);
         let mut reader = database.begin();
         let how = (Direction::Forward, UPDATE, usize::MAX);
         let met = read(&mut reader, &table, BY_V, key_range(&table, BY_V, 215, 225), how);
@@ -333,9 +334,10 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
     let table = database.table("t");
     let query = QueryEvent::new(1, b"d", b"XA COMMIT X'78',X'',1");
     assert!(database.engine.finish_prepared(&xid, true, context(), &query, None).unwrap().is_some());
-    assert_eq!(kept_out(&database, &table, [19, 25, 30]), []);
+    assert_eq!(blocked_inserts(&database, &table, [19, 25, 30]), []);
     let mut reader = database.begin();
-    let found = rows(&mut reader, &table, 0, KeyRange::all(), Direction::Forward, Access::Snapshot).unwrap();
+    let found =
+        rows(&mut reader, &table, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot).unwrap();
     assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [22]);
     drop(reader);
     assert!(database.engine.locks().is_empty());

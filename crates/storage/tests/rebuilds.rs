@@ -2,9 +2,9 @@
 //! overlap and the power goes at any moment.
 //!
 //! All of it is done on one thread, in steps that the seed puts in order: begin a build, finish it,
-//! begin a checkpoint whose notes tell of its trees, finish that, log the statement. At each flush
-//! of a file of the store the seed may let other sessions do a step in the middle of whatever
-//! flushes: as other threads do.
+//! begin a checkpoint whose notes name its trees, finish that, log the statement. At each flush of
+//! a file of the store the seed may let other sessions do a step in the middle of whatever flushes:
+//! as other threads do.
 //!
 //! What must hold after a cut (C4 of `catalog.rs`): the trees of each statement in the log are
 //! named by the notes, or by the catalog in the store; they have all rows; every row that was
@@ -230,7 +230,7 @@ enum Stage {
     Built(u32, TreeBuilder),
     /// The trees are in tables.
     Finished(u32),
-    /// The notes tell of them.
+    /// The notes name them.
     Begun(u32, BegunCheckpoint),
     /// A checkpoint has the notes.
     Noted(u32),

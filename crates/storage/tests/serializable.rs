@@ -20,7 +20,7 @@ use database::{BY_U, BY_V, Database, Row, options, primary_key};
 use stdx::random::Random;
 use storage::lock::LockError;
 use storage::transaction::{
-    Access, Direction, Isolation, KeyRange, LockedRow, Locking, Transaction, TransactionError,
+    Direction, Isolation, KeyRange, LockedRow, Locking, ReadMode, Transaction, TransactionError,
 };
 
 const THREADS: u64 = 6;
@@ -30,7 +30,7 @@ const MARKER: i64 = 1000;
 /// What a transaction did, and saw.
 #[derive(Debug)]
 enum Act {
-    /// Looked at what has this value in an index (0: the id) from and up to.
+    /// Read the rows with a value in an index (0: the id) from and up to.
     Read {
         index: usize,
         from: i64,
@@ -75,7 +75,7 @@ fn read(
     database: &Database,
     transaction: &mut Transaction,
     random: &mut Random,
-    access: Access,
+    mode: ReadMode,
 ) -> Result<Act, TransactionError> {
     let index = [0, BY_U, BY_V][random.below(3) as usize];
     let from = random.below(IDS) as i64;
@@ -84,7 +84,7 @@ fn read(
     let limit = if random.chance(1, 3) { 1 + random.below(2) as usize } else { usize::MAX };
     let direction = if backward { Direction::Backward } else { Direction::Forward };
     let keys = range(database, index, from, to);
-    let mut scan = transaction.scan_index(&database.table("t"), index, keys, direction, access);
+    let mut scan = transaction.scan_index(&database.table("t"), index, keys, direction, mode);
     let mut found = Vec::new();
     while found.len() < limit && scan.next(transaction)? {
         let row = Row::from_image(scan.row());
@@ -116,13 +116,13 @@ fn act(
     database: &Database,
     transaction: &mut Transaction,
     random: &mut Random,
-    access: Access,
+    mode: ReadMode,
 ) -> Result<Vec<Act>, TransactionError> {
     let table = database.table("t");
     let id = random.below(IDS) as i64;
     let some = |random: &mut Random| random.below(IDS) as i64;
     match random.below(6) {
-        0..3 => Ok(vec![read(database, transaction, random, access)?]),
+        0..3 => Ok(vec![read(database, transaction, random, mode)?]),
         3 => {
             let row = Row::new(id, random.chance(2, 3).then(|| some(random)), some(random));
             match transaction.insert_row(&table, &row.image()) {
@@ -158,16 +158,16 @@ fn one_transaction(
     random: &mut Random,
 ) -> Result<Committed, TransactionError> {
     let mut transaction = database.begin_with(isolation, Duration::from_secs(60));
-    let access = transaction.plain_access(false);
+    let mode = transaction.plain_read_mode(false);
     let mut acts = Vec::new();
     for _ in 0..=random.below(4) {
         transaction.begin_statement(1_767_225_600, None);
-        let done = act(database, &mut transaction, random, access)?;
+        let done = act(database, &mut transaction, random, mode)?;
         transaction.end_statement();
         acts.extend(done);
         thread::yield_now();
     }
-    // Each leaves a row of its own, so that those that only read have a place in the log too.
+    // Each inserts a row of its own, so that those that only read have a position in the log too.
     transaction.begin_statement(1_767_225_600, None);
     transaction.insert_row(&database.table("t"), &Row::new(marker, None, marker).image())?;
     transaction.end_statement();

@@ -32,7 +32,7 @@ fn insert(database: &Database, ids: std::ops::Range<i64>) {
     }
 }
 
-/// Four checkpoints, and rows behind the last one. `is_purged`: the log does not go back to its
+/// Four checkpoints, and rows after the last one. `is_purged`: the log does not go back to its
 /// first file.
 fn stopped(is_purged: bool) -> Stopped {
     let env = SimEnv::new(1);

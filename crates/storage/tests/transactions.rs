@@ -1,4 +1,4 @@
-//! What a transaction sees, locks, refuses and leaves behind: one small story a test.
+//! What a transaction sees, locks, refuses and writes: one small story a test.
 #![allow(clippy::unwrap_used)]
 
 mod database;
@@ -14,7 +14,7 @@ use database::*;
 use env::SimEnv;
 use storage::lock::LockError;
 use storage::transaction::{
-    Access, Direction, Isolation, KeyRange, LockedRow, Locking, OnLocked, Transaction, TransactionError,
+    Direction, Isolation, KeyRange, LockedRow, Locking, OnLocked, ReadMode, Transaction, TransactionError,
 };
 use storage::{TableSchema, Value};
 
@@ -70,8 +70,8 @@ fn get(transaction: &mut Transaction, table: &TableSchema, id: i64) -> Option<Ro
     row.map(|image: Value| Row::from_image(&image))
 }
 
-fn ids(transaction: &mut Transaction, table: &Arc<TableSchema>, range: KeyRange, access: Access) -> Vec<i64> {
-    let seen = rows(transaction, table, 0, range, Direction::Forward, access).unwrap();
+fn ids(transaction: &mut Transaction, table: &Arc<TableSchema>, range: KeyRange, mode: ReadMode) -> Vec<i64> {
+    let seen = rows(transaction, table, 0, range, Direction::Forward, mode).unwrap();
     seen.into_iter().map(|row| row.id).collect()
 }
 
@@ -94,14 +94,14 @@ fn a_transaction_sees_its_snapshot_and_its_own_changes() {
     update(&mut writer, &table, 1, |row| row.v = 10).unwrap();
     delete(&mut writer, &table, 2).unwrap();
     assert_eq!(get(&mut writer, &table, 1).unwrap().v, 10);
-    assert_eq!(ids(&mut writer, &table, KeyRange::all(), Access::Snapshot), [1, 3]);
+    assert_eq!(ids(&mut writer, &table, KeyRange::all(), ReadMode::Snapshot), [1, 3]);
     let position = writer.commit().unwrap().unwrap().position;
     assert_eq!(database.engine.log().visible(), position);
-    assert_eq!(ids(&mut reader, &table, KeyRange::all(), Access::Snapshot), [1, 2, 3]);
+    assert_eq!(ids(&mut reader, &table, KeyRange::all(), ReadMode::Snapshot), [1, 2, 3]);
     assert_eq!(get(&mut reader, &table, 1).unwrap().v, 1);
     let mut later = database.begin();
     assert_eq!(later.snapshot().position(), position);
-    assert_eq!(ids(&mut later, &table, KeyRange::all(), Access::Snapshot), [1, 3]);
+    assert_eq!(ids(&mut later, &table, KeyRange::all(), ReadMode::Snapshot), [1, 3]);
 }
 
 #[test]
@@ -152,12 +152,12 @@ fn a_scan_by_an_index_meets_a_row_once_that_was_changed_over_a_newer_version() {
     delete(&mut transaction, &table, 3).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
         let mut seen =
-            rows(&mut transaction, &table, BY_U, KeyRange::all(), direction, Access::Snapshot).unwrap();
+            rows(&mut transaction, &table, BY_U, KeyRange::all(), direction, ReadMode::Snapshot).unwrap();
         seen.sort();
         assert_eq!(seen, [Row::new(1, Some(111), 1), Row::new(2, Some(22), 7)]);
     }
     transaction.rollback_to(before);
-    let seen = rows(&mut transaction, &table, BY_U, KeyRange::all(), Direction::Forward, Access::Snapshot);
+    let seen = rows(&mut transaction, &table, BY_U, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     assert_eq!(seen.unwrap(), [Row::new(1, Some(1), 1), Row::new(2, Some(2), 2), Row::new(3, Some(3), 3)]);
 }
 
@@ -227,8 +227,8 @@ fn an_update_never_meets_its_own_changes() {
             let mut transaction = database.begin();
             let mut changed = 0;
             statement(&mut transaction, |t| {
-                let access = Access::Locking(Locking::UPDATE);
-                let mut scan = t.scan_index(&table, index, KeyRange::all(), direction, access);
+                let mode = ReadMode::Locking(Locking::UPDATE);
+                let mut scan = t.scan_index(&table, index, KeyRange::all(), direction, mode);
                 while scan.next(t)? {
                     let before = scan.row().to_vec();
                     let mut row = Row::from_image(&before);
@@ -326,7 +326,7 @@ fn skip_locked_and_nowait() {
         holder.get_for_update(table.primary.tree(), &primary_key(&table, id)).unwrap();
     }
     let mut other = database.begin_with(Isolation::RepeatableRead, LONG);
-    let skip = Access::Locking(Locking { on_locked: OnLocked::Skip, ..Locking::UPDATE });
+    let skip = ReadMode::Locking(Locking { on_locked: OnLocked::Skip, ..Locking::UPDATE });
     assert_eq!(ids(&mut other, &table, KeyRange::all(), skip), [2, 4]);
     let by_v = rows(&mut other, &table, BY_V, KeyRange::all(), Direction::Backward, skip).unwrap();
     assert_eq!(by_v.iter().map(|row| row.id).collect::<Vec<_>>(), [4, 2]);
@@ -388,7 +388,7 @@ fn a_row_whose_lock_was_given_back_is_not_changed() {
 }
 
 #[test]
-fn a_transaction_that_grows_too_large_is_told_and_its_statement_taken_back() {
+fn a_transaction_that_grows_too_large_gets_an_error_and_its_statement_is_rolled_back() {
     let mut options = options();
     options.transaction_size_max = 100_000;
     let database = Database::with_table(&SimEnv::new(1), options);
@@ -440,7 +440,7 @@ fn a_range_is_scanned_both_ways_with_all_kinds_of_ends() {
                         upper: upper.clone().map(Into::into),
                     };
                     let mut seen: Vec<_> =
-                        rows(&mut transaction, &table, 0, range, direction, Access::Snapshot)
+                        rows(&mut transaction, &table, 0, range, direction, ReadMode::Snapshot)
                             .unwrap()
                             .into_iter()
                             .map(|row| row.id)
@@ -456,7 +456,7 @@ fn a_range_is_scanned_both_ways_with_all_kinds_of_ends() {
 }
 
 #[test]
-fn a_version_read_through_a_lock_is_waited_for_before_it_is_told() {
+fn a_version_read_through_a_lock_is_waited_for_before_it_is_returned() {
     let env = SimEnv::new(5);
     let database = Database::with_table(&env, options());
     let table = database.table("t");
@@ -479,8 +479,14 @@ fn a_version_read_through_a_lock_is_waited_for_before_it_is_told() {
     assert_eq!(Row::from_image(&row).v, 2);
     let position = reader.newest_read();
     assert!(position > database.engine.log().visible());
-    let scanned =
-        rows(&mut reader, &table, BY_V, KeyRange::all(), Direction::Forward, Access::Locking(Locking::SHARE));
+    let scanned = rows(
+        &mut reader,
+        &table,
+        BY_V,
+        KeyRange::all(),
+        Direction::Forward,
+        ReadMode::Locking(Locking::SHARE),
+    );
     assert_eq!(scanned.unwrap()[0].v, 2);
     env.release_syncs();
     database.engine.wait_visible(position).unwrap();

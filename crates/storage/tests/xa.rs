@@ -42,9 +42,9 @@ fn after(before: &Rows) -> Rows {
     rows
 }
 
-/// How far the client was told that it came.
+/// The last step that the client got an answer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
+enum Acknowledged {
     Nothing,
     Prepared,
     /// It asked for the end, without answer.
@@ -80,21 +80,21 @@ fn finish(database: &Database, commits: bool) -> Result<bool, TransactionError> 
     Ok(finished?.is_some())
 }
 
-fn live(env: &SimEnv, story: Story, before: &Rows) -> Told {
-    let mut told = Told::Nothing;
-    let Ok(database) = Database::open(env, options()) else { return told };
+fn live(env: &SimEnv, story: Story, before: &Rows) -> Acknowledged {
+    let mut acknowledged = Acknowledged::Nothing;
+    let Ok(database) = Database::open(env, options()) else { return acknowledged };
     if change(&database, before).is_err() {
-        return told;
+        return acknowledged;
     }
-    told = Told::Prepared;
+    acknowledged = Acknowledged::Prepared;
     if story.tidies && tidy(&database).is_none() {
-        return told;
+        return acknowledged;
     }
-    told = Told::Finishing;
+    acknowledged = Acknowledged::Finishing;
     if matches!(finish(&database, story.commits), Ok(true)) {
-        told = Told::Finished;
+        acknowledged = Acknowledged::Finished;
     }
-    told
+    acknowledged
 }
 
 /// Ends the log's file, and makes a checkpoint, so that the files before can go; `None` if the
@@ -107,22 +107,25 @@ fn tidy(database: &Database) -> Option<()> {
 }
 
 /// What is there after a restart; a prepared transaction is finished both ways, on copies.
-fn check(env: &SimEnv, story: Story, told: Told, before: &Rows) -> &'static str {
+fn check(env: &SimEnv, story: Story, acknowledged: Acknowledged, before: &Rows) -> &'static str {
     let rebooted = env.reboot();
     let is_prepared = {
         let database = Database::open(&rebooted, options()).unwrap();
         let rows = all_rows(&database, "t").unwrap();
         let is_prepared = !database.engine.prepared().is_empty();
         if !is_prepared {
-            assert!(told != Told::Prepared, "{story:?}: a prepared transaction was lost");
-            let is_done = told >= Told::Finishing && story.commits && rows != *before;
+            assert!(acknowledged != Acknowledged::Prepared, "{story:?}: a prepared transaction was lost");
+            let is_done = acknowledged >= Acknowledged::Finishing && story.commits && rows != *before;
             let expected = if is_done { after(before) } else { before.clone() };
-            assert_eq!(rows, expected, "{story:?} {told:?}");
-            assert!(told < Told::Finished || !story.commits || is_done, "{story:?}: a commit was lost");
+            assert_eq!(rows, expected, "{story:?} {acknowledged:?}");
+            assert!(
+                acknowledged < Acknowledged::Finished || !story.commits || is_done,
+                "{story:?}: a commit was lost"
+            );
             assert!(database.engine.locks().is_empty());
-            return if told >= Told::Finishing { "finished" } else { "gone" };
+            return if acknowledged >= Acknowledged::Finishing { "finished" } else { "gone" };
         }
-        assert!(told < Told::Finished, "{story:?}: it is prepared again after its end");
+        assert!(acknowledged < Acknowledged::Finished, "{story:?}: it is prepared again after its end");
         assert_eq!(rows, *before, "nobody sees it");
         check_locks(&database);
         // Once more, without anything of it in the log.
@@ -155,8 +158,8 @@ fn check_locks(database: &Database) {
     assert!(database.begin().get_for_update(table.primary.tree(), &primary_key(&table, 1)).is_ok());
 }
 
-/// The power is cut at each operation of the disk in turn, until the story ends before the cut
-/// comes.
+/// The power is cut at each operation of the disk, one after another, until the story ends before
+/// the cut comes.
 #[test]
 fn a_power_cut_at_any_moment_leaves_it_gone_prepared_or_finished() {
     let mut ends = BTreeMap::<&str, u32>::new();
@@ -167,11 +170,11 @@ fn a_power_cut_at_any_moment_leaves_it_gone_prepared_or_finished() {
             let env = SimEnv::new(cut);
             let before = prepare_table(&env);
             env.cut_at(cut);
-            let told = live(&env, story, &before);
-            let told_all = env.is_powered();
-            *ends.entry(check(&env, story, told, &before)).or_default() += 1;
-            if told_all {
-                assert_eq!(told, Told::Finished);
+            let acknowledged = live(&env, story, &before);
+            let survived = env.is_powered();
+            *ends.entry(check(&env, story, acknowledged, &before)).or_default() += 1;
+            if survived {
+                assert_eq!(acknowledged, Acknowledged::Finished);
                 break;
             }
         }

@@ -13,7 +13,7 @@ use binlog::row::RowImageBuilder;
 use smallvec::{SmallVec, smallvec};
 use storage::key::KeyBytes;
 use storage::schema::Index;
-use storage::transaction::{Access as Mode, Direction, IndexScan, KeyRange, LockedRow};
+use storage::transaction::{Direction, IndexScan, KeyRange, LockedRow, ReadMode};
 
 use crate::catalog::TableDef;
 use crate::error::{Diagnostics, Result, SqlError};
@@ -30,7 +30,7 @@ use crate::value::{Datum, image, store};
 /// A walk over a path's rows.
 pub struct Scan<'p> {
     plan: &'p Access,
-    mode: Mode,
+    mode: ReadMode,
     /// A single row at most: its primary key, until it was looked up.
     point: Option<Vec<u8>>,
     ranges: KeyRanges,
@@ -68,7 +68,7 @@ impl<'p> Scan<'p> {
     pub fn new(plan: &'p Access) -> Self {
         Scan {
             plan,
-            mode: Mode::Snapshot,
+            mode: ReadMode::Snapshot,
             point: None,
             ranges: KeyRanges::new(),
             next_range: 0,
@@ -84,11 +84,11 @@ impl<'p> Scan<'p> {
     pub fn open(&mut self, cx: &mut Context, frame: &Frame) -> Result<()> {
         let autocommit = !cx.transaction().explicit;
         self.mode = match self.plan.locking {
-            Some(locking) => Mode::Locking(locking),
-            None => cx.transaction().engine.plain_access(autocommit),
+            Some(locking) => ReadMode::Locking(locking),
+            None => cx.transaction().engine.plain_read_mode(autocommit),
         };
         // A row that is to be locked is looked up.
-        self.covered = self.plan.covering.is_some() && self.mode == Mode::Snapshot;
+        self.covered = self.plan.covering.is_some() && self.mode == ReadMode::Snapshot;
         self.scan = None;
         self.next_range = 0;
         self.ranges.clear();
@@ -103,7 +103,7 @@ impl<'p> Scan<'p> {
         let mut made = Ranges::new(cx, frame, self.plan);
         made.make()?;
         let Ranges { point, mut ranges, is_exact, .. } = made;
-        if is_exact && point.is_none() && (path.index == 0 || self.mode == Mode::Snapshot) {
+        if is_exact && point.is_none() && (path.index == 0 || self.mode == ReadMode::Snapshot) {
             self.settled = self.plan.settled();
         }
         if path.direction == Direction::Backward {
@@ -125,7 +125,7 @@ impl<'p> Scan<'p> {
                 if self.has_lock() || self.wait_for_row(cx, frame)? {
                     return Ok(true);
                 }
-            } else if matches!(self.mode, Mode::Locking(_)) && self.has_lock() {
+            } else if matches!(self.mode, ReadMode::Locking(_)) && self.has_lock() {
                 cx.transaction().engine.reject_row(lock);
             }
         }
@@ -261,11 +261,11 @@ impl<'p> Scan<'p> {
         let tree = self.plan.table.schema.primary.tree();
         let engine = &mut cx.transaction().engine;
         let row = match self.mode {
-            Mode::Locking(locking) => match engine.get_locked(tree, key, locking)? {
+            ReadMode::Locking(locking) => match engine.get_locked(tree, key, locking)? {
                 LockedRow::Locked { row, .. } => row,
                 LockedRow::Skipped => None,
             },
-            Mode::Snapshot | Mode::Newest => engine.get(tree, key)?,
+            ReadMode::Snapshot | ReadMode::Newest => engine.get(tree, key)?,
         };
         cx.count(Counter::HandlerReadKey);
         cx.examined.rows += u64::from(row.is_some());
@@ -371,7 +371,7 @@ impl<'a> Ranges<'a> {
             }
             if let Some(raw) = last {
                 index.encode_part(parts, raw, key).map_err(SqlError::internal)?;
-                narrowed.upper = KeyRange::behind(key);
+                narrowed.upper = KeyRange::prefix_end(key);
             }
             self.ranges.push(narrowed);
         }

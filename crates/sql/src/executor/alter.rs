@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use binlog::event::QueryEvent;
 use storage::TreeId;
-use storage::transaction::{Access, Direction, KeyRange};
+use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use crate::ast::{IN_ORDER, Span, Statement, StatementKind};
 use crate::catalog::computed::Computed;
@@ -132,7 +132,7 @@ impl Counting {
 pub(super) fn largest_number(cx: &mut Context, table: &Arc<TableDef>) -> Result<Option<u64>> {
     let Some((index, direction)) = counting_index(table) else { return Ok(None) };
     let mut reader = cx.scratch_transaction();
-    let mut scan = reader.scan_index(&table.schema, index, KeyRange::all(), direction, Access::Snapshot);
+    let mut scan = reader.scan_index(&table.schema, index, KeyRange::all(), direction, ReadMode::Snapshot);
     let has_rows = scan.next(&mut reader)?;
     Ok(Some(if has_rows { counted_value(table, scan.row()).unwrap_or(0) } else { 0 }))
 }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use storage::transaction::{Access, Direction, KeyRange};
+use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::{alter, insert};
 use crate::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery};
@@ -114,7 +114,7 @@ pub(super) fn log(
     transaction.define(&event, &records);
     let mut reader = cx.scratch_transaction();
     let mut scan =
-        reader.scan_index(&filled.schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+        reader.scan_index(&filled.schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     let mut rows = 0_u64;
     while scan.next(&mut reader)? {
         rows += 1;

@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use storage::TreeId;
-use storage::transaction::{Access, Direction, KeyRange};
+use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::{Done, ROWS, ddl, in_statement};
 use crate::admin::listing::{Listing, cells, text};
@@ -217,7 +217,8 @@ fn each_entry(
     mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let Some(tree) = table.schema.index(index).map(storage::schema::Index::tree) else { return Ok(()) };
-    let mut scan = cx.transaction().engine.scan(tree, KeyRange::all(), Direction::Forward, Access::Snapshot);
+    let mut scan =
+        cx.transaction().engine.scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     let mut steps = 0_u64;
     while scan.next(&mut cx.transaction().engine)? {
         each(scan.key(), scan.value())?;

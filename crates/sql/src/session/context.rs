@@ -129,7 +129,7 @@ pub struct Context {
     /// What BINLOG statements have said of the log that they come from.
     pub(crate) log_reader: crate::executor::row_events::LogReader,
     /// Memory of the last transaction for the next one.
-    pub(super) transaction_memory: storage::transaction::Memory,
+    pub(super) transaction_memory: storage::transaction::TransactionBuffers,
     /// Memory for the key of a row that is looked up.
     pub(crate) key_memory: Vec<u8>,
     /// Memory for the key and the values of a row that is to be sorted.
@@ -228,7 +228,7 @@ impl Context {
             parameters: Vec::new(),
             query_attributes: Vec::new(),
             log_reader: None,
-            transaction_memory: storage::transaction::Memory::default(),
+            transaction_memory: storage::transaction::TransactionBuffers::default(),
             key_memory: Vec::new(),
             sort_buffers: Default::default(),
             resting_frames: RestingFrames::default(),

@@ -116,7 +116,7 @@ impl Context {
             gtid: self.owned_gtid(),
         };
         let mut engine = self.database.engine().begin(self.interrupt.clone(), options);
-        engine.use_memory(std::mem::take(&mut self.transaction_memory));
+        engine.reuse_buffers(std::mem::take(&mut self.transaction_memory));
         self.transaction = Some(Open {
             engine,
             explicit,

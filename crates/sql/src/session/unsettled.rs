@@ -51,7 +51,7 @@ impl Unsettled {
     /// neither block nor panic.
     pub fn leave(self, witness: impl FnOnce(Result<()>) + Send + 'static) {
         match self.0 {
-            Kind::Commit { pending, tables, pass } => pending.leave(move |outcome| {
+            Kind::Commit { pending, tables, pass } => pending.on_complete(move |outcome| {
                 drop((tables, pass));
                 witness(outcome.map(drop).map_err(Into::into));
             }),

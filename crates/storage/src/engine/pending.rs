@@ -1,5 +1,5 @@
-//! A commit between the log's queue and its outcome: what the log's leader does for it, and what
-//! its session does then. The steps are those of the engine's story.
+//! A commit from the log's queue to its outcome: what the log's leader does for it, and what its
+//! session does afterwards. The steps are those of `engine.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,34 +9,35 @@ use binlog::position::LogPosition;
 
 use super::{EngineStatus, Shared};
 use crate::batch::WriteBatch;
-use crate::large::Ready;
+use crate::large::CommitChanges;
 use crate::lock::TransactionLocks;
 use crate::store::{GapsDue, Store};
 use crate::temporary::Temporary;
 use crate::transaction::TransactionError;
 
-/// A transaction on its way through the log's queue. Its place is fixed when it, or one behind it,
-/// is waited for.
+/// A transaction in the log's queue. Its position is assigned when somebody waits for it or for a
+/// later one.
 #[must_use = "a commit is acknowledged by waiting for it"]
 pub struct PendingCommit {
     pub(super) ticket: Ticket,
-    /// Released when the ticket is there: too many for the leader.
+    /// Locks that the session releases after its ticket returns: too many for the leader.
     pub(super) late_locks: Option<Box<TransactionLocks>>,
     pub(super) shared: Arc<Shared>,
-    /// The gaps that it is to learn.
+    /// Deleted keys around which it records gaps (`gaps.rs`).
     pub(super) learn: Option<Box<(Arc<Store>, GapsDue)>>,
     /// What it changed in temporary trees.
     pub(super) temporary: Option<Box<(Arc<Temporary>, WriteBatch)>>,
 }
 
 impl PendingCommit {
-    /// Has changes of temporary trees made once the rest is in the log.
+    /// Applies `batch` to the temporary tables once the logged changes are committed.
     pub(crate) fn with_temporary(mut self, temporary: Arc<Temporary>, batch: WriteBatch) -> Self {
         self.temporary = Some(Box::new((temporary, batch)));
         self
     }
 
-    /// Steps 2 to 4: what the transaction has become in the log, once it is published.
+    /// Steps 2 to 4: waits until the log has published the transaction, and returns its position
+    /// and GTID.
     pub fn wait(self) -> Result<Committed, TransactionError> {
         let outcome = self.ticket.wait();
         drop(self.late_locks);
@@ -51,17 +52,17 @@ impl PendingCommit {
         Ok(committed)
     }
 
-    /// As [`PendingCommit::wait`], but without sleeping: `witness` is called once, here or by
-    /// whoever makes the transaction durable. See [`Ticket::leave`].
-    pub fn leave(self, witness: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static) {
+    /// As [`PendingCommit::wait`], but does not block: `complete` is called once, either here or by
+    /// the thread that makes the transaction durable. See [`Ticket::leave`].
+    pub fn on_complete(self, complete: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static) {
         if self.late_locks.is_some() || self.learn.is_some() || self.temporary.is_some() {
-            // Work that nobody should do in the middle of the log's.
-            return witness(self.wait());
+            // The log's leader must not do this work for the session: block instead.
+            return complete(self.wait());
         }
         let shared = self.shared;
         self.ticket.leave(move |outcome| {
             count(&shared.status, &outcome);
-            witness(outcome.map_err(TransactionError::from));
+            complete(outcome.map_err(TransactionError::from));
         });
     }
 }
@@ -78,13 +79,13 @@ fn count(status: &EngineStatus, outcome: &Result<Committed, CommitError>) {
 pub(super) struct Apply {
     pub(super) store: Arc<Store>,
     pub(super) shared: Arc<Shared>,
-    pub(super) changes: Ready,
+    pub(super) changes: CommitChanges,
     pub(super) locks: Option<TransactionLocks>,
 }
 
 impl CommitHook for Apply {
     fn ordered(&mut self, position: LogPosition) {
-        self.store.write_ready(&mut self.changes, position);
+        self.store.write_changes(&mut self.changes, position);
         self.shared.applied.store(position.to_u64(), Ordering::Release);
         self.locks = None; // released only now (Y2)
     }

@@ -7,7 +7,7 @@
 //!   `00 00` at the end. What ends first sorts first.
 //! - `PadSpace` (other `_bin` collations): strings compare as if padded with endless spaces, so
 //!   `'a' = 'a '` and `'a\t' < 'a'`. Trailing spaces are cut. What a space, or the end, sorts
-//!   against depends on what follows the run of spaces it begins, so that is written behind it:
+//!   against depends on what follows the run of spaces it begins, so that is written after it:
 //!   `20 01` if the run is followed by a byte below 20, `20 02` at the end, `20 03` if by a byte
 //!   above. (Padding in fixed chunks, as others do it, makes short strings long.)
 //! - `Weights`: a collation's weights, in a form without zeros that whoever has the tables defines,

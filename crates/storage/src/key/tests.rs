@@ -231,7 +231,7 @@ fn keys_compare_as_their_values() {
 #[derive(Debug)]
 struct Sample {
     ordinals: Vec<Ordinal>,
-    /// The secondary key without the primary key behind it.
+    /// The secondary key without the primary key after it.
     key: Vec<u8>,
 }
 
@@ -321,8 +321,8 @@ fn rows_that_do_not_fit_their_schema_are_errors() {
 }
 
 #[test]
-fn the_key_behind_a_prefix() {
-    assert_eq!(behind_prefix(b"ab").as_deref(), Some(b"ac".as_slice()));
-    assert_eq!(behind_prefix(b"a\xff\xff").as_deref(), Some(b"b".as_slice()));
-    assert_eq!(behind_prefix(b"\xff"), None);
+fn the_successor_of_a_prefix() {
+    assert_eq!(prefix_successor(b"ab").as_deref(), Some(b"ac".as_slice()));
+    assert_eq!(prefix_successor(b"a\xff\xff").as_deref(), Some(b"b".as_slice()));
+    assert_eq!(prefix_successor(b"\xff"), None);
 }

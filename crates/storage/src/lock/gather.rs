@@ -1,40 +1,40 @@
-//! Sessions that change one row over and over gather on one processor.
+//! Hot-row placement: threads that hand one row lock to each other run on one processor.
 //!
-//! They go from hand to hand, each for some microseconds. Most of an update's time would be the way
-//! to the next session: another processor has to be woken, or is busy, and finds what the row's
-//! changes touch in the first one's cache. On one processor the next in line runs as soon as the
-//! one before waits for its client (`docs/decisions/2026-11-22-hot-row-sessions-on-one-cpu.md`).
+//! Such locks are held for some microseconds, and the hand-off dominates: waking the next waiter on
+//! another processor, whose caches lack the row, costs more than the update. On one processor the
+//! next waiter runs as soon as the one before it waits for its client
+//! (`docs/decisions/2026-11-22-hot-row-sessions-on-one-cpu.md`).
 //!
 //! (G1) A thread gathers if its transactions' first lock was the same one [`OFTEN`] times one after
 //!      the other, others waited for it too, and each handed it on within [`QUICK`]: so they do
 //!      nothing of length while they hold it, and little before.
 //! (G2) All who wait for that lock gather where the first of them happened to run. The system moves
 //!      others away from there.
-//! (G3) A thread is free again when [`IDLE`] statements came without such a wait, when one turns
-//!      out to be long, when it waits for another lock, and at its end. Nothing but time depends on
-//!      where it runs.
+//! (G3) A thread is unpinned after [`IDLE`] statements without such a wait, when a statement is
+//!      long, when it waits for another lock, and at its end. Nothing but time depends on where it
+//!      runs.
 
 use env::processor::{self, Stay};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Waits for the same lock before a thread stays. It is moved once then, which costs as much as a
-/// few waits.
+/// Waits for the same lock before a thread is pinned. It is moved once then, which costs as much as
+/// a few waits.
 const OFTEN: u32 = 4;
-/// Statements without a wait for it before it is free again.
+/// Statements without a wait for that lock before a thread is unpinned.
 const IDLE: u32 = 32;
-/// A lock's way from one to the next, at most: a client's next command takes longer.
+/// The longest hand-off of a lock that counts as quick: a client's next command takes longer.
 const QUICK: Duration = Duration::from_micros(100);
-/// Others in front of a waiter, at least: the holder and one who waits.
+/// The fewest others before a waiter: the holder and one waiter.
 const AHEAD: usize = 2;
 
-/// Where the waiters of each shard's hot lock are.
+/// On which processor the waiters of each shard's hot lock run.
 #[derive(Debug)]
 pub(super) struct Gathering {
     is_off: AtomicBool,
     /// The number of a processor, [`NOWHERE`] at first.
-    places: Box<[AtomicUsize]>,
+    processors: Box<[AtomicUsize]>,
 }
 
 const NOWHERE: usize = usize::MAX;
@@ -50,28 +50,28 @@ pub(super) struct Wait {
     pub(super) ahead: usize,
 }
 
-/// A thread's part.
+/// A thread's recent waits, and where it is pinned.
 struct Habit {
-    /// What it waited for last, and how often running it was quick.
+    /// The lock that it waited for last, and how many quick hand-offs of it came in a row.
     lock: u64,
     often: u32,
-    /// Statements since, while it stays.
+    /// Statements since, while it is pinned.
     idle: u32,
-    /// How often the present statement was asked whether it goes on, while the thread stays.
+    /// How often the present statement was asked whether it goes on, while the thread is pinned.
     asked: u32,
-    stay: Option<Stay>,
+    pinned: Option<Stay>,
 }
 
 thread_local! {
-    /// True if the thread stays somewhere, to be asked at each statement.
-    static STAYS: Cell<bool> = const { Cell::new(false) };
-    static HABIT: RefCell<Habit> = const { RefCell::new(Habit { lock: 0, often: 0, idle: 0, asked: 0, stay: None }) };
+    /// True if the thread is pinned; read at each statement.
+    static PINNED: Cell<bool> = const { Cell::new(false) };
+    static HABIT: RefCell<Habit> = const { RefCell::new(Habit { lock: 0, often: 0, idle: 0, asked: 0, pinned: None }) };
 }
 
 impl Gathering {
     pub(super) fn new(shards: usize) -> Gathering {
-        let places = (0..shards).map(|_| AtomicUsize::new(NOWHERE)).collect();
-        Gathering { is_off: AtomicBool::new(false), places }
+        let processors = (0..shards).map(|_| AtomicUsize::new(NOWHERE)).collect();
+        Gathering { is_off: AtomicBool::new(false), processors }
     }
 
     /// Whether waiters gather from now on (`duramen_gather_hot_rows`).
@@ -79,14 +79,15 @@ impl Gathering {
         self.is_off.store(!is_on, Relaxed);
     }
 
-    /// The thread is about to sleep; true if it has just moved to where the others are.
+    /// The thread is about to sleep; true if it has just been moved to the other waiters'
+    /// processor.
     pub(super) fn before(&self, wait: &Wait) -> bool {
         HABIT.with_borrow_mut(|habit| {
             if wait.is_first && wait.lock == habit.lock && !self.is_off.load(Relaxed) {
-                return habit.often >= OFTEN && habit.stay_at(&self.places[wait.shard]);
+                return habit.often >= OFTEN && habit.pin_to(&self.processors[wait.shard]);
             }
             habit.lock = wait.lock;
-            habit.leave();
+            habit.unpin();
             false
         })
     }
@@ -106,37 +107,37 @@ impl Gathering {
 
 impl Habit {
     /// True if it moved.
-    fn stay_at(&mut self, place: &AtomicUsize) -> bool {
+    fn pin_to(&mut self, place: &AtomicUsize) -> bool {
         let here = processor::current();
         let there = match place.load(Relaxed) {
             NOWHERE => here,
             there => there,
         };
-        if self.stay.as_ref().is_some_and(|stay| stay.processor() == there) {
+        if self.pinned.as_ref().is_some_and(|stay| stay.processor() == there) {
             return false;
         }
-        self.stay = None;
-        // Or here: the other processor may have been taken from the program since.
-        self.stay = Stay::on(there).or_else(|| Stay::on(here));
-        place.store(self.stay.as_ref().map_or(NOWHERE, Stay::processor), Relaxed);
+        self.pinned = None;
+        // Or here: the process may have lost the other processor since.
+        self.pinned = Stay::on(there).or_else(|| Stay::on(here));
+        place.store(self.pinned.as_ref().map_or(NOWHERE, Stay::processor), Relaxed);
         self.idle = 0;
-        STAYS.set(self.stay.is_some());
-        self.stay.is_some()
+        PINNED.set(self.pinned.is_some());
+        self.pinned.is_some()
     }
 
-    fn leave(&mut self) {
-        (self.stay, self.often, self.asked) = (None, 0, 0);
-        STAYS.set(false);
+    fn unpin(&mut self) {
+        (self.pinned, self.often, self.asked) = (None, 0, 0);
+        PINNED.set(false);
     }
 }
 
 /// A statement of this thread's session has ended.
 pub(super) fn statement_ended() {
-    if STAYS.get() {
+    if PINNED.get() {
         HABIT.with_borrow_mut(|habit| {
             (habit.idle, habit.asked) = (habit.idle + 1, 0);
             if habit.idle > IDLE {
-                habit.leave();
+                habit.unpin();
             }
         });
     }
@@ -145,12 +146,12 @@ pub(super) fn statement_ended() {
 /// The statement of this thread's session was asked whether it goes on, as it is after some
 /// hundreds of rows.
 pub(super) fn goes_on() {
-    if STAYS.get() {
+    if PINNED.get() {
         HABIT.with_borrow_mut(|habit| {
             habit.asked += 1;
             // Rows are counted from statement to statement: the first time may be a short one's.
             if habit.asked > 1 {
-                habit.leave();
+                habit.unpin();
             }
         });
     }
@@ -176,14 +177,14 @@ mod tests {
         moved
     }
 
-    /// Runs on a thread of its own that stays already, for lock 1.
+    /// Runs on a thread of its own that is pinned already, for lock 1.
     fn gathered(test: impl FnOnce(&Gathering) + Send) {
         thread::scope(|scope| {
             scope.spawn(|| {
                 let gathering = Gathering::new(8);
                 let moved: Vec<_> = (0..=OFTEN + 2).map(|_| statement(&gathering, &wait(1), QUICK)).collect();
                 let expected: Vec<_> = (0..=OFTEN + 2).map(|n| n == OFTEN).collect();
-                assert_eq!((moved, STAYS.get()), (expected, true));
+                assert_eq!((moved, PINNED.get()), (expected, true));
                 test(&gathering);
             });
         });
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn who_waits_for_the_same_lock_over_and_over_stays_where_the_first_one_is() {
         gathered(|gathering| {
-            let place = gathering.places[3].load(Relaxed);
+            let place = gathering.processors[3].load(Relaxed);
             assert_eq!(processor::current(), place);
             thread::scope(|scope| {
                 scope.spawn(|| {
@@ -209,9 +210,9 @@ mod tests {
     fn it_is_free_after_statements_that_do_not_wait() {
         gathered(|_| {
             (1..IDLE).for_each(|_| statement_ended());
-            assert!(STAYS.get());
+            assert!(PINNED.get());
             statement_ended();
-            assert!(!STAYS.get());
+            assert!(!PINNED.get());
         });
     }
 
@@ -221,9 +222,9 @@ mod tests {
             goes_on();
             statement_ended();
             goes_on();
-            assert!(STAYS.get(), "once each");
+            assert!(PINNED.get(), "once each");
             goes_on();
-            assert!(!STAYS.get());
+            assert!(!PINNED.get());
         });
     }
 
@@ -231,11 +232,11 @@ mod tests {
     fn it_is_free_when_it_waits_for_something_else() {
         gathered(|gathering| {
             gathering.before(&wait(2));
-            assert!(!STAYS.get());
+            assert!(!PINNED.get());
         });
         gathered(|gathering| {
             gathering.before(&Wait { is_first: false, ..wait(1) });
-            assert!(!STAYS.get());
+            assert!(!PINNED.get());
         });
     }
 
@@ -244,7 +245,7 @@ mod tests {
         gathered(|gathering| {
             gathering.set(false);
             assert!(!(0..20).any(|_| statement(gathering, &wait(1), QUICK)));
-            assert!(!STAYS.get());
+            assert!(!PINNED.get());
         });
     }
 
@@ -260,9 +261,9 @@ mod tests {
     #[test]
     fn a_place_that_is_gone_is_found_anew() {
         gathered(|gathering| {
-            gathering.places[3].store(NOWHERE - 1, Relaxed);
+            gathering.processors[3].store(NOWHERE - 1, Relaxed);
             assert!(statement(gathering, &wait(1), QUICK));
-            assert_eq!(processor::current(), gathering.places[3].load(Relaxed));
+            assert_eq!(processor::current(), gathering.processors[3].load(Relaxed));
         });
     }
 }

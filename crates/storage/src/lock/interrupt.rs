@@ -25,9 +25,9 @@ pub enum Killed {
 pub(super) enum Outcome {
     /// The lock is held now.
     Granted,
-    /// The wait was part of a circle and gave way.
+    /// The waiter was the victim of a deadlock.
     Deadlock,
-    /// Timeout, KILL or abort: the waiter left by itself.
+    /// Timeout, KILL or abort: the waiter left the queue by itself.
     GivenUp,
 }
 
@@ -76,7 +76,7 @@ impl Interrupt {
     }
 
     /// As [`Interrupt::killed`], for the session's own thread to ask now and then while a statement
-    /// goes on: it leaves the processor of a hot row's sessions (`gather.rs`).
+    /// goes on: a long statement also unpins the thread (`gather.rs`).
     pub fn killed_at_work(&self) -> Option<Killed> {
         gather::goes_on();
         self.killed()
@@ -123,8 +123,8 @@ impl Interrupt {
         *self.wait.lock() = None;
     }
 
-    /// Tells the outcome; by whoever takes the waiter out of its queue, exactly once a wait. Wakes
-    /// nobody yet.
+    /// Sets the outcome; called once for each wait by the thread that takes the waiter out of its
+    /// queue. Wakes nobody yet.
     pub(super) fn resolve(&self, outcome: Outcome) {
         let before = self.wait.lock().replace(outcome);
         assert_eq!(before, None, "a lock wait ended twice");

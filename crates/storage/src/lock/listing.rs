@@ -1,7 +1,7 @@
-//! Who holds what and who waits for it, for people who look (`performance_schema.data_locks`).
+//! Lists the locks held and waited for, for `performance_schema.data_locks`.
 //!
 //! A shard's latch is held for [`LISTED_AT_ONCE`] entries at a time, and none while the caller
-//! looks at them: what is listed is no picture of one moment, and commits go on meanwhile.
+//! processes them: the list is no consistent snapshot, and commits go on meanwhile.
 
 use env::UnixMicros;
 

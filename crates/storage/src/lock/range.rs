@@ -1,24 +1,25 @@
-//! Range locks: what keeps new rows out of a range that was read under locks.
+//! Range locks, the counterpart of InnoDB's gap locks: they keep new rows out of a range that was
+//! read under locks.
 //!
-//! 1. read    A locking scan lists the range that it is going to read under its transaction, and
-//!    learns who has put a key there already and not ended: it waits for them, for theirs are the
-//!    rows that it would miss. Only then it reads.
-//! 2. insert  Whoever is about to put a row, or an index entry, to a key looks whether the key lies
-//!    in another's range. If so it waits for that transaction's end, without the key's lock, and
-//!    tries again; else it notes the key. While nobody has a range in the tree that is the load of
-//!    a counter and the note.
+//! 1. read A locking scan registers the range that it is going to read, and gets the open
+//!    transactions that have put a key into it: it waits for them, for theirs are the rows that it
+//!    would miss. Only then it reads.
+//! 2. insert A transaction that is about to insert a row, or an index entry, checks whether its key
+//!    lies in another's range. If so it waits for that transaction's end, without the key's lock,
+//!    and tries again; else it notes the key. While nobody has a range in the tree that is the load
+//!    of a counter and the note.
 //! 3. wait    Every transaction that has a range or a note holds a key of its own, its *name*,
 //!    exclusively. To wait for its end is to ask for that key: so these waits are waits for row
-//!    locks, with their queue, timeout, circles and KILL.
+//!    locks, with their queue, timeout, deadlock detection and KILL.
 //! 4. release Ranges and notes go before the locks do, all together.
 //!
 //! Ranges exclude inserts only: any number of transactions may have the same one. If two of them
 //! insert into it, each waits for the other, and one gives way (1213), as with InnoDB's gap locks.
 //!
-//! (R1) Of a range and an insert into it exactly one is told of the other. The reader raises the
-//!      tree's counter before it looks into a transaction's notes, and notes are written under the
-//!      latch under which the counter was read as zero. With a counter above zero both sides work
-//!      under the latch of the tree's ranges.
+//! (R1) Of a range and an insert into it exactly one finds the other. The reader raises the tree's
+//!      counter before it reads a transaction's notes, and notes are written under the latch under
+//!      which the counter was read as zero. With a counter above zero both sides work under the
+//!      latch of the tree's ranges.
 //! (R2) A key is noted before its row is in the write set, and the note stays until the row is in
 //!      the store or the transaction is rolled back. So who finds neither note nor row, having
 //!      listed the range, will never find the row.
@@ -48,7 +49,7 @@ const TREE_SHARDS: usize = 64;
 const WRITER_SHARDS: usize = 8;
 /// Noted keys are sorted in runs of so many.
 const RUN: usize = 256;
-/// What a note takes beside its key, in bytes.
+/// What a note takes in addition to its key, in bytes.
 const NOTE_LEN: usize = size_of::<Note>();
 
 /// A range of keys: from `lower` up to, not including, `upper`; `None` is the end of the tree.
@@ -56,7 +57,7 @@ const NOTE_LEN: usize = size_of::<Note>();
 pub struct Span {
     /// The first key.
     pub lower: Vec<u8>,
-    /// The first key behind.
+    /// The first key after the range.
     pub upper: Option<Vec<u8>>,
 }
 
@@ -90,14 +91,14 @@ impl Span {
     }
 
     /// Grows to take in a range that doesn't begin before it.
-    fn join(&mut self, next: Span) {
+    fn extend(&mut self, next: Span) {
         if self.upper.is_some() && next.upper.as_ref().is_none_or(|upper| Some(upper) > self.upper.as_ref()) {
             self.upper = next.upper;
         }
     }
 }
 
-/// The least key behind `key`.
+/// The least key after `key`.
 fn successor(key: &[u8]) -> Vec<u8> {
     let mut next = Vec::with_capacity(key.len() + 1);
     next.extend_from_slice(key);
@@ -115,14 +116,14 @@ impl Spans {
         let first = self.0.partition_point(|s| s.upper.as_ref().is_some_and(|upper| *upper < span.lower));
         let touches = |s: &Span| span.upper.as_ref().is_none_or(|upper| s.lower <= *upper);
         let count = self.0[first..].iter().take_while(|s| touches(s)).count();
-        let mut joined = span;
+        let mut merged = span;
         for mut other in self.0.drain(first..first + count) {
-            if other.lower < joined.lower {
-                std::mem::swap(&mut other, &mut joined);
+            if other.lower < merged.lower {
+                std::mem::swap(&mut other, &mut merged);
             }
-            joined.join(other);
+            merged.extend(other);
         }
-        self.0.insert(first, joined);
+        self.0.insert(first, merged);
         if self.0.len() > SPANS_MAX {
             self.halve();
         }
@@ -132,7 +133,7 @@ impl Spans {
         let spans = std::mem::take(&mut self.0);
         for (number, span) in spans.into_iter().enumerate() {
             match self.0.last_mut() {
-                Some(last) if number % 2 == 1 => last.join(span),
+                Some(last) if number % 2 == 1 => last.extend(span),
                 _ => self.0.push(span),
             }
         }
@@ -144,8 +145,8 @@ impl Spans {
     }
 }
 
-/// The keys at which a transaction has put rows or entries: sorted in runs when they are looked
-/// into. A few need no memory of their own.
+/// The keys at which a transaction has put rows or entries, sorted in runs when they are read.
+/// Inline capacity: a few keys need no allocation.
 #[derive(Debug, Default)]
 struct Notes {
     bytes: SmallVec<[u8; 96]>,
@@ -174,19 +175,19 @@ impl Notes {
         self.bytes.extend_from_slice(key);
     }
 
-    /// Readers pay for the order, not writers.
+    /// Sorts what was added since: readers pay for the order, not writers.
     fn meets(&mut self, tree: TreeId, span: &Span) -> bool {
         let bytes = &self.bytes;
         let (runs, _) = self.keys.as_chunks_mut::<RUN>();
         runs[self.sorted..].iter_mut().for_each(|run| run.sort_unstable_by_key(|note| note.key(bytes)));
         self.sorted = runs.len();
-        let (runs, rest) = self.keys.as_chunks::<RUN>();
+        let (runs, unsorted) = self.keys.as_chunks::<RUN>();
         let within = |note: &Note| note.tree == tree && span.contains(note.key(&self.bytes).1);
         let run_meets = |run: &[Note; RUN]| {
             let first = run.partition_point(|note| note.key(&self.bytes) < (tree, span.lower.as_slice()));
             run.get(first).is_some_and(within)
         };
-        rest.iter().any(within) || runs.iter().any(run_meets)
+        unsorted.iter().any(within) || runs.iter().any(run_meets)
     }
 }
 
@@ -316,10 +317,10 @@ impl Ranges {
 
 impl TransactionLocks {
     /// Keeps others from inserting into a range of a tree until the transaction ends, and waits for
-    /// those who have, so that the range can be read. With [`WaitPolicy::NoWait`] it is kept too,
-    /// but they are not waited for.
+    /// the open transactions that have inserted into it, so that the range can be read. With
+    /// [`WaitPolicy::NoWait`] the range is locked too, but they are not waited for.
     pub fn lock_range(&mut self, tree: TreeId, span: Span, policy: WaitPolicy) -> Result<(), LockError> {
-        self.take_name()?;
+        self.lock_name()?;
         let (first, writers) = self.manager.ranges.add(self.owner, tree, span);
         if first {
             self.range_trees.push(tree);
@@ -343,7 +344,7 @@ impl TransactionLocks {
     /// Before the first [`Self::enter_ranges`].
     pub fn begin_writing(&mut self) -> Result<(), LockError> {
         if self.writer.is_none() {
-            self.take_name()?;
+            self.lock_name()?;
             let writer = Arc::new(Writer { owner: self.owner, notes: Mutex::default() });
             self.manager.ranges.writers(self.owner).lock().push(writer.clone());
             self.writer = Some(writer);
@@ -374,9 +375,9 @@ impl TransactionLocks {
         Ok(())
     }
 
-    /// Takes the key by which others wait for the transaction's end. Nobody else asks for it
+    /// Locks the key by which others wait for the transaction's end. Nobody else asks for it
     /// before.
-    fn take_name(&mut self) -> Result<(), LockError> {
+    fn lock_name(&mut self) -> Result<(), LockError> {
         if self.writer.is_none() && self.range_trees.is_empty() {
             self.lock(NAMES, &self.owner.0.to_be_bytes(), LockMode::Exclusive, WaitPolicy::NoWait)?;
         }
@@ -448,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn noted_keys_are_found_in_sorted_runs_and_behind_them() {
+    fn noted_keys_are_found_in_sorted_runs_and_after_them() {
         let mut random = stdx::random::Random::new(12);
         let mut notes = Notes::default();
         let mut model = std::collections::BTreeSet::new();

@@ -2,8 +2,8 @@
 //! shard's latch.
 //!
 //! Entries lie in a slab, so that a transaction remembers a held lock in 8 bytes and releases it
-//! without hashing. Short keys and single holders lie in the entry itself, and a freed entry keeps
-//! what it allocated for others, so that nearly nothing is allocated for a lock.
+//! without hashing. Short keys and single holders lie in the entry itself, and a freed entry's
+//! allocations are recycled, so that a lock rarely allocates.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::TreeId;
 
 /// Keys up to this length, in bytes, lie in the entry: integers and dates, two or three of them.
 const KEY_LEN_INLINE: usize = 24;
-/// Buffers of a freed entry beyond this many bytes are given back.
-const KEPT_KEY_BYTES_MAX: usize = 128;
-/// A shard that becomes empty keeps this many free entries at most.
-const KEPT_ENTRIES_MAX: usize = 4096;
+/// Longer key buffers of a freed entry are freed, not recycled. In bytes.
+const KEY_RECYCLED_MAX: usize = 128;
+/// A shard that becomes empty with more entries than this is freed.
+const FREE_ENTRIES_MAX: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Shard {
@@ -95,7 +95,7 @@ impl Shard {
         Request::Granted { slot, acquired: Acquired::New }
     }
 
-    /// Joins the queue after a [`Request::Conflict`] (L2); tells how many hold the lock or waited
+    /// Joins the queue after a [`Request::Conflict`] (L2); returns how many hold the lock or waited
     /// already.
     pub(super) fn enqueue(&mut self, slot: u32, waiting: Waiting) -> usize {
         let Entry { holders, queue, .. } = &mut self.entries[slot as usize];
@@ -210,7 +210,7 @@ impl Shard {
     }
 
     #[cfg(test)]
-    pub(super) fn entries_kept(&self) -> usize {
+    pub(super) fn slab_len(&self) -> usize {
         self.entries.len()
     }
 
@@ -240,12 +240,12 @@ impl Shard {
         let occupied = self.index.find_entry(entry.hash, |&s| s == slot);
         occupied.expect("an entry with holders is in the index").remove();
         entry.key.clear();
-        if entry.key.capacity() > KEPT_KEY_BYTES_MAX {
+        if entry.key.capacity() > KEY_RECYCLED_MAX {
             entry.key = SmallVec::new();
         }
         entry.queue = VecDeque::new();
         self.free.push(slot);
-        if self.index.is_empty() && self.entries.len() > KEPT_ENTRIES_MAX {
+        if self.index.is_empty() && self.entries.len() > FREE_ENTRIES_MAX {
             *self = Self::default(); // a huge transaction's locks; no slot is remembered by anyone
         }
     }
@@ -270,7 +270,7 @@ impl Entry {
         Self { hash, tree, key: SmallVec::new(), holders: SmallVec::new(), queue: VecDeque::new() }
     }
 
-    /// True if the other holders leave room for this mode.
+    /// True if this mode is compatible with the other holders' (L1).
     fn admits(&self, owner: OwnerId, mode: LockMode) -> bool {
         let shared = mode == LockMode::Shared;
         self.holders.iter().all(|h| h.owner == owner || (shared && h.mode == LockMode::Shared))

@@ -38,7 +38,7 @@ fn a_waiter_that_could_be_granted_its_key_is_noticed() {
 #[test]
 #[should_panic = "L4"]
 fn a_wait_that_the_graph_does_not_know_is_noticed() {
-    WaitGraph::default().check_wait(OwnerId(1), WaitPlace { shard: 0, slot: 0 });
+    WaitGraph::default().check_wait(OwnerId(1), WaitSlot { shard: 0, slot: 0 });
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn slots_of_a_huge_transaction_are_given_back() {
     a.release_all();
     m.check_invariants();
     assert!(m.is_empty());
-    assert!(m.shards.iter().all(|s| s.0.lock().entries_kept() <= 4096));
+    assert!(m.shards.iter().all(|s| s.0.lock().slab_len() <= 4096));
 }

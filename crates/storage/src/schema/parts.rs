@@ -25,8 +25,8 @@ impl TableSchema {
         out: &mut Vec<u8>,
     ) -> Result<(), KeyError> {
         let (mut own, mut primary) = ([0; PARTS_MAX], [0; PARTS_MAX]);
-        let behind = index.ends(key, 0, &mut own)?;
-        self.primary.ends(key, behind, &mut primary)?;
+        let secondary_end = index.ends(key, 0, &mut own)?;
+        self.primary.ends(key, secondary_end, &mut primary)?;
         let start = out.len();
         out.extend(bitmap(self.types.iter().map(|_| true)));
         for &column in columns {
@@ -34,7 +34,7 @@ impl TableSchema {
                 Some(n) => (&index.codecs[n], start_of(&own, n, 0)..own[n]),
                 None => {
                     let n = self.primary.part_of(column).ok_or(KeyError::Malformed)?;
-                    (&self.primary.codecs[n], start_of(&primary, n, behind)..primary[n])
+                    (&self.primary.codecs[n], start_of(&primary, n, secondary_end)..primary[n])
                 }
             };
             if codec.decode(&key[part], out) {

@@ -1,10 +1,10 @@
 //! Fetching ahead of a long walk.
 //!
 //! Where rows came at random, each step of a walk is a miss of the cache, and the next one can't
-//! begin before it: a node's address is known from the node in front only. But the links of the
+//! begin before it: a node's address is known only from the node before it. But the links of the
 //! second level know, a few nodes ahead, where *stretches* begin (a node that is taller than one
-//! level, and the low ones behind it). So a few *scouts* walk the stretches to come, each its own,
-//! a step for each step of the walk: their misses overlap, and the walk meets nodes that are there
+//! level, and the low ones after it). So a few *scouts* walk the stretches to come, each its own, a
+//! step for each step of the walk: their misses overlap, and the walk meets nodes that are there
 //! already.
 //!
 //! What scouts meet may be out of date by the time that the walk is there: nothing depends on it
@@ -35,7 +35,7 @@ impl Ahead {
         Ahead { steps: 0, scouts: [Node::NONE; SCOUTS], first: 0, far: None }
     }
 
-    /// Tells of a step to `node`.
+    /// Follows a step of the walk to `node`.
     ///
     /// # Safety
     /// `node` is a linked node of a list that lives as long as the walk.

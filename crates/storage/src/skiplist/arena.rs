@@ -19,8 +19,8 @@ pub(super) struct Arena {
     free: *mut u8,
     left: usize,
     random: u32,
-    /// The nodes in front of the place of the last insertion that was searched for, per level: the
-    /// next one is often right behind it.
+    /// The nodes before the place of the last insertion that was searched for, per level: the
+    /// next one is often right after it.
     pub(super) before: [Node; HEIGHT_MAX],
 }
 
@@ -49,7 +49,7 @@ impl Arena {
             self.left = grown;
         }
         let place = self.free;
-        // SAFETY: `size <= left`, so the result is inside or just behind the chunk.
+        // SAFETY: `size <= left`, so the result is inside or just after the chunk.
         self.free = unsafe { place.add(size) };
         self.left -= size;
         place

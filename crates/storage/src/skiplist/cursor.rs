@@ -22,13 +22,13 @@ impl ListCursor {
         ListCursor { list, node: Node::NONE, ahead: Ahead::new() }
     }
 
-    /// Moves to the first entry at or behind `(key, position)`.
+    /// Moves to the first entry at or after `(key, position)`.
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) {
         (_, self.node) = self.list.around(key, position);
         self.ahead = Ahead::new();
     }
 
-    /// Moves to the last entry in front of `(key, position)`.
+    /// Moves to the last entry before `(key, position)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) {
         let (node, _) = self.list.around(key, position);
         self.set(node);
@@ -48,7 +48,7 @@ impl ListCursor {
 
     /// Moves on by one entry or more, if the cursor stands on one: past all versions of its key
     /// that are known to be older (S5).
-    pub(crate) fn leave_key(&mut self) {
+    pub(crate) fn skip_versions(&mut self) {
         if !self.node.is_none() {
             // SAFETY: a linked node of the list.
             self.node = unsafe { self.node.oldest() }.unwrap_or(self.node);

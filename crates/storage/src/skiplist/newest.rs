@@ -1,12 +1,12 @@
-//! Which node is the newest version of a key: a table by the key's hash, beside a list.
+//! Hash index of a list: from a key to the node of its newest version.
 //!
-//! Most that is looked for in a memtable is one key, by who reads its row or puts a version in
-//! front of the newest; a search for it misses the processor's cache at each level.
+//! Most searches in a memtable are for one key, to read its row or to put a newer version of it; a
+//! search of the list misses the processor's cache at each level.
 //!
 //! A slot has the node that was inserted last of all keys with its hash, so it may have lost a key,
-//! but one that is empty has never had any. It is stored when the node is linked (S1). So who has
-//! seen a position or a lock that was given free behind an insertion finds that insertion here, as
-//! in the list; who has seen neither may find it a moment later.
+//! but one that is empty has never had any. It is stored when the node is linked (S1). So a thread
+//! that has seen a position published, or a lock released, after an insertion finds that insertion
+//! here, as in the list; other threads may find it a moment later.
 
 use super::Node;
 use binlog::position::LogPosition;
@@ -15,9 +15,9 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// What the table knows of a key.
-pub(super) enum Known {
+pub(super) enum NewestLookup {
     /// The list has no version of it.
-    Nothing,
+    Absent,
     /// This is its newest version.
     Newest(Node),
     /// There may be one.
@@ -39,14 +39,14 @@ impl Newest {
         Newest { hasher: DefaultHashBuilder::default(), slots: unsafe { slots.assume_init() } }
     }
 
-    pub(super) fn find(&self, key: &[u8]) -> Known {
+    pub(super) fn find(&self, key: &[u8]) -> NewestLookup {
         let node = Node(self.slot(key).load(Ordering::Acquire));
         if node.is_none() {
-            return Known::Nothing;
+            return NewestLookup::Absent;
         }
         // SAFETY: slots have linked nodes of the list that has the table.
         let is_same = unsafe { node.entry(LogPosition::ZERO) }.key == key;
-        if is_same { Known::Newest(node) } else { Known::Unknown }
+        if is_same { NewestLookup::Newest(node) } else { NewestLookup::Unknown }
     }
 
     /// The node is linked; by the writer of the list.

@@ -1,4 +1,4 @@
-//! A node's bytes, which the module above tells of, and what is read from them.
+//! A node's bytes, in the layout that `skiplist.rs` describes, and what is read from them.
 
 use crate::entry::{Entry, order};
 use binlog::position::LogPosition;
@@ -32,7 +32,7 @@ impl Node {
     /// # Safety
     /// `self` is a node of a living list, and `level` is below its height.
     pub(super) unsafe fn link<'a>(self, level: usize) -> &'a AtomicPtr<u8> {
-        // SAFETY: the tower starts behind the header and holds `height` aligned pointers that are
+        // SAFETY: the tower starts after the header and holds `height` aligned pointers that are
         // only ever accessed as atomics once the node is linked.
         unsafe { &*self.0.add(HEADER + level * ALIGN).cast::<AtomicPtr<u8>>() }
     }
@@ -65,7 +65,7 @@ impl Node {
     /// As [`Self::entry`].
     pub(super) unsafe fn oldest(self) -> Option<Node> {
         // SAFETY: the header and this link were written before the node was linked (S1) and never
-        // change; the link lies behind the tower where the header says that there is one.
+        // change; the link lies after the tower where the header says that there is one.
         unsafe {
             let lengths = self.0.add(16).cast::<u32>().read();
             let link = self.0.add(HEADER + height_in(lengths) * ALIGN).cast::<*mut u8>();

@@ -1,4 +1,4 @@
-//! The list beside an ordered map, and under threads.
+//! The list compared with an ordered map, and under threads.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -79,8 +79,8 @@ fn equals_an_ordered_map(list: SkipList) {
     }
 }
 
-/// A reader once met an entry in front of the place it had asked for: one that was inserted between
-/// finding the node in front and following its link.
+/// A reader once met an entry before the place it had asked for: one that was inserted between
+/// finding the node before and following its link.
 #[test]
 fn a_seek_never_ends_in_front_of_its_place() {
     let list = Arc::new(SkipList::new());
@@ -100,7 +100,7 @@ fn a_seek_never_ends_in_front_of_its_place() {
 }
 
 #[test]
-fn a_key_with_many_versions_is_left_in_one_step() {
+fn a_key_with_many_versions_is_skipped_in_one_step() {
     let list = Arc::new(SkipList::new());
     for i in 0..200_u64 {
         let key = [b'a' + (numbers(i).next().unwrap() % 5) as u8];
@@ -114,7 +114,7 @@ fn a_key_with_many_versions_is_left_in_one_step() {
         let mut met = Vec::new();
         while let Some(entry) = cursor.entry() {
             met.push(entry.key[0]);
-            cursor.leave_key();
+            cursor.skip_versions();
         }
         assert_eq!(met.iter().filter(|k| **k == b'b').count(), 2, "{met:?}");
         met.dedup();

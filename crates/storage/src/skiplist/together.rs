@@ -1,9 +1,9 @@
 //! Several insertions at a time: a search waits for memory at each step, so those of a
 //! transaction's keys wait side by side.
 //!
-//! All places are looked for first, a step of each in turn; each step asks for what the next one
-//! reads. Then the entries are linked one after another. What was linked meanwhile is met by going
-//! on from where the search ended.
+//! All places are searched for first, interleaved step by step; each step prefetches what the next
+//! one reads. Then the entries are linked one after another. What was linked meanwhile is met by
+//! going on from where the search ended.
 
 use super::node::SEARCH_LINES;
 use super::{HEIGHT_MAX, Node, Writer};
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 
 /// As many searches at a time. More entries are likely those of one statement, whose keys ascend:
-/// each place is right behind the one before then.
+/// each place is right after the one before then.
 const TOGETHER: usize = 16;
 
 /// An entry on its way to its place.
@@ -22,10 +22,10 @@ struct Search<'k> {
     height: usize,
     node: Node,
     level: usize,
-    /// The last nodes in front of the place, and those that followed them when they were found, per
+    /// The last nodes before the place, and those that followed them when they were found, per
     /// level.
     before: [Node; HEIGHT_MAX],
-    behind: [Node; HEIGHT_MAX],
+    after: [Node; HEIGHT_MAX],
     /// True once `before` is complete.
     is_over: bool,
 }
@@ -37,9 +37,9 @@ impl Search<'_> {
         // one.
         unsafe {
             let next = self.node.next(self.level);
-            let known = self.behind.get(self.level + 1) == Some(&next);
+            let known = self.after.get(self.level + 1) == Some(&next);
             if next.is_none() || known || !next.is_before(self.key, position, LogPosition::ZERO) {
-                (self.before[self.level], self.behind[self.level]) = (self.node, next);
+                (self.before[self.level], self.after[self.level]) = (self.node, next);
                 self.is_over = self.level == 0;
                 self.level = self.level.saturating_sub(1);
             } else {
@@ -71,9 +71,9 @@ impl Writer<'_> {
 
     fn search_for<'k>(&mut self, key: &'k [u8], value: Option<&'k [u8]>) -> Search<'k> {
         let (head, level) = (self.list.head, self.list.height.load(Ordering::Relaxed) - 1);
-        let (before, behind) = ([head; HEIGHT_MAX], [Node::NONE; HEIGHT_MAX]);
+        let (before, after) = ([head; HEIGHT_MAX], [Node::NONE; HEIGHT_MAX]);
         let height = self.arena.random_height();
-        Search { key, value, height, node: head, level, before, behind, is_over: false }
+        Search { key, value, height, node: head, level, before, after, is_over: false }
     }
 
     fn search_together(&self, searches: &mut [Search<'_>], position: LogPosition) {
@@ -87,16 +87,16 @@ impl Writer<'_> {
         }
     }
 
-    /// Links an entry whose place was looked for, or is known.
+    /// Links an entry whose place was searched for, or is known.
     fn insert_found(&mut self, search: &Search<'_>, position: LogPosition) {
         let &Search { key, value, height, .. } = search;
         match self.newest_version(key, position) {
-            Some(newest) if height == 1 => return self.insert_in_front_of(newest, key, position, value),
+            Some(newest) if height == 1 => return self.insert_before(newest, key, position, value),
             // Another key took its slot meanwhile.
             _ if !search.is_over => self.find_before(key, position),
             _ => self.go_on_from(search, position),
         }
-        self.insert_behind(height, key, position, value);
+        self.insert_after(height, key, position, value);
     }
 
     /// Sets `before` to what the search found, and goes on past what was linked since.
@@ -106,8 +106,7 @@ impl Writer<'_> {
             // SAFETY: nodes met are the head or linked, on a level that they were reached on.
             unsafe {
                 let mut next = node.next(level);
-                while next != search.behind[level] && next.is_before(search.key, position, LogPosition::ZERO)
-                {
+                while next != search.after[level] && next.is_before(search.key, position, LogPosition::ZERO) {
                     node = next;
                     next = node.next(level);
                 }

@@ -1,6 +1,6 @@
 //! Insertions, one at a time.
 
-use super::newest::Known;
+use super::newest::NewestLookup;
 use super::{Arena, Node, SkipList};
 use binlog::position::LogPosition;
 use parking_lot::MutexGuard;
@@ -13,15 +13,15 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Adds an entry. It stands in front of one with the same key and position, so that readers
+    /// Adds an entry. It stands before one with the same key and position, so that readers
     /// meet the last one inserted and skip the older one as an older version.
     pub(crate) fn insert(&mut self, key: &[u8], position: LogPosition, value: Option<&[u8]>) {
         let height = self.arena.random_height();
         match self.newest_version(key, position) {
-            Some(newest) if height == 1 => self.insert_in_front_of(newest, key, position, value),
+            Some(newest) if height == 1 => self.insert_before(newest, key, position, value),
             _ => {
                 self.find_before(key, position);
-                self.insert_behind(height, key, position, value);
+                self.insert_after(height, key, position, value);
             }
         }
     }
@@ -29,14 +29,14 @@ impl Writer<'_> {
     /// The newest version of the key, if it is known without a search and `position` belongs in
     /// front of it.
     pub(super) fn newest_version(&self, key: &[u8], position: LogPosition) -> Option<Node> {
-        let Known::Newest(node) = self.list.newest.as_ref()?.find(key) else { return None };
+        let NewestLookup::Newest(node) = self.list.newest.as_ref()?.find(key) else { return None };
         // SAFETY: a linked node of this list.
         (unsafe { node.entry(LogPosition::ZERO) }.position <= position).then_some(node)
     }
 
-    /// Adds a version with a tower of one level: all that has to be known is the node in front, to
+    /// Adds a version with a tower of one level: all that has to be known is the node before it, to
     /// which the newest one so far has an exact link back while nobody inserts.
-    pub(super) fn insert_in_front_of(
+    pub(super) fn insert_before(
         &mut self,
         newest: Node,
         key: &[u8],
@@ -46,7 +46,7 @@ impl Writer<'_> {
         // SAFETY: a linked node.
         let oldest = unsafe { newest.oldest() }.unwrap_or(newest);
         let node = self.arena.node((1, Some(oldest)), key, position, value, &self.list.bytes);
-        // SAFETY: as in `insert_behind`; the link back leads to the head or a linked node.
+        // SAFETY: as in `insert_after`; the link back leads to the head or a linked node.
         unsafe {
             let before = Node(newest.link_back().load(Ordering::Relaxed));
             node.link_back().store(before.0, Ordering::Relaxed);
@@ -57,8 +57,8 @@ impl Writer<'_> {
         self.count(key, Some(node));
     }
 
-    /// Adds an entry behind `before`, which are the nodes in front of its place.
-    pub(super) fn insert_behind(
+    /// Adds an entry after `before`, the nodes that precede its place.
+    pub(super) fn insert_after(
         &mut self,
         height: usize,
         key: &[u8],
@@ -67,7 +67,7 @@ impl Writer<'_> {
     ) {
         let list = self.list;
         let oldest = self.oldest_of(key);
-        let is_newest = !self.is_behind_a_version_of(key);
+        let is_newest = !self.follows_a_version_of(key);
         let node = self.arena.node((height, oldest), key, position, value, &list.bytes);
         if height > list.height.load(Ordering::Relaxed) {
             list.height.store(height, Ordering::Relaxed);
@@ -99,32 +99,31 @@ impl Writer<'_> {
         self.list.len.fetch_add(1, Ordering::Release);
     }
 
-    /// True if a version of the key is in front of the place: it did not come in the order of the
-    /// log.
-    pub(super) fn is_behind_a_version_of(&self, key: &[u8]) -> bool {
+    /// True if a version of the key precedes the place: it did not come in the order of the log.
+    pub(super) fn follows_a_version_of(&self, key: &[u8]) -> bool {
         let before = self.arena.before[0];
         // SAFETY: `before` is the head or a linked node.
         before != self.list.head && unsafe { before.entry(LogPosition::ZERO) }.key == key
     }
 
-    /// The oldest version of the key that the place is in front of, if that is this one (S5).
+    /// The oldest version of the key that the place is before, if that is this one (S5).
     pub(super) fn oldest_of(&self, key: &[u8]) -> Option<Node> {
         // SAFETY: `before` is the head or a linked node; what its link leads to is linked.
         unsafe {
-            let behind = self.arena.before[0].next(0);
-            let same = !behind.is_none() && behind.entry(LogPosition::ZERO).key == key;
-            same.then(|| behind.oldest().unwrap_or(behind))
+            let next = self.arena.before[0].next(0);
+            let same = !next.is_none() && next.entry(LogPosition::ZERO).key == key;
+            same.then(|| next.oldest().unwrap_or(next))
         }
     }
 
-    /// Sets `before` to the last node in front of the place, on every level.
+    /// Sets `before` to the last node before the place, on every level.
     pub(super) fn find_before(&mut self, key: &[u8], position: LogPosition) {
         let (list, last) = (self.list, self.arena.before[0]);
         // SAFETY: nodes met are the head or linked, and every node has the lowest level.
         let fits = unsafe {
-            let behind = last.next(0);
+            let next = last.next(0);
             (last == list.head || last.is_before(key, position, LogPosition::ZERO))
-                && (behind.is_none() || !behind.is_before(key, position, LogPosition::ZERO))
+                && (next.is_none() || !next.is_before(key, position, LogPosition::ZERO))
         };
         if !fits {
             list.descend(key, position, |level, node| self.arena.before[level] = node);

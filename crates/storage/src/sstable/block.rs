@@ -1,22 +1,22 @@
 //! Entries in a block, and searching it.
 //!
-//! What all keys of the block start with is kept once, in front; each entry then holds the rest of
-//! its key. A table of offsets leads to every entry, so a search is a plain binary search over
-//! slices, and going backward costs the same as going forward. Restart points with prefixes shared
-//! between neighbours lost: they save a few bytes more on long textual keys, which lz4 finds as
-//! well, but every search ends in a linear decode, and every step back is one.
+//! The prefix that all keys of the block share is stored once, in front; each entry then holds the
+//! suffix of its key. A table of offsets leads to every entry, so a search is a plain binary search
+//! over slices, and going backward costs the same as going forward. Restart points with prefixes
+//! shared between neighbours lost: they save a few bytes more on long textual keys, which lz4 finds
+//! as well, but every search ends in a linear decode, and every step back is one.
 //!
 //! | part | content |
 //! | --- | --- |
 //! | head | length of the prefix (u32), number of entries (u32) |
 //! | prefix | |
 //! | offsets | u32 each: where the entry starts, counted from the block's start |
-//! | entries | position (u64); rest length × 2, plus 1 for a deletion (varint); rest of the key; value |
+//! | entries | position (u64); suffix length × 2, plus 1 for a deletion (varint); suffix of the key; value |
 //!
-//! In memory, a block that stays there has a *head* of each entry behind it (u64 each): the first
-//! eight bytes of the rest of its key, filled up with zeros, so that heads are in order where keys
-//! are. A search looks at those first, which lie side by side: an entry that is only looked at and
-//! left again costs two misses of the processor's cache.
+//! In memory, a block that stays there has a *head* of each entry after it (u64 each): the first
+//! eight bytes of its suffix, filled up with zeros, so that heads are in order where keys are. A
+//! search compares those first, which lie next to each other: comparing with an entry itself costs
+//! two misses of the processor's cache.
 //!
 //! An entry ends where the next one starts. All integers are little-endian. The index of a table
 //! has the same form: key and position of a block's last entry, and the block's handle as the
@@ -49,14 +49,14 @@ pub(crate) struct Block {
     len: usize,
     prefix_len: usize,
     count: usize,
-    /// The entries' heads are in the buffer, right behind the block.
+    /// The entries' heads are in the buffer, right after the block.
     has_heads: bool,
 }
 
 /// One entry of a block: where its parts are.
 struct Parts<'a> {
     position: LogPosition,
-    rest: &'a [u8],
+    suffix: &'a [u8],
     value: Option<Range<usize>>,
 }
 
@@ -78,7 +78,7 @@ impl Block {
         let mut bytes = Vec::with_capacity(self.len + self.count * ENTRY_HEAD);
         bytes.extend_from_slice(&self.bytes[..self.len]);
         for index in 0..self.count {
-            bytes.extend_from_slice(&head_of(self.parts(index)?.rest).to_le_bytes());
+            bytes.extend_from_slice(&head_of(self.parts(index)?.suffix).to_le_bytes());
         }
         Ok(Block { bytes: bytes.into(), has_heads: true, ..self })
     }
@@ -105,29 +105,29 @@ impl Block {
             true => u32_at(&self.bytes, table + 4 * (index + 1))? as usize,
             false => self.len,
         };
-        let mut rest = self.bytes[..self.len].get(start..end).ok_or(Damaged)?;
-        let (position, tail) = rest.split_first_chunk::<8>().ok_or(Damaged)?;
-        rest = tail;
-        let (rest_len, is_deleted) = take_rest_len(&mut rest)?;
-        let (key, value) = rest.split_at_checked(rest_len).ok_or(Damaged)?;
+        let mut input = self.bytes[..self.len].get(start..end).ok_or(Damaged)?;
+        let (position, tail) = input.split_first_chunk::<8>().ok_or(Damaged)?;
+        input = tail;
+        let (suffix_len, is_deleted) = take_suffix_len(&mut input)?;
+        let (key, value) = input.split_at_checked(suffix_len).ok_or(Damaged)?;
         let value = (!is_deleted).then_some(end - value.len()..end);
-        Ok(Parts { position: LogPosition::from_u64(u64::from_le_bytes(*position)), rest: key, value })
+        Ok(Parts { position: LogPosition::from_u64(u64::from_le_bytes(*position)), suffix: key, value })
     }
 
-    /// The number of entries in front of `(key, position)`.
+    /// The number of entries before `(key, position)`.
     pub(crate) fn search(&self, key: &[u8], position: LogPosition) -> Result<usize, Damaged> {
         let prefix = self.prefix();
-        let Some(rest) = key.strip_prefix(prefix) else {
+        let Some(suffix) = key.strip_prefix(prefix) else {
             return Ok(if key < prefix { 0 } else { self.count });
         };
         let (mut low, mut high) = match self.has_heads {
-            true => self.with_head(head_of(rest)),
+            true => self.with_head(head_of(suffix)),
             false => (0, self.count),
         };
         while low < high {
             let middle = low.midpoint(high);
             let parts = self.parts(middle)?;
-            match order(parts.rest, parts.position, rest, position) {
+            match order(parts.suffix, parts.position, suffix, position) {
                 Ordering::Less => low = middle + 1,
                 _ => high = middle,
             }
@@ -135,7 +135,7 @@ impl Block {
         Ok(low)
     }
 
-    /// From where and to where the first entry lies that is not in front of a key with this head:
+    /// From where and to where the first entry lies that is not before a key with this head:
     /// one place only, unless several entries have the head.
     fn with_head(&self, head: u64) -> (usize, usize) {
         let heads = self.bytes[self.len..].as_chunks::<ENTRY_HEAD>().0;
@@ -144,7 +144,7 @@ impl Block {
         (low, if is_one { self.count.min(low + 1) } else { self.count })
     }
 
-    /// The first entry at or behind `(key, position)`, if it is a version of `key`: its position
+    /// The first entry at or after `(key, position)`, if it is a version of `key`: its position
     /// and where its value lies in [`Self::bytes`].
     #[allow(clippy::type_complexity, reason = "position and value, each of which may be missing")]
     pub(crate) fn get(
@@ -157,13 +157,13 @@ impl Block {
             return Ok(None);
         }
         let parts = self.parts(index)?;
-        let is_same = key.strip_prefix(self.prefix()) == Some(parts.rest);
+        let is_same = key.strip_prefix(self.prefix()) == Some(parts.suffix);
         Ok(is_same.then_some((parts.position, parts.value)))
     }
 
-    /// Where the value of the first entry at or behind `(key, position)` lies, if there is such an
+    /// Where the value of the first entry at or after `(key, position)` lies, if there is such an
     /// entry: how an index is asked.
-    pub(crate) fn get_behind(
+    pub(crate) fn get_at_or_after(
         &self,
         key: &[u8],
         position: LogPosition,
@@ -178,14 +178,14 @@ impl Block {
     }
 }
 
-/// The first bytes of a key's rest as a number that compares as they do.
-fn head_of(rest: &[u8]) -> u64 {
-    match rest.first_chunk() {
+/// The first bytes of a key's suffix as a number that compares as they do.
+fn head_of(suffix: &[u8]) -> u64 {
+    match suffix.first_chunk() {
         Some(first) => u64::from_be_bytes(*first),
-        None => rest
+        None => suffix
             .iter()
             .fold(0, |head, &byte| head << 8 | u64::from(byte))
-            .unbounded_shl(8 * (ENTRY_HEAD - rest.len()) as u32),
+            .unbounded_shl(8 * (ENTRY_HEAD - suffix.len()) as u32),
     }
 }
 
@@ -194,8 +194,8 @@ fn u32_at(bytes: &[u8], offset: usize) -> Result<u32, Damaged> {
     Ok(u32::from_le_bytes(*four))
 }
 
-/// Length of the key's rest, and whether the entry is a deletion.
-fn take_rest_len(input: &mut &[u8]) -> Result<(usize, bool), Damaged> {
+/// Length of the key's suffix, and whether the entry is a deletion.
+fn take_suffix_len(input: &mut &[u8]) -> Result<(usize, bool), Damaged> {
     let mut number = 0_u32;
     for shift in (0..28).step_by(7) {
         let (&byte, tail) = input.split_first().ok_or(Damaged)?;
@@ -208,7 +208,7 @@ fn take_rest_len(input: &mut &[u8]) -> Result<(usize, bool), Damaged> {
     Err(Damaged)
 }
 
-fn put_rest_len(out: &mut Vec<u8>, len: usize, is_deleted: bool) {
+fn put_suffix_len(out: &mut Vec<u8>, len: usize, is_deleted: bool) {
     let mut number = (len as u32) << 1 | u32::from(is_deleted);
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -253,14 +253,14 @@ impl BlockCursor {
     pub(crate) fn set(&mut self, index: usize) -> Result<(), Damaged> {
         let parts = self.block.parts(index)?;
         self.key.truncate(self.block.prefix_len);
-        self.key.extend_from_slice(parts.rest);
+        self.key.extend_from_slice(parts.suffix);
         self.position = parts.position;
         self.value = parts.value;
         self.index = index;
         Ok(())
     }
 
-    /// Moves on, or says that there is no entry behind.
+    /// Moves on; false if there is no entry after.
     pub(crate) fn next(&mut self) -> Result<bool, Damaged> {
         let is_there = self.index + 1 < self.block.count;
         if is_there {
@@ -269,7 +269,7 @@ impl BlockCursor {
         Ok(is_there)
     }
 
-    /// Moves back, or says that there is no entry in front.
+    /// Moves back; false if there is no entry before.
     pub(crate) fn previous(&mut self) -> Result<bool, Damaged> {
         let is_there = self.index > 0;
         if is_there {
@@ -287,7 +287,7 @@ impl BlockCursor {
 
     /// Key and position of the entry.
     #[inline]
-    pub(crate) fn place(&self) -> (&[u8], LogPosition) {
+    pub(crate) fn internal_key(&self) -> (&[u8], LogPosition) {
         (&self.key, self.position)
     }
 }
@@ -308,7 +308,7 @@ struct Pending {
 }
 
 impl BlockBuilder {
-    /// Adds an entry behind all earlier ones.
+    /// Adds an entry after all earlier ones.
     pub(crate) fn add(&mut self, entry: &Entry<'_>) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(entry.key);
@@ -343,12 +343,12 @@ impl BlockBuilder {
         let table = out.len();
         out.resize(table + 4 * self.entries.len(), 0);
         for (i, entry) in self.entries.iter().enumerate() {
-            let offset = u32::try_from(out.len()).expect("a block ends soon behind its nominal size");
+            let offset = u32::try_from(out.len()).expect("a block ends soon after its nominal size");
             out[table + 4 * i..][..4].copy_from_slice(&offset.to_le_bytes());
             out.extend_from_slice(&entry.position.to_u64().to_le_bytes());
-            let rest = &key(entry)[prefix_len..];
-            put_rest_len(out, rest.len(), entry.value_len.is_none());
-            out.extend_from_slice(rest);
+            let suffix = &key(entry)[prefix_len..];
+            put_suffix_len(out, suffix.len(), entry.value_len.is_none());
+            out.extend_from_slice(suffix);
             out.extend_from_slice(&self.bytes[entry.key.end..][..entry.value_len.unwrap_or(0)]);
         }
         self.bytes.clear();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn search_finds_the_first_entry_at_or_behind() {
+    fn search_finds_the_first_entry_at_or_after() {
         let block = open(&build(ENTRIES)).unwrap();
         check_searches(&block);
         check_searches(&block.with_heads().unwrap());
@@ -424,8 +424,8 @@ mod tests {
         assert_eq!(block.get(b"key_", at(2)), Ok(None));
     }
 
-    /// Rests shorter than a head, as long, longer, and such that only zeros tell from what fills
-    /// them up.
+    /// Suffixes shorter than a head, as long, longer, and such that only trailing zeros distinguish
+    /// from the padding.
     #[test]
     fn heads_change_no_search() {
         let mut keys: Vec<Vec<u8>> = Vec::new();

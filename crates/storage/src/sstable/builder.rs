@@ -1,4 +1,4 @@
-//! Writing a table: entries in order, front to back; the flush of the file is left to the caller.
+//! Writing a table: entries in order, front to back; the caller flushes the file.
 
 use super::block::BlockBuilder;
 use super::{FORMAT_VERSION, Handle, MAGIC, PACKED_LZ4, PACKED_NOT, TableMeta, checksum, filter, key_hash};
@@ -75,7 +75,7 @@ impl TableBuilder {
         }
     }
 
-    /// Adds an entry, which stands behind all earlier ones (T1).
+    /// Adds an entry, which stands after all earlier ones (T1).
     pub(crate) fn add(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         let is_new_key = self.meta.entries == 0 || entry.key != self.last_key;
         if is_new_key {
@@ -114,7 +114,8 @@ impl TableBuilder {
         &self.last_key
     }
 
-    /// Writes the rest; the file is returned to be flushed. At least one entry was added.
+    /// Writes the last blocks and the footer; the file is returned to be flushed. At least one
+    /// entry was added.
     pub(crate) fn finish(mut self) -> io::Result<(TableMeta, Arc<dyn File>)> {
         assert!(self.meta.entries > 0, "a table has entries");
         if !self.data.is_empty() {

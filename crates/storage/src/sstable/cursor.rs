@@ -35,11 +35,11 @@ impl TableCursor {
 
     /// Key and position of the entry.
     #[inline]
-    pub(crate) fn place(&self) -> Option<(&[u8], LogPosition)> {
-        if self.is_valid { self.data.as_ref().map(BlockCursor::place) } else { None }
+    pub(crate) fn internal_key(&self) -> Option<(&[u8], LogPosition)> {
+        if self.is_valid { self.data.as_ref().map(BlockCursor::internal_key) } else { None }
     }
 
-    /// Moves to the first entry at or behind `(key, position)`.
+    /// Moves to the first entry at or after `(key, position)`.
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         self.is_valid = false;
         let index = self.index()?;
@@ -49,14 +49,14 @@ impl TableCursor {
         }
         let entries = self.load(&index, block)?;
         let entry = entries.search(key, position).map_err(|_| self.damaged("block"))?;
-        // The index says that the block's last entry is not in front of the place.
+        // The index says that the block's last entry is not before the place.
         if entry == entries.count() {
             return Err(self.damaged("index"));
         }
         self.stand_on(entries, block, entry)
     }
 
-    /// Moves to the last entry in front of `(key, position)`.
+    /// Moves to the last entry before `(key, position)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
         self.is_valid = false;
         let index = self.index()?;
@@ -98,7 +98,7 @@ impl TableCursor {
         self.enter_block_before(&index, self.block)
     }
 
-    /// Moves to the last entry of the block in front of `block`, if there is one.
+    /// Moves to the last entry of the block before `block`, if there is one.
     fn enter_block_before(&mut self, index: &Block, block: usize) -> Result<(), StoreError> {
         let Some(block) = block.checked_sub(1) else { return Ok(()) };
         let entries = self.load(index, block)?;
@@ -161,7 +161,7 @@ impl LevelCursor {
         LevelCursor { range: 0..tables.len(), tables, table: usize::MAX, cursor: None, fill }
     }
 
-    /// The same in the tables of a range alone: the ones beside it are not even opened.
+    /// The same in the tables of a range alone: those outside of it are not even opened.
     pub(crate) fn within(tables: Arc<[Arc<Table>]>, range: Range<usize>, fill: bool) -> LevelCursor {
         LevelCursor { range, ..LevelCursor::new(tables, fill) }
     }
@@ -171,8 +171,8 @@ impl LevelCursor {
     }
 
     /// Key and position of the entry.
-    pub(crate) fn place(&self) -> Option<(&[u8], LogPosition)> {
-        self.cursor.as_ref().and_then(TableCursor::place)
+    pub(crate) fn internal_key(&self) -> Option<(&[u8], LogPosition)> {
+        self.cursor.as_ref().and_then(TableCursor::internal_key)
     }
 
     pub(crate) fn seek(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
@@ -181,30 +181,30 @@ impl LevelCursor {
         if let Some(cursor) = &mut self.cursor {
             cursor.seek(key, position)?;
         }
-        self.leave_end_forward()
+        self.skip_exhausted_forward()
     }
 
     pub(crate) fn seek_before(&mut self, key: &[u8], position: LogPosition) -> Result<(), StoreError> {
-        let behind = self.tables.partition_point(|t| t.meta.smallest.as_slice() <= key);
-        self.enter(behind.min(self.range.end).wrapping_sub(1));
+        let end = self.tables.partition_point(|t| t.meta.smallest.as_slice() <= key);
+        self.enter(end.min(self.range.end).wrapping_sub(1));
         if let Some(cursor) = &mut self.cursor {
             cursor.seek_before(key, position)?;
         }
-        self.leave_end_backward()
+        self.skip_exhausted_backward()
     }
 
     pub(crate) fn next(&mut self) -> Result<(), StoreError> {
         if let Some(cursor) = &mut self.cursor {
             cursor.next()?;
         }
-        self.leave_end_forward()
+        self.skip_exhausted_forward()
     }
 
     pub(crate) fn previous(&mut self) -> Result<(), StoreError> {
         if let Some(cursor) = &mut self.cursor {
             cursor.previous()?;
         }
-        self.leave_end_backward()
+        self.skip_exhausted_backward()
     }
 
     /// A cursor in table number `table`, if there is such a table.
@@ -216,8 +216,8 @@ impl LevelCursor {
         }
     }
 
-    fn leave_end_forward(&mut self) -> Result<(), StoreError> {
-        while self.cursor.as_ref().is_some_and(|c| c.place().is_none()) {
+    fn skip_exhausted_forward(&mut self) -> Result<(), StoreError> {
+        while self.cursor.as_ref().is_some_and(|c| c.internal_key().is_none()) {
             self.enter(self.table + 1);
             if let Some(cursor) = &mut self.cursor {
                 cursor.seek(&[], LogPosition::MAX)?;
@@ -226,8 +226,8 @@ impl LevelCursor {
         Ok(())
     }
 
-    fn leave_end_backward(&mut self) -> Result<(), StoreError> {
-        while self.cursor.as_ref().is_some_and(|c| c.place().is_none()) {
+    fn skip_exhausted_backward(&mut self) -> Result<(), StoreError> {
+        while self.cursor.as_ref().is_some_and(|c| c.internal_key().is_none()) {
             self.enter(self.table.wrapping_sub(1));
             if let Some(cursor) = &mut self.cursor {
                 let largest = self.tables[self.table].meta.largest.clone();

@@ -27,8 +27,8 @@ pub(crate) struct TableContext {
     pub(crate) graveyard: Graveyard,
 }
 
-/// Numbers of tables that nobody names or reads any more: their files can go. Readers only leave a
-/// note here, so that no session ever waits for the removal of a file.
+/// Numbers of tables that nobody names or reads any more: their files can go. The last reader only
+/// adds the number here, so that no session ever waits for the removal of a file.
 #[derive(Default)]
 pub(crate) struct Graveyard(Mutex<Vec<u64>>);
 
@@ -104,7 +104,7 @@ impl Table {
             return Ok(None);
         }
         let index = self.entries_block(opened, opened.index, true)?;
-        let place = index.get_behind(key, at).map_err(|_| self.damaged(opened.index, "index"))?;
+        let place = index.get_at_or_after(key, at).map_err(|_| self.damaged(opened.index, "index"))?;
         let Some(range) = place else { return Ok(None) };
         let handle = self.handle(&index.bytes()[range])?;
         let block = match self.context.cache.get(self.meta.number, handle.offset) {
@@ -146,7 +146,7 @@ impl Table {
 
     /// Reads the whole file, past the cache: every block by its checksum (T3), what the properties
     /// say, the order of the entries (T1), and that the filter lets every key through. `go_on` is
-    /// asked between blocks; after a no the rest is left out.
+    /// asked between blocks; after a no the remaining blocks are skipped.
     pub(crate) fn verify(&self, go_on: &mut dyn FnMut() -> bool) -> Result<(), StoreError> {
         let opened = self.open()?;
         let (bytes, len) = self.read(&opened, opened.properties)?;
@@ -172,7 +172,7 @@ impl Table {
             let mut cursor =
                 BlockCursor::new(self.read_block(&opened, handle, false)?, 0).map_err(damaged)?;
             loop {
-                let (key, position) = cursor.place();
+                let (key, position) = cursor.internal_key();
                 if let Some((key_before, before)) = &mut last {
                     if order(key_before, *before, key, position) != Ordering::Less {
                         return Err(self.corrupt(handle.offset, "entries are out of order"));
@@ -199,7 +199,7 @@ impl Table {
     }
 
     /// True for the offset of a part that rows can be read without: the filter, the properties.
-    pub(crate) fn is_beside_rows(&self, offset: u64) -> bool {
+    pub(crate) fn is_filter_or_properties(&self, offset: u64) -> bool {
         self.opened().is_ok_and(|opened| [opened.filter.offset, opened.properties.offset].contains(&offset))
     }
 

@@ -1,4 +1,4 @@
-//! How a locking scan keeps the range that it reads free of new rows (`lock/range.rs` has the
+//! How a locking scan locks the range that it reads against inserts (`lock/range.rs` has the
 //! locks).
 //!
 //! 1. ahead  The cursor finds a key some way ahead, or the end of the range.
@@ -8,9 +8,9 @@
 //!    newest one; and in any case brought back to where the piece begins.
 //!
 //! The first piece ends with the first key, and each further one is four times as long, so that one
-//! that stops early (`LIMIT`) has locked little more than it has read. Behind the first thousand
-//! keys the rest is locked at once: a long scan is not to walk twice. Queues are read with
-//! `SKIP LOCKED`, row by row: who takes a row should not keep others from adding some.
+//! that stops early (`LIMIT`) has locked little more than it has read. After the first thousand
+//! keys the remaining range is locked at once: a long scan should not walk it twice. Queues are
+//! read with `SKIP LOCKED`, row by row: who takes a row should not keep others from adding some.
 //!
 //! A whole primary key needs no range: where its row is, no other can be put.
 
@@ -25,7 +25,7 @@ use super::{Transaction, TransactionError};
 /// How far a scan's range is locked.
 pub(super) struct Guard {
     on_locked: OnLocked,
-    /// Nothing of the range lies behind what is locked.
+    /// Nothing of the range lies after what is locked.
     done: bool,
     /// The last key of what is locked.
     last: Option<Vec<u8>>,
@@ -34,7 +34,7 @@ pub(super) struct Guard {
 }
 
 const GROWTH: usize = 4;
-/// A longer piece is the rest of the range.
+/// A longer piece is replaced by the whole remaining range. In keys.
 const AHEAD_MAX: usize = 1024;
 
 impl Guard {
@@ -44,9 +44,12 @@ impl Guard {
 }
 
 impl Scan {
-    /// Locks as much of the range that where the cursor stands is within. The cursor may stand on
-    /// another key then.
-    pub(super) fn keep_range(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
+    /// Extends the locked part of the range until it covers the cursor's key. The cursor may stand
+    /// on another key afterwards.
+    pub(super) fn lock_range_at_cursor(
+        &mut self,
+        transaction: &mut Transaction,
+    ) -> Result<(), TransactionError> {
         while let Some(guard) = self.guard.as_mut().filter(|guard| !guard.done) {
             if self.cursor.valid() && guard.reaches(self.cursor.key(), self.direction) {
                 return Ok(());
@@ -55,19 +58,19 @@ impl Scan {
                 guard.done = true;
                 return Ok(());
             }
-            self.keep_piece(transaction)?;
+            self.lock_next_piece(transaction)?;
         }
         Ok(())
     }
 
-    /// Keeps the place of a key free whose row was gone when its lock was granted.
-    pub(super) fn keep_key(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
+    /// Locks the key of a row that was gone when its lock was granted against inserts.
+    pub(super) fn lock_gap_at_key(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
         let Some(guard) = &self.guard else { return Ok(()) };
         let (span, on_locked) = (Span::key(self.key()), guard.on_locked);
         transaction.lock_range(self.tree, span, on_locked)
     }
 
-    fn keep_piece(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
+    fn lock_next_piece(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
         let Some(mut guard) = self.guard.take() else { return Ok(()) };
         let outcome = self.lock_piece(&mut guard, transaction);
         self.guard = Some(guard);
@@ -80,7 +83,7 @@ impl Scan {
         transaction: &mut Transaction,
     ) -> Result<(), TransactionError> {
         let moved = (2..=AHEAD_MAX).contains(&guard.ahead);
-        let end = if guard.ahead > AHEAD_MAX { None } else { self.look_ahead(guard.ahead)? };
+        let end = if guard.ahead > AHEAD_MAX { None } else { self.advance_cursor(guard.ahead)? };
         let from = guard.last.take();
         let near = from.as_ref().map_or(self.range.near_end(self.direction), |key| Bound::Excluded(key));
         let far = end.as_ref().map_or(self.range.far_end(self.direction), |key| Bound::Included(key));
@@ -105,8 +108,8 @@ impl Scan {
         Ok(())
     }
 
-    /// Moves to the `count`th key from here on; `None` behind the last one of the range.
-    fn look_ahead(&mut self, count: usize) -> Result<Option<Vec<u8>>, TransactionError> {
+    /// Moves to the `count`th key from here on and returns it; `None` at the end of the range.
+    fn advance_cursor(&mut self, count: usize) -> Result<Option<Vec<u8>>, TransactionError> {
         for _ in 1..count {
             if !self.is_within() {
                 break;
@@ -135,7 +138,7 @@ impl Guard {
 fn is_whole_key(range: &super::scan::KeyRange, key: &[u8]) -> bool {
     matches!(&range.lower, Bound::Included(lower) if lower.as_slice() == key)
         && match &range.upper {
-            Bound::Excluded(upper) => crate::key::behind_prefix(key).is_some_and(|behind| behind == *upper),
+            Bound::Excluded(upper) => crate::key::prefix_successor(key).is_some_and(|end| end == *upper),
             Bound::Included(upper) => upper.as_slice() == key,
             Bound::Unbounded => false,
         }

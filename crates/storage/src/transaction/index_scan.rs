@@ -9,7 +9,7 @@ use crate::entry::{TreeId, Value};
 use crate::schema::TableSchema;
 
 use super::guard::Guard;
-use super::read::Access;
+use super::read::ReadMode;
 use super::scan::{Direction, KeyRange, Scan};
 use super::{Transaction, TransactionError};
 
@@ -22,19 +22,19 @@ impl Transaction {
         index: usize,
         range: KeyRange,
         direction: Direction,
-        access: Access,
+        mode: ReadMode,
     ) -> IndexScan {
         let tree = schema.index(index).expect("the caller names an index of the table").tree();
-        let scan = match access {
+        let scan = match mode {
             // The rows are locked, not the entries that lead to them.
-            Access::Locking(locking) if index != 0 => {
-                let keeps = self.keeps_ranges() && !schema.is_temporary();
-                let guard = keeps.then(|| Guard::new(locking.on_locked));
-                self.scan_guarded(tree, range, direction, Access::Newest, guard)
+            ReadMode::Locking(locking) if index != 0 => {
+                let locks_range = self.takes_range_locks() && !schema.is_temporary();
+                let guard = locks_range.then(|| Guard::new(locking.on_locked));
+                self.scan_guarded(tree, range, direction, ReadMode::Newest, guard)
             }
-            access => self.scan(tree, range, direction, access),
+            mode => self.scan(tree, range, direction, mode),
         };
-        IndexScan { schema: schema.clone(), index, access, scan, row: None }
+        IndexScan { schema: schema.clone(), index, mode, scan, row: None }
     }
 }
 
@@ -42,20 +42,20 @@ impl Transaction {
 pub struct IndexScan {
     schema: Arc<TableSchema>,
     index: usize,
-    access: Access,
+    mode: ReadMode,
     scan: Scan,
     /// The row that a secondary index's entry led to.
     row: Option<Value>,
 }
 
 impl IndexScan {
-    /// Ends it, and leaves its memory to the transaction's next one. Who drops a scan instead gives
-    /// its memory back.
+    /// Ends it, and recycles its buffers for the transaction's next scan. Dropping a scan frees
+    /// them instead.
     pub fn end(self, transaction: &mut Transaction) {
         self.scan.end(transaction);
     }
 
-    /// Moves to the next row; false behind the last one.
+    /// Moves to the next row; false after the last one.
     ///
     /// A locking scan by a secondary index finds its entries first and reads the rows' newest
     /// versions later: whether the row is still in the range is the caller's to test.
@@ -77,7 +77,7 @@ impl IndexScan {
     }
 
     /// Moves to the next entry without reading its row, for a consistent read of what is in the
-    /// entries themselves; false behind the last one. [`Self::row`] is not to be asked then.
+    /// entries themselves; false after the last one. [`Self::row`] is not to be asked then.
     pub fn next_entry(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         while self.scan.next(transaction)? {
             if self.index == 0 || transaction.writes.is_empty() || self.is_of_now(transaction)? {
@@ -98,7 +98,7 @@ impl IndexScan {
     }
 
     /// False if somebody else has the row locked, which is as it was committed last
-    /// ([`OnLocked::LookFirst`]).
+    /// ([`OnLocked::SemiConsistent`]).
     pub fn is_locked(&self) -> bool {
         self.scan.is_locked()
     }
@@ -128,7 +128,7 @@ impl IndexScan {
         self.scan.key()
     }
 
-    /// The row behind an entry, seen and locked as the scan is to.
+    /// The row that an entry leads to, read by the scan's mode.
     fn read(
         &self,
         transaction: &mut Transaction,
@@ -136,8 +136,8 @@ impl IndexScan {
         key: &[u8],
     ) -> Result<Option<Value>, TransactionError> {
         let mark = self.scan.mark;
-        match self.access {
-            Access::Locking(locking) => match transaction.get_locked_version(tree, key, locking, mark)? {
+        match self.mode {
+            ReadMode::Locking(locking) => match transaction.get_locked_version(tree, key, locking, mark)? {
                 Some((Some((position, row)), _)) => self.if_current(position, row),
                 Some((None, true)) => {
                     transaction.unlock_rejected();
@@ -145,7 +145,7 @@ impl IndexScan {
                 }
                 Some((None, false)) | None => Ok(None),
             },
-            Access::Newest | Access::Snapshot => {
+            ReadMode::Newest | ReadMode::Snapshot => {
                 if let Some(own) = transaction.writes.get(tree, key, mark) {
                     return self.own_row(own);
                 }

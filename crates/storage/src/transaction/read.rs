@@ -11,7 +11,7 @@ use super::{Isolation, Transaction, TransactionError};
 
 /// How a read sees and locks rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum ReadMode {
     /// A consistent read: the snapshot, without locks.
     Snapshot,
     /// The newest versions, without locks: for a secondary index whose rows are locked one by one.
@@ -32,9 +32,9 @@ pub struct Locking {
 impl Locking {
     /// Exclusive, waiting: what UPDATE and DELETE do.
     pub const UPDATE: Locking = Locking { mode: LockMode::Exclusive, on_locked: OnLocked::Wait };
-    /// What UPDATE does: see [`OnLocked::LookFirst`].
+    /// What UPDATE does by a scan: see [`OnLocked::SemiConsistent`].
     pub const UPDATE_MATCHING: Locking =
-        Locking { mode: LockMode::Exclusive, on_locked: OnLocked::LookFirst };
+        Locking { mode: LockMode::Exclusive, on_locked: OnLocked::SemiConsistent };
     /// Shared, waiting.
     pub const SHARE: Locking = Locking { mode: LockMode::Shared, on_locked: OnLocked::Wait };
 }
@@ -46,8 +46,8 @@ pub enum OnLocked {
     Wait,
     /// A scan by the primary key under READ COMMITTED gives the row as it was committed last,
     /// without its lock ([`super::IndexScan::is_locked`]): only if that one matches the condition
-    /// is it worth a wait. InnoDB calls this semi-consistent. Elsewhere: wait.
-    LookFirst,
+    /// is it worth a wait. InnoDB's semi-consistent read. Elsewhere: wait.
+    SemiConsistent,
     /// `NOWAIT`: fail.
     Fail,
     /// `SKIP LOCKED`: go on as if it were not there.
@@ -104,10 +104,10 @@ pub(super) type Version = (LogPosition, Value);
 impl Transaction {
     /// How a plain SELECT reads: by the snapshot, but with shared locks under SERIALIZABLE outside
     /// of autocommit.
-    pub fn plain_access(&self, autocommit: bool) -> Access {
+    pub fn plain_read_mode(&self, autocommit: bool) -> ReadMode {
         match self.options.isolation {
-            Isolation::Serializable if !autocommit => Access::Locking(Locking::SHARE),
-            _ => Access::Snapshot,
+            Isolation::Serializable if !autocommit => ReadMode::Locking(Locking::SHARE),
+            _ => ReadMode::Snapshot,
         }
     }
 
@@ -148,7 +148,7 @@ impl Transaction {
         let mark = self.read_mark();
         let locked = self.get_locked_as_of(tree, key, locking, mark)?;
         match locked {
-            LockedRow::Locked { row: None, new } if self.keeps_ranges() => {
+            LockedRow::Locked { row: None, new } if self.takes_range_locks() => {
                 let acquired = if new { Acquired::New } else { Acquired::Already };
                 self.locks.lock_gap(tree, key, acquired).map_err(|error| self.lock_failed(error))?;
                 Ok(LockedRow::Locked { row: None, new: false })
@@ -157,13 +157,14 @@ impl Transaction {
         }
     }
 
-    /// True if what it reads under locks is kept free of new rows.
-    pub(super) fn keeps_ranges(&self) -> bool {
+    /// True if locking reads also lock the gaps between the rows they read: all levels but READ
+    /// COMMITTED.
+    pub(super) fn takes_range_locks(&self) -> bool {
         self.options.isolation != Isolation::ReadCommitted
     }
 
-    /// Keeps a range that is about to be read free of new rows, as far as those are not to be
-    /// skipped.
+    /// Locks a range that is about to be read against inserts. With `SKIP LOCKED`, rows already
+    /// being inserted into it are skipped.
     pub(super) fn lock_range(
         &mut self,
         tree: TreeId,
@@ -266,7 +267,7 @@ impl Transaction {
 
     fn wait_policy(&self, on_locked: OnLocked) -> WaitPolicy {
         match on_locked {
-            OnLocked::Wait | OnLocked::LookFirst => WaitPolicy::Wait(self.options.lock_wait_timeout),
+            OnLocked::Wait | OnLocked::SemiConsistent => WaitPolicy::Wait(self.options.lock_wait_timeout),
             OnLocked::Fail | OnLocked::Skip => WaitPolicy::NoWait,
         }
     }

@@ -1,9 +1,9 @@
 //! Changing rows: locks, duplicates, then write set and event group together (X2).
 //!
 //! A unique secondary key is locked as the part of the index key that no other row may have. It is
-//! locked by who takes it *and* by who gives it up: until a deleting transaction has committed
-//! nobody can know whether the key is free, so an insert of it waits. With the lock held, the
-//! newest versions under that prefix are the truth.
+//! locked by the transaction that reserves it *and* by the one that gives it up: until a deleting
+//! transaction has committed nobody can know whether the key is free, so an insert of it waits.
+//! With the lock held, the newest versions under that prefix are the truth.
 
 use std::mem::take;
 
@@ -29,8 +29,8 @@ impl Transaction {
     pub fn insert_row(&mut self, schema: &TableSchema, after: &[u8]) -> Result<(), TransactionError> {
         let keys = schema.keys_in(take(&mut self.key_buffers[0]), after)?;
         self.begin_writing()?;
-        self.take_primary(schema, &keys)?;
-        self.take_secondary(schema, None, &keys, after)?;
+        self.reserve_primary_key(schema, &keys)?;
+        self.reserve_index_entries(schema, None, &keys, after)?;
         if self.map_table(schema) {
             self.group.write_row(schema.id, schema.columns.len(), after);
             self.note_keys(schema, None, Some(&keys));
@@ -54,7 +54,7 @@ impl Transaction {
         let (old, changed) = schema.keys_before_and_after(&mut self.key_buffers, before, after)?;
         self.assert_locked(schema, Row { image: before, keys: &old })?;
         if let Some(new) = &changed {
-            self.take_keys(schema, &old, new, after)?;
+            self.reserve_keys(schema, &old, new, after)?;
         }
         let new = changed.as_ref().unwrap_or(&old);
         if self.map_table(schema) {
@@ -63,7 +63,7 @@ impl Transaction {
         }
         let (before, after) = (Row { image: before, keys: &old }, Row { image: after, keys: new });
         self.write(schema, Some(before), Some(after))?;
-        if self.reads_behind() && !schema.is_temporary() {
+        if self.has_read_past_snapshot() && !schema.is_temporary() {
             let unchanged = |number: &usize| old.of(*number) == new.of(*number);
             for number in (1..=schema.secondary.len()).filter(unchanged) {
                 self.writes.shadow(schema.secondary[number - 1].tree(), new.of(number)); // X6
@@ -166,9 +166,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Tells the log which keys a row has and had: a replica applies what has one in common in this
-    /// order. A unique key that the row keeps is left out: who takes it waits for whoever gives it
-    /// up, which changes this row.
+    /// Adds the row's old and new keys to the transaction's WRITESET: replicas apply transactions
+    /// that share a key in this order. A unique key that does not change is omitted: a transaction
+    /// that reserves it has to wait for one that gives it up, which changes this row.
     fn note_keys<'k>(&mut self, schema: &TableSchema, old: Option<&'k RowKeys>, new: Option<&'k RowKeys>) {
         for (number, index) in schema.indexes().enumerate().filter(|(_, index)| index.unique()) {
             let key = |keys: Option<&'k RowKeys>| keys.and_then(|keys| keys.unique(number));
@@ -181,7 +181,7 @@ impl Transaction {
         }
     }
 
-    /// Makes sure that the row's events come behind `BEGIN` and a map of its table; false if it has
+    /// Makes sure that the row's events come after `BEGIN` and a map of its table; false if it has
     /// none, because the table is temporary.
     fn map_table(&mut self, schema: &TableSchema) -> bool {
         if schema.is_temporary() {
@@ -227,8 +227,9 @@ impl Transaction {
         }
     }
 
-    /// Locks a new primary key, in nobody's range, and makes sure that no row has it.
-    fn take_primary(&mut self, schema: &TableSchema, keys: &RowKeys) -> Result<(), TransactionError> {
+    /// Reserves a new primary key: locks it, checks that no row has it and that it lies in nobody's
+    /// locked range.
+    fn reserve_primary_key(&mut self, schema: &TableSchema, keys: &RowKeys) -> Result<(), TransactionError> {
         let (tree, key) = (schema.primary.tree(), keys.primary());
         loop {
             let acquired = self.lock(tree, key, Locking::UPDATE).map_err(|error| self.lock_failed(error))?;
@@ -246,8 +247,8 @@ impl Transaction {
         self.locks.begin_writing().map_err(|error| self.lock_failed(error))
     }
 
-    /// Makes it known that a row is to have this key, unless it lies in a range that another has
-    /// read, who is returned.
+    /// Announces that a row is about to get this key, unless it lies in a range that another
+    /// transaction has locked, which is returned.
     fn enter_ranges(&mut self, tree: TreeId, key: &[u8]) -> Option<OwnerId> {
         let reader = self.locks.enter_ranges(tree, key).err()?;
         // Where the transaction itself has deleted the key, whoever reads the range waits for it
@@ -255,8 +256,8 @@ impl Transaction {
         self.writes.get(tree, key, Mark::NOW).is_none().then_some(reader)
     }
 
-    /// Waits for the end of one who has read a range, without a lock that was taken to insert into
-    /// it: the other might want to insert there too.
+    /// Waits for the end of a transaction that has locked a range, after releasing the new lock on
+    /// the key: the other one might want to insert there too.
     fn wait_for_reader(
         &mut self,
         reader: OwnerId,
@@ -288,9 +289,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks the keys that a row gives up and those that it takes, and makes sure that it may take
-    /// them.
-    fn take_keys(
+    /// Locks the keys that a row gives up, and reserves those that it gets.
+    fn reserve_keys(
         &mut self,
         schema: &TableSchema,
         old: &RowKeys,
@@ -302,14 +302,14 @@ impl Transaction {
             self.begin_writing()?;
         }
         if old.primary() != new.primary() {
-            self.take_primary(schema, new)?;
+            self.reserve_primary_key(schema, new)?;
         }
-        self.take_secondary(schema, Some(old), new, image)
+        self.reserve_index_entries(schema, Some(old), new, image)
     }
 
-    /// Makes sure that a row's new entries in secondary indexes lie in nobody's range; locks the
-    /// unique keys that it takes and makes sure that no other row has them.
-    fn take_secondary(
+    /// Reserves a row's new entries in secondary indexes: they must lie in nobody's locked range,
+    /// and their unique keys are locked and must belong to no other row.
+    fn reserve_index_entries(
         &mut self,
         schema: &TableSchema,
         old: Option<&RowKeys>,
@@ -319,14 +319,14 @@ impl Transaction {
         for (number, index) in schema.indexes().enumerate().skip(1) {
             if old.is_none_or(|old| old.of(number) != new.of(number)) {
                 let unique = new.unique(number);
-                let taken = unique.filter(|_| unique != old.and_then(|old| old.unique(number)));
-                self.take_entry(schema, (number, index), taken, (new.of(number), image))?;
+                let reserved = unique.filter(|_| unique != old.and_then(|old| old.unique(number)));
+                self.reserve_index_entry(schema, (number, index), reserved, (new.of(number), image))?;
             }
         }
         Ok(())
     }
 
-    fn take_entry(
+    fn reserve_index_entry(
         &mut self,
         schema: &TableSchema,
         (number, index): (usize, &Index),
@@ -343,7 +343,8 @@ impl Transaction {
                         building.fail(number, image);
                         return Ok(());
                     }
-                    // The row says who wrote it: what the client is told must be durable (X4).
+                    // Read the row for its position: the duplicate that the client hears of must be
+                    // durable (X4).
                     self.newest(schema.primary.tree(), &existing, Mark::NOW)?;
                     return Err(duplicate(index, number, &existing));
                 }

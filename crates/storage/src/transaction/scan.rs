@@ -7,12 +7,12 @@
 //!
 //! A locking scan finds its keys at the newest position of the moment it begins. It locks each, and
 //! then reads its newest version, which may be another one, or gone. The caller has to test every
-//! row again, for it may not be the row that the index led to. Except under READ COMMITTED it keeps
-//! the range free of new rows, piece by piece, each from where the one before ended to a key some
-//! way ahead (`guard.rs`): a scan that ends early leaves the rest to others.
+//! row again, for it may not be the row that the index led to. Except under READ COMMITTED it locks
+//! the range against inserts, piece by piece, each from where the one before ended to a key some
+//! way ahead (`guard.rs`): a scan that ends early does not lock the remaining range.
 //!
-//! (N1) `own` is the nearest own change not yet passed, looked up once: what the statement adds
-//!      ahead is not looked at again and again.
+//! (N1) `own` is the nearest own change not yet passed, and is looked up once: changes that the
+//!      statement adds ahead are not searched again and again.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::snapshot::Snapshot;
 use crate::write_set::Mark;
 
 use super::guard::Guard;
-use super::read::{Access, LockedRow, Locking, OnLocked};
+use super::read::{LockedRow, Locking, OnLocked, ReadMode};
 use super::{Transaction, TransactionError};
 
 /// Which way a scan goes.
@@ -56,12 +56,12 @@ impl KeyRange {
 
     /// The keys that begin with `prefix`.
     pub fn prefix(prefix: &[u8]) -> Self {
-        Self { lower: Bound::Included(KeyBytes::from_slice(prefix)), upper: Self::behind(prefix) }
+        Self { lower: Bound::Included(KeyBytes::from_slice(prefix)), upper: Self::prefix_end(prefix) }
     }
 
-    /// The end of a range behind all keys that begin with `prefix`.
-    pub fn behind(prefix: &[u8]) -> Bound<KeyBytes> {
-        crate::key::behind_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded)
+    /// The end of a range after all keys that begin with `prefix`.
+    pub fn prefix_end(prefix: &[u8]) -> Bound<KeyBytes> {
+        crate::key::prefix_successor(prefix).map_or(Bound::Unbounded, Bound::Excluded)
     }
 
     /// The end that a scan comes to first.
@@ -73,7 +73,7 @@ impl KeyRange {
         end.as_ref().map(KeyBytes::as_slice)
     }
 
-    /// The other one.
+    /// The end that a scan comes to last.
     pub(super) fn far_end(&self, direction: Direction) -> Bound<&[u8]> {
         let end = match direction {
             Direction::Forward => &self.upper,
@@ -99,50 +99,51 @@ impl KeyRange {
     }
 }
 
-/// A scan of one tree. [`Self::next`] moves it; it stands nowhere before and behind its rows.
+/// A scan of one tree. [`Self::next`] moves it; before the first and after the last row it stands
+/// nowhere.
 pub struct Scan {
     pub(super) tree: TreeId,
     pub(super) range: KeyRange,
     pub(super) direction: Direction,
-    access: Access,
-    /// Own changes behind this are not seen.
+    mode: ReadMode,
+    /// Own changes after this are not seen.
     pub(super) mark: Mark,
     /// Keeps what the cursor sees.
     pub(super) snapshot: Snapshot,
     pub(super) cursor: Cursor,
-    place: Place,
-    own: Own,
-    current: Current,
+    cursor_move: CursorMove,
+    own: OwnChange,
+    current: CurrentRow,
     /// Keeps others from inserting where it reads.
     pub(super) guard: Option<Guard>,
     /// What the rows were before instant ALTERs.
     layouts: Option<Arc<Layouts>>,
 }
 
-/// What the cursor has to do before it is looked at.
+/// How the cursor has to move before its row is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CursorMove {
     /// It has not been brought to the range yet.
-    Outside,
+    Seek,
     /// Its row was passed.
-    Passed,
-    /// Nothing: its row comes next, or it is behind the last one.
-    Ahead,
+    Step,
+    /// It stands on the row that comes next, or after the last one.
+    Stay,
 }
 
 /// The nearest own change that is not passed yet (N1).
-enum Own {
+enum OwnChange {
     /// To be looked up from the range's near end.
-    FromEnd,
-    /// To be looked up behind this key.
-    From(Vec<u8>),
+    FindFirst,
+    /// To be looked up after this key.
+    FindAfter(Vec<u8>),
     /// `None` for a deletion.
-    At(Vec<u8>, Option<Value>),
+    Found(Vec<u8>, Option<Value>),
     /// There is none.
-    Behind,
+    Exhausted,
 }
 
-enum Current {
+enum CurrentRow {
     Nowhere,
     /// The cursor's row as it stands there.
     Stored,
@@ -157,14 +158,14 @@ enum Current {
 
 impl Transaction {
     /// A scan of `tree` for the running statement.
-    pub fn scan(&mut self, tree: TreeId, range: KeyRange, direction: Direction, access: Access) -> Scan {
-        let guard = match access {
-            Access::Locking(locking) if self.keeps_ranges() && !tree.is_temporary() => {
+    pub fn scan(&mut self, tree: TreeId, range: KeyRange, direction: Direction, mode: ReadMode) -> Scan {
+        let guard = match mode {
+            ReadMode::Locking(locking) if self.takes_range_locks() && !tree.is_temporary() => {
                 Some(Guard::new(locking.on_locked))
             }
             _ => None,
         };
-        self.scan_guarded(tree, range, direction, access, guard)
+        self.scan_guarded(tree, range, direction, mode, guard)
     }
 
     pub(super) fn scan_guarded(
@@ -172,27 +173,27 @@ impl Transaction {
         tree: TreeId,
         range: KeyRange,
         direction: Direction,
-        access: Access,
+        mode: ReadMode,
         guard: Option<Guard>,
     ) -> Scan {
         let store = self.engine.store_of(tree).clone();
-        let snapshot = match access {
+        let snapshot = match mode {
             _ if tree.is_temporary() => store.snapshot_visible(),
-            Access::Snapshot => self.snapshot().clone(),
-            Access::Newest | Access::Locking(_) => self.engine.newest_snapshot(),
+            ReadMode::Snapshot => self.snapshot().clone(),
+            ReadMode::Newest | ReadMode::Locking(_) => self.engine.newest_snapshot(),
         };
-        let memory = std::mem::take(&mut self.cursor_memory);
-        let cursor = store.cursor_in(memory, tree, snapshot.position());
+        let buffers = std::mem::take(&mut self.cursor_buffers);
+        let cursor = store.cursor_in(buffers, tree, snapshot.position());
         Scan {
             tree,
             direction,
-            access,
+            mode,
             mark: self.read_mark(),
             snapshot,
             cursor,
-            place: Place::Outside,
-            own: Own::FromEnd,
-            current: Current::Nowhere,
+            cursor_move: CursorMove::Seek,
+            own: OwnChange::FindFirst,
+            current: CurrentRow::Nowhere,
             guard,
             layouts: self.engine.layouts(tree),
             range,
@@ -201,25 +202,25 @@ impl Transaction {
 }
 
 impl Scan {
-    /// Ends it, and leaves its memory to the next one.
+    /// Ends it, and recycles its buffers for the transaction's next scan.
     pub(super) fn end(self, transaction: &mut Transaction) {
-        transaction.cursor_memory = self.cursor.into_memory();
+        transaction.cursor_buffers = self.cursor.into_buffers();
     }
 
-    /// Moves to the next row; false behind the last one.
+    /// Moves to the next row; false after the last one.
     #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         loop {
             self.find(transaction)?;
-            let Access::Locking(locking) = self.access else {
+            let ReadMode::Locking(locking) = self.mode else {
                 self.upgrade()?;
                 return Ok(self.is_valid());
             };
             if !self.is_valid() {
                 return Ok(false);
             }
-            if locking.on_locked == OnLocked::LookFirst && !transaction.keeps_ranges() {
-                if self.look_first(transaction, locking)? {
+            if locking.on_locked == OnLocked::SemiConsistent && !transaction.takes_range_locks() {
+                if self.read_semi_consistent(transaction, locking)? {
                     return Ok(true);
                 }
                 continue;
@@ -227,8 +228,8 @@ impl Scan {
             match transaction.get_locked_as_of(self.tree, self.key(), locking, self.mark)? {
                 LockedRow::Locked { row: Some(newest), .. } => {
                     // What is an own change stays so: nobody else can have changed the row since.
-                    if matches!(self.current, Current::Stored) {
-                        self.current = Current::Newest(newest);
+                    if matches!(self.current, CurrentRow::Stored) {
+                        self.current = CurrentRow::Newest(newest);
                     }
                     return Ok(true);
                 }
@@ -236,7 +237,7 @@ impl Scan {
                     if new {
                         transaction.unlock_rejected();
                     }
-                    self.keep_key(transaction)?;
+                    self.lock_gap_at_key(transaction)?;
                 }
                 LockedRow::Skipped => {}
             }
@@ -245,17 +246,17 @@ impl Scan {
 
     /// Gives a row of an earlier definition the columns of now.
     fn upgrade(&mut self) -> Result<(), TransactionError> {
-        if let (Current::Stored, Some(layouts)) = (&self.current, &self.layouts)
+        if let (CurrentRow::Stored, Some(layouts)) = (&self.current, &self.layouts)
             && let Some(row) = layouts.upgrade(self.cursor.position(), self.cursor.value())?
         {
-            self.current = Current::Newest(row);
+            self.current = CurrentRow::Newest(row);
         }
         Ok(())
     }
 
-    /// Locks the row if that needs no wait, else reads what was committed last of it; false if
-    /// there is none.
-    fn look_first(
+    /// InnoDB's semi-consistent read: locks the row if that needs no wait, else reads its last
+    /// committed version; false if there is no row.
+    fn read_semi_consistent(
         &mut self,
         transaction: &mut Transaction,
         locking: Locking,
@@ -273,30 +274,30 @@ impl Scan {
             return Ok(false);
         };
         if !is_locked {
-            self.current = Current::Foreign(row);
-        } else if matches!(self.current, Current::Stored) {
-            self.current = Current::Newest(row);
+            self.current = CurrentRow::Foreign(row);
+        } else if matches!(self.current, CurrentRow::Stored) {
+            self.current = CurrentRow::Newest(row);
         }
         Ok(true)
     }
 
     /// False if it stands on a row that somebody else has locked.
     pub(super) fn is_locked(&self) -> bool {
-        !matches!(self.current, Current::Foreign(_))
+        !matches!(self.current, CurrentRow::Foreign(_))
     }
 
     /// Waits for the lock of a row that somebody else has; false if it is gone then.
     pub(super) fn wait_for_row(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
-        let (Access::Locking(locking), Current::Foreign(_)) = (self.access, &self.current) else {
+        let (ReadMode::Locking(locking), CurrentRow::Foreign(_)) = (self.mode, &self.current) else {
             return Ok(self.is_valid());
         };
         let waiting = Locking { on_locked: OnLocked::Wait, ..locking };
         let locked = transaction.get_locked_version(self.tree, self.key(), waiting, self.mark)?;
         match locked.and_then(|(version, _)| version) {
-            Some((_, row)) => self.current = Current::Newest(row),
+            Some((_, row)) => self.current = CurrentRow::Newest(row),
             None => transaction.unlock_rejected(),
         }
-        Ok(matches!(self.current, Current::Newest(_)))
+        Ok(matches!(self.current, CurrentRow::Newest(_)))
     }
 
     /// The position of the store that it goes by.
@@ -306,7 +307,7 @@ impl Scan {
 
     /// True if it stands on a row.
     pub fn is_valid(&self) -> bool {
-        !matches!(self.current, Current::Nowhere)
+        !matches!(self.current, CurrentRow::Nowhere)
     }
 
     /// The row's key.
@@ -315,46 +316,46 @@ impl Scan {
     /// If the scan stands nowhere, as [`Self::value`] does.
     pub fn key(&self) -> &[u8] {
         match &self.current {
-            Current::Nowhere => panic!("the scan stands on a row"),
-            Current::Own(key, _) => key,
-            Current::Stored | Current::Newest(_) | Current::Foreign(_) => self.cursor.key(),
+            CurrentRow::Nowhere => panic!("the scan stands on a row"),
+            CurrentRow::Own(key, _) => key,
+            CurrentRow::Stored | CurrentRow::Newest(_) | CurrentRow::Foreign(_) => self.cursor.key(),
         }
     }
 
     /// The row.
     pub fn value(&self) -> &[u8] {
         match &self.current {
-            Current::Nowhere => panic!("the scan stands on a row"),
-            Current::Stored => self.cursor.value(),
-            Current::Own(_, value) | Current::Newest(value) | Current::Foreign(value) => value,
+            CurrentRow::Nowhere => panic!("the scan stands on a row"),
+            CurrentRow::Stored => self.cursor.value(),
+            CurrentRow::Own(_, value) | CurrentRow::Newest(value) | CurrentRow::Foreign(value) => value,
         }
     }
 
     /// Moves to the next key that the cursor or an own change has, whatever its lock.
     fn find(&mut self, transaction: &mut Transaction) -> Result<(), TransactionError> {
-        self.current = Current::Nowhere;
+        self.current = CurrentRow::Nowhere;
         loop {
             self.move_cursor()?;
             if self.guard.is_some() {
-                self.keep_range(transaction)?;
+                self.lock_range_at_cursor(transaction)?;
             }
-            self.look_up_own(transaction);
+            self.find_own_change(transaction);
             let (stored, own) = self.nearest();
             if stored {
-                self.place = Place::Passed;
+                self.cursor_move = CursorMove::Step;
             }
             if !own {
                 if stored {
-                    self.current = Current::Stored;
+                    self.current = CurrentRow::Stored;
                 }
                 return Ok(());
             }
-            let Own::At(key, value) = std::mem::replace(&mut self.own, Own::Behind) else {
+            let OwnChange::Found(key, value) = std::mem::replace(&mut self.own, OwnChange::Exhausted) else {
                 unreachable!("an own change is nearest")
             };
-            self.own = Own::From(key.clone());
+            self.own = OwnChange::FindAfter(key.clone());
             if let Some(value) = value {
-                self.current = Current::Own(key, value);
+                self.current = CurrentRow::Own(key, value);
                 return Ok(());
             }
         }
@@ -366,36 +367,38 @@ impl Scan {
         let stored = self.cursor.valid().then(|| self.cursor.key());
         let stored = stored.filter(|key| self.range.contains(key, self.direction));
         match (stored, &self.own) {
-            (Some(stored), Own::At(own, _)) => {
+            (Some(stored), OwnChange::Found(own, _)) => {
                 let order = match self.direction {
                     Direction::Forward => stored.cmp(own),
                     Direction::Backward => stored.cmp(own).reverse(),
                 };
                 (order.is_le(), order.is_ge())
             }
-            (stored, own) => (stored.is_some(), matches!(own, Own::At(..))),
+            (stored, own) => (stored.is_some(), matches!(own, OwnChange::Found(..))),
         }
     }
 
-    fn look_up_own(&mut self, transaction: &Transaction) {
+    fn find_own_change(&mut self, transaction: &Transaction) {
         let from = match &self.own {
-            Own::FromEnd => self.range.near_end(self.direction),
-            Own::From(key) => Bound::Excluded(key.as_slice()),
-            Own::At(..) | Own::Behind => return,
+            OwnChange::FindFirst => self.range.near_end(self.direction),
+            OwnChange::FindAfter(key) => Bound::Excluded(key.as_slice()),
+            OwnChange::Found(..) | OwnChange::Exhausted => return,
         };
         let found = match self.direction {
             Direction::Forward => transaction.writes.next(self.tree, from, self.mark),
             Direction::Backward => transaction.writes.prev(self.tree, from, self.mark),
         };
         let found = found.filter(|(key, _)| self.range.contains(key, self.direction));
-        self.own = found.map_or(Own::Behind, |(key, value)| Own::At(key.to_vec(), value.map(Value::copied)));
+        self.own = found.map_or(OwnChange::Exhausted, |(key, value)| {
+            OwnChange::Found(key.to_vec(), value.map(Value::copied))
+        });
     }
 
     fn move_cursor(&mut self) -> Result<(), TransactionError> {
-        match std::mem::replace(&mut self.place, Place::Ahead) {
-            Place::Ahead => Ok(()),
-            Place::Passed => self.step(),
-            Place::Outside => seek(&mut self.cursor, self.range.near_end(self.direction), self.direction),
+        match std::mem::replace(&mut self.cursor_move, CursorMove::Stay) {
+            CursorMove::Stay => Ok(()),
+            CursorMove::Step => self.step(),
+            CursorMove::Seek => seek(&mut self.cursor, self.range.near_end(self.direction), self.direction),
         }
     }
 
@@ -412,7 +415,7 @@ pub(super) fn step(cursor: &mut Cursor, direction: Direction) -> Result<(), Tran
     Ok(())
 }
 
-/// Brings a cursor to the first key behind an end, as seen by who goes in this direction.
+/// Moves a cursor to the first key inside a bound, in the scan's direction.
 pub(super) fn seek(
     cursor: &mut Cursor,
     from: Bound<&[u8]>,

@@ -68,7 +68,7 @@ impl Transaction {
         let Some(branch) = self.branch.take() else { return Err(LockError::Aborted.into()) };
         if self.group.is_empty() {
             let content = Content::of_nothing(branch.tables);
-            self.engine.keep_prepared(branch.xid, Prepared { content, locks: self.locks });
+            self.engine.add_prepared(branch.xid, Prepared { content, locks: self.locks });
             return Ok(None);
         }
         let Branch { xid, tables, .. } = &*branch;
@@ -81,7 +81,7 @@ impl Transaction {
         // Its changes are in nobody's way until they are in the store: the locks stay with it
         // whatever happens.
         let prepared = pending.wait()?;
-        self.engine.keep_prepared(branch.xid, Prepared { content, locks: self.locks });
+        self.engine.add_prepared(branch.xid, Prepared { content, locks: self.locks });
         Ok(Some(prepared))
     }
 }

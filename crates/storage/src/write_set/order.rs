@@ -20,7 +20,7 @@ pub(super) struct Order {
 
 /// Where a number lies, or would lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct OrderSlot {
     block: usize,
     at: usize,
 }
@@ -31,14 +31,14 @@ impl Order {
         self.blocks.iter().map(Vec::len).sum()
     }
 
-    /// Behind all numbers that lie before what is looked for: these are the first ones.
-    pub(super) fn place(&self, is_before: impl Fn(usize) -> bool) -> Place {
+    /// The first slot whose number is not before what is searched for.
+    pub(super) fn partition_slot(&self, is_before: impl Fn(usize) -> bool) -> OrderSlot {
         let block = match self.blocks.len() {
             0 | 1 => 0,
             _ => self.blocks.partition_point(|block| block.last().is_some_and(|&last| is_before(last))),
         };
         let at = self.blocks.get(block).map_or(0, |block| block.partition_point(|&number| is_before(number)));
-        Place { block, at }
+        OrderSlot { block, at }
     }
 
     /// Forgets all numbers, and keeps the memory of the first block.
@@ -47,19 +47,19 @@ impl Order {
         self.blocks.iter_mut().for_each(Vec::clear);
     }
 
-    /// The number at a place; `None` behind the last one.
-    pub(super) fn at(&self, place: Place) -> Option<usize> {
-        self.blocks.get(place.block)?.get(place.at).copied()
+    /// The number at a slot; `None` after the last one.
+    pub(super) fn at(&self, slot: OrderSlot) -> Option<usize> {
+        self.blocks.get(slot.block)?.get(slot.at).copied()
     }
 
-    /// Puts another number in the place of one that is there.
-    pub(super) fn replace(&mut self, place: Place, number: usize) {
-        self.blocks[place.block][place.at] = number;
+    /// Puts another number into a slot instead of the one that is there.
+    pub(super) fn replace(&mut self, slot: OrderSlot, number: usize) {
+        self.blocks[slot.block][slot.at] = number;
     }
 
-    /// Puts a number in front of the one at a place.
-    pub(super) fn insert(&mut self, place: Place, number: usize) {
-        let Place { mut block, mut at } = place;
+    /// Puts a number before the one at a slot.
+    pub(super) fn insert(&mut self, slot: OrderSlot, number: usize) {
+        let OrderSlot { mut block, mut at } = slot;
         if block == self.blocks.len() {
             match block.checked_sub(1) {
                 Some(last) => (block, at) = (last, self.blocks[last].len()),
@@ -67,10 +67,10 @@ impl Order {
             }
         }
         if self.blocks[block].len() == BLOCK_MAX {
-            // Ascending keys leave full blocks behind them.
+            // Keys inserted in ascending order leave full blocks.
             let middle = if at == BLOCK_MAX { at } else { BLOCK_MAX / 2 };
-            let behind = self.blocks[block].split_off(middle);
-            self.blocks.insert(block + 1, behind);
+            let after = self.blocks[block].split_off(middle);
+            self.blocks.insert(block + 1, after);
             if at >= middle {
                 (block, at) = (block + 1, at - middle);
             }
@@ -78,25 +78,25 @@ impl Order {
         self.blocks[block].insert(at, number);
     }
 
-    /// Takes the number at a place out.
-    pub(super) fn remove(&mut self, place: Place) {
-        self.blocks[place.block].remove(place.at);
-        if self.blocks[place.block].is_empty() {
-            self.blocks.remove(place.block);
+    /// Takes the number at a slot out.
+    pub(super) fn remove(&mut self, slot: OrderSlot) {
+        self.blocks[slot.block].remove(slot.at);
+        if self.blocks[slot.block].is_empty() {
+            self.blocks.remove(slot.block);
         }
     }
 
-    /// The numbers from a place on.
-    pub(super) fn from(&self, place: Place) -> impl Iterator<Item = usize> {
-        let first = self.blocks.get(place.block).map_or(&[][..], |block| &block[place.at.min(block.len())..]);
-        let behind = self.blocks.get(place.block + 1..).unwrap_or_default();
-        first.iter().chain(behind.iter().flatten()).copied()
+    /// The numbers from a slot on.
+    pub(super) fn from(&self, slot: OrderSlot) -> impl Iterator<Item = usize> {
+        let first = self.blocks.get(slot.block).map_or(&[][..], |block| &block[slot.at.min(block.len())..]);
+        let after = self.blocks.get(slot.block + 1..).unwrap_or_default();
+        first.iter().chain(after.iter().flatten()).copied()
     }
 
-    /// The numbers before a place, the last one first.
-    pub(super) fn before(&self, place: Place) -> impl Iterator<Item = usize> {
-        let (before, rest) = self.blocks.split_at(place.block);
-        let last = rest.first().map_or(&[][..], |block| &block[..place.at]);
+    /// The numbers before a slot, the last one first.
+    pub(super) fn before(&self, slot: OrderSlot) -> impl Iterator<Item = usize> {
+        let (before, from) = self.blocks.split_at(slot.block);
+        let last = from.first().map_or(&[][..], |block| &block[..slot.at]);
         last.iter().rev().chain(before.iter().rev().flat_map(|block| block.iter().rev())).copied()
     }
 
@@ -114,11 +114,11 @@ mod tests {
     fn check(order: &Order, model: &[usize], sought: usize) {
         assert!(order.blocks.iter().all(|block| (1..=BLOCK_MAX).contains(&block.len())));
         assert_eq!((order.len(), order.all().collect::<Vec<_>>()), (model.len(), model.to_vec()));
-        let place = order.place(|number| number < sought);
+        let slot = order.partition_slot(|number| number < sought);
         let (before, from) = model.split_at(model.partition_point(|&number| number < sought));
-        assert_eq!(order.at(place), from.first().copied());
-        assert_eq!(order.from(place).collect::<Vec<_>>(), from);
-        assert_eq!(order.before(place).collect::<Vec<_>>(), before.iter().rev().copied().collect::<Vec<_>>());
+        assert_eq!(order.at(slot), from.first().copied());
+        assert_eq!(order.from(slot).collect::<Vec<_>>(), from);
+        assert_eq!(order.before(slot).collect::<Vec<_>>(), before.iter().rev().copied().collect::<Vec<_>>());
     }
 
     /// Numbers in their own order, as one ascending run, at random, and out again.
@@ -128,11 +128,11 @@ mod tests {
         let (mut order, mut model) = (Order::default(), Vec::new());
         check(&order, &model, 5);
         for number in (0..3000).map(|n| n * 1000).chain((0..3000).map(|_| random.index(4_000_000))) {
-            let place = order.place(|other| other < number);
+            let slot = order.partition_slot(|other| other < number);
             match model.binary_search(&number) {
-                Ok(_) => order.replace(place, number),
+                Ok(_) => order.replace(slot, number),
                 Err(at) => {
-                    order.insert(place, number);
+                    order.insert(slot, number);
                     model.insert(at, number);
                 }
             }
@@ -144,7 +144,7 @@ mod tests {
                 check(&order, &model, sought);
             }
             let number = model.remove(random.index(model.len()));
-            order.remove(order.place(|other| other < number));
+            order.remove(order.partition_slot(|other| other < number));
         }
         check(&order, &model, 0);
     }

@@ -1,4 +1,4 @@
-//! Bytes that are only added at the end, in pieces: what a large transaction leaves is given back a
+//! Bytes that are only added at the end, in pieces: the memory of a large transaction is freed a
 //! piece at a time, not by one call to the system during which nobody else can map memory.
 
 use smallvec::SmallVec;
@@ -8,8 +8,8 @@ const PIECE: usize = 1 << 20;
 /// Room that the first piece begins with: a transaction of a few small rows needs no more, and does
 /// not grow step by step.
 const SMALL: usize = 1024;
-/// A longer piece is not kept for others.
-const KEPT: usize = 4 * SMALL;
+/// A longer piece is freed, not recycled. In bytes.
+const PIECE_RECYCLED_MAX: usize = 4 * SMALL;
 
 /// The bytes.
 #[derive(Debug, Default)]
@@ -18,9 +18,9 @@ pub(super) struct Pieces {
     len: usize,
 }
 
-/// Where bytes lie that were added together.
+/// Where bytes lie that were added by one call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ByteSpan {
     piece: usize,
     start: usize,
     end: usize,
@@ -32,9 +32,9 @@ impl Pieces {
         self.len
     }
 
-    /// True if what [`Self::clear`] would keep is little.
+    /// True if [`Self::clear`] would recycle little memory.
     pub(super) fn is_small(&self) -> bool {
-        self.pieces.iter().all(|piece| piece.capacity() <= KEPT)
+        self.pieces.iter().all(|piece| piece.capacity() <= PIECE_RECYCLED_MAX)
     }
 
     /// Forgets all bytes, and keeps the memory of the first piece.
@@ -45,7 +45,7 @@ impl Pieces {
     }
 
     /// Adds bytes, which will lie together.
-    pub(super) fn push(&mut self, parts: [&[u8]; 3]) -> Place {
+    pub(super) fn push(&mut self, parts: [&[u8]; 3]) -> ByteSpan {
         let len = parts.iter().map(|part| part.len()).sum::<usize>();
         if self.pieces.last().is_none_or(|last| last.len() + len > PIECE) {
             let room = if self.pieces.is_empty() { SMALL } else { PIECE };
@@ -56,20 +56,20 @@ impl Pieces {
         let start = bytes.len();
         parts.iter().for_each(|part| bytes.extend_from_slice(part));
         self.len += len;
-        Place { piece, start, end: bytes.len() }
+        ByteSpan { piece, start, end: bytes.len() }
     }
 
-    /// The bytes at a place.
-    pub(super) fn at(&self, place: Place) -> &[u8] {
-        &self.pieces[place.piece][place.start..place.end]
+    /// The bytes at a span.
+    pub(super) fn at(&self, span: ByteSpan) -> &[u8] {
+        &self.pieces[span.piece][span.start..span.end]
     }
 
-    /// Forgets the bytes at a place, which were the last ones added.
-    pub(super) fn pop(&mut self, place: Place) {
-        self.len -= place.end - place.start;
-        self.pieces[place.piece].truncate(place.start);
-        if place.start == 0 && place.piece > 0 {
-            self.pieces.truncate(place.piece);
+    /// Forgets the bytes at a span, which were the last ones added.
+    pub(super) fn pop(&mut self, span: ByteSpan) {
+        self.len -= span.end - span.start;
+        self.pieces[span.piece].truncate(span.start);
+        if span.start == 0 && span.piece > 0 {
+            self.pieces.truncate(span.piece);
         }
     }
 }
@@ -83,18 +83,18 @@ mod tests {
         let (mut pieces, mut model) = (Pieces::default(), Vec::new());
         let mut add = |pieces: &mut Pieces, len: usize| {
             let bytes = vec![model.len() as u8; len];
-            let place = pieces.push([&bytes[..len / 3], &[], &bytes[len / 3..]]);
-            model.push((place, bytes));
+            let span = pieces.push([&bytes[..len / 3], &[], &bytes[len / 3..]]);
+            model.push((span, bytes));
         };
         for len in [0, 5, PIECE - 5, 1, PIECE, 3 * PIECE, 10, PIECE - 10, 0, 1] {
             add(&mut pieces, len);
         }
         assert!(pieces.pieces.iter().all(|piece| piece.len() <= 3 * PIECE) && pieces.pieces.len() >= 5);
-        while let Some((place, bytes)) = model.pop() {
-            assert_eq!(pieces.at(place), bytes);
+        while let Some((span, bytes)) = model.pop() {
+            assert_eq!(pieces.at(span), bytes);
             assert_eq!(pieces.len(), bytes.len() + model.iter().map(|(_, bytes)| bytes.len()).sum::<usize>());
-            pieces.pop(place);
-            assert!(model.iter().all(|(place, bytes)| pieces.at(*place) == bytes));
+            pieces.pop(span);
+            assert!(model.iter().all(|(span, bytes)| pieces.at(*span) == bytes));
         }
         assert_eq!((pieces.len(), pieces.pieces.len()), (0, 1));
     }

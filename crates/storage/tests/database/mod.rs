@@ -24,7 +24,7 @@ use storage::lock::Interrupt;
 use storage::replay::{ReplayError, ReplayTarget};
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 use storage::transaction::{
-    Access, Direction, Isolation, KeyRange, Transaction, TransactionError, TransactionOptions,
+    Direction, Isolation, KeyRange, ReadMode, Transaction, TransactionError, TransactionOptions,
 };
 use storage::{Store, StoreError, TreeId, WriteBatch};
 
@@ -118,7 +118,7 @@ pub fn schema(name: &str, tree: u32) -> Arc<TableSchema> {
 
 /// The catalog's own tree: table name to the number of its first tree.
 const CATALOG: TreeId = TreeId(1);
-/// Where the next free tree number is kept.
+/// Where the next free tree number is stored.
 const NEXT_TREE: &[u8] = b"";
 
 /// Tables by name. DDL is `CREATE t`, `DROP t`, `TRUNCATE t`.
@@ -301,9 +301,9 @@ pub fn rows(
     index: usize,
     range: KeyRange,
     direction: Direction,
-    access: Access,
+    mode: ReadMode,
 ) -> Result<Vec<Row>, TransactionError> {
-    let mut scan = transaction.scan_index(schema, index, range, direction, access);
+    let mut scan = transaction.scan_index(schema, index, range, direction, mode);
     let mut rows = Vec::new();
     while scan.next(transaction)? {
         rows.push(Row::from_image(scan.row()));
@@ -316,7 +316,7 @@ pub fn all_rows(database: &Database, name: &str) -> Result<BTreeMap<i64, Row>, T
     let schema = database.table(name);
     let mut transaction = database.begin();
     let mut read = |index, direction| {
-        rows(&mut transaction, &schema, index, KeyRange::all(), direction, Access::Snapshot)
+        rows(&mut transaction, &schema, index, KeyRange::all(), direction, ReadMode::Snapshot)
     };
     let primary = read(0, Direction::Forward)?;
     let mut backward = read(0, Direction::Backward)?;

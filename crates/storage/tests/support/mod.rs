@@ -206,7 +206,7 @@ impl Harness {
             return;
         }
         if self.random.chance(1, 300) {
-            // A drop takes effect before the rest of its batch.
+            // A drop takes effect before the other operations of its batch.
             batch.drop_tree(TreeId(tree));
             let drops = self.model.drops.entry(tree).or_default();
             if drops.last() != Some(&self.last) {
@@ -408,7 +408,7 @@ impl Harness {
         keys.iter().try_for_each(|(tree, key)| self.check_latest(*tree, key))
     }
 
-    /// Compares, and tells the first difference only.
+    /// Compares, and reports the first difference only.
     fn check_rows(&self, found: &[Row], expected: &[Row], what: &str) {
         let differs = found.iter().zip(expected).position(|(a, b)| a != b);
         let at = differs.unwrap_or(found.len().min(expected.len()));

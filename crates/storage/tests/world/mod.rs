@@ -14,7 +14,7 @@ use binlog::row::{RowImage, Value};
 use env::SimEnv;
 use stdx::random::Random;
 use storage::engine::{EngineOptions, PendingCommit};
-use storage::transaction::{Memory, TransactionError};
+use storage::transaction::{TransactionBuffers, TransactionError};
 use storage::{EngineError, Snapshot};
 
 use crate::database::{self, Database, Row, all_rows};
@@ -24,7 +24,7 @@ pub type Rows = BTreeMap<i64, Row>;
 
 /// What the tables hold between two transactions.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct State {
+pub struct Tables {
     pub tables: BTreeMap<String, Arc<Rows>>,
     /// The largest id that a row ever had.
     pub id_max: i64,
@@ -43,22 +43,22 @@ pub struct World {
     pub env: SimEnv,
     pub random: Random,
     pub database: Database,
-    /// The state behind each transaction in commit order, the empty database first; the last ones
+    /// The state after each transaction in commit order, the empty database first; the last ones
     /// are pending.
-    pub history: Vec<State>,
+    pub history: Vec<Tables>,
     /// The position of each of them that was acknowledged.
     pub positions: Vec<LogPosition>,
     /// How many of them no crash may take back.
     pub certain: usize,
     pending: Vec<PendingCommit>,
     /// What the last transaction has left for the next one.
-    memory: Memory,
+    buffers: TransactionBuffers,
     sessions: Vec<Option<Session>>,
     snapshots: Vec<(Snapshot, usize)>,
     /// Attempts to begin the log anew: its first file then, and how many transactions are in front
     /// of that.
     resets: BTreeMap<FileNumber, usize>,
-    /// How many transactions are in front of the log.
+    /// How many transactions are before the log.
     before_log: usize,
     options: EngineOptions,
     pub acknowledged: u64,
@@ -80,11 +80,11 @@ impl World {
             env,
             random,
             database,
-            history: vec![State::default()],
+            history: vec![Tables::default()],
             positions: vec![LogPosition::ZERO],
             certain: 0,
             pending: Vec::new(),
-            memory: Memory::default(),
+            buffers: TransactionBuffers::default(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),
             resets: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl World {
             0..75 => self.session_step(),
             75..85 => self.wait_for_pending(),
             85..87 => self.ddl_step(),
-            87..90 => self.look(),
+            87..90 => self.read_snapshot(),
             _ => self.chore(),
         };
         self.learn_durable();
@@ -130,7 +130,7 @@ impl World {
         let number = self.random.below(SESSIONS as u64) as usize;
         let Some(mut session) = self.sessions[number].take() else {
             self.sessions[number] =
-                Some(Session::begin(&self.database, std::mem::take(&mut self.memory), &mut self.random));
+                Some(Session::begin(&self.database, std::mem::take(&mut self.buffers), &mut self.random));
             return Ok(());
         };
         match self.random.below(10) {
@@ -154,13 +154,13 @@ impl World {
     }
 
     fn enqueue(&mut self, session: Session) -> Result<(), Ended> {
-        // A large transaction is refused by itself, while those behind it in the queue are not.
+        // A large transaction is refused by itself, while those after it in the queue are not.
         let is_alone = self.faulty && self.options.log.binlog_large_commit_threshold < 1 << 20;
         if is_alone {
             self.wait_for_pending()?;
         }
         let (transaction, after) = session.finish(self.history.last().expect("the empty state is there"));
-        match transaction.enqueue(&mut self.memory) {
+        match transaction.enqueue(&mut self.buffers) {
             Ok(Some(pending)) => {
                 self.pending.push(pending);
                 self.history.push(after);
@@ -260,8 +260,8 @@ impl World {
         }
     }
 
-    /// Takes a snapshot, or looks through one that was taken a while ago.
-    fn look(&mut self) -> Result<(), Ended> {
+    /// Takes a snapshot, or reads through one that was taken a while ago.
+    fn read_snapshot(&mut self) -> Result<(), Ended> {
         if self.snapshots.len() < 3 && self.chance(50) {
             let snapshot = self.database.engine.snapshot();
             assert!(
@@ -275,7 +275,7 @@ impl World {
         let (then, now) = (&self.history[number], self.database.catalog.lock().clone());
         for (name, rows) in &then.tables {
             // A table that was dropped or truncated since has another tree, or none.
-            let alive = |state: &State| state.tables.contains_key(name);
+            let alive = |state: &Tables| state.tables.contains_key(name);
             let Some(schema) = now.tables.get(name).filter(|_| self.history[number..].iter().all(alive))
             else {
                 continue;
@@ -400,7 +400,7 @@ impl World {
             history,
             positions,
             certain: found,
-            memory: Memory::default(),
+            buffers: TransactionBuffers::default(),
             pending: Vec::new(),
             sessions: (0..SESSIONS).map(|_| None).collect(),
             snapshots: Vec::new(),
@@ -449,7 +449,7 @@ impl World {
             assert_eq!(self.database.engine.replayed().groups, 0, "a clean end leaves nothing to replay");
         }
         if self.database.engine.recovered().files[0].0 == 1 {
-            assert_eq!(&in_log(&self.database), expected, "the log tells another story than the tables");
+            assert_eq!(&in_log(&self.database), expected, "the log differs from the tables");
         }
     }
 }
@@ -480,7 +480,7 @@ fn found_transactions(database: &Database) -> usize {
 }
 
 /// What the log alone says that the tables hold, from its first file on.
-fn in_log(database: &Database) -> State {
+fn in_log(database: &Database) -> Tables {
     let mut reader = Reader::default();
     let log = database.engine.log();
     let replayed = log.replay::<LogError>(LogPosition::ZERO, &mut |replayed| {
@@ -494,7 +494,7 @@ fn in_log(database: &Database) -> State {
 /// Makes of events what a replica would.
 #[derive(Default)]
 struct Reader {
-    state: State,
+    state: Tables,
     maps: BTreeMap<u64, TableMapEvent>,
 }
 

@@ -9,11 +9,11 @@ use stdx::random::Random;
 use storage::TableSchema;
 use storage::lock::{Interrupt, LockError};
 use storage::transaction::{
-    Access, Direction, Isolation, KeyRange, Locking, Memory, RowImages, Savepoint, Transaction,
+    Direction, Isolation, KeyRange, Locking, ReadMode, RowImages, Savepoint, Transaction, TransactionBuffers,
     TransactionError,
 };
 
-use super::{Rows, State};
+use super::{Rows, Tables};
 use crate::database::{BY_V, Database, Row, id_range, primary_key, rows, transaction_options};
 
 const IDS: u64 = 40;
@@ -34,27 +34,27 @@ pub struct Session {
     savepoint: Option<(Savepoint, Changes)>,
     isolation: Isolation,
     /// What its snapshot holds, once it has one.
-    seen: Option<State>,
+    seen: Option<Tables>,
 }
 
 /// What a session may know of the world when it runs a statement.
 pub struct Now<'a> {
     pub database: &'a Database,
-    /// Behind the last transaction that was queued: what locks lead to.
-    pub newest: &'a State,
-    /// Behind the last that was acknowledged: what a snapshot taken now holds.
-    pub visible: &'a State,
+    /// The state after the last transaction that was queued: what locking reads see.
+    pub newest: &'a Tables,
+    /// The state after the last one that was acknowledged: what a snapshot taken now sees.
+    pub visible: &'a Tables,
 }
 
 impl Session {
-    pub fn begin(database: &Database, memory: Memory, random: &mut Random) -> Session {
+    pub fn begin(database: &Database, buffers: TransactionBuffers, random: &mut Random) -> Session {
         let isolation = [Isolation::ReadCommitted, Isolation::RepeatableRead][random.below(2) as usize];
         let mut options = transaction_options(isolation, Duration::ZERO);
-        // How it is logged is drawn beside the run's lots, which decide what it does.
+        // How it is logged is drawn independently of the run's lots, which decide what it does.
         let mut lots = Random::new(database.engine.log().ordered().to_u64());
         options.context.compress = lots.chance(1, 2);
         let mut transaction = database.engine.begin(Arc::new(Interrupt::new()), options);
-        transaction.use_memory(memory);
+        transaction.reuse_buffers(buffers);
         transaction
             .set_row_images([RowImages::Minimal, RowImages::NoBlob, RowImages::Full][lots.below(3) as usize]);
         Session { transaction, changes: Changes::default(), savepoint: None, isolation, seen: None }
@@ -64,8 +64,8 @@ impl Session {
         self.transaction.rollback();
     }
 
-    /// The transaction, and the state behind it if it commits on top of `before`.
-    pub fn finish(self, before: &State) -> (Box<Transaction>, State) {
+    /// The transaction, and the state after it if it commits on top of `before`.
+    pub fn finish(self, before: &Tables) -> (Box<Transaction>, Tables) {
         let mut after = before.clone();
         for ((table, id), row) in self.changes.rows {
             let rows = Arc::make_mut(after.tables.get_mut(&table).expect("DDL waits for transactions"));
@@ -95,17 +95,17 @@ impl Session {
                 }
                 return Ok(true);
             }
-            2..6 => return self.look(now, name, random).map(|()| true),
+            2..6 => return self.consistent_read(now, name, random).map(|()| true),
             _ => {}
         }
         let schema = database.table(name);
         let view = self.with_own_changes(state, name);
         // What is queued can't be scanned yet, though its rows are locked.
-        let settled = std::ptr::eq(now.newest, now.visible);
+        let all_visible = std::ptr::eq(now.newest, now.visible);
         let before = self.changes.clone();
         let ids = database.id_max.clone();
         self.transaction.begin_statement(1_767_225_600, random.chance(1, 4).then_some(b"a statement"));
-        let mut work = Work { session: self, name, schema: &schema, view, settled, ids, random };
+        let mut work = Work { session: self, name, schema: &schema, view, all_visible, ids, random };
         let outcome = work.some_rows();
         match outcome {
             Ok(()) => {
@@ -128,7 +128,7 @@ impl Session {
 
 impl Session {
     /// A table's rows as of `state`, with what this transaction did to them.
-    fn with_own_changes(&self, state: &State, name: &str) -> Rows {
+    fn with_own_changes(&self, state: &Tables, name: &str) -> Rows {
         let mut view = (*state.tables[name]).clone();
         for ((table, id), row) in &self.changes.rows {
             match row {
@@ -141,7 +141,12 @@ impl Session {
     }
 
     /// A consistent read: it sees its snapshot and its own changes, whatever happened since.
-    fn look(&mut self, now: &Now<'_>, name: &str, random: &mut Random) -> Result<(), TransactionError> {
+    fn consistent_read(
+        &mut self,
+        now: &Now<'_>,
+        name: &str,
+        random: &mut Random,
+    ) -> Result<(), TransactionError> {
         let schema = now.database.table(name);
         self.transaction.begin_statement(1_767_225_600, None);
         if self.isolation == Isolation::ReadCommitted {
@@ -153,7 +158,7 @@ impl Session {
         let index = random.below(3) as usize;
         let range = if index == 0 { id_range(&schema, from, to) } else { KeyRange::all() };
         let direction = [Direction::Forward, Direction::Backward][random.below(2) as usize];
-        let mut found = rows(&mut self.transaction, &schema, index, range, direction, Access::Snapshot)?;
+        let mut found = rows(&mut self.transaction, &schema, index, range, direction, ReadMode::Snapshot)?;
         found.sort();
         let inside = |row: &&Row| index != 0 || (from..to).contains(&row.id);
         let expected_rows: Vec<Row> = expected.values().filter(inside).cloned().collect();
@@ -172,7 +177,7 @@ struct Work<'a> {
     schema: &'a Arc<TableSchema>,
     /// The rows as the transaction should see them through locks.
     view: Rows,
-    settled: bool,
+    all_visible: bool,
     ids: Arc<AtomicI64>,
     random: &'a mut Random,
 }
@@ -182,7 +187,7 @@ impl Work<'_> {
         match self.random.below(10) {
             0..4 => (0..=self.random.below(3)).try_for_each(|_| self.insert()),
             4..6 => self.delete(),
-            9 if self.settled => self.update_range(),
+            9 if self.all_visible => self.update_range(),
             _ => self.update(),
         }
     }
@@ -245,8 +250,8 @@ impl Work<'_> {
         let (index, range) =
             if by_id { (0, id_range(self.schema, from, to)) } else { (BY_V, KeyRange::all()) };
         let direction = [Direction::Forward, Direction::Backward][self.random.below(2) as usize];
-        let access = Access::Locking(Locking::UPDATE);
-        let mut found = rows(&mut self.session.transaction, self.schema, index, range, direction, access)?;
+        let mode = ReadMode::Locking(Locking::UPDATE);
+        let mut found = rows(&mut self.session.transaction, self.schema, index, range, direction, mode)?;
         found.sort();
         let inside = |row: &&Row| !by_id || (from..to).contains(&row.id);
         let expected: Vec<Row> = self.view.values().filter(inside).cloned().collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use storage::build::BuildError;
 use storage::schema::{Building, TableSchema};
-use storage::transaction::{Access, Direction, KeyRange};
+use storage::transaction::{Direction, KeyRange, ReadMode};
 use storage::{KeyPart, Snapshot, TreeId};
 
 use super::{Counting, INTERRUPT_STEPS, Running, discard};
@@ -59,7 +59,7 @@ fn build(cx: &mut Context, running: &Running<'_>, interim: &Interim) -> Result<(
     drop(alone);
 
     let schema = &interim.table.schema;
-    let mut scan = transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+    let mut scan = transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     let mut rows = 0_u64;
     while scan.next(&mut transaction)? {
         rows += 1;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
 use storage::build::{BuildError, TreeBuilder};
-use storage::transaction::{Access, Direction, KeyRange};
+use storage::transaction::{Direction, KeyRange, ReadMode};
 use storage::{TransactionError, TreeId};
 
 use super::build::find_duplicate;
@@ -57,7 +57,7 @@ pub(in crate::executor) fn into_temporary(
     let mut reader = cx.scratch_transaction();
     let mut writer = cx.scratch_transaction();
     let schema = &alter.old.schema;
-    let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+    let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     let mut rows = 0_u64;
     while scan.next(&mut reader)? {
         rows += 1;
@@ -144,7 +144,7 @@ impl<'a> Copy<'a> {
         let mut builder = store.build_trees(self.trees.clone(), snapshot);
         let schema = &self.alter.old.schema;
         let mut scan =
-            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
         let mut rows = 0_u64;
         while scan.next(&mut transaction)? {
             rows += 1;
@@ -291,7 +291,7 @@ impl<'a> Copy<'a> {
         let mut transaction = cx.scratch_transaction();
         let schema = &self.alter.old.schema;
         let mut scan =
-            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, Access::Snapshot);
+            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
         let mut rows = 0;
         while scan.next(&mut transaction)? {
             rows += 1;

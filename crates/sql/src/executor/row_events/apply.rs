@@ -16,7 +16,7 @@ use binlog::event::{RowsEvent, RowsKind, TableMapEvent};
 use binlog::row::json::{JsonOperation, diffs};
 use binlog::row::{ColumnType, Field, RowImage, RowImageBuilder, Value};
 use storage::TransactionError;
-use storage::transaction::{Access, Direction, KeyRange};
+use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::super::{computed, writer};
 use super::{check, corrupt};
@@ -232,7 +232,7 @@ impl Target {
         let index = schema.index(index).ok_or_else(|| SqlError::internal("an index without a tree"))?;
         let engine = &mut cx.transaction().engine;
         let mut scan =
-            engine.scan(index.tree(), KeyRange::prefix(unique), Direction::Forward, Access::Newest);
+            engine.scan(index.tree(), KeyRange::prefix(unique), Direction::Forward, ReadMode::Newest);
         if !scan.next(engine)? {
             return Ok(None);
         }
@@ -267,7 +267,7 @@ impl Target {
         let mut left = searched.len();
         let tree = self.table.schema.primary.tree();
         let engine = &mut cx.transaction().engine;
-        let mut scan = engine.scan(tree, KeyRange::all(), Direction::Forward, Access::Newest);
+        let mut scan = engine.scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Newest);
         let (mut offsets, mut key, mut number) = (Offsets::default(), Vec::new(), 0);
         while left > 0 && scan.next(&mut cx.transaction().engine)? {
             check_interrupt(cx, number)?;

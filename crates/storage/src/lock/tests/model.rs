@@ -62,7 +62,7 @@ impl Model {
         }
     }
 
-    fn leave(&mut self, owner: usize) {
+    fn cancel_wait(&mut self, owner: usize) {
         if let Some(key) = self.waits.remove(&owner) {
             self.keys.get_mut(&key).unwrap().queue.retain(|&(w, _)| w != owner);
             self.serve(key);
@@ -70,7 +70,7 @@ impl Model {
     }
 
     fn end(&mut self, owner: usize) {
-        self.leave(owner);
+        self.cancel_wait(owner);
         for key in self.keys.keys().copied().collect::<Vec<_>>() {
             self.keys.get_mut(&key).unwrap().holders.remove(&owner);
             self.serve(key);
@@ -134,15 +134,15 @@ impl Run {
             }
             Err(e) => assert_eq!((e, granted), (LockError::Deadlock, false)),
         }
-        let circle = !granted && self.model.reaches(owner, owner);
+        let cycle = !granted && self.model.reaches(owner, owner);
         let found = self.manager.status.deadlocks.load(Relaxed) > victims;
-        assert_eq!(found, circle, "a circle was missed or invented");
+        assert_eq!(found, cycle, "a cycle was missed or invented");
         self.check_victims(owner);
-        self.settle(owner);
-        assert!((0..OWNERS).all(|o| !self.model.reaches(o, o)), "a circle is left");
+        self.finish_waits(owner);
+        assert!((0..OWNERS).all(|o| !self.model.reaches(o, o)), "a cycle is left");
     }
 
-    /// Each victim was in a circle with the requester, and was not heavier than it.
+    /// Each victim was in a cycle with the requester, and was not heavier than it.
     fn check_victims(&self, requester: usize) {
         for victim in (0..OWNERS).filter(|o| self.model.waits.contains_key(o)) {
             if self.owners[victim].interrupt.outcome() == Some(Outcome::Deadlock) {
@@ -162,7 +162,7 @@ impl Run {
     }
 
     /// What the session's thread does when it wakes: takes the grant, or rolls back as a victim.
-    fn settle(&mut self, requester: usize) {
+    fn finish_waits(&mut self, requester: usize) {
         loop {
             let ended = (0..OWNERS).find(|&o| {
                 let waits =
@@ -170,11 +170,11 @@ impl Run {
                 waits && self.owners[o].interrupt.outcome().is_some()
             });
             let Some(owner) = ended else { break };
-            let place = self.waiting[owner].take();
+            let waited = self.waiting[owner].take();
             self.manager.graph.lock().remove(self.owners[owner].owner);
             match self.owners[owner].interrupt.outcome().unwrap() {
                 Outcome::Granted => {
-                    let (shard, slot, upgrade) = place.unwrap();
+                    let (shard, slot, upgrade) = waited.unwrap();
                     self.remember(owner, shard, slot, !upgrade);
                 }
                 Outcome::Deadlock => self.end(owner),
@@ -192,7 +192,7 @@ impl Run {
         let id = self.owners[owner].owner;
         assert!(self.manager.expel(&mut self.manager.graph.lock(), id, Outcome::GivenUp));
         self.waiting[owner] = None;
-        self.model.leave(owner);
+        self.model.cancel_wait(owner);
     }
 
     fn compare(&self) {
@@ -227,7 +227,7 @@ fn every_step_agrees_with_the_rules() {
                 (true, 0) => run.give_up(owner),
                 (true, _) => {}
             }
-            run.settle(OWNERS);
+            run.finish_waits(OWNERS);
             run.compare();
         }
         for owner in 0..OWNERS {
@@ -235,7 +235,7 @@ fn every_step_agrees_with_the_rules() {
                 run.give_up(owner);
             }
             run.end(owner);
-            run.settle(OWNERS);
+            run.finish_waits(OWNERS);
         }
         assert!(run.manager.is_empty() && run.manager.graph.lock().is_empty());
     }

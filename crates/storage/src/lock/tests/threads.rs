@@ -8,12 +8,12 @@ use super::*;
 /// Counts holders of a key from outside: readers up, a writer far down.
 fn enter(cell: &AtomicI64, mode: LockMode) {
     match mode {
-        Shared => assert!(cell.fetch_add(1, SeqCst) >= 0, "a reader beside a writer"),
-        Exclusive => assert_eq!(cell.fetch_sub(1 << 32, SeqCst), 0, "a writer beside others"),
+        Shared => assert!(cell.fetch_add(1, SeqCst) >= 0, "a reader together with a writer"),
+        Exclusive => assert_eq!(cell.fetch_sub(1 << 32, SeqCst), 0, "a writer together with others"),
     }
 }
 
-fn leave(cell: &AtomicI64, mode: LockMode) {
+fn exit(cell: &AtomicI64, mode: LockMode) {
     match mode {
         Shared => cell.fetch_sub(1, SeqCst),
         Exclusive => cell.fetch_add(1 << 32, SeqCst),
@@ -65,7 +65,7 @@ fn worker(m: &Arc<LockManager>, cells: &[AtomicI64], mut random: Random) -> u64 
                 }
                 Ok(Acquired::Upgraded) => {
                     assert_eq!((before, mode), (Some(Shared), Exclusive));
-                    leave(&cells[key], Shared);
+                    exit(&cells[key], Shared);
                     enter(&cells[key], Exclusive);
                     held.iter_mut().find(|h| h.0 == key).unwrap().1 = Exclusive;
                 }
@@ -76,7 +76,7 @@ fn worker(m: &Arc<LockManager>, cells: &[AtomicI64], mut random: Random) -> u64 
             }
         }
         for &(key, mode) in &held {
-            leave(&cells[key], mode);
+            exit(&cells[key], mode);
         }
         done += 1;
     }
