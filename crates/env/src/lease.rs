@@ -1,4 +1,4 @@
-//! Whether nobody else has a file open.
+//! Whether a file is open elsewhere.
 #![allow(unsafe_code, reason = "one call without pointers")]
 
 use std::fs::File;

@@ -4,7 +4,7 @@
 //! next one a simulated disk that loses power, tears writes, fails flushes and fills up
 //! ([`SimEnv`]), with a seed that repeats it.
 //!
-//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for whoever writes much
+//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for writing much
 //! in the background, [`memory`] for the program's first line, [`processor`] for threads that hand
 //! work to each other, [`INVARIANTS`] and [`rarely`] for builds that check what they claim.
 //!
@@ -18,9 +18,9 @@
 //! (E3) An unflushed write may survive wholly, in part (any subset of its 512-byte sectors) or not
 //!      at all, in any order with others.
 //! (E4) After a failed sync nothing is known of the unflushed writes, and a later sync that returns
-//!      `Ok` does not make them durable. Callers latch. The failure is told once through each
-//!      handle that was open before it: of several syncs at a time through one handle one learns of
-//!      it, and no matter which, the others return `Ok`.
+//!      `Ok` does not make them durable. Callers latch. The failure is reported once through each
+//!      handle that was open before it: of several concurrent syncs through one handle any one
+//!      returns it, the others return `Ok`.
 //! (E5) A rename replaces its target atomically: after a power cut either the old or the new file
 //!      has the name.
 
@@ -51,7 +51,7 @@ pub enum OpenMode {
     Read,
     /// The file must exist; read and write.
     ReadWrite,
-    /// Made if missing, its content kept if there; read and write.
+    /// Made if missing, never truncated; read and write.
     Create,
     /// Must not exist yet; read and write.
     CreateNew,
@@ -95,8 +95,8 @@ pub trait Env: Send + Sync + 'static {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Takes an advisory lock on the file `path` (made if missing) and on the folder that it is in,
     /// against other processes and other callers, held until the guard is dropped. `WouldBlock` if
-    /// another holds either. A file that is removed meanwhile lets nobody in, for the folder stays
-    /// locked; but a folder of which the system takes no locks (NFS) is left out.
+    /// another holds either. If the file is removed meanwhile the folder stays locked; but a folder
+    /// of which the system takes no locks (NFS) is not locked.
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
 
     /// The wall clock.
@@ -104,14 +104,14 @@ pub trait Env: Send + Sync + 'static {
     /// A clock that never goes back; its zero is arbitrary.
     fn monotonic(&self) -> Duration;
     /// The same clock as of the system's last tick, some milliseconds ago at most: it costs a
-    /// fraction, and does for what is told in seconds.
+    /// fraction, and suffices for times in seconds.
     fn monotonic_coarse(&self) -> Duration;
     /// The processor's time that this process, or the calling thread, took so far.
     fn processor_time(&self, of: Whose) -> Duration;
     /// Fills `out` with random bytes: from the operating system's secure source on the real side,
     /// from the seed on the simulated one.
     fn random(&self, out: &mut [u8]);
-    /// Answers for [`rarely`], which is what to call. Never, unless the machine was told to.
+    /// Answers for [`rarely`], which is what to call. Always false, unless rare paths are enabled.
     fn takes_rare_path(&self, one_in: u64) -> bool {
         let _ = one_in;
         false
@@ -125,10 +125,10 @@ pub trait Env: Send + Sync + 'static {
         Ok(content)
     }
 
-    /// Removes a file that may be large and that nobody reads, no program that copies it either: it
-    /// gives its room back in pieces, and who has it open finds it cut. Some file systems tell the
-    /// disk of all that becomes free, which takes half a millisecond a megabyte and stands in front
-    /// of everybody's flushes. A power cut in between leaves the file under its name, but shorter.
+    /// Removes a file that may be large and that nothing reads, no backup program either: it
+    /// frees its blocks in pieces, and readers that have it open find it cut. Some file systems
+    /// discard freed blocks on the disk (TRIM), which takes half a millisecond a megabyte and
+    /// delays all flushes. A power cut in between leaves the file under its name, but shorter.
     fn remove_large_file(&self, path: &Path) -> io::Result<()> {
         // For others' sake only: whatever fails here, the name goes.
         if let Ok(file) = self.open(path, OpenMode::ReadWrite)
@@ -140,8 +140,8 @@ pub trait Env: Send + Sync + 'static {
     }
 
     /// Removes a file that may be large and that others may have open, or under another name: they
-    /// keep it whole. If there are none, it gives its room back in pieces, as
-    /// [`Env::remove_large_file`] does, but behind its name.
+    /// keep it whole. If there are none, its blocks are freed in pieces, as
+    /// [`Env::remove_large_file`] does, but after its name is removed.
     fn remove_file_of_others(&self, path: &Path) -> io::Result<()> {
         self.remove_file(path)
     }
@@ -158,7 +158,8 @@ pub trait Env: Send + Sync + 'static {
     }
 
     /// Replaces a small file's content so that a power cut leaves the old or the new content, and
-    /// the new one once this returned `Ok`: written beside, flushed, renamed, folder flushed.
+    /// the new one once this returned `Ok`: temporary file written, flushed, renamed, folder
+    /// flushed.
     fn replace_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         replace_file(self, path, content, OpenMode::CreateNew)
     }
@@ -175,14 +176,14 @@ fn cuts(len: u64) -> impl Iterator<Item = u64> {
 }
 
 fn replace_file<E: Env + ?Sized>(env: &E, path: &Path, content: &[u8], mode: OpenMode) -> io::Result<()> {
-    let beside = path.with_extension("tmp");
-    if env.exists(&beside) {
-        env.remove_file(&beside)?;
+    let temporary = path.with_extension("tmp");
+    if env.exists(&temporary) {
+        env.remove_file(&temporary)?;
     }
-    let file = env.open(&beside, mode)?;
+    let file = env.open(&temporary, mode)?;
     file.write_at(content, 0)?;
     file.sync_all()?;
-    env.rename(&beside, path)?;
+    env.rename(&temporary, path)?;
     env.sync_dir(path.parent().unwrap_or(Path::new(".")))
 }
 
@@ -201,9 +202,9 @@ pub trait File: Send + Sync {
     fn begin_writing(&self, offset: u64, len: u64) {
         let _ = (offset, len);
     }
-    /// Waits until these bytes are with the disk, as far as a write goes: whoever flushes after it
-    /// has less to wait for. Promises nothing about a power cut (E1). An error told here is not
-    /// told again by a sync through this handle (E4).
+    /// Waits until these bytes are written to the disk, maybe to its cache only: a later flush has
+    /// less to wait for. Promises nothing about a power cut (E1). An error reported here is not
+    /// reported again by a sync through this handle (E4).
     fn await_written(&self, offset: u64, len: u64) -> io::Result<()>;
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;

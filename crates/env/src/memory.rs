@@ -2,9 +2,9 @@
 //! offers.
 //!
 //! It puts small blocks that are freed aside (its *fast bins*) and joins them with their neighbours
-//! later, all at once, in the middle of somebody's request, with the lock of that part of memory
-//! held. After a transaction of a million rows that takes a tenth of a second, in which whoever
-//! shares that part, maybe the log's leader, cannot allocate.
+//! later, all at once, in the middle of a request, with the arena's lock held. After a transaction
+//! of a million rows that takes a tenth of a second, in which other threads of the arena, maybe the
+//! log's leader, cannot allocate.
 #![allow(unsafe_code, reason = "calls without pointers")]
 
 use std::sync::LazyLock;
@@ -28,9 +28,9 @@ fn machine() -> Option<u64> {
     u64::try_from(pages).ok()?.checked_mul(u64::try_from(page).ok()?).filter(|&bytes| bytes > 0)
 }
 
-/// Has freed memory joined with its neighbours at once, each block by whoever frees it. To be
-/// called first, before there are other threads. Does nothing with another allocator than that of
-/// the GNU C library.
+/// Has freed memory joined with its neighbours at once, each block by the thread that frees it. To
+/// be called first, before there are other threads. Does nothing with another allocator than that
+/// of the GNU C library.
 pub fn join_freed_at_once() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

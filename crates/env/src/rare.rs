@@ -1,13 +1,13 @@
-//! Builds that check what they claim: costly walks over invariants, and rare paths taken at random.
+//! Checks of test builds: assertions of costly invariants, and rare paths taken at random.
 //!
 //! Both are compiled into builds with debug assertions and the feature `invariants`, on by default
 //! in the server and in tests; a release or a benchmark has neither, whatever the feature says, for
 //! then [`INVARIANTS`] is a constant `false`.
 //!
-//! Walks always happen there. Rare paths are taken only where the machine was told to: a simulated
-//! one by [`SimEnv::with_rare_paths`](crate::SimEnv::with_rare_paths), which draws them from its
-//! seed; the real one by the environment variable `DURAMEN_RARE_PATHS`, a seed, or `random` for one
-//! that is drawn and printed.
+//! The assertions always run there. Rare paths are taken only where they are enabled: in a
+//! simulation by [`SimEnv::with_rare_paths`](crate::SimEnv::with_rare_paths), which draws them from
+//! its seed; on the real machine by the environment variable `DURAMEN_RARE_PATHS`, a seed, or
+//! `random` for one that is drawn and printed.
 
 use crate::Env;
 use parking_lot::Mutex;
@@ -46,7 +46,7 @@ mod tests {
     use crate::SimEnv;
 
     #[test]
-    fn a_simulated_machine_takes_them_by_its_seed_and_only_if_told_to() {
+    fn a_simulated_machine_takes_them_by_its_seed_and_only_if_enabled() {
         if !INVARIANTS {
             return; // the tests of a release
         }

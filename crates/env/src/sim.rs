@@ -9,12 +9,12 @@
 //! - [`SimEnv::fail`]: the n-th write or flush fails with EIO.
 //! - [`SimEnv::set_capacity`]: the disk is full at so many bytes; raise it, or remove files, and it
 //!   works again.
-//! - [`SimEnv::hold_syncs`]: flushes wait at a gate until they are let through;
+//! - [`SimEnv::hold_syncs`]: flushes wait until they are released;
 //!   [`SimEnv::set_sync_time`]: they take time.
 //! - [`SimEnv::counters`]: what was asked of the disk so far.
 //!
-//! The clock stands still unless asked (a microsecond) or told to [`SimEnv::advance`]. Everything
-//! is behind one latch: operations are atomic towards each other and towards the power cut, so an
+//! The clock stands still unless asked (a microsecond) or moved by [`SimEnv::advance`]. Everything
+//! is under one latch: operations are atomic towards each other and towards the power cut, so an
 //! operation that returned `Ok` happened before the cut. Folders can't be renamed or removed;
 //! nothing here does that.
 
@@ -44,7 +44,7 @@ pub struct SimEnv {
 
 struct Shared {
     seed: u64,
-    state: Mutex<State>,
+    state: Mutex<SimState>,
 }
 
 /// An operation that [`SimEnv::fail`] can choose.
@@ -91,7 +91,7 @@ struct PlannedFault {
     after: u64,
 }
 
-struct State {
+struct SimState {
     root: Folder,
     fate: Random,
     entropy: Random,
@@ -105,13 +105,13 @@ struct State {
     capacity: Option<u64>,
     counters: HashMap<Arc<Path>, Counters>,
     locked: HashSet<PathBuf>,
-    /// Signalled when the gate opens, a sync arrives at it, or the power goes.
-    gate: Arc<Condvar>,
-    gate_closed: bool,
-    at_gate: usize,
-    /// Syncs that have come to the gate since it was closed, and which of them may pass.
-    gate_arrivals: u64,
-    gate_passes: Vec<u64>,
+    /// Signalled when syncs are released, one begins to wait, or the power goes.
+    held_syncs_changed: Arc<Condvar>,
+    holds_syncs: bool,
+    held_syncs: usize,
+    /// Syncs that have begun to wait since [`SimEnv::hold_syncs`], and which of them may go on.
+    hold_arrivals: u64,
+    released_syncs: Vec<u64>,
     sync_time: Duration,
 }
 
@@ -128,7 +128,7 @@ impl SimEnv {
     }
 
     fn with_disk(seed: u64, root: Folder, monotonic: Duration, takes_rare_paths: bool) -> Self {
-        let state = State {
+        let state = SimState {
             root,
             fate: Random::new(seed ^ 0xfa7e),
             entropy: Random::new(seed ^ 0xe47f_0139),
@@ -141,11 +141,11 @@ impl SimEnv {
             capacity: None,
             counters: HashMap::new(),
             locked: HashSet::new(),
-            gate: Arc::default(),
-            gate_closed: false,
-            at_gate: 0,
-            gate_arrivals: 0,
-            gate_passes: Vec::new(),
+            held_syncs_changed: Arc::default(),
+            holds_syncs: false,
+            held_syncs: 0,
+            hold_arrivals: 0,
+            released_syncs: Vec::new(),
             sync_time: Duration::ZERO,
         };
         Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }) }
@@ -161,7 +161,7 @@ impl SimEnv {
     pub fn power_cut(&self) {
         let mut state = self.shared.state.lock();
         state.powered = false;
-        state.gate.notify_all();
+        state.held_syncs_changed.notify_all();
     }
 
     /// Cuts the power in the middle of the `n`-th operation from now that changes the disk (1 is
@@ -234,19 +234,19 @@ impl SimEnv {
         self.shared.state.lock().root.lock().used()
     }
 
-    /// Closes the gate: flushes of files wait there, those of folders don't.
+    /// From now on flushes of files wait until they are released; those of folders don't.
     pub fn hold_syncs(&self) {
         let mut state = self.shared.state.lock();
-        state.gate_closed = true;
-        state.gate_arrivals = 0;
-        state.gate_passes.clear();
+        state.holds_syncs = true;
+        state.hold_arrivals = 0;
+        state.released_syncs.clear();
     }
 
-    /// Lets the n-th flush that came to the gate since it was closed pass (1 is the first).
+    /// Releases the n-th flush that waits since [`SimEnv::hold_syncs`] (1 is the first).
     pub fn release_sync(&self, n: u64) {
         let mut state = self.shared.state.lock();
-        state.gate_passes.push(n);
-        state.gate.notify_all();
+        state.released_syncs.push(n);
+        state.held_syncs_changed.notify_all();
     }
 
     /// Has each flush of a file take so long, by this machine's clock and by the real one; others
@@ -255,19 +255,19 @@ impl SimEnv {
         self.shared.state.lock().sync_time = time;
     }
 
-    /// Opens the gate.
+    /// Releases all flushes, and holds no more.
     pub fn release_syncs(&self) {
         let mut state = self.shared.state.lock();
-        state.gate_closed = false;
-        state.gate.notify_all();
+        state.holds_syncs = false;
+        state.held_syncs_changed.notify_all();
     }
 
-    /// Waits until `n` flushes stand at the gate.
+    /// Waits until `n` flushes are held.
     pub fn wait_for_held_syncs(&self, n: usize) {
         let mut state = self.shared.state.lock();
-        let gate = state.gate.clone();
-        while state.at_gate < n && state.powered {
-            gate.wait(&mut state);
+        let changed = state.held_syncs_changed.clone();
+        while state.held_syncs < n && state.powered {
+            changed.wait(&mut state);
         }
     }
 
@@ -307,11 +307,11 @@ impl SimEnv {
 enum Verdict {
     Go,
     Eio,
-    /// It may happen, but nobody is told.
+    /// It may happen, but no caller learns of it.
     PowerCut,
 }
 
-impl State {
+impl SimState {
     /// The machine with this disk, a second later.
     fn successor(&self, seed: u64, root: Folder) -> SimEnv {
         SimEnv::with_disk(seed, root, self.monotonic + Duration::from_secs(1), self.rare.is_some())
@@ -321,8 +321,8 @@ impl State {
         if self.powered { Ok(()) } else { Err(power_is_off()) }
     }
 
-    /// Counts an operation that changes the disk, and decides about it. Whoever gets `PowerCut`
-    /// calls [`State::lose_power`] when done.
+    /// Counts an operation that changes the disk, and decides about it. A caller that gets
+    /// `PowerCut` calls [`SimState::lose_power`] when done.
     fn begin(&mut self, fault: Fault, path: &Arc<Path>) -> io::Result<Verdict> {
         self.check_power()?;
         self.operations += 1;
@@ -363,7 +363,7 @@ impl State {
 
     fn lose_power<T>(&mut self) -> io::Result<T> {
         self.powered = false;
-        self.gate.notify_all();
+        self.held_syncs_changed.notify_all();
         Err(power_is_off())
     }
 
@@ -447,15 +447,15 @@ fn not_found(path: &Path) -> io::Error {
 
 impl SimEnv {
     /// The state, the power being on.
-    fn powered(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn powered(&self) -> io::Result<MutexGuard<'_, SimState>> {
         let state = self.shared.state.lock();
         state.check_power()?;
         Ok(state)
     }
 
     fn handle(&self, path: &Path, inode: Inode, writable: bool) -> Arc<dyn File> {
-        let told = AtomicU64::new(inode.lock().failures());
-        Arc::new(SimFile { env: self.clone(), path: path.into(), inode, writable, told })
+        let reported_failures = AtomicU64::new(inode.lock().failures());
+        Arc::new(SimFile { env: self.clone(), path: path.into(), inode, writable, reported_failures })
     }
 }
 
@@ -607,23 +607,23 @@ struct SimFile {
     path: Arc<Path>,
     inode: Inode,
     writable: bool,
-    /// Failures of the file that were told through this handle (E4).
-    told: AtomicU64,
+    /// Failures of the file that were reported through this handle (E4).
+    reported_failures: AtomicU64,
 }
 
 impl SimFile {
-    fn writable(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn writable(&self) -> io::Result<MutexGuard<'_, SimState>> {
         if self.writable { self.env.powered() } else { Err(ErrorKind::PermissionDenied.into()) }
     }
 
-    /// True if a sync has failed that this handle was not told of; it is told now (E4).
+    /// True if a sync has failed that this handle has not reported; it reports it now (E4).
     fn learns_of_failure(&self) -> bool {
         let failures = self.inode.lock().failures();
-        self.told.swap(failures, Ordering::Relaxed) < failures
+        self.reported_failures.swap(failures, Ordering::Relaxed) < failures
     }
 
     /// Takes the time that a sync takes, without the latch.
-    fn pass_time(state: &mut MutexGuard<'_, State>) -> io::Result<()> {
+    fn pass_time(state: &mut MutexGuard<'_, SimState>) -> io::Result<()> {
         let time = state.sync_time;
         if !time.is_zero() {
             MutexGuard::unlocked(state, || std::thread::sleep(time));
@@ -632,20 +632,20 @@ impl SimFile {
         state.check_power()
     }
 
-    /// Waits at the gate, if it is closed, without the latch.
-    fn pass_gate(state: &mut MutexGuard<'_, State>) -> io::Result<()> {
-        if !state.gate_closed {
+    /// Waits while syncs are held, without the latch.
+    fn wait_while_held(state: &mut MutexGuard<'_, SimState>) -> io::Result<()> {
+        if !state.holds_syncs {
             return Ok(());
         }
-        state.at_gate += 1;
-        state.gate_arrivals += 1;
-        let number = state.gate_arrivals;
-        let gate = state.gate.clone();
-        gate.notify_all();
-        while state.gate_closed && state.powered && !state.gate_passes.contains(&number) {
-            gate.wait(state);
+        state.held_syncs += 1;
+        state.hold_arrivals += 1;
+        let number = state.hold_arrivals;
+        let changed = state.held_syncs_changed.clone();
+        changed.notify_all();
+        while state.holds_syncs && state.powered && !state.released_syncs.contains(&number) {
+            changed.wait(state);
         }
-        state.at_gate -= 1;
+        state.held_syncs -= 1;
         state.check_power()
     }
 }
@@ -693,11 +693,11 @@ impl File for SimFile {
         if let Verdict::Eio = verdict {
             self.inode.lock().fail_sync(&mut state.fate);
         }
-        // Told early, so that of two syncs through one handle the one that came first can be the
-        // last to return.
+        // Reported early, so that of two syncs through one handle the one that came first can be
+        // the last to return.
         let failed = self.learns_of_failure();
         Self::pass_time(&mut state)?;
-        Self::pass_gate(&mut state)?;
+        Self::wait_while_held(&mut state)?;
         if let Verdict::PowerCut = verdict {
             return state.lose_power();
         }
@@ -750,7 +750,7 @@ impl File for SimFile {
 
 impl SimFile {
     /// How many of the bytes by which this file is about to grow don't fit the disk.
-    fn missing(&self, state: &State, file: &mut MutexGuard<'_, FileState>, grows: u64) -> u64 {
+    fn missing(&self, state: &SimState, file: &mut MutexGuard<'_, FileState>, grows: u64) -> u64 {
         if state.capacity.is_none() {
             return 0;
         }

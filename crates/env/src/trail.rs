@@ -1,22 +1,21 @@
-//! Much to write, in the background, without getting in the way.
+//! Writing much in the background without delaying the commits' flushes.
 //!
-//! Whoever writes tens of megabytes and then flushes them puts a flood in front of everybody else's
-//! flushes: a commit that needs one write waits until the disk has taken all of it. So it is
-//! written in pieces, of which no more than two are on their way at a time: the disk writes one
-//! while the next one is made. What is left for the flush at the end is as little.
+//! A thread that writes tens of megabytes and then flushes them delays all other flushes: a commit
+//! that needs one write waits until the disk has taken all of it. So it is written in pieces, of
+//! which no more than two are on their way at a time: the disk writes one while the next one is
+//! made. The flush at the end has no more than that to write.
 
 use crate::File;
 use std::io;
 use std::ops::Range;
 
-/// Bytes that are handed to the disk together, at least: what a commit's flush may have to queue
-/// behind.
+/// Bytes that are handed to the disk together, at least: what may delay a commit's flush.
 pub const PIECE: usize = 256 << 10;
 
 /// What is on its way to the disk, as ranges of the file.
 #[derive(Debug, Default)]
 pub struct Trail {
-    /// Written, and kept until it is a piece.
+    /// Written, and not handed to the disk yet: less than a piece.
     fresh: Range<u64>,
     /// The piece that the disk is writing.
     begun: Range<u64>,
@@ -31,7 +30,7 @@ impl Trail {
         let mut at = offset;
         for part in bytes.chunks(PIECE) {
             file.write_at(part, at)?;
-            // Behind a cut some are written again.
+            // After a cut some are written again.
             let start = if at <= self.fresh.end { at.min(self.fresh.start) } else { at };
             at += part.len() as u64;
             self.fresh = start..at;
@@ -58,7 +57,7 @@ impl Trail {
     }
 
     /// True if a write failed after it had been taken: some bytes never reach the disk, and no
-    /// later flush tells of it (E4).
+    /// later flush reports it (E4).
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }

@@ -63,9 +63,9 @@ pub(super) struct FileState {
     unflushed: Vec<Change>,
     /// Changes ever made; `unflushed` holds the last `unflushed.len()` of them.
     changes: u64,
-    /// Syncs that failed, of which each handle is told.
+    /// Syncs that failed, which each handle reports.
     failures: u64,
-    /// Pages written that nobody has waited for, and the most of them at any time.
+    /// Pages written and not waited for, and the most of them at any time.
     backlog: BTreeSet<u64>,
     backlog_max: usize,
 }
@@ -177,7 +177,7 @@ impl FileState {
             Fate::Keep => return Arc::new(self.after_all()),
             Fate::Whole | Fate::Torn | Fate::Prefix(_) => {}
         }
-        let last_kept = self.last_kept_by_sector(fate, random);
+        let last_surviving = self.last_surviving_by_sector(fate, random);
         let length_changes = match fate {
             Fate::Prefix(n) => n + random.below(2) as usize,
             _ => random.below(self.unflushed.len() as u64 + 1) as usize,
@@ -185,8 +185,8 @@ impl FileState {
         let mut content = self.durable.as_ref().clone();
         let mut len = content.len() as u64;
         for (i, change) in self.unflushed.iter().enumerate() {
-            let length_kept = i < length_changes;
-            let survives = |sector| last_kept.get(&sector).is_some_and(|&last| last >= i);
+            let length_survives = i < length_changes;
+            let survives = |sector| last_surviving.get(&sector).is_some_and(|&last| last >= i);
             match change {
                 Change::Write { offset, bytes } => {
                     let end = offset + bytes.len() as u64;
@@ -199,16 +199,16 @@ impl FileState {
                             );
                         }
                     }
-                    len = if length_kept { len.max(end) } else { len };
+                    len = if length_survives { len.max(end) } else { len };
                 }
                 Change::SetLen(new) => {
                     let old = content.len() as u64;
                     for (from, to) in sectors((*new).min(old), old) {
-                        if length_kept || survives(from / SECTOR) {
+                        if length_survives || survives(from / SECTOR) {
                             content[from as usize..to as usize].fill(0);
                         }
                     }
-                    len = if length_kept { *new } else { len };
+                    len = if length_survives { *new } else { len };
                 }
             }
         }
@@ -229,8 +229,8 @@ impl FileState {
     }
 
     /// For each sector that keeps anything: the index of the last change that it shows.
-    fn last_kept_by_sector(&self, fate: Fate, random: &mut Random) -> HashMap<u64, usize> {
-        let mut last_kept = HashMap::new();
+    fn last_surviving_by_sector(&self, fate: Fate, random: &mut Random) -> HashMap<u64, usize> {
+        let mut last_surviving = HashMap::new();
         for (i, change) in self.unflushed.iter().enumerate() {
             let Change::Write { offset, bytes } = change else { continue };
             let whole = random.chance(1, 2);
@@ -241,11 +241,11 @@ impl FileState {
                     _ => random.chance(1, 2),
                 };
                 if keep {
-                    last_kept.insert(from / SECTOR, i);
+                    last_surviving.insert(from / SECTOR, i);
                 }
             }
         }
-        last_kept
+        last_surviving
     }
 }
 

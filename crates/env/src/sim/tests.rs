@@ -29,9 +29,9 @@ fn durable_file(env: &SimEnv, name: &str, content: &[u8]) -> Arc<dyn File> {
     file
 }
 
-/// The distinct results of `look` over reboots with many seeds.
-fn outcomes<T: Ord>(env: &SimEnv, look: impl Fn(&SimEnv) -> T) -> BTreeSet<T> {
-    (0..400).map(|seed| look(&env.reboot_with(seed))).collect()
+/// The distinct results of `observe` over reboots with many seeds.
+fn outcomes<T: Ord>(env: &SimEnv, observe: impl Fn(&SimEnv) -> T) -> BTreeSet<T> {
+    (0..400).map(|seed| observe(&env.reboot_with(seed))).collect()
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_full_disk_takes_what_fits_and_works_again_with_room() {
 }
 
 #[test]
-fn a_sync_at_the_gate_covers_only_what_was_written_before_it() {
+fn a_held_sync_covers_only_what_was_written_before_it() {
     let env = machine(11);
     let file = durable_file(&env, "a", &[0; 1024]);
     file.write_at(&[1; 512], 0).unwrap();
