@@ -53,7 +53,7 @@ mod tests {
         let packet = b"\x01\x01\x00\x01\xfe\x00\x01a\x011select @@version_comment limit 1";
         let mut c = Cursor::new(packet);
         assert_eq!(read_attributes(&mut c), Ok(vec![(&b"a"[..], BinaryValue::Bytes(b"1"))]));
-        assert_eq!(c.rest(), b"select @@version_comment limit 1");
+        assert_eq!(c.remaining_slice(), b"select @@version_comment limit 1");
     }
 
     #[test]

@@ -234,17 +234,19 @@ impl Client {
                 0xff => return Err(ClientError::Server(read_error(&self.packet)?)),
                 0xfe => {
                     let plugin = String::from_utf8_lossy(c.take_nul()?).into_owned();
-                    challenge = challenge_of(c.rest())?;
+                    challenge = challenge_of(c.remaining_slice())?;
                     first_answer(&plugin, password, &challenge)
                         .ok_or(ClientError::Unexpected("unknown authentication plugin"))?
                 }
-                0x01 if c.rest() == [3] => continue,
-                0x01 if c.rest() == [4] && self.packets.channel.is_secure() => [password, &[0]].concat(),
-                0x01 if c.rest() == [4] => vec![2],
+                0x01 if c.remaining_slice() == [3] => continue,
+                0x01 if c.remaining_slice() == [4] && self.packets.channel.is_secure() => {
+                    [password, &[0]].concat()
+                }
+                0x01 if c.remaining_slice() == [4] => vec![2],
                 0x01 => {
                     let mut text = [password, &[0]].concat();
                     caching_sha2::mask(&mut text, &challenge);
-                    identity::encrypt(c.rest(), &text)
+                    identity::encrypt(c.remaining_slice(), &text)
                         .ok_or(ClientError::Unexpected("no usable public key"))?
                 }
                 _ => return Err(ClientError::Unexpected("in the login")),

@@ -163,13 +163,13 @@ impl<'a> Command<'a> {
     fn read(c: &mut Cursor<'a>, capabilities: Capabilities) -> Result<Self, Truncated> {
         Ok(match c.u8()? {
             0x01 => Self::Quit,
-            0x02 => Self::InitDb(c.take_rest()),
+            0x02 => Self::InitDb(c.take_remaining()),
             0x03 => {
                 let attributed = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
                 let attributes = if attributed { read_attributes(c)? } else { Vec::new() };
-                Self::Query { sql: c.take_rest(), attributes }
+                Self::Query { sql: c.take_remaining(), attributes }
             }
-            0x04 => Self::FieldList { table: c.take_nul()?, wildcard: c.take_rest() },
+            0x04 => Self::FieldList { table: c.take_nul()?, wildcard: c.take_remaining() },
             0x07 => Self::Refresh(c.u8()?),
             0x08 => Self::Shutdown,
             0x09 => Self::Statistics,
@@ -180,9 +180,9 @@ impl<'a> Command<'a> {
             0x11 => Self::ChangeUser(ChangeUser::read(c, capabilities)?),
             0x12 => Self::BinlogDump(read_binlog_dump(c)?),
             0x15 => Self::RegisterReplica(read_register_replica(c)?),
-            0x16 => Self::StmtPrepare(c.take_rest()),
+            0x16 => Self::StmtPrepare(c.take_remaining()),
             0x17 => read_stmt_execute(c)?,
-            0x18 => Self::StmtSendLongData { id: c.u32()?, parameter: c.u16()?, data: c.take_rest() },
+            0x18 => Self::StmtSendLongData { id: c.u32()?, parameter: c.u16()?, data: c.take_remaining() },
             0x19 => Self::StmtClose(c.u32()?),
             0x1a => Self::StmtReset(c.u32()?),
             0x1b => Self::SetOption(c.u16()?),
@@ -218,7 +218,7 @@ impl<'a> ChangeUser<'a> {
 fn read_binlog_dump<'a>(c: &mut Cursor<'a>) -> Result<BinlogDump<'a>, Truncated> {
     let offset = c.u32()?.into();
     let (flags, server_id) = (c.u16()?, c.u32()?);
-    Ok(BinlogDump { flags, server_id, file: until_nul(c.take_rest()), offset, gtids: &[] })
+    Ok(BinlogDump { flags, server_id, file: until_nul(c.take_remaining()), offset, gtids: &[] })
 }
 
 fn read_binlog_dump_gtid<'a>(c: &mut Cursor<'a>) -> Result<BinlogDump<'a>, Truncated> {
@@ -248,7 +248,7 @@ fn read_stmt_execute<'a>(c: &mut Cursor<'a>) -> Result<Command<'a>, Truncated> {
     if iterations != 1 {
         return Err(Truncated);
     }
-    Ok(Command::StmtExecute { id, flags, parameters: c.take_rest() })
+    Ok(Command::StmtExecute { id, flags, parameters: c.take_remaining() })
 }
 
 #[cfg(test)]

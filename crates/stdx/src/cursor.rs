@@ -21,53 +21,53 @@ impl std::error::Error for Truncated {}
 /// A read position in a byte slice.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
-    rest: &'a [u8],
+    remaining: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
     /// Starts at the first byte of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+        Self { remaining: bytes }
     }
 
     /// The bytes not read yet.
-    pub fn rest(&self) -> &'a [u8] {
-        self.rest
+    pub fn remaining_slice(&self) -> &'a [u8] {
+        self.remaining
     }
 
     /// The number of bytes not read yet.
     pub fn remaining(&self) -> usize {
-        self.rest.len()
+        self.remaining.len()
     }
 
     /// True when every byte was read.
     pub fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.remaining.is_empty()
     }
 
     /// Takes the next `n` bytes.
     pub fn take(&mut self, n: usize) -> Result<&'a [u8], Truncated> {
-        let (head, tail) = self.rest.split_at_checked(n).ok_or(Truncated)?;
-        self.rest = tail;
+        let (head, tail) = self.remaining.split_at_checked(n).ok_or(Truncated)?;
+        self.remaining = tail;
         Ok(head)
     }
 
-    /// Takes everything that is left.
-    pub fn take_rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.rest)
+    /// Takes all bytes not read yet.
+    pub fn take_remaining(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.remaining)
     }
 
     /// Takes the bytes before the next NUL, and the NUL with them.
     pub fn take_nul(&mut self) -> Result<&'a [u8], Truncated> {
-        let end = self.rest.iter().position(|&b| b == 0).ok_or(Truncated)?;
-        let head = &self.rest[..end];
-        self.rest = &self.rest[end + 1..];
+        let end = self.remaining.iter().position(|&b| b == 0).ok_or(Truncated)?;
+        let head = &self.remaining[..end];
+        self.remaining = &self.remaining[end + 1..];
         Ok(head)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
-        let (head, tail) = self.rest.split_first_chunk::<N>().ok_or(Truncated)?;
-        self.rest = tail;
+        let (head, tail) = self.remaining.split_first_chunk::<N>().ok_or(Truncated)?;
+        self.remaining = tail;
         Ok(*head)
     }
 
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a length-encoded integer and as many bytes behind it.
+    /// Reads a length-encoded integer and as many bytes after it.
     pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Truncated> {
         let n = usize::try_from(self.lenenc()?).map_err(|_| Truncated)?;
         self.take(n)
@@ -146,7 +146,7 @@ pub fn put_lenenc(out: &mut Vec<u8>, v: u64) {
     }
 }
 
-/// Appends `bytes` behind their length-encoded length.
+/// Appends `bytes` after their length-encoded length.
 pub fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_lenenc(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

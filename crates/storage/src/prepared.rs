@@ -197,7 +197,7 @@ impl Content {
                 let key = c.lenenc_bytes()?;
                 match kind {
                     LOCK => self.locks.push((tree, key.to_vec())),
-                    PUT => self.batch.put(tree, key, c.take_rest()),
+                    PUT => self.batch.put(tree, key, c.take_remaining()),
                     _ => self.batch.delete(tree, key),
                 }
             }

@@ -37,7 +37,7 @@ impl<'a> Compressed<'a> {
             return Err(EventError::Malformed("length of compressed data"));
         }
         let uncompressed_len = c.take(n)?.iter().fold(0, |len, &b| len << 8 | usize::from(b));
-        Ok(Self { stored, stream: c.take_rest(), uncompressed_len })
+        Ok(Self { stored, stream: c.take_remaining(), uncompressed_len })
     }
 
     /// The bytes as the event has them.

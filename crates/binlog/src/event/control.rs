@@ -32,7 +32,7 @@ pub struct RotateEvent<'a> {
 impl<'a> RotateEvent<'a> {
     pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
-        Ok(Self { position: c.u64()?, file_name: c.take_rest() })
+        Ok(Self { position: c.u64()?, file_name: c.take_remaining() })
     }
 }
 
@@ -72,7 +72,7 @@ impl<'a> RowsQueryEvent<'a> {
     pub(super) fn decode(body: &'a [u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
         c.u8()?;
-        Ok(Self { sql: c.take_rest() })
+        Ok(Self { sql: c.take_remaining() })
     }
 }
 

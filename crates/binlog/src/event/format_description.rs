@@ -111,7 +111,7 @@ impl FormatDescription {
         if c.u8()? != super::EventHeader::LEN as u8 {
             return Err(EventError::Malformed("common header is not 19 bytes long"));
         }
-        let rest = c.take_rest();
+        let rest = c.take_remaining();
         let (lengths, checksum) = if knows_checksums(&server_version) {
             let (lengths, tail) =
                 rest.split_at_checked(rest.len().saturating_sub(1 + CHECKSUM_LEN)).unwrap_or((rest, &[]));

@@ -67,7 +67,7 @@ impl<'a> TransactionPayloadEvent<'a> {
                 _ => {} // a later version's, to be skipped
             }
         }
-        let payload = c.take_rest();
+        let payload = c.take_remaining();
         if payload_size.is_some_and(|size| size != payload.len() as u64) {
             return Err(EventError::Malformed("size of a transaction payload"));
         }

@@ -159,7 +159,7 @@ impl<'a> QueryEvent<'a> {
         if c.u8()? != 0 {
             return Err(EventError::Malformed("no NUL behind the database name"));
         }
-        let (database, sql) = (Cow::Borrowed(database), Cow::Borrowed(c.take_rest()));
+        let (database, sql) = (Cow::Borrowed(database), Cow::Borrowed(c.take_remaining()));
         let suppress_use = flags & super::flags::SUPPRESS_USE != 0;
         Ok(Self { thread_id, exec_time, error_code, status, database, sql, suppress_use })
     }
@@ -226,7 +226,7 @@ impl<'a> StatusVars<'a> {
         let mut c = Cursor::new(bytes);
         let mut vars = Self::default();
         while !c.is_empty() {
-            let from_here = c.rest();
+            let from_here = c.remaining_slice();
             if !vars.decode_one(&mut c)? {
                 vars.unknown = Cow::Borrowed(from_here);
                 break;

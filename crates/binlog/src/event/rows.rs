@@ -122,7 +122,7 @@ impl<'a> RowsEvent<'a> {
         let bitmap = columns.div_ceil(8);
         let present = c.take(bitmap)?;
         let present_after = if layout.kind == RowsKind::Update { c.take(bitmap)? } else { &[] };
-        let rest = c.take_rest();
+        let rest = c.take_remaining();
         let rows = if layout.is_compressed {
             RowsData::Compressed(Compressed::new(rest)?)
         } else {
@@ -233,7 +233,7 @@ impl<'a> RowChanges<'a> {
         }
         let json = self.types.iter().filter(|ty| ty.code == code::JSON).count();
         let bits = if options & PARTIAL_JSON != 0 { Some(c.take(json.div_ceil(8))?) } else { None };
-        self.rest = c.rest();
+        self.rest = c.remaining_slice();
         Ok(bits)
     }
 }

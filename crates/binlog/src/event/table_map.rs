@@ -97,7 +97,7 @@ impl TableMapEvent {
             return Err(EventError::Malformed("table map has metadata without columns"));
         }
         let nullable = c.take(codes.len().div_ceil(8))?.to_vec();
-        let metadata = OptionalMetadata::decode(c.take_rest())?;
+        let metadata = OptionalMetadata::decode(c.take_remaining())?;
         metadata.apply(&mut columns)?;
         Ok(Self { table_id, flags, database, table, columns, nullable, metadata })
     }

@@ -79,7 +79,7 @@ pub(super) fn decode(body: &[u8]) -> Result<GtidEvent, EventError> {
             field::COMMIT_GROUP_TICKET => commit.commit_group_ticket = unsigned(&mut c)?,
             // The length of a field that isn't known is not either; all behind it are later
             // versions' too.
-            _ => drop(c.take_rest()),
+            _ => drop(c.take_remaining()),
         }
     }
     if !(1..=Gtid::GNO_MAX).contains(&gtid.gno) {

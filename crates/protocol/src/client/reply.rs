@@ -63,18 +63,18 @@ pub(super) fn read_error(packet: &[u8]) -> Result<ErrorReply, ClientError> {
     c.u8()?;
     let number = c.u16()?;
     let mut sqlstate = *b"HY000";
-    if c.rest().first() == Some(&b'#') {
+    if c.remaining_slice().first() == Some(&b'#') {
         c.u8()?;
         sqlstate.copy_from_slice(c.take(5)?);
     }
-    Ok(ErrorReply { number, sqlstate, message: c.take_rest().to_vec() })
+    Ok(ErrorReply { number, sqlstate, message: c.take_remaining().to_vec() })
 }
 
 pub(super) fn read_row(packet: &[u8], columns: usize) -> Result<Row, ClientError> {
     let mut c = Cursor::new(packet);
     let mut row = Row::with_capacity(columns);
     for _ in 0..columns {
-        if c.rest().first() == Some(&0xfb) {
+        if c.remaining_slice().first() == Some(&0xfb) {
             c.u8()?;
             row.push(None);
         } else {

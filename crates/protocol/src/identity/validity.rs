@@ -23,7 +23,7 @@ const VERSION: u8 = 0xA0;
 pub(super) fn of_certificate(der: &[u8]) -> Option<Validity> {
     let mut certificate = Cursor::new(expect(&mut Cursor::new(der), SEQUENCE)?);
     let mut body = Cursor::new(expect(&mut certificate, SEQUENCE)?);
-    if body.rest().first() == Some(&VERSION) {
+    if body.remaining_slice().first() == Some(&VERSION) {
         expect(&mut body, VERSION)?;
     }
     for tag in [INTEGER, SEQUENCE, SEQUENCE] {

@@ -461,7 +461,7 @@ fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> R
         b'x' => {
             let object = object_of(&key[1..]).ok_or(None)?;
             let since = LogPosition::from_u64(c.u64().map_err(none)?);
-            let reason = String::from_utf8_lossy(c.take_rest()).into_owned();
+            let reason = String::from_utf8_lossy(c.take_remaining()).into_owned();
             let ObjectKey { database, name, .. } = &object;
             let table = state.table(database, name).filter(|_| object.kind == ObjectKind::Table);
             let trees = table.map(|table| table.schema.indexes().map(|index| index.tree()).collect());
@@ -490,7 +490,7 @@ fn read_definition(value: &[u8]) -> Result<Definition<'_>, Truncated> {
         trees.push(TreeId(c.u32()?));
     }
     let numbers = Numbers { table, trees: Trees::These(trees) };
-    let rest = c.take_rest();
+    let rest = c.take_remaining();
     let (is_second, rest) = rest.strip_prefix(&[SECOND_FORM]).map_or((false, rest), |rest| (true, rest));
     let (mut layouts, mut without_default) = (Vec::new(), Vec::new());
     // The oldest records have the text right here. It is no list: a table has far fewer layouts
@@ -510,7 +510,7 @@ fn read_definition(value: &[u8]) -> Result<Definition<'_>, Truncated> {
             without_default.push(usize::try_from(c.lenenc()?).map_err(|_| Truncated)?);
         }
     }
-    let (layouts, sql) = (Layouts::new(layouts), c.take_rest());
+    let (layouts, sql) = (Layouts::new(layouts), c.take_remaining());
     Ok(Definition { numbers, layouts, without_default, created, sql })
 }
 

@@ -302,7 +302,7 @@ impl Table {
         let properties = Handle::decode(&mut input).map_err(truncated)?;
         let version = input.u32().map_err(truncated)?;
         let sum = input.u64().map_err(truncated)?;
-        if input.rest() != MAGIC {
+        if input.remaining_slice() != MAGIC {
             return Err(self.corrupt(offset, "not a table"));
         }
         if checksum(self.meta.number, offset, content) != sum {

@@ -35,7 +35,7 @@ pub fn diffs(bytes: &[u8]) -> impl Iterator<Item = Result<JsonDiff<'_>, RowError
         }
         let diff = next_diff(&mut c);
         if diff.is_err() {
-            c.take_rest();
+            c.take_remaining();
         }
         Some(diff)
     })
